@@ -1,0 +1,59 @@
+# Each target makes what it needs: `make demo` and `make test` work on a machine with Python 3.11+.
+# Two variables may be given: PYTHON (which one), JOBS (how many tests at once).
+
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+JOBS ?= auto
+VENV ?= .venv
+
+PY := $(VENV)/bin/python
+PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(PY) -m pip install --quiet
+# What the kernels are built from; a change installs again.
+BUILT_FROM := pyproject.toml constraints.txt $(wildcard CMakeLists.txt src/privsieve/kernels/*.cpp src/privsieve/kernels/*.h)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench proof clean
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+demo: $(VENV)/.run  ## the product in one minute, on a made-up hospital table
+	@mkdir -p demo
+	@$(PY) -m privsieve demo --out $(or $(OUT),demo/$(shell date +%Y-%m-%d-%H%M%S))
+
+test: $(VENV)/.test  ## all tests (ARGS="-k name" for some)
+	@$(PY) -m pytest -q -n $(JOBS) --maxprocesses 4 --dist worksteal $(ARGS)
+
+lint: $(VENV)/.lint  ## ruff and mypy --strict
+	@$(VENV)/bin/ruff check
+	@$(VENV)/bin/mypy
+
+bench: $(VENV)/.test  ## ratios against named peers (SHORT=1 for a minute's worth)
+	@$(PY) benchmarks/run.py $(if $(SHORT),--short)
+
+proof: $(VENV)/.run  ## digests of proved functions: make proof NAME=top_k
+	@$(PY) tests/proofs.py $(NAME)
+
+clean:  ## remove what was built
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* htmlcov
+	rm -f src/privsieve/kernels/_native*.so
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "privsieve needs Python 3.11 or newer; name one: make PYTHON=/path/to/python3.12"; exit 1; }
+	@echo "· making $(VENV) with $(PYTHON)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: $(PY) $(BUILT_FROM)
+	@echo "· installing privsieve (about a minute)"
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.test: $(PY) $(BUILT_FROM)
+	@echo "· installing privsieve and what its tests need (about two minutes)"
+	@$(PIP) --editable '.[test]'
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.lint: $(PY) $(BUILT_FROM)
+	@echo "· installing privsieve and its linters"
+	@$(PIP) --editable '.[lint]'
+	@touch $@ $(VENV)/.run

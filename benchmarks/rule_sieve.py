@@ -1,0 +1,60 @@
+"""RuleSieve's scores against scikit-learn's filters, on the same rows, in one process."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.feature_selection import f_classif, mutual_info_classif
+
+from measure import Goal, call
+from privsieve import kernels
+from privsieve.core.batch import Batch
+from privsieve.core.domain import Domain
+from privsieve.engines.local import rule_tables
+from privsieve.summaries.layout import Layout
+from privsieve.summaries.rules import Weighing, scores
+
+ROWS, COLUMNS = 100_000, 100
+
+
+def table(rows=ROWS, columns=COLUMNS):
+    """Normal columns, every tenth shifted by the class; and their codes."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(rows) < 0.5).astype(np.int32)
+    X = rng.standard_normal((rows, columns))
+    X[:, ::10] += 0.3 * y[:, None]
+    codes = np.asfortranarray(np.clip((X / 8 + 0.5) * 65536, 0, 65535).astype(np.uint16))
+    row = np.arange(rows, dtype=np.uint64)
+    return X, y, Batch(codes, y, row, row)
+
+
+def scored(batch, order, grid):
+    """Codes to scores: what `fit` does between the reader and the race."""
+    domain = Domain.box(0, 1, columns=batch.codes.shape[1])
+    by = Weighing(np.array([[-1, 1]]), np.zeros((1, batch.codes.shape[1]), np.int64), 1, order,
+                  grid)
+    tables = rule_tables([batch], 12345, domain=domain, order=order, grid=grid)
+    return scores(tables, Layout.of(domain), by)
+
+
+def goals(*, short):
+    """Goals of the referee's page: 100,000 x 100, one thread."""
+    X, y, batch = table()
+    runs = 3 if short else 7
+    f = call(lambda: f_classif(X, y), runs)
+    # Mutual information is a sum over columns; ten of them are measured in the short form.
+    some = 10 if short else COLUMNS
+    mutual = call(lambda: mutual_info_classif(X[:, :some], y, random_state=0), 1) * COLUMNS / some
+    full = call(lambda: scored(batch, 3, 16), runs)
+    usual = call(lambda: scored(batch, 2, 8), runs)
+    alone = call(lambda: scored(batch, 1, 0), runs)
+    size = f"{ROWS} x {COLUMNS}, {kernels.implementation()}"
+    times = (f"{size}: f_classif {f:.3f} s, mutual_info_classif {mutual:.1f} s"
+             f"{' extrapolated from 10 columns' if short else ''}, ")
+    return [
+        Goal("order 3, grid 16 / f_classif", full / f, 6, f"{times}ours {full:.3f} s"),
+        Goal("order 3, grid 16 / mutual_info_classif", full / mutual, 1 / 50, f"ours {full:.3f} s"),
+        Goal("order 2, grid 8 / f_classif", usual / f, 3, f"ours {usual:.3f} s"),
+        Goal("order 2, grid 8 / mutual_info_classif", usual / mutual, 1 / 120,
+             f"ours {usual:.3f} s"),
+        Goal("intervals alone / f_classif", alone / f, 1 / 2, f"ours {alone:.3f} s"),
+    ]

@@ -1,0 +1,118 @@
+"""The command line: results to stdout, words to stderr, one sentence and a code for a refusal.
+
+A verb is a file, imported when it runs: help and completion cost no more than click.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from privsieve.errors import PrivsieveError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Each verb and its line of help; `privsieve.cli.<verb>` holds its `command`.
+VERBS = {
+    "demo": "Watch it work on a made-up hospital table.",
+    "domain": "Draft a domain file from the schema of a table.",
+    "inspect": "PRIVATE: look at a table with its domain, for the holder's eyes.",
+    "plan": "Say cost, noise and forecast of a selection; reads no row.",
+    "select": "Choose columns under differential privacy, once.",
+    "ledger": "Grant a budget, or show what is left of it.",
+    "verify": "Check a certificate, its release and its ledger entry.",
+    "doctor": "Say what this installation has and what it lacks.",
+}
+
+INTERRUPTED = 130
+
+
+class Verbs(click.Group):
+    """A group whose verbs are imported when they run."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one verb."""
+        found = super().get_command(ctx, cmd_name)
+        if found is None:
+            return None
+        command: click.Command = import_module(f"privsieve.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+def _version(ctx: click.Context, _option: click.Parameter, asked: bool) -> None:  # noqa: FBT001  # click's signature
+    if asked and not ctx.resilient_parsing:
+        from privsieve._version import __version__
+        from privsieve.kernels import implementation
+
+        click.echo(f"privsieve {__version__} (kernels: {implementation()})")
+        ctx.exit()
+
+
+verbs = Verbs(
+    "privsieve",
+    commands={name: click.Command(name) for name in VERBS},
+    help="Choose the columns of a sensitive table that may be shared, and say truthfully what "
+         "the choice gives away.",
+    epilog="Begin with: privsieve demo",
+    params=[click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False,
+                         callback=_version, help="Say the version and the kernels in use.")],
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> NoReturn:
+    """Run the command line and leave with its exit code."""
+    sys.exit(run())
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code.  Whatever goes wrong is one sentence on stderr.
+
+    >>> run(["plan", "--rows", "100", "--domain", "no-such.toml", "--epsilon", "1", "--top", "1"])
+    2
+    """
+    color = False if os.environ.get("NO_COLOR") else None
+    try:
+        code = verbs.main(args, "privsieve", standalone_mode=False, color=color)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return error.exit_code
+    except click.ClickException as error:
+        return _refuse(_usage(error), error.exit_code, color)
+    except click.Abort:
+        return _refuse("interrupted; nothing was charged", INTERRUPTED, color)
+    except PrivsieveError as error:
+        return _refuse(str(error), error.exit_code, color)
+    except Exception as error:  # noqa: BLE001  # its text could speak of rows; its type does not
+        if os.environ.get("PRIVSIEVE_DEBUG"):
+            sys.excepthook(type(error), error, error.__traceback__)
+        return _refuse(f"internal error ({type(error).__name__})", 1, color)
+    return code if isinstance(code, int) else 0
+
+
+def _refuse(text: str, code: int, color: bool | None) -> int:  # noqa: FBT001  # None is click's "as the terminal is"
+    said = f"privsieve: {text}"
+    if sys.stderr.isatty():  # for a person words are kept whole; for a program it is one line
+        said = click.wrap_text(said, 79, subsequent_indent="  ")
+    name, _, rest = said.partition(" ")
+    click.echo(f"{click.style(name, fg='red', bold=True)} {rest}", err=True, color=color)
+    return code
+
+
+def _usage(error: click.ClickException) -> str:
+    """Click's words in one line, and where help is."""
+    text = " ".join(error.format_message().split())
+    ctx = getattr(error, "ctx", None)
+    where = ctx.command_path if ctx is not None else "privsieve"
+    return f"{text} (help: {where} --help)"

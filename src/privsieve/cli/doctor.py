@@ -1,0 +1,95 @@
+"""`privsieve doctor`: what this installation has; nothing of who runs it, or where."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+import click
+
+from privsieve.cli import words
+
+if TYPE_CHECKING:
+    from privsieve.core.canonical import Json
+
+_EXAMPLE = "Example: privsieve doctor"
+
+#: What each package is for; the first ones are needed, the rest is optional.
+NEEDED = {
+    "numpy": "arrays",
+    "python-flint": "exact noise",
+    "click": "this command line",
+    "rich": "progress on a terminal",
+    "pyarrow": "Parquet and Arrow tables",
+    "scikit-learn": "estimators in Python",
+    "cryptography": "signatures",
+    "jinja2": "reports",
+    "tomli-w": "domain files",
+}
+OPTIONAL = {
+    "pandas": "pandas frames",
+    "polars": "polars frames",
+    "scipy": "sparse matrices",
+    "pyspark": "Spark",
+    "psycopg": "a ledger in PostgreSQL",
+}
+
+
+@click.command("doctor", epilog=_EXAMPLE)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
+def command(as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
+    """Say what this installation has and what it lacks; no secret and no path."""
+    found = _found()
+    if as_json:
+        words.json({**found, "packages": _versions({**NEEDED, **OPTIONAL})})
+        return
+    for name, value in found.items():
+        words.show(name, str(value))
+    click.echo()
+    has = _versions({**NEEDED, **OPTIONAL})
+    for name, purpose in {**NEEDED, **OPTIONAL}.items():
+        lacks = "missing" if name in NEEDED else "not installed"
+        style = {"fg": "red"} if has[name] is None and name in NEEDED else {}
+        words.show(f"{name:<14}{has[name] or lacks:<16}for {purpose}", **style)
+
+
+def _found() -> dict[str, Json]:
+    import sqlite3
+
+    from privsieve._version import __version__
+
+    return {
+        "privsieve": __version__,
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "platform": f"{platform.system()} {platform.machine()}",
+        "kernels": _kernels(),
+        "entropy": _entropy(),
+        "sqlite": f"{sqlite3.sqlite_version} (the ledger)",
+        "terminal": "yes" if sys.stdout.isatty() else "no",
+    }
+
+
+def _kernels() -> str:
+    from privsieve import kernels
+
+    reason = kernels.reason()
+    return kernels.implementation() + (f": {reason}" if reason else "")
+
+
+def _entropy() -> str:
+    """Whether the system gives random bytes; they are counted, not shown."""
+    import os
+
+    return f"os.urandom gives {8 * len(os.urandom(32))} bits"
+
+
+def _versions(names: dict[str, str]) -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for name in names:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found

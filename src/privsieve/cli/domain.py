@@ -1,0 +1,92 @@
+"""`privsieve domain`: a draft of the domain file, from names and types alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from privsieve.cli import words
+from privsieve.errors import ParameterError, SchemaError
+
+if TYPE_CHECKING:
+    from privsieve.core.domain import Csv
+
+_EXAMPLE = "Example: privsieve domain patients.csv --out domain.toml"
+
+#: What may part the fields of a header line, the likeliest first.
+DELIMITERS = (",", ";", "\t", "|")
+_HEADER_BYTES = 2**16
+
+
+@click.command("domain", epilog=_EXAMPLE)
+@click.argument("data")
+@click.option("--out", metavar="FILE", help="Write the draft here; the file must not exist.")
+@click.option("--csv-delimiter", metavar="C",
+              help="What parts the fields; guessed from the header line where left out.")
+@click.option("--csv-decimal", type=click.Choice([".", ","]), default=".", show_default=True,
+              help="What parts the decimals.")
+@click.option("--csv-encoding", metavar="NAME", default="utf-8", show_default=True,
+              help="How letters are stored, for example cp1252.")
+def command(data: str, out: str | None, csv_delimiter: str | None, csv_decimal: str,
+            csv_encoding: str) -> None:
+    """Draft a domain file from the schema of DATA: names and types, and no row.
+
+    What is missing in the draft is for you to fill in from a code book.
+    """
+    from privsieve.core.domain import Csv, Domain
+    from privsieve.sources import open_source
+
+    path = Path(data)
+    text = path.suffix.lower() not in (".parquet", ".pq")
+    delimiter = (csv_delimiter or (guess(_header(path)) if text else ",")).replace("\\t", "\t")
+    csv = Csv(delimiter=delimiter, decimal=csv_decimal, encoding=csv_encoding)
+    draft = Domain.draft(open_source(path, csv=csv))
+    if csv != Csv():
+        draft = draft.replace("[table]\n", f"[table]\n{_written(csv)}\n", 1)
+    if out is None:
+        click.echo(draft, nl=False)
+    else:
+        _write(out, draft)
+        words.say("written", out)
+    words.say("next", "fill in each `<-`: bounds and values from a code book, never from this "
+                      "table; then [target] and the unit")
+
+
+def _written(csv: Csv) -> str:
+    """The line of [table] that says how the file is written."""
+    from json import dumps  # a TOML string is a JSON string
+
+    return (f"csv = {{ delimiter = {dumps(csv.delimiter)}, decimal = {dumps(csv.decimal)}, "
+            f"encoding = {dumps(csv.encoding)} }}")
+
+
+def guess(header: str) -> str:
+    """The character that parts most fields of a header line.
+
+    >>> guess("age;sex;ward"), guess("age")
+    (';', ',')
+    """
+    return max(DELIMITERS, key=header.count)
+
+
+def _header(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.readline(_HEADER_BYTES).decode("latin-1")
+    except (OSError, ValueError):
+        raise SchemaError("the data file does not exist, or cannot be read; check the "
+                          "path") from None
+
+
+def _write(out: str, text: str) -> None:
+    try:
+        with Path(out).open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise ParameterError("the file of --out exists; nothing is overwritten: name a new "
+                             "one") from None
+    except (OSError, ValueError):
+        raise ParameterError("the file of --out cannot be written; its folder must exist and be "
+                             "writable") from None

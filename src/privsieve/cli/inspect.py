@@ -1,0 +1,52 @@
+"""`privsieve inspect`: the one verb that speaks of rows, to the holder of the table alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from privsieve.cli import words
+from privsieve.errors import ParameterError
+
+_EXAMPLE = "Example: privsieve inspect patients.csv --domain domain.toml"
+
+@click.command("inspect", epilog=_EXAMPLE)
+@click.argument("data")
+@click.option("--domain", "domain_file", metavar="FILE", required=True, help="The domain file.")
+@click.option("--private-output", metavar="FILE",
+              help="Write into this new file (only its owner may read it) instead of the terminal.")
+def command(data: str, domain_file: str, private_output: str | None) -> None:
+    """Look at DATA with its domain: what is missing, odd, out of bounds or unlisted, and fixes.
+
+    The only verb that speaks of rows.  It spends nothing, writes to a terminal only, and what it
+    shows is not to be shared.
+    """
+    from privsieve.core.domain import Domain
+    from privsieve.sources.inspect import inspect
+
+    if private_output is None and not sys.stdout.isatty():
+        raise ParameterError("what inspect shows is private and stdout is not a terminal; "
+                             "give --private-output FILE to keep it in a file")
+    first, *rest = inspect(data, Domain.from_toml(domain_file)).lines()
+    if private_output is None:
+        click.secho(first, fg="red", bold=True)
+        click.echo("\n".join(rest))
+        return
+    with _private(private_output) as file:
+        file.write("\n".join([first, *rest, ""]))
+    words.say("written", f"{private_output} (private: only its owner may read it)")
+
+
+def _private(path: str) -> Any:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        return os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8")
+    except FileExistsError:
+        raise ParameterError("the file of --private-output exists; nothing is overwritten: name "
+                             "a new one") from None
+    except (OSError, ValueError):
+        raise ParameterError("the file of --private-output cannot be written; its folder must "
+                             "exist and be writable") from None

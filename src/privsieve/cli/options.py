@@ -1,0 +1,119 @@
+"""The options that `plan` and `select` share, and the plan that they ask for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from privsieve.errors import DomainError, ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from privsieve.core.domain import Domain
+    from privsieve.core.plan import Plan
+    from privsieve.sources import Source
+
+    Command = Callable[..., Any]
+
+_OPTIONS = (
+    click.option("--domain", "domain_file", metavar="FILE", required=True,
+                 help="The domain file: columns, bounds, label, unit."),
+    click.option("--epsilon", metavar="E", required=True,
+                 help="What this release may cost, for example 0.5."),
+    click.option("--top", metavar="N", type=int, help="How many columns to choose."),
+    click.option("--fraction", metavar="F", help="Or: which fraction of the columns."),
+    click.option("--method", metavar="NAME", default="rule-sieve", show_default=True,
+                 help="How to choose."),
+    click.option("--unit", type=click.Choice(["row"]),
+                 help="Protect a row, where the domain file does not name the unit."),
+    click.option("--person", metavar="COLUMN",
+                 help="Or: protect a person; this column says whose row it is."),
+    click.option("--rows-per-person", metavar="G", type=int,
+                 help="Rows of a person that are used at most."),
+    click.option("--persons", metavar="N", type=int,
+                 help="Persons in the table: a public round figure."),
+    click.option("--rows", metavar="N", type=int,
+                 help="Rows in the table: a public figure, where it cannot be counted."),
+    click.option("--class-prior", metavar="P", default="auto", show_default=True,
+                 help="Class shares: auto (a tenth of epsilon), none, or public shares such as "
+                      "0.2 or 0.5,0.3,0.2."),
+    click.option("--order", metavar="1|2|3", type=click.IntRange(1, 3),
+                 help="Columns that a rule may join; the size decides where this is left out."),
+    click.option("--ordered", is_flag=True, help="Release the order of the columns, too."),
+    click.option("--diverse", is_flag=True, help="Begin with the best pair of columns."),
+    click.option("--allow-weak", is_flag=True, help="Accept an epsilon above 10."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines."),
+)
+
+
+def choosing(command: Command) -> Command:
+    """Give a command the options of a selection."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def public(options: Mapping[str, Any]) -> Domain:
+    """Read the domain file and add what the options say of the unit."""
+    from privsieve.core.domain import Domain
+
+    domain = Domain.from_toml(options["domain_file"])
+    return declared(domain, options)
+
+
+def declared(domain: Domain, options: Mapping[str, Any]) -> Domain:
+    """The domain with the unit that somebody named; there is no silent one."""
+    person = options["person"]
+    if options["unit"] and person:
+        raise ParameterError("--unit row and --person name two units; give one of them")
+    asked = "row" if options["unit"] else "person" if person else None
+    if asked is None and not domain.unit_declared:
+        raise DomainError("nobody has said what one protected unit is: give --unit row, or "
+                          "--person COLUMN where a person may have several rows, or write "
+                          "unit = in [table] of the domain file")
+    named = {"person": person} if person else {}
+    if domain.unit_declared and asked and (asked, person) != (domain.unit, domain.person):
+        raise DomainError(f"the domain file protects a {domain.unit} and the options another "
+                          "unit; leave the option away, or change [table]")
+    counts = {name: options[name] for name in ("rows_per_person", "persons", "rows")
+              if options[name] is not None}
+    return replace(domain, unit_declared=True, **named, **counts)
+
+
+def opened(domain: Domain, path: str) -> tuple[Domain, Source, int | None]:
+    """Open a table's structure: the domain that fits it, the source, its public number of rows."""
+    from privsieve.sources import open_source, resolve
+
+    source = open_source(path, csv=domain.csv)
+    shape = source.shape(count_rows=domain.rows_are_public)
+    return resolve(domain, shape, strict=False), source, shape.rows
+
+
+def planned(domain: Domain, rows: int | None, options: Mapping[str, Any], *,
+            epsilon: str | None = None) -> Plan:
+    """The plan that the options ask for, at their epsilon or at another."""
+    from privsieve.selectors import plan
+
+    return plan(options["method"], domain, k=_count(options), rows=rows,
+                epsilon=epsilon or options["epsilon"], class_prior=_prior(options["class_prior"]),
+                order=options["order"], ordered=options["ordered"], diverse=options["diverse"],
+                allow_weak=options["allow_weak"])
+
+
+def _count(options: Mapping[str, Any]) -> object:
+    from privsieve.core.cost import exact
+
+    top, fraction = options["top"], options["fraction"]
+    if (top is None) == (fraction is None):
+        raise ParameterError("say how many columns to choose: --top N or --fraction F, "
+                             "and not both")
+    return exact(fraction, "--fraction") if top is None else top
+
+
+def _prior(text: str) -> object:
+    if text == "none":
+        return None
+    return text.split(",") if "," in text else text

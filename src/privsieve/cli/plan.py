@@ -1,0 +1,106 @@
+"""`privsieve plan`: cost, noise and forecast of a selection, from public facts alone."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from privsieve.cli import options as asked
+from privsieve.cli import words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from privsieve.core.canonical import Json
+    from privsieve.core.plan import Plan
+
+_EXAMPLE = ("Example: privsieve plan --rows 20000 --domain domain.toml --unit row "
+            "--epsilon 0.5 --top 6")
+
+#: What else the budget could be cut into.
+OTHERS = ("0.1", "0.3", "1", "3")
+
+
+@click.command("plan", epilog=_EXAMPLE)
+@click.argument("data", required=False)
+@asked.choosing
+def command(data: str | None, **options: Any) -> None:
+    """Say cost, noise and forecast of a selection from DATA, or from --rows rows.
+
+    Reads no row and charges nothing: of DATA only the header and, where it is public, the number
+    of rows.
+    """
+    from privsieve.core.cost import exact
+
+    domain, rows = asked.public(options), options["rows"]
+    if data is not None:
+        domain, _source, rows = asked.opened(domain, data)
+    plan = asked.planned(domain, rows, options)
+    forecasts = {Fraction(epsilon): asked.planned(domain, rows, options, epsilon=epsilon).forecast
+                 for epsilon in OTHERS}
+    forecasts[exact(options["epsilon"], "epsilon")] = plan.forecast
+    if options["as_json"]:
+        words.json(_json(plan, forecasts))
+    else:
+        _show(plan, forecasts)
+
+
+def _json(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> dict[str, Json]:
+    return {
+        **plan.json(),
+        "cost": plan.cost.text,
+        "unit": plan.domain.unit,
+        "neighbours": plan.domain.neighbours,
+        "columns": len(plan.domain.columns),
+        "noise_scale": words.number(plan.noise),
+        "forecast": plan.forecast,
+        "forecasts": {words.amount(epsilon): forecasts[epsilon] for epsilon in forecasts},
+        "warning": plan.warning,
+        "theorem": plan.theorem,
+        "assumes": list(plan.assumes),
+    }
+
+
+def _show(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> None:
+    from privsieve.privacy.certificate import UNIT
+
+    k, d = plan.settings["k"], len(plan.domain.columns)
+    unit = "rows" if plan.domain.unit == "row" else "persons"
+    words.show("choose", f"{k} of {d} columns")
+    words.show("cost", f"epsilon {plan.cost.text}, charged before a row is read")
+    words.show("protects", f"{UNIT[plan.domain.unit]} ({plan.domain.neighbours})")
+    words.show(unit, f"{plan.units}")
+    words.show("method", plan.method)
+    words.show("settings", _settings(plan))
+    words.show("noise", f"raises each column's score by {words.number(plan.noise)} {unit} "
+                        "on average")
+    words.show("theorem", f"{plan.theorem}; assumes {', '.join(plan.assumes)}")
+    click.echo()
+    _table(unit, forecasts, plan)
+    if plan.warning:
+        click.echo()
+        words.show("warning", plan.warning, fg="yellow")
+
+
+def _settings(plan: Plan) -> str:
+    said = {True: "yes", False: "no", None: "none"}
+    return ", ".join(f"{name.replace('_', ' ')} {said.get(value, value)}"  # type: ignore[arg-type]
+                     for name, value in plan.settings.items() if name != "k")
+
+
+def _table(unit: str, forecasts: Mapping[Fraction, Mapping[str, Any]], plan: Plan) -> None:
+    """Forecasts by epsilon and by gap."""
+    click.secho(f"Forecast: per cent of the {plan.settings['k']} best columns that are found",
+                bold=True)
+    gaps = list(forecasts[plan.cost.epsilon or Fraction(1)]["found_percent"])
+    rows = [
+        (("* " if epsilon == plan.cost.epsilon else "") + words.amount(epsilon),
+         *(str(made["found_percent"][gap]) for gap in gaps))
+        for epsilon, made in sorted(forecasts.items())
+    ]
+    words.table(("epsilon", *(f"gap {Fraction(gap) * 100} %" for gap in gaps)), rows)
+    click.echo(f"  Guessing finds {plan.forecast['guessing_percent']}.  The gap is by what share "
+               f"of the {unit}\n  the best columns beat the others: 10 is usual, 2 is weak.  "
+               "* is this plan.")

@@ -1,0 +1,47 @@
+"""`privsieve verify`: check a release without the program's word, or the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from privsieve.cli import words
+from privsieve.errors import CheckFailed
+
+_EXAMPLE = "Example: privsieve verify first --ledger budget.db"
+
+
+@click.command("verify", epilog=_EXAMPLE)
+@click.argument("certificate")
+@click.option("--release", metavar="FILE",
+              help="The release that the certificate speaks of.")
+@click.option("--ledger", metavar="FILE", help="The ledger that was charged.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
+def command(certificate: str, release: str | None, ledger: str | None,
+            as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
+    """Check CERTIFICATE: a certificate.json, or a release folder with its release.json.
+
+    Needs no table and no network.  Exit code 7 where something does not hold.
+    """
+    from privsieve.privacy.verify import verify
+
+    place = Path(certificate)
+    if place.is_dir():
+        release = release or str(place / "release.json")
+        place /= "certificate.json"
+    found = verify(place, release, ledger=ledger)
+    if as_json:
+        words.json({"valid": found.valid, "reasons": list(found.reasons),
+                    "notes": list(found.notes)})
+    else:
+        words.show("valid" if found.valid else "NOT VALID", fg="green" if found.valid else "red",
+                   bold=True)
+        for reason in found.reasons:
+            words.show("reason", reason)
+        for note in found.notes:
+            words.show("note", note)
+    if not found.valid:
+        count = len(found.reasons)
+        raise CheckFailed(f"the certificate does not hold, for {count} "
+                          f"reason{'s' * (count > 1)}; do not rely on the release")

@@ -1,0 +1,77 @@
+"""How the verbs speak: results to stdout, words to stderr, tables of aligned text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from privsieve.core.canonical import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from fractions import Fraction
+
+    from privsieve.core.canonical import Json
+
+#: Lines fit into 80 columns; labels take the first ones.
+WIDTH, INDENT = 79, 11
+
+
+def say(label: str, text: str = "", **style: Any) -> None:
+    """One line of words on stderr: a bold label, and what it says."""
+    click.echo(_labelled(label, text, **style), err=True)
+
+
+def show(label: str, text: str = "", **style: Any) -> None:
+    """One line of a result for people, on stdout."""
+    click.echo(_labelled(label, text, **style))
+
+
+def json(value: Json) -> None:
+    """A result for machines: one canonical JSON object on stdout."""
+    click.echo(canonical(value))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print columns on stdout, aligned to the right.
+
+    >>> table(("epsilon", "found"), [("0.1", "7"), ("3", "100")])
+      epsilon  found
+          0.1      7
+            3    100
+    """
+    lines = [tuple(head), *(tuple(row) for row in rows)]
+    width = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for number, line in enumerate(lines):
+        text = "  ".join(cell.rjust(w) for cell, w in zip(line, width, strict=True))
+        click.secho(f"  {text}", bold=number == 0)
+
+
+def amount(value: Fraction) -> str:
+    """An amount of epsilon, exact.
+
+    >>> from fractions import Fraction
+    >>> amount(Fraction(5, 2))
+    '2.5'
+    """
+    from privsieve.core.cost import EPSILON_UNITS, decimal
+
+    return decimal(int(value * EPSILON_UNITS))
+
+
+def number(value: Fraction) -> str:
+    """A figure for people: three digits that matter.
+
+    >>> from fractions import Fraction
+    >>> number(Fraction(80, 3)), number(Fraction(120000))
+    ('26.7', '120000')
+    """
+    return f"{float(value):.3g}" if value < 1000 else f"{float(value):.0f}"
+
+
+def _labelled(label: str, text: str, **style: Any) -> str:
+    if not text:
+        return click.style(click.wrap_text(label, WIDTH), **style)
+    lines = click.wrap_text(text, WIDTH - INDENT).replace("\n", "\n" + " " * INDENT)
+    return click.style(label.ljust(INDENT), bold=True, **style) + click.style(lines, **style)

@@ -1,0 +1,264 @@
+"""The domain file: what is public about a table, as TOML that a person can read and sign.
+
+Reading it never guesses: what is missing, unknown or misspelled is said with the place and with
+what to write.  A draft holds names and physical types, and no value of the table.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import json
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privsieve.core.domain import Box, Category, Csv, Date, Domain, Flag, Label, Number
+from privsieve.errors import DomainError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from privsieve.core.domain import Column, Target
+
+_COLUMNS = {"number": Number, "category": Category, "flag": Flag, "date": Date}
+_TARGETS = {"label": Label, "number": Number}
+_PARTS = ("table", "column", "target")
+_TABLE = ("unit", "person", "rows_per_person", "neighbours", "rows", "persons", "csv")
+#: Keys that a constructor needs; where one is missing, the constructor says what to write.
+_NEEDED = ("low", "high", "values")
+
+
+def from_toml(path: str | Path) -> Domain:
+    """Read a domain file."""
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeError):
+        raise DomainError("the domain file does not exist, or is not a text in UTF-8; "
+                          "check the path") from None
+    return parse(text)
+
+
+def parse(text: str) -> Domain:
+    """Read the text of a domain file.
+
+    >>> parse('''
+    ... [[column]]
+    ... name = "age"
+    ... kind = "number"
+    ... low = 0
+    ... high = 110
+    ... ''').names
+    ('age',)
+    """
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DomainError(f"the domain file is not TOML: {error}") from None
+    _check_keys(content, _PARTS, "the domain file")
+    table = _table(content.get("table", {}), "[table]")
+    _check_keys(table, _TABLE, "[table]")
+    columns = content.get("column", [])
+    if not isinstance(columns, list):
+        raise DomainError("the domain file: column is written [column]; write [[column]], once "
+                          "for each column")
+    parts = [_column(_table(entry, "[[column]]"), at) for at, entry in enumerate(columns, 1)]
+    target = _target(_table(content["target"], "[target]")) if "target" in content else None
+    options = {name: table[name] for name in _TABLE if name in table}
+    return Domain(tuple(parts), target, **_unit(options))
+
+
+def to_toml(domain: Domain) -> str:
+    """The text of a domain file; reading it gives an equal domain.
+
+    >>> print(to_toml(Domain([Flag("smoker")])))
+    [table]
+    unit = "row"
+    <BLANKLINE>
+    [[column]]
+    name = "smoker"
+    kind = "flag"
+    <BLANKLINE>
+    """
+    if isinstance(domain, Box):
+        raise DomainError("the domain fits an array of any width; name its columns "
+                          "(Domain.box(..., columns=[...])) before you write it")
+    table = _changed(domain, [name for name in _TABLE if name not in ("unit", "csv")])
+    csv = _changed(domain.csv, [item.name for item in fields(Csv)])
+    lines = ["[table]", *([f'unit = "{domain.unit}"'] if domain.unit_declared else [])]
+    lines += _assignments(table)
+    if csv:
+        lines.append("csv = { " + ", ".join(_assignments(csv)) + " }")
+    for column in domain.columns:
+        lines += ["", "[[column]]", *_assignments(_part(column))]
+    if domain.target is not None:
+        lines += ["", "[target]", *_assignments(_part(domain.target))]
+    return "\n".join([*lines, ""])
+
+
+def draft(columns: Sequence[tuple[str, str]]) -> str:
+    """A domain file to fill in, from names and physical types alone.
+
+    It is refused until the first thing to fill in is filled in.
+
+    >>> "low =   <- fill in" in draft([("age", "number"), ("name", "text")])
+    True
+    """
+    texts = [name for name, kind in columns if kind == "text"]
+    lines = [*_TABLE_DRAFT]
+    for name, kind in columns:
+        if kind != "text":
+            lines += ["", "[[column]]", f"name = {_text(name)}", *_BLANKS[kind]]
+    lines += ["", *_TARGET_DRAFT]
+    if texts:
+        lines += ["", *_TEXT_DRAFT]
+    for name in texts:
+        lines += ["#", "# [[column]]", f"# name = {_text(name)}", '# kind = "category"',
+                  '# values = []  # every value that may occur, for example ["A", "B"]']
+    return "\n".join([*lines, ""])
+
+
+_FILL = "<- fill in"
+_TABLE_DRAFT = (
+    "# What is public about the table.  Write what a code book or the study's plan says;",
+    "# never what this table happens to hold.",
+    "",
+    "[table]",
+    f'# unit =   {_FILL}: "row", or "person" with person = "the column that says whose row it is"',
+)
+_TARGET_DRAFT = (
+    "# What is to be predicted; its [[column]] above has to go.  Without a target, delete this.",
+    "[target]",
+    f"# name =   {_FILL}",
+    'kind = "label"',
+    f"# values =   {_FILL}: every class",
+)
+_TEXT_DRAFT = (
+    "# not used: texts and identifiers.  For one that has few values, take the # away and",
+    "# list them.",
+)
+_BLANKS = {
+    "number": ('kind = "number"', f"# low =   {_FILL}", f"# high =   {_FILL}"),
+    "flag": ('kind = "flag"',),
+    "date": ('kind = "date"', f"# low =   {_FILL}: a date such as 2020-01-01",
+             f"# high =   {_FILL}"),
+    "other": (f'# kind =   {_FILL}: "number", "category", "flag" or "date"; or delete the column',
+              "# low =        <- for a number or date", "# high =       <- for a number or date",
+              "# values = []  <- for a category"),
+}
+
+
+def _column(entry: Mapping[str, Any], at: int) -> Column:
+    where = f"column {entry.get('name', '')!r} ({_ordinal(at)} [[column]])"
+    made = _made(entry, _COLUMNS, where, f"{_ordinal(at)} [[column]]")
+    assert isinstance(made, (Number, Category, Flag, Date))
+    return made
+
+
+def _target(entry: Mapping[str, Any]) -> Target:
+    made = _made(entry, _TARGETS, f"target {entry.get('name', '')!r} ([target])", "[target]")
+    assert isinstance(made, (Label, Number))
+    return made
+
+
+def _made(entry: Mapping[str, Any], kinds: Mapping[str, type], where: str, place: str) -> object:
+    if "name" not in entry:
+        raise DomainError(f"{place}: name is missing; write name = \"the column's name\"")
+    kind = entry.get("kind")
+    if kind is None:
+        raise DomainError(f"{where}: kind is missing; write kind = {_or(kinds)}")
+    if not isinstance(kind, str) or kind not in kinds:
+        raise DomainError(f"{where}: kind is {kind!r}; write {_or(kinds)}")
+    keys = [item.name for item in fields(kinds[kind])]
+    _check_keys(entry, ["kind", *keys], where)
+    options = {key: entry.get(key) for key in keys if key in entry or key in _NEEDED}
+    try:
+        return kinds[kind](**options)
+    except DomainError as error:
+        # The constructor names the column; a file has a place as well.
+        said = str(error)
+        for word in ("column", "target"):
+            said = said.replace(f"{word} {entry['name']!r}", where, 1)
+        raise DomainError(said) from None
+
+
+def _unit(options: dict[str, Any]) -> dict[str, Any]:
+    """`unit` says in words what `person` says by being there; the two have to agree."""
+    unit = options.pop("unit", None)
+    person = options.get("person")
+    if unit not in (None, "row", "person"):
+        raise DomainError(f'[table]: unit is {unit!r}; write "row" or "person"')
+    if unit == "person" and person is None:
+        raise DomainError('[table]: unit is "person" and person is missing; write person = "the '
+                          'column that says whose row it is"')
+    if unit == "row" and person is not None:
+        raise DomainError(f'[table]: unit is "row" and person is {person!r}; write unit = '
+                          '"person", or take person away')
+    if "csv" in options:
+        csv = _table(options["csv"], "[table] csv")
+        _check_keys(csv, [item.name for item in fields(Csv)], "[table] csv")
+        options["csv"] = Csv(**csv)
+    return {**options, "unit_declared": unit is not None or person is not None}
+
+
+def _table(value: object, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise DomainError(f"{where} is not a table of keys and values; write key = value lines "
+                          "below it")
+    return value
+
+
+def _check_keys(entry: Iterable[str], known: Sequence[str], where: str) -> None:
+    for key in entry:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"write one of {', '.join(known)}"
+            raise DomainError(f"{where}: {key!r} is not known; {hint}")
+
+
+def _changed(part: object, names: Sequence[str]) -> dict[str, Any]:
+    """What differs from its default."""
+    defaults = {item.name: item.default for item in fields(part)}  # type: ignore[arg-type]
+    found = {name: getattr(part, name) for name in names}
+    return {name: value for name, value in found.items() if value != defaults[name]}
+
+
+def _part(part: Column | Target) -> dict[str, Any]:
+    names = [item.name for item in fields(part)]
+    values = {"name": part.name, "kind": part.kind, **_changed(part, names[1:])}
+    if isinstance(part, Label):
+        values["default"] = part.default
+    return values
+
+
+def _assignments(entry: Mapping[str, Any]) -> list[str]:
+    return [f"{key} = {_value(value)}" for key, value in entry.items()]
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, dt.datetime):
+        return value.date().isoformat() if value.time() == dt.time() else value.isoformat()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return repr(value)
+
+
+def _text(value: str) -> str:
+    # A TOML string is a JSON string, but for one control character.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _or(kinds: Iterable[str]) -> str:
+    return " or ".join(json.dumps(kind) for kind in kinds)
+
+
+def _ordinal(at: int) -> str:
+    ending = "th" if at % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(at % 10, "th")
+    return f"{at}{ending}"

@@ -1,0 +1,79 @@
+"""Release: what leaves: public facts and a mechanism's output, and no row."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from privsieve.core.canonical import canonical, digest
+from privsieve.errors import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from privsieve.core.canonical import Json
+
+FORMAT = "privsieve-release/1"
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release and its certificate, each as JSON.
+
+    `selected` are names; `certificate` is None for what is not private (a replayed noise).
+    """
+
+    body: Mapping[str, Json]
+    certificate: Mapping[str, Json] | None
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """The names that were chosen."""
+        return tuple(self.body["selected"])  # type: ignore[arg-type]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All names that could have been chosen."""
+        return tuple(self.body["columns"])  # type: ignore[arg-type]
+
+    @property
+    def bytes(self) -> bytes:
+        """`release.json`, byte for byte."""
+        return canonical(self.body)
+
+    @property
+    def sha256(self) -> str:
+        """The digest that the certificate binds."""
+        return digest(self.bytes)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the release folder; it must not exist."""
+        from privsieve.privacy.folder import Folder
+
+        with Folder.create(folder) as opened:
+            opened.write("release.json", self.bytes)
+            if self.certificate is not None:
+                opened.write("certificate.json", canonical(self.certificate))
+
+
+def load(folder: str | Path) -> Release:
+    """Read a release folder; `verify` says whether it is what its certificate claims."""
+    body = _read(Path(folder) / "release.json")
+    if body.get("format") != FORMAT:
+        raise SchemaError(f"release.json says format {body.get('format')!r}; this version reads "
+                          f"{FORMAT!r}")
+    certificate = Path(folder) / "certificate.json"
+    return Release(body, _read(certificate) if certificate.exists() else None)
+
+
+def _read(path: Path) -> dict[str, Json]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        raise SchemaError(f"{path.name} is missing or is not JSON; name a release folder that "
+                          "privsieve wrote") from None
+    if not isinstance(found, dict):
+        raise SchemaError(f"{path.name} is not a release")
+    return found

@@ -1,0 +1,1 @@
+"""Engines: where rows meet summaries.  `local` holds integer codes in memory."""

@@ -1,0 +1,81 @@
+"""Every error that privsieve raises, as one tree.
+
+::
+
+    PrivsieveError                 exit code
+    ├── ParameterError       2     a public parameter is wrong: epsilon, k, an option
+    ├── DomainError          2     the domain lacks a public fact, or contradicts itself
+    ├── SchemaError          3     the table's header or container does not fit the domain
+    ├── BudgetExceeded       4     the ledger refuses; nothing was charged
+    ├── LedgerError          4     the ledger lacks the population, or is damaged
+    ├── ReleaseFailed        6     a fault of the machine after the charge; constant text
+    └── CheckFailed          7     `verify` or `audit` found that a claim does not hold
+
+What is raised is public: it may name a parameter, a column of the domain, an amount, and
+nothing that was read from a row.  A message names the thing, the value, the limit and the way
+out.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BudgetExceeded",
+    "CheckFailed",
+    "DomainError",
+    "LedgerError",
+    "ParameterError",
+    "PrivsieveError",
+    "ReleaseFailed",
+    "SchemaError",
+]
+
+
+class PrivsieveError(Exception):
+    """The root of the tree; `except PrivsieveError` catches all of it."""
+
+    exit_code = 1
+
+
+class ParameterError(PrivsieveError, ValueError):
+    """A public parameter is wrong.  Nothing was read and nothing was charged."""
+
+    exit_code = 2
+
+
+class DomainError(PrivsieveError, ValueError):
+    """The domain lacks a public fact (bounds, values, a count), or contradicts itself."""
+
+    exit_code = 2
+
+
+class SchemaError(PrivsieveError, ValueError):
+    """The header or container of a table does not fit the domain.  No row was read."""
+
+    exit_code = 3
+
+
+class BudgetExceeded(PrivsieveError):
+    """The population's budget does not cover the cost.  Nothing was charged."""
+
+    exit_code = 4
+
+
+class LedgerError(PrivsieveError):
+    """The ledger has no such population, or does not add up."""
+
+    exit_code = 4
+
+
+class ReleaseFailed(PrivsieveError):
+    """The machine failed after the charge.  The text is constant: it may not depend on rows."""
+
+    exit_code = 6
+
+    def __init__(self) -> None:
+        super().__init__("release failed; the budget is charged")
+
+
+class CheckFailed(PrivsieveError):
+    """A certificate, a ledger or an audited claim does not hold."""
+
+    exit_code = 7

@@ -1,0 +1,136 @@
+"""fit: plan, reserve, rows, noise, release.  Written once; the order of statements is the theorem.
+
+1. The plan was made from public facts; its cost cannot depend on a row.
+2. The charge is durable before the body of the table is opened.
+3. Rows become integers, integers become a summary.
+4. The mechanism is the only function that meets noise; what it returns is the release.
+5. Nothing else leaves: no warning, no count, no message; a fault of the machine has one text.
+"""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from privsieve._version import __version__
+from privsieve.core.cost import EPSILON_UNITS, decimal
+from privsieve.core.release import FORMAT, Release
+from privsieve.errors import ParameterError, ReleaseFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from fractions import Fraction
+
+    from privsieve.core.canonical import Json
+    from privsieve.core.plan import Plan
+    from privsieve.privacy.folder import Folder
+    from privsieve.privacy.ledger import Entry, Ledger
+    from privsieve.privacy.noise import Noise
+    from privsieve.sources import Source
+
+SOFTWARE = {"privsieve": __version__}
+
+#: Epsilon spent in this process by releases that no ledger knows.
+_unsigned: list[Fraction] = []
+
+
+class UnsignedWarning(UserWarning):
+    """Several releases of one process, and no ledger that adds them up."""
+
+
+def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Noise | None = None,
+        folder: Folder | None = None, progress: Callable[[str], None] = lambda _stage: None,
+        ) -> Release:
+    """Charge, read, add noise, release; `source` is opened after the charge and not before."""
+    if noise is not None and ledger is not None:
+        raise ParameterError("a replayed noise is not private; it takes no ledger")
+    free = plan.cost.epsilon == 0
+    if ledger is None and noise is None and not free:
+        _warn_unsigned(plan.cost.epsilon)
+    reserved = _reserve(plan, ledger) if ledger is not None and not free else None
+    try:
+        with _silence():
+            if noise is None:
+                from privsieve.privacy.noise import system
+
+                noise = system()
+            picked = _choose(plan, source, noise, progress)
+            body = _body(plan, picked, private=noise.private)
+            return _finish(plan, Release(body, None), ledger, reserved, folder)
+    except (Exception, KeyboardInterrupt):  # noqa: BLE001  # its text could speak of rows
+        failed = ReleaseFailed()
+    # Raised outside of the handler: no cause and no context hang on it.
+    raise failed
+
+
+def _choose(plan: Plan, source: Source, noise: Noise, progress: Callable[[str], None],
+            ) -> tuple[int, ...]:
+    if plan.cost.epsilon == 0:
+        return tuple(range(len(plan.domain.columns)))
+    from privsieve.sources.reader import batches
+
+    progress("reading")
+    rows = plan.units if plan.domain.rows_are_public else None
+    read = batches(source, plan.domain, rows=rows, entropy=noise.bytes)
+    summary = plan.summarise(read, noise.key())
+    progress("choosing")
+    return plan.mechanism(summary, noise)
+
+
+def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry | None,
+            folder: Folder | None) -> Release:
+    """Stage, commit, certify, link: a release stands in the ledger before it can be seen."""
+    from privsieve.core.canonical import canonical
+    from privsieve.privacy.certificate import certificate
+
+    if not release.body["private"]:
+        return release
+    if folder is not None:
+        folder.stage("release.json", release.bytes)
+    committed = ledger.commit(reserved, release.sha256) if ledger and reserved else None
+    signed = certificate(plan, release.sha256, reserved, committed, SOFTWARE)
+    if folder is not None:
+        folder.stage("certificate.json", canonical(signed))
+        folder.link()
+    return Release(release.body, signed)
+
+
+def _body(plan: Plan, picked: tuple[int, ...], *, private: bool) -> dict[str, Json]:
+    names = plan.domain.names
+    return {
+        "format": FORMAT,
+        "kind": plan.kind,
+        "private": private,
+        "columns": list(names),
+        "selected": [names[j] for j in picked],
+        "forecast": plan.forecast,
+        "plan": plan.json(),
+        "warning": plan.warning,
+    }
+
+
+def _reserve(plan: Plan, ledger: Ledger) -> Entry:
+    """The charge; durable when it returns, with the terms of the certificate to come."""
+    from privsieve.privacy.certificate import terms
+
+    return ledger.reserve(plan.cost, terms(plan, SOFTWARE))
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """No warning of a library may speak of rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _warn_unsigned(epsilon: Fraction) -> None:
+    _unsigned.append(epsilon)
+    if len(_unsigned) > 1:
+        spent = -(-sum(_unsigned) * EPSILON_UNITS // 1)
+        warnings.warn(
+            f"{len(_unsigned)} releases without a ledger in this process: together epsilon "
+            f"{decimal(spent)} if they speak of the same people.  Give a ledger "
+            "(ledger=Ledger(...)) to keep the sum.",
+            UnsignedWarning, stacklevel=4)

@@ -1,0 +1,184 @@
+// The doors between Python's arrays and the kernels.  `contract.py` has checked what comes in.
+#include "bind.h"
+#include "kernels.h"
+#include "loops.h"
+
+using Counts = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Triple = std::tuple<In<i64, 1>, In<u16, 1>, Counts>;
+using Quadruple = std::tuple<In<u16, 1>, In<u64, 1>, In<u64, 1>, In<i64, 1>>;
+
+template <class Count> static RunsView<Count> view(const Triple& t) {
+    const auto& [indptr, code, count] = t;
+    return {indptr.data(), code.data(), static_cast<const Count*>(count.data()),
+            indptr.shape(0) - 1, count.shape(1)};
+}
+
+static bool narrow(const Triple& t) { return std::get<2>(t).dtype() == nb::dtype<std::int32_t>(); }
+
+template <class Count> static nb::tuple give_runs(Runs<Count>&& r) {
+    return nb::make_tuple(give(std::move(r.indptr), {r.columns + 1}),
+                          give(std::move(r.code), {r.size}),
+                          give(std::move(r.count), {r.size, r.classes}));
+}
+
+using Words = nb::ndarray<const u64, nb::c_contig, nb::device::cpu>;
+
+static Out<u64> py_mix(const Words& in) {
+    Buffer<u64> out(in.size());
+    unlocked([&] {
+        for (size_t i = 0; i < in.size(); i++) out[i] = mix64(in.data()[i]);
+    });
+    u64* data = out.data.release();
+    nb::capsule owner(data, [](void* p) noexcept { std::free(p); });
+    return Out<u64>(data, in.ndim(), reinterpret_cast<const size_t*>(in.shape_ptr()), owner);
+}
+
+template <class Count>
+static nb::tuple do_runs(const In<u16, 2>& codes, const In<i64, 1>& starts, const i64* weight) {
+    return give_runs(unlocked([&] {
+        return runs<Count>(matrix(codes), starts.data(), starts.shape(0) - 1, weight);
+    }));
+}
+
+static nb::tuple py_runs(In<u16, 2> codes, In<i64, 1> starts, Maybe<In<i64, 1>> weight) {
+    return weight ? do_runs<i64>(codes, starts, weight->data())
+                  : do_runs<std::int32_t>(codes, starts, nullptr);
+}
+
+template <class Count, class A, class B>
+static nb::tuple do_merge(const Triple& a, const Triple& b) {
+    return give_runs(unlocked([&] { return merge_runs<Count>(view<A>(a), view<B>(b)); }));
+}
+
+static nb::tuple py_merge(Triple a, Triple b, bool wide) {
+    using i32 = std::int32_t;
+    if (!wide) return do_merge<i32, i32, i32>(a, b);
+    if (narrow(a)) return narrow(b) ? do_merge<i64, i32, i32>(a, b) : do_merge<i64, i32, i64>(a, b);
+    return narrow(b) ? do_merge<i64, i64, i32>(a, b) : do_merge<i64, i64, i64>(a, b);
+}
+
+static Out<i64> py_interval(Triple t, In<i64, 2> labellings, In<u8, 1> kind) {
+    const size_t d = kind.shape(0), many = labellings.shape(0);
+    Buffer<i64> out(many * d);
+    unlocked([&] {
+        if (narrow(t)) interval(view<std::int32_t>(t), matrix(labellings), kind.data(), out.at(0));
+        else interval(view<i64>(t), matrix(labellings), kind.data(), out.at(0));
+    });
+    return give(std::move(out), {many, d});
+}
+
+static nb::tuple py_cut(In<u16, 2> codes, In<u64, 1> unit, In<u64, 1> row, u64 key,
+                        In<u8, 1> kind) {
+    const size_t d = codes.shape(0);
+    Buffer<u16> code(d);
+    Buffer<u64> keys(d), rows(d);
+    Buffer<i64> count(d);
+    unlocked([&] {
+        for (size_t j = 0; j < d; j++) {
+            const Ids ids{unit.data(), row.data()};
+            const Cut cut = median_cut(matrix(codes), j, ids, key, kind.data()[j]);
+            code[j] = cut.code;
+            keys[j] = cut.key;
+            rows[j] = cut.row;
+            count[j] = cut.count;
+        }
+    });
+    return nb::make_tuple(give(std::move(code), {d}), give(std::move(keys), {d}),
+                          give(std::move(rows), {d}), give(std::move(count), {d}));
+}
+
+static nb::tuple py_planes(In<u16, 2> codes, In<i64, 2> layout, In<u64, 2> ids, u64 key,
+                           Quadruple cuts, In<u8, 1> kind, bool masked) {
+    const size_t d = codes.shape(0), n = codes.shape(1);
+    const size_t width = size_t(layout.data()[layout.size() - 1]);
+    const auto& [code, keys, rows, count] = cuts;
+    Buffer<u64> planes(d * width), masks(masked ? d * width : 0);
+    Buffer<i64> zeros(d);
+    unlocked([&] {
+        for (size_t j = 0; j < d; j++) {
+            const Cut cut{code.data()[j], keys.data()[j], rows.data()[j], count.data()[j]};
+            zeros[j] = sign_plane(matrix(codes), j, matrix(layout), {ids.data(), ids.data() + n},
+                                  key, cut, kind.data()[j], planes.at(j * width),
+                                  masked ? masks.at(j * width) : nullptr);
+        }
+    });
+    nb::object mask = masked ? nb::cast(give(std::move(masks), {d, width})) : nb::none();
+    return nb::make_tuple(give(std::move(planes), {d, width}), mask, give(std::move(zeros), {d}));
+}
+
+template <bool TRIPLES>
+static Out<i64> py_products(In<u64, 2> planes, Maybe<In<u64, 2>> masks, In<i64, 1> zeros,
+                            In<i64, 1> words, In<i64, 1> rows, In<i64, 2> labellings) {
+    Buffer<i64> best(planes.shape(0));
+    const Signs signs{matrix(planes), masks ? masks->data() : nullptr, zeros.data(),
+                      words.data(),   rows.data(),                     matrix(labellings)};
+    unlocked([&] { sign_products(signs, TRIPLES, best.at(0)); });
+    return give(std::move(best), {planes.shape(0)});
+}
+
+template <bool GAIN>
+static Out<i64> py_bins(In<u8, 2> bins, In<i64, 1> starts, Maybe<In<i64, 1>> weight,
+                        In<i64, 2> labellings, size_t grid, In<u8, 1> nominal) {
+    const size_t d = bins.shape(0), size = GAIN ? d : d ? d * (d - 1) / 2 : 0;
+    Buffer<i64> out(size);
+    const Bins in{matrix(bins), starts.data(), weight ? weight->data() : nullptr,
+                  matrix(labellings), grid, nominal.data()};
+    unlocked([&] { GAIN ? pair_gain(in, out.at(0)) : pair_best(in, out.at(0)); });
+    return give(std::move(out), {size});
+}
+
+// What every set of loops that this machine can run answers: they must all be the same.
+static nb::list py_loops(In<u64, 2> words, In<u16, 1> codes, u16 low, u16 high) {
+    const Loops* found[3];
+    const int many = runnable(found);
+    nb::list all;
+    const size_t w = words.shape(1), n = codes.shape(0);
+    const Matrix<u64> x = matrix(words);
+    for (int i = 0; i < many; i++) {
+        Buffer<u64> bits((n + 63) / 64), packed(w), keys(w);
+        Buffer<u8> flags(w * 64);
+        Buffer<i64> sums(3);
+        for (size_t k = 0; k < w * 64; k++) flags[k] = u8(x[0][k >> 6] >> (k & 63) & 1);
+        for (size_t k = 0; k < 3; k++) sums[k] = 0;
+        found[i]->between(codes.data(), n, low, high, bits.at(0));
+        found[i]->pack(flags.at(0), w, packed.at(0));
+        found[i]->hash(x[0], w, 5, 7, keys.at(0));
+        found[i]->count_and_many(x[0], x[1], w, 3, w, sums.at(0));
+        all.append(nb::make_tuple(found[i]->name, found[i]->count_xor(x[0], x[1], w),
+                                  found[i]->count_and(x[0], x[1], w),
+                                  found[i]->count_masked(x[0], x[1], x[2], x[3], w),
+                                  found[i]->count_below(codes.data(), n, low),
+                                  give(std::move(bits), {(n + 63) / 64}),
+                                  give(std::move(packed), {w}), give(std::move(keys), {w}),
+                                  give(std::move(sums), {3})));
+    }
+    return all;
+}
+
+NB_MODULE(_native, m) {
+    const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
+    m.def("mix64", py_mix, strict("z"));
+    m.def("tie_keys", [](In<u64, 1> unit, u64 feature, u64 key) {
+        Buffer<u64> out(unit.size());
+        unlocked([&] {
+            best_loops().hash(unit.data(), unit.size(), feature << 40, key, out.at(0));
+        });
+        return give(std::move(out), {unit.size()});
+    }, strict("unit"), nb::arg("feature"), nb::arg("key"));
+    m.def("runs", py_runs, strict("codes"), strict("starts"), strict("weight").none());
+    m.def("merge_runs", py_merge, strict("a"), strict("b"), nb::arg("wide"));
+    m.def("interval", py_interval, strict("runs"), strict("labellings"), strict("kind"));
+    m.def("median_cut", py_cut, strict("codes"), strict("unit"), strict("row"), nb::arg("key"),
+          strict("kind"));
+    m.def("sign_planes", py_planes, strict("codes"), strict("layout"), strict("ids"),
+          nb::arg("key"), strict("cuts"), strict("kind"), nb::arg("masked"));
+    m.def("sign_pairs", py_products<false>, strict("planes"), strict("masks").none(),
+          strict("zeros"), strict("words"), strict("rows"), strict("labellings"));
+    m.def("sign_triples", py_products<true>, strict("planes"), strict("masks").none(),
+          strict("zeros"), strict("words"), strict("rows"), strict("labellings"));
+    m.def("pair_gain", py_bins<true>, strict("bins"), strict("starts"), strict("weight").none(),
+          strict("labellings"), nb::arg("grid"), strict("nominal"));
+    m.def("pair_best", py_bins<false>, strict("bins"), strict("starts"), strict("weight").none(),
+          strict("labellings"), nb::arg("grid"), strict("nominal"));
+    m.def("loops", py_loops, strict("words"), strict("codes"), nb::arg("low"), nb::arg("high"));
+}

@@ -1,0 +1,164 @@
+"""What every kernel demands of its arrays, checked once for both implementations.
+
+Shapes, types and offsets are public; no text here can show what an array holds.
+"""
+# ruff: noqa: PLR0917  six arguments are allowed by the house
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "I64", "U8", "U16", "U64", "Cuts", "Planes", "Runs",
+    "demand_array", "demand_bins", "demand_cuts", "demand_equal", "demand_offsets", "demand_runs",
+    "demand_signs", "demand_weight",
+]  # fmt: skip
+
+U8: TypeAlias = npt.NDArray[np.uint8]
+U16: TypeAlias = npt.NDArray[np.uint16]
+U64: TypeAlias = npt.NDArray[np.uint64]
+I64: TypeAlias = npt.NDArray[np.int64]
+Runs: TypeAlias = tuple[I64, U16, npt.NDArray[Any]]
+Cuts: TypeAlias = tuple[U16, U64, U64, I64]
+Planes: TypeAlias = tuple[U64, U64 | None, I64, I64]
+
+
+def demand_array(
+    name: str, value: object, dtype: npt.DTypeLike | list[npt.DTypeLike], ndim: int
+) -> None:
+    """Refuse what is not a C-contiguous array of this type and this many dimensions.
+
+    >>> demand_array("codes", np.zeros(3), np.uint16, 1)
+    Traceback (most recent call last):
+    ...
+    TypeError: codes must be a C-contiguous array of uint16 with 1 dimensions; convert it first
+    """
+    allowed = [np.dtype(t) for t in (dtype if isinstance(dtype, list) else [dtype])]
+    good = (
+        isinstance(value, np.ndarray)
+        and value.dtype in allowed
+        and value.ndim == ndim
+        and value.flags.c_contiguous
+    )
+    if not good:
+        types = " or ".join(str(t) for t in allowed)
+        raise TypeError(
+            f"{name} must be a C-contiguous array of {types} with {ndim} dimensions; "
+            "convert it first"
+        )
+
+
+def demand_equal(what: str, first: int, second: int) -> None:
+    """Refuse two lengths that should be the same.
+
+    >>> demand_equal("kind and codes", 2, 3)
+    Traceback (most recent call last):
+    ...
+    ValueError: kind and codes must agree in length, but have 2 and 3
+    """
+    if first != second:
+        raise ValueError(f"{what} must agree in length, but have {first} and {second}")
+
+
+def demand_offsets(name: str, offsets: object, end: int) -> None:
+    """Refuse offsets that do not lead from 0 to `end` without a step back.
+
+    >>> demand_offsets("starts", np.array([0, 2, 1]), 1)
+    Traceback (most recent call last):
+    ...
+    ValueError: starts must rise from 0 to the number of entries that it divides
+    """
+    demand_array(name, offsets, np.int64, 1)
+    assert isinstance(offsets, np.ndarray)
+    if not len(offsets) or offsets[0] or offsets[-1] != end or (np.diff(offsets) < 0).any():
+        raise ValueError(f"{name} must rise from 0 to the number of entries that it divides")
+
+
+def demand_runs(name: str, runs: Runs) -> None:
+    """Refuse a triple that is not what `runs` returns.
+
+    >>> demand_runs("a", (np.array([0, 0]), np.empty(0, np.uint16), np.empty((0, 2), np.int32)))
+    """
+    indptr, code, count = runs
+    demand_array(f"{name}: code", code, np.uint16, 1)
+    demand_array(f"{name}: count", count, [np.int32, np.int64], 2)
+    demand_offsets(f"{name}: indptr", indptr, len(code))
+    demand_equal(f"{name}: code and count", len(code), len(count))
+
+
+def demand_cuts(cuts: Cuts, kind: U8, columns: int) -> None:
+    """Refuse what is not what `median_cut` returns for these columns.
+
+    >>> none = np.empty(0, np.uint64)
+    >>> demand_cuts((np.empty(0, np.uint16), none, none, np.empty(0, np.int64)),
+    ...             np.empty(0, np.uint8), 0)
+    """
+    types = (np.uint16, np.uint64, np.uint64, np.int64, np.uint8)
+    parts: list[npt.NDArray[Any]] = [*cuts, kind]
+    for part, dtype in zip(parts, types, strict=True):
+        demand_array("each part of cuts, and kind,", part, dtype, 1)
+        demand_equal("cuts, kind and codes", len(part), columns)
+
+
+def demand_weight(weight: I64 | None, rows: int) -> None:
+    """Refuse weights that are not one int64 a row.
+
+    >>> demand_weight(None, 3)
+    """
+    if weight is not None:
+        demand_array("weight", weight, np.int64, 1)
+        demand_equal("weight and rows", len(weight), rows)
+
+
+def demand_signs(
+    planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64, labellings: I64
+) -> None:
+    """Refuse planes whose parts do not fit each other.
+
+    >>> planes, zeros = np.zeros((1, 4), np.uint64), np.array([256])
+    >>> demand_signs(planes, None, zeros, np.array([0, 4]), np.array([3]), np.array([[1]]))
+    Traceback (most recent call last):
+    ...
+    ValueError: zeros must be -1 or lie within the planes
+    """
+    demand_array("planes", planes, np.uint64, 2)
+    if masks is not None:
+        demand_array("masks", masks, np.uint64, 2)
+        demand_equal("masks and planes", len(masks), len(planes))
+        demand_equal("words of masks and planes", masks.shape[1], planes.shape[1])
+    demand_array("zeros", zeros, np.int64, 1)
+    demand_equal("zeros and planes", len(zeros), len(planes))
+    demand_offsets("words", words, planes.shape[1])
+    demand_array("rows", rows, np.int64, 1)
+    demand_array("labellings", labellings, np.int64, 2)
+    demand_equal("rows and words", len(rows), len(words) - 1)
+    demand_equal("rows and classes of labellings", len(rows), labellings.shape[1])
+    if (rows < 0).any() or (rows > np.diff(words) * 64).any():
+        raise ValueError("rows must fit the words of their class")
+    if (zeros < -1).any() or (zeros >= planes.shape[1] * 64).any():
+        raise ValueError("zeros must be -1 or lie within the planes")
+
+
+def demand_bins(
+    bins: U8, starts: I64, weight: I64 | None, labellings: I64, grid: int, nominal: U8
+) -> None:
+    """Refuse bins whose companions do not fit them, or a grid without a kernel.
+
+    >>> bins, starts = np.zeros((1, 2), np.uint8), np.array([0, 2])
+    >>> demand_bins(bins, starts, None, np.array([[1]]), 5, np.zeros(1, np.uint8))
+    Traceback (most recent call last):
+    ...
+    ValueError: grid must be 4, 8 or 16, not 5
+    """
+    demand_array("bins", bins, np.uint8, 2)
+    demand_offsets("starts", starts, bins.shape[1])
+    demand_weight(weight, bins.shape[1])
+    demand_array("labellings", labellings, np.int64, 2)
+    demand_equal("classes of labellings and starts", labellings.shape[1], len(starts) - 1)
+    demand_array("nominal", nominal, np.uint8, 1)
+    demand_equal("nominal and bins", len(nominal), len(bins))
+    if grid not in {4, 8, 16}:
+        raise ValueError(f"grid must be 4, 8 or 16, not {grid}")

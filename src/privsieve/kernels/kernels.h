@@ -1,0 +1,74 @@
+// The kernels: arrays in, arrays out.  Their meaning is said in `__init__.py`, once.
+#pragma once
+#include "arrays.h"
+
+namespace privsieve {
+
+template <class Count> struct RunsView {
+    const i64* indptr;
+    const u16* code;
+    const Count* count;
+    size_t columns, classes;
+};
+
+template <class Count> struct Runs {
+    Buffer<i64> indptr;
+    Buffer<u16> code;
+    Buffer<Count> count;
+    size_t columns, size, classes;
+    Runs(size_t columns, size_t size, size_t classes)
+        : indptr(columns + 1), code(size), count(size * classes), columns(columns), size(size),
+          classes(classes) {}
+    void cut(size_t used) {
+        size = used;
+        code.resize(used);
+        count.resize(used * classes);
+    }
+};
+
+template <class Count>
+Runs<Count> runs(Matrix<u16> codes, const i64* starts, size_t classes, const i64* weight);
+
+template <class Count, class A, class B>
+Runs<Count> merge_runs(const RunsView<A>& a, const RunsView<B>& b);
+
+template <class Count>
+void interval(const RunsView<Count>& runs, Matrix<i64> labellings, const u8* kind, i64* out);
+
+struct Cut {
+    u16 code = 0;
+    u64 key = 0, row = 0;
+    i64 count = 0;
+};
+
+struct Ids {
+    const u64 *unit, *row;
+};
+
+Cut median_cut(Matrix<u16> codes, size_t column, Ids ids, u64 key, u8 kind);
+
+// One column's plane, and its mask unless that is null; returns the place of the zero row or -1.
+i64 sign_plane(Matrix<u16> codes, size_t column, Matrix<i64> layout, Ids ids, u64 key, Cut cut,
+               u8 kind, u64* plane, u64* mask);
+
+struct Signs {
+    Matrix<u64> planes;
+    const u64* masks;  // null: every row has a sign, but for the zero rows
+    const i64 *zeros, *words, *rows;
+    Matrix<i64> labellings;
+};
+
+void sign_products(const Signs& signs, bool triples, i64* best);
+
+struct Bins {
+    Matrix<u8> bins;
+    const i64 *starts, *weight;
+    Matrix<i64> labellings;
+    size_t grid;
+    const u8* nominal;
+};
+
+void pair_gain(const Bins& bins, i64* gain);
+void pair_best(const Bins& bins, i64* best);
+
+}  // namespace privsieve

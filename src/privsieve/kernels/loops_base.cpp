@@ -1,0 +1,3 @@
+#define LOOPS loops_base
+#define LOOPS_NAME "base"
+#include "loops_body.h"

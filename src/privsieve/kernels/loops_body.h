@@ -1,0 +1,209 @@
+// Included once per instruction set with LOOPS, LOOPS_NAME defined.  Everything has internal
+// linkage and no library header with inline functions is used: a function compiled for a newer
+// machine must never be linked in for an older one.
+#include "loops.h"
+
+namespace privsieve {
+namespace {
+
+using u64 = std::uint64_t;
+using u16 = std::uint16_t;
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+#ifdef __AVX512VPOPCNTDQ__
+
+// Plain loops: the compiler counts eight words with one instruction.
+std::int64_t count_xor(const u64* a, const u64* b, size_t words) {
+    u64 sum = 0;
+    for (size_t i = 0; i < words; i++) sum += u64(__builtin_popcountll(a[i] ^ b[i]));
+    return std::int64_t(sum);
+}
+
+std::int64_t count_and(const u64* a, const u64* b, size_t words) {
+    u64 sum = 0;
+    for (size_t i = 0; i < words; i++) sum += u64(__builtin_popcountll(a[i] & b[i]));
+    return std::int64_t(sum);
+}
+
+std::int64_t count_masked(const u64* a, const u64* n, const u64* b, const u64* m, size_t words) {
+    u64 sum = 0;
+    for (size_t i = 0; i < words; i++)
+        sum += u64(__builtin_popcountll((a[i] & m[i]) ^ (b[i] & n[i])));
+    return std::int64_t(sum);
+}
+
+// Planes are counted N at a time: one load of `a` and one wait for the sums serve all of them.
+template <int N>
+ALWAYS_INLINE void count_and_some(const u64* a, const u64* b, size_t stride, size_t words,
+                                  std::int64_t* sums) {
+    u64 sum[N] = {};
+    for (size_t i = 0; i < words; i++)
+        for (int k = 0; k < N; k++)
+            sum[k] += u64(__builtin_popcountll(a[i] & b[size_t(k) * stride + i]));
+    for (int k = 0; k < N; k++) sums[k] += std::int64_t(sum[k]);
+}
+
+void count_and_many(const u64* a, const u64* b, size_t stride, size_t many, size_t words,
+                    std::int64_t* sums) {
+    size_t k = 0;
+    for (; k + 4 <= many; k += 4) count_and_some<4>(a, b + k * stride, stride, words, sums + k);
+    if (many - k == 3) count_and_some<3>(a, b + k * stride, stride, words, sums + k);
+    else
+        for (; k < many; k++) sums[k] += count_and(a, b + k * stride, words);
+}
+
+#else
+
+// Harley and Seal: a tree of carry-save adders makes one vector count of sixteen vectors.
+typedef u64 Lanes __attribute__((vector_size(32)));
+
+ALWAYS_INLINE Lanes load(const u64* p, size_t i) {
+    Lanes v;
+    __builtin_memcpy(&v, p + 4 * i, sizeof v);
+    return v;
+}
+
+ALWAYS_INLINE Lanes count_lanes(Lanes v) {
+    v -= (v >> 1) & 0x5555555555555555u;
+    v = (v & 0x3333333333333333u) + ((v >> 2) & 0x3333333333333333u);
+    v = (v + (v >> 4)) & 0x0F0F0F0F0F0F0F0Fu;
+    v += v >> 8;
+    v += v >> 16;
+    return (v + (v >> 32)) & 0x7Fu;
+}
+
+ALWAYS_INLINE Lanes carry(Lanes& low, Lanes a, Lanes b) {
+    Lanes u = low ^ a, high = (low & a) | (u & b);
+    low = u ^ b;
+    return high;
+}
+
+struct Xor {
+    const u64 *a, *b;
+    ALWAYS_INLINE Lanes at(size_t i) const { return load(a, i) ^ load(b, i); }
+    ALWAYS_INLINE u64 word(size_t i) const { return a[i] ^ b[i]; }
+};
+
+struct And {
+    const u64 *a, *b;
+    ALWAYS_INLINE Lanes at(size_t i) const { return load(a, i) & load(b, i); }
+    ALWAYS_INLINE u64 word(size_t i) const { return a[i] & b[i]; }
+};
+
+struct Masked {
+    const u64 *a, *n, *b, *m;
+    ALWAYS_INLINE Lanes at(size_t i) const {
+        return (load(a, i) & load(m, i)) ^ (load(b, i) & load(n, i));
+    }
+    ALWAYS_INLINE u64 word(size_t i) const { return (a[i] & m[i]) ^ (b[i] & n[i]); }
+};
+
+struct Sums {
+    Lanes ones, twos, fours, eights;
+};
+
+// The carry out of eight vectors, which is worth eight.
+template <class Source> ALWAYS_INLINE Lanes carry8(Sums& s, Source x, size_t i) {
+    Lanes a = carry(s.ones, x.at(i), x.at(i + 1)), b = carry(s.ones, x.at(i + 2), x.at(i + 3));
+    Lanes c = carry(s.twos, a, b);
+    a = carry(s.ones, x.at(i + 4), x.at(i + 5));
+    b = carry(s.ones, x.at(i + 6), x.at(i + 7));
+    return carry(s.fours, c, carry(s.twos, a, b));
+}
+
+template <class Source> ALWAYS_INLINE std::int64_t count(Source x, size_t words) {
+    size_t vectors = words / 4, i = 0;
+    Lanes total = {0, 0, 0, 0};
+    Sums s = {total, total, total, total};
+    for (; i + 16 <= vectors; i += 16) {
+        Lanes a = carry8(s, x, i), b = carry8(s, x, i + 8);
+        total += count_lanes(carry(s.eights, a, b));
+    }
+    total <<= 4;
+    if (i)
+        total += (count_lanes(s.eights) << 3) + (count_lanes(s.fours) << 2) +
+                 (count_lanes(s.twos) << 1) + count_lanes(s.ones);
+    for (; i < vectors; i++) total += count_lanes(x.at(i));
+    u64 sum = total[0] + total[1] + total[2] + total[3];
+    for (size_t w = 4 * vectors; w < words; w++) sum += u64(__builtin_popcountll(x.word(w)));
+    return std::int64_t(sum);
+}
+
+std::int64_t count_xor(const u64* a, const u64* b, size_t words) { return count(Xor{a, b}, words); }
+
+std::int64_t count_and(const u64* a, const u64* b, size_t words) { return count(And{a, b}, words); }
+
+std::int64_t count_masked(const u64* a, const u64* n, const u64* b, const u64* m, size_t words) {
+    return count(Masked{a, n, b, m}, words);
+}
+
+void count_and_many(const u64* a, const u64* b, size_t stride, size_t many, size_t words,
+                    std::int64_t* sums) {
+    for (size_t k = 0; k < many; k++) sums[k] += count_and(a, b + k * stride, words);
+}
+
+#endif
+
+std::int64_t count_below(const u16* code, size_t rows, u16 bound) {
+    std::int64_t total = 0;
+    for (size_t first = 0; first < rows; first += 65535) {  // a 16-bit sum cannot overflow
+        size_t last = rows - first < 65535 ? rows : first + 65535;
+        u16 sum = 0;
+        for (size_t i = first; i < last; i++) sum = u16(sum + (code[i] < bound));
+        total += sum;
+    }
+    return total;
+}
+
+// Eight bytes of 0 or 1 become eight bits: the product moves byte k to bit 56 + k.
+ALWAYS_INLINE u64 gather(const unsigned char* flag) {
+    u64 bits = 0;
+    for (int k = 0; k < 8; k++) {
+        u64 bytes;
+        __builtin_memcpy(&bytes, flag + 8 * k, 8);
+        bits |= ((bytes * 0x0102040810204080u) >> 56) << (8 * k);
+    }
+    return bits;
+}
+
+void pack(const std::uint8_t* flag, size_t words, u64* bits) {
+    for (size_t w = 0; w < words; w++) bits[w] = gather(flag + 64 * w);
+}
+
+ALWAYS_INLINE u64 mixed(u64 z) {
+    z += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+void hash(const u64* unit, size_t many, u64 place, u64 key, u64* out) {
+    for (size_t i = 0; i < many; i++) out[i] = mixed(key ^ mixed(unit[i] * 0x100000001b3u ^ place));
+}
+
+void between(const u16* code, size_t rows, u16 low, u16 high, u64* bits) {
+    const u16 span = u16(high - low);
+    unsigned char flag[64];
+    size_t i = 0;
+    for (; i + 64 <= rows; i += 64) {
+        for (int k = 0; k < 64; k++) flag[k] = u16(code[i + size_t(k)] - low) <= span;
+        *bits++ = gather(flag);
+    }
+    if (i == rows) return;
+    u64 last = 0;
+    for (size_t k = i; k < rows; k++) last |= u64(u16(code[k] - low) <= span) << (k - i);
+    *bits = last;
+}
+
+}  // namespace
+
+#ifdef __AVX512VPOPCNTDQ__
+constexpr bool COUNTS_FAST = true;
+#else
+constexpr bool COUNTS_FAST = false;
+#endif
+
+extern const Loops LOOPS = {LOOPS_NAME,     COUNTS_FAST, count_xor, count_and,   count_masked,
+                            count_and_many, pack,        hash,      count_below, between};
+
+}  // namespace privsieve

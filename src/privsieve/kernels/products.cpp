@@ -1,0 +1,114 @@
+// The largest weighted sum of products of two or three sign columns.
+#include "kernels.h"
+#include "loops.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace privsieve {
+namespace {
+
+constexpr size_t TILE = 8;     // columns on either side of a tile
+constexpr size_t CHUNK = 512;  // words: a tile's planes then stay in the second cache
+constexpr size_t NONE = ~size_t(0);
+
+struct Sweep {
+    const Signs& in;
+    i64* best;
+    size_t d = in.planes.rows, width = in.planes.columns, classes = in.labellings.columns;
+    const Loops& loops = best_loops();
+    std::vector<u64> left = std::vector<u64>(TILE * CHUNK), left_mask = left;
+    std::vector<i64> unlike = std::vector<i64>(TILE * TILE * classes), known = unlike;
+    std::vector<i64> sum = std::vector<i64>(classes);
+
+    const u64* mask(size_t j) const { return in.masks + j * width; }
+
+    // The left factor A_j A_l of a tile (A_l alone if j is NONE), on one chunk of words.
+    void factor(size_t j, size_t l, size_t place, size_t from, size_t len) {
+        u64* q = left.data() + place * CHUNK;
+        std::copy_n(in.planes[l] + from, len, q);
+        if (j != NONE)
+            for (size_t w = 0; w < len; w++) q[w] ^= in.planes[j][from + w];
+        if (!in.masks) return;
+        u64* known_here = left_mask.data() + place * CHUNK;
+        std::copy_n(mask(l) + from, len, known_here);
+        if (j != NONE)
+            for (size_t w = 0; w < len; w++) known_here[w] &= mask(j)[from + w];
+        for (size_t w = 0; w < len; w++) q[w] &= known_here[w];
+    }
+
+    void count_chunk(size_t j, size_t l0, size_t m0, size_t c, size_t from, size_t len) {
+        const size_t l1 = std::min(d, l0 + TILE), m1 = std::min(d, m0 + TILE);
+        for (size_t l = std::max(l0, j + 1); l < l1; l++) {
+            factor(j, l, l - l0, from, len);
+            const u64 *q = left.data() + (l - l0) * CHUNK, *n = left_mask.data() + (l - l0) * CHUNK;
+            for (size_t m = std::max(m0, l + 1); m < m1; m++) {
+                const size_t place = ((l - l0) * TILE + m - m0) * classes + c;
+                const u64* p = in.planes[m] + from;
+                if (in.masks) {
+                    unlike[place] += loops.count_masked(q, n, p, mask(m) + from, len);
+                    known[place] += loops.count_and(n, mask(m) + from, len);
+                } else {
+                    unlike[place] += loops.count_xor(q, p, len);
+                }
+            }
+        }
+    }
+
+    // A zero row was counted as if its bit 0 meant -1: take it out, once.
+    void drop_zero(i64 zero, size_t j, size_t l, size_t m) {
+        const auto bit = [&](size_t k) { return in.planes[k][zero >> 6] >> (zero & 63) & 1; };
+        const u64 parity = bit(l) ^ bit(m) ^ (j == NONE ? 0 : bit(j));
+        const i64* after = std::upper_bound(in.words, in.words + classes + 1, zero >> 6);
+        sum[size_t(after - in.words) - 1] -= parity ? -1 : 1;
+    }
+
+    void score(size_t j, size_t l, size_t m, const i64* unlike_here, const i64* known_here) {
+        for (size_t c = 0; c < classes; c++)
+            sum[c] = (in.masks ? known_here[c] : in.rows[c]) - 2 * unlike_here[c];
+        if (!in.masks) {
+            const i64 x = in.zeros[l], y = in.zeros[m], z = j == NONE ? -1 : in.zeros[j];
+            if (x >= 0) drop_zero(x, j, l, m);
+            if (y >= 0 && y != x) drop_zero(y, j, l, m);
+            if (z >= 0 && z != x && z != y) drop_zero(z, j, l, m);
+        }
+        i64 top = 0;
+        for (size_t v = 0; v < in.labellings.rows; v++) {
+            i64 total = 0;
+            for (size_t c = 0; c < classes; c++) total += in.labellings[v][c] * sum[c];
+            top = std::max(top, std::abs(total));
+        }
+        best[l] = std::max(best[l], top);
+        best[m] = std::max(best[m], top);
+        if (j != NONE) best[j] = std::max(best[j], top);
+    }
+
+    void tile(size_t j, size_t l0, size_t m0) {
+        std::fill(unlike.begin(), unlike.end(), 0);
+        std::fill(known.begin(), known.end(), 0);
+        for (size_t c = 0; c < classes; c++)
+            for (size_t from = size_t(in.words[c]); from < size_t(in.words[c + 1]); from += CHUNK)
+                count_chunk(j, l0, m0, c, from, std::min(CHUNK, size_t(in.words[c + 1]) - from));
+        for (size_t l = std::max(l0, j + 1); l < std::min(d, l0 + TILE); l++)
+            for (size_t m = std::max(m0, l + 1); m < std::min(d, m0 + TILE); m++) {
+                const size_t place = ((l - l0) * TILE + m - m0) * classes;
+                score(j, l, m, &unlike[place], &known[place]);
+            }
+    }
+
+    void run(size_t j) {
+        for (size_t l0 = (j + 1) / TILE * TILE; l0 < d; l0 += TILE)  // NONE + 1 is 0
+            for (size_t m0 = l0; m0 < d; m0 += TILE) tile(j, l0, m0);
+    }
+};
+
+}  // namespace
+
+void sign_products(const Signs& signs, bool triples, i64* best) {
+    std::fill_n(best, signs.planes.rows, 0);
+    Sweep sweep{signs, best};
+    if (!triples) return sweep.run(NONE);
+    for (size_t j = 0; j < signs.planes.rows; j++) sweep.run(j);
+}
+
+}  // namespace privsieve

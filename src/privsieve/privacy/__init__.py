@@ -1,0 +1,1 @@
+"""Noise, mechanisms, accounting, certificates, checks."""

@@ -1,0 +1,90 @@
+"""Certificate: what is claimed of a release, tied to the charge that paid for it.
+
+All but the digest of the release is known before a row is read: these are the `terms`.  They stand
+in the ledger's reserve entry, and the digest in its commit entry, so that no field of a
+certificate can change without a hash in it ceasing to fit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from privsieve.core.canonical import Json
+    from privsieve.core.plan import Plan
+    from privsieve.privacy.chain import Entry
+
+FORMAT = "privsieve-certificate/1"
+
+#: What is protected, in words.
+UNIT = {"row": "one row of the table", "person": "one person with all their rows"}
+_NEIGHBOURS = {"replace-one": "Replacing", "add-remove": "Adding or removing"}
+_RESULT = {"selection": "set"}
+
+
+def terms(plan: Plan, software: Mapping[str, str]) -> dict[str, Json]:
+    """What a plan promises before a row is read: what `Ledger.reserve` keeps with the charge."""
+    return {
+        "claim": {
+            "kind": plan.kind,
+            "account": "pure",
+            "epsilon": plan.cost.text,
+            "delta": "0",
+            "unit": UNIT[plan.domain.unit],
+            "neighbours": plan.domain.neighbours,
+            "mechanism": plan.method,
+            "theorem": plan.theorem,
+            "assumes": list(plan.assumes),
+        },
+        "plan": plan.json(),
+        "domain_sha256": plan.domain.digest(),
+        "software": dict(software),
+    }
+
+
+def certificate(
+    plan: Plan,
+    release_sha256: str,
+    reserve: Entry | None,
+    commit: Entry | None,
+    software: Mapping[str, str],
+) -> dict[str, Json]:
+    """The certificate of a release, not signed; without a charge its ledger is null.
+
+    The charge must have been reserved with `terms(plan, software)`.
+    """
+    ledger: dict[str, Json] | None = None
+    population = None
+    if reserve is not None and commit is not None:
+        population = reserve.body["population"]
+        ledger = {
+            "request": reserve.request,
+            "reserved_at": reserve.body["reserved_at"],
+            "reserve": {"seq": reserve.seq, "prev": reserve.prev, "hash": reserve.hash},
+            "commit": {"seq": commit.seq, "prev": commit.prev, "hash": commit.hash},
+            "head": commit.hash,
+        }
+    return {
+        "format": FORMAT,
+        **terms(plan, software),
+        "release_sha256": release_sha256,
+        "population": population,
+        "ledger": ledger,
+        "key": None,
+        "signature": None,
+    }
+
+
+def sentence(certificate: Mapping[str, Any]) -> str:
+    """The claim in one plain sentence.
+
+    >>> sentence({"claim": {"kind": "selection", "epsilon": "1", "neighbours": "replace-one",
+    ...                     "unit": "one row of the table"}})[:63]
+    'Replacing one row of the table changes the probability of any r'
+    """
+    claim = certificate["claim"]
+    return (f"{_NEIGHBOURS[claim['neighbours']]} {claim['unit']} changes the probability of any "
+            f"released {_RESULT.get(claim['kind'], 'result')} by a factor of at most "
+            f"e^{claim['epsilon']}.")

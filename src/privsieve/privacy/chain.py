@@ -1,0 +1,166 @@
+"""Chain: what a ledger writes, each entry bound to the one before.  Arithmetic, no database.
+
+An entry's hash covers the hash before it and the canonical payload.  `replay` adds up a chain from
+its entries alone, into the very rows that the ledger's tables should hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from privsieve.core.canonical import canonical
+from privsieve.errors import LedgerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from privsieve.core.canonical import Json
+
+GENESIS = "00" * 32
+TAG = b"privsieve-ledger/1\0"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a ledger: `payload` is canonical JSON, `prev` the hash of the entry before.
+
+    >>> first = Entry.after(None, "grant", {"population": "clinic", "limit": 10**9})
+    >>> Entry.after(first, "publish", {"population": "clinic"}).prev == first.hash
+    True
+    """
+
+    seq: int
+    kind: str
+    payload: str
+    prev: str
+    hash: str
+
+    @classmethod
+    def after(cls, last: Entry | None, kind: str, body: Mapping[str, Json]) -> Entry:
+        """The entry that follows another; None begins a chain."""
+        seq, prev = (last.seq + 1, last.hash) if last else (1, GENESIS)
+        payload = canonical({**body, "kind": kind, "seq": seq})
+        return cls(seq, kind, payload.decode(), prev, link(prev, payload))
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The payload, parsed."""
+        try:
+            found = json.loads(self.payload)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise LedgerError(f"entry {self.seq} of the ledger is damaged; "
+                              "`privsieve ledger verify` lists what is wrong")
+        return found
+
+    @property
+    def request(self) -> str:
+        """The request that a reserve or a commit speaks of; empty for the other kinds."""
+        return str(self.body.get("request", ""))
+
+
+def link(prev: str, payload: bytes) -> str:
+    """The hash of an entry: SHA-256 over a tag, the hash before it and the payload.
+
+    >>> link(GENESIS, b"{}")[:8]
+    '6b3d8bb8'
+    """
+    return hashlib.sha256(TAG + bytes.fromhex(prev) + payload).hexdigest()
+
+
+@dataclass
+class Balance:
+    """What a chain adds up to, shaped as the ledger's tables."""
+
+    population: dict[str, tuple[str, int, int]] = field(default_factory=dict)
+    request: dict[str, tuple[str, int, str, int]] = field(default_factory=dict)
+    publication: dict[int, tuple[str, str, str, int, str]] = field(default_factory=dict)
+
+    def rows(self) -> dict[str, set[tuple[Any, ...]]]:
+        """Each table's rows."""
+        return {
+            "population": {(key, *row) for key, row in self.population.items()},
+            "request": {(key, *row) for key, row in self.request.items()},
+            "publication": {(key, *row) for key, row in self.publication.items()},
+        }
+
+
+def replay(entries: Iterable[Entry]) -> tuple[Balance, str, tuple[str, ...]]:
+    """Add up a chain: its balance, its head, and what is wrong with it.
+
+    >>> replay([])[1] == GENESIS
+    True
+    """
+    balance, seq, prev, reasons = Balance(), 0, GENESIS, []
+    for entry in entries:
+        if entry.seq != seq + 1 or entry.prev != prev:
+            reasons.append(f"entry {entry.seq} does not follow entry {seq}")
+        if not _sound(entry):
+            reasons.append(f"entry {entry.seq} does not match its hash")
+        try:
+            _APPLY[entry.kind](balance, entry.seq, entry.body)
+        except (LedgerError, KeyError, TypeError, ValueError, RecursionError):
+            reasons.append(f"entry {entry.seq} is not possible after those before it")
+        seq, prev = entry.seq, entry.hash
+    return balance, prev, tuple(reasons)
+
+
+def _sound(entry: Entry) -> bool:
+    try:
+        body = entry.body
+        payload = canonical(body)
+        return (
+            payload == entry.payload.encode()
+            and body["seq"] == entry.seq
+            and body["kind"] == entry.kind
+            and link(entry.prev, payload) == entry.hash
+        )
+    except (LedgerError, KeyError, TypeError, ValueError, RecursionError):
+        return False
+
+
+def _grant(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
+    name = body["population"]
+    if name in balance.population or _amount(body["limit"]) < 1:
+        raise ValueError
+    balance.population[name] = (body["account"], body["limit"], 0)
+
+
+def _reserve(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
+    name, request, units = body["population"], body["request"], _amount(body["units"])
+    account, limit, spent = balance.population[name]
+    if request in balance.request or units < 1:
+        raise ValueError
+    balance.population[name] = (account, limit, spent + units)
+    balance.request[request] = (name, units, "reserved", seq)
+    if spent + units > limit:
+        raise ValueError
+
+
+def _commit(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
+    name, units, state, seq = balance.request[body["request"]]
+    if state != "reserved" or name != body["population"]:
+        raise ValueError
+    balance.request[body["request"]] = (name, units, "committed", seq)
+
+
+def _publish(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
+    if body["population"] not in balance.population:
+        raise ValueError
+    columns = canonical(body["columns"]).decode()
+    balance.publication[seq] = (
+        body["population"], body["snapshot"], columns, _amount(body["k"]), body["model"],
+    )
+
+
+def _amount(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError
+    return value
+
+
+_APPLY = {"grant": _grant, "reserve": _reserve, "commit": _commit, "publish": _publish}

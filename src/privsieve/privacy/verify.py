@@ -1,0 +1,254 @@
+"""Verify: check a certificate without the program that made it, or the table.
+
+Whatever is wrong becomes a reason, in words that quote nothing of the file; nothing raises.  It
+reads two JSON files and, where given, a ledger.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privsieve.core.canonical import canonical, digest
+from privsieve.core.cost import EPSILON_UNITS, decimal, exact
+from privsieve.core.release import FORMAT as RELEASE_FORMAT
+from privsieve.errors import LedgerError, ParameterError
+from privsieve.privacy.certificate import FORMAT, UNIT
+from privsieve.privacy.chain import link
+from privsieve.privacy.ledger import Ledger, recount
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: A release folder's file is far below; more is an attack on memory.
+LARGEST_FILE = 64 * 2**20
+
+Source = str | Path | Mapping[str, Any]
+
+_HASH = {"seq": int, "prev": str, "hash": str}
+_SHAPE: Mapping[str, Any] = {
+    "format": str,
+    "claim": {"kind": str, "account": str, "epsilon": str, "delta": str, "unit": str,
+              "neighbours": str, "mechanism": str, "theorem": str, "assumes": list},
+    "plan": dict,
+    "domain_sha256": str,
+    "software": dict,
+    "release_sha256": str,
+    "population": (str, type(None)),
+    "ledger": (dict, type(None)),
+    "key": (str, type(None)),
+    "signature": (str, type(None)),
+}
+_LEDGER = {"request": str, "reserved_at": str, "reserve": _HASH, "commit": _HASH, "head": str}
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a check found: `reasons` say why it fails, `notes` what it cannot show.
+
+    >>> Verification(reasons=("the digest differs",), notes=()).valid
+    False
+    """
+
+    reasons: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def valid(self) -> bool:
+        """Whether nothing was found against the claim."""
+        return not self.reasons
+
+
+class _Unreadable(Exception):
+    """A file that is not what it should be."""
+
+
+def verify(
+    certificate: Source,
+    release: Source | None = None,
+    *,
+    ledger: str | Path | Ledger | None = None,
+    table: object = None,
+    key: str | None = None,
+) -> Verification:
+    """Check a certificate, and what is given with it: its release, its ledger.
+
+    >>> verify({}).reasons[0]
+    'the certificate does not have the fields of privsieve-certificate/1'
+    """
+    try:
+        body = _read(certificate, "the certificate")
+        _check_shape(body)
+        reasons = [*_claim(body), *_key(body, key)]
+        if body["ledger"] is not None:
+            reasons += _entries(body)
+        if release is not None:
+            reasons += _release(body, _read(release, "the release"))
+        if ledger is not None:
+            reasons += _ledger(body, ledger)
+    except _Unreadable as error:
+        return Verification((str(error),), ())
+    return Verification(tuple(reasons), tuple(_notes(body, release, ledger, table)))
+
+
+def _read(source: Source, what: str) -> dict[str, Any]:
+    """The JSON of a file or a mapping, of allowed types and, for a file, in canonical form."""
+    try:
+        if isinstance(source, Mapping):
+            data, body = canonical(source), source
+        else:
+            with Path(source).open("rb") as file:
+                data = file.read(LARGEST_FILE + 1)
+            if len(data) > LARGEST_FILE:
+                raise _Unreadable(f"{what} is larger than 64 MB")
+            body = json.loads(data)
+        if not isinstance(body, Mapping) or canonical(body) != data:
+            raise _Unreadable(f"{what} is not a JSON object in canonical form")
+    except OSError:
+        raise _Unreadable(f"{what} cannot be read") from None
+    except (TypeError, ValueError, AttributeError, RecursionError):
+        raise _Unreadable(f"{what} is not JSON of strings, integers, booleans and null") from None
+    return dict(body)
+
+
+def _fits(value: object, shape: Any) -> bool:
+    if isinstance(shape, dict):
+        return (isinstance(value, Mapping) and value.keys() == shape.keys()
+                and all(_fits(value[name], shape[name]) for name in shape))
+    if shape is int:
+        return type(value) is int
+    if shape is dict:
+        return isinstance(value, Mapping)
+    return isinstance(value, shape)
+
+
+def _check_shape(body: Mapping[str, Any]) -> None:
+    if not _fits(body, _SHAPE) or not (body["ledger"] is None or _fits(body["ledger"], _LEDGER)):
+        raise _Unreadable(f"the certificate does not have the fields of {FORMAT}")
+    if body["format"] != FORMAT:
+        raise _Unreadable(f"the certificate is not a {FORMAT}; a newer privsieve may read it")
+
+
+def _failed(checks: Mapping[str, bool]) -> Iterator[str]:
+    return (reason for reason, holds in checks.items() if not holds)
+
+
+def _units(text: str) -> int | None:
+    """The ledger's units of a decimal text, if it is the one text for them."""
+    try:
+        units = exact(text, "epsilon") * EPSILON_UNITS
+    except ParameterError:
+        return None
+    return int(units) if units.denominator == 1 and decimal(int(units)) == text else None
+
+
+def _claim(body: Mapping[str, Any]) -> Iterator[str]:
+    claim, plan = body["claim"], body["plan"]
+    return _failed({
+        "the claimed epsilon is not an exact amount": _units(claim["epsilon"]) is not None,
+        "the claim is not of pure epsilon": (claim["account"], claim["delta"]) == ("pure", "0"),
+        "the claim names no known unit": claim["unit"] in UNIT.values(),
+        "the claim names no known neighbours":
+            claim["neighbours"] in ("replace-one", "add-remove"),
+        "the epsilon of the plan is not the claimed one": plan.get("epsilon") == claim["epsilon"],
+        "the method of the plan is not the claimed one": plan.get("method") == claim["mechanism"],
+        "a population stands without a ledger, or a ledger without a population":
+            (body["population"] is None) == (body["ledger"] is None),
+    })
+
+
+def _key(body: Mapping[str, Any], key: str | None) -> Iterator[str]:
+    return _failed({
+        "the certificate names a key or signature, which this version cannot check":
+            body["key"] is None and body["signature"] is None,
+        "the certificate is unsigned, and a key was given to check it": key is None,
+    })
+
+
+def _entries(body: Mapping[str, Any]) -> Iterator[str]:
+    """Write both ledger entries anew from the certificate; their hashes must be its own."""
+    known = body["ledger"]
+    common = {"population": body["population"], "request": known["request"]}
+    terms = {name: body[name] for name in ("claim", "plan", "domain_sha256", "software")}
+    reserve = {**common, "units": _units(body["claim"]["epsilon"]), "claim": terms,
+               "reserved_at": known["reserved_at"]}
+    commit = {**common, "release_sha256": body["release_sha256"]}
+    return _failed({
+        "the claim is not the one that was charged": _bound(known["reserve"], "reserve", reserve),
+        "the release is not the one that was charged": _bound(known["commit"], "commit", commit),
+        "the release was committed before it was charged":
+            known["reserve"]["seq"] < known["commit"]["seq"],
+        "the head is not the entry of the release": known["head"] == known["commit"]["hash"],
+    })
+
+
+def _bound(known: Mapping[str, Any], kind: str, content: Mapping[str, Any]) -> bool:
+    payload = canonical({**content, "kind": kind, "seq": known["seq"]})
+    try:
+        return bool(link(known["prev"], payload) == known["hash"])
+    except ValueError:  # prev is no hash
+        return False
+
+
+def _release(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
+    selected, columns = _names(release.get("selected")), _names(release.get("columns"))
+    settings = body["plan"].get("settings")
+    count = settings.get("k") if isinstance(settings, Mapping) else None
+    return _failed({
+        "the digest of the release is not the certified one":
+            digest(canonical(release)) == body["release_sha256"],
+        f"the release is not a {RELEASE_FORMAT}": release.get("format") == RELEASE_FORMAT,
+        "the kind of the release is not the claimed one":
+            release.get("kind") == body["claim"]["kind"],
+        "the release says that it is not private": release.get("private") is True,
+        "the plan of the release is not the certified one": release.get("plan") == body["plan"],
+        "the release selects what is not among its columns, or twice":
+            len(set(selected)) == len(selected) and set(selected) <= set(columns),
+        "the release does not select as many columns as planned":
+            type(count) is int and len(selected) == count,
+    })
+
+
+def _names(value: object) -> tuple[str, ...]:
+    """A list of names; empty, and so in agreement with no plan, where it is not one."""
+    listed = value if isinstance(value, list | tuple) else ()
+    return tuple(listed) if all(isinstance(name, str) for name in listed) else ()
+
+
+def _ledger(body: Mapping[str, Any], ledger: str | Path | Ledger) -> Iterator[str]:
+    known = body["ledger"]
+    if known is None:
+        yield "a ledger was given, and the certificate was made without one"
+        return
+    try:
+        report, entries = recount(ledger.path if isinstance(ledger, Ledger) else str(ledger))
+    except (LedgerError, ParameterError) as error:
+        yield f"the ledger cannot be checked: {error}"
+        return
+    yield from (f"the ledger does not add up: {reason}" for reason in report.reasons)
+    held = {entry.kind + entry.hash for entry in entries}
+    yield from _failed({
+        "the ledger does not hold the charge: it is another one, or was set back":
+            "reserve" + known["reserve"]["hash"] in held,
+        "the ledger does not hold the release: it is another one, or was set back":
+            "commit" + known["commit"]["hash"] in held,
+        "the ledger does not hold the head: it is another one, or was set back":
+            known["head"] in {entry.hash for entry in entries},
+    })
+
+
+def _notes(
+    body: Mapping[str, Any], release: object, ledger: object, table: object,
+) -> Iterator[str]:
+    return _failed({
+        "unsigned: it shows what is claimed, and not who claims it": body["signature"] is not None,
+        "made without a ledger: nothing shows what else was spent on these people":
+            body["ledger"] is not None,
+        "the ledger was not given: only its own hashes show that the charge was made":
+            body["ledger"] is None or ledger is not None,
+        "the release was not given: only its digest was seen": release is not None,
+        "the table was not read: fresh noise cannot be recounted": table is None,
+    })

@@ -1,0 +1,85 @@
+"""The forecast: what a choice will be worth, from public numbers alone.
+
+If k columns stand out by a share `gap` of the rows and the others by nothing, the race finds,
+in expectation over its noise and to first order,
+
+    recall(gap) = k / (k + (d - k) exp(-gap n epsilon / (2 k)))
+
+of them: the threshold t at which k noisy scores are larger solves
+k exp(-(t - s)/b) + (d - k) exp(-t/b) = k.  At gap 0 it is k/d, which is guessing.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import exp
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from privsieve.core.canonical import Json
+
+#: Gaps that tables show: weak, usual (waveform .08 to .10, WDBC .15), strong (XOR .23).
+GAPS = (Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))
+USUAL = Fraction(1, 10)
+#: Below this part of what is to be gained over guessing, we say so before the charge.
+LITTLE = 0.2
+
+
+class Forecast(NamedTuple):
+    """Expected share of the k best columns that are found, by the gap of the table."""
+
+    guessing: float
+    recall: tuple[float, ...]  # for each of GAPS
+
+    @property
+    def gain(self) -> float:
+        """The part of the way from guessing to certainty at a usual gap."""
+        usual = self.recall[GAPS.index(USUAL)]
+        return (usual - self.guessing) / (1 - self.guessing) if self.guessing < 1 else 1.0
+
+
+def expected(d: int, k: int, unit_epsilon: Fraction, *, ordered: bool = False) -> Forecast:
+    """Forecast k of d columns for this product of units and epsilon.
+
+    >>> made = expected(30, 3, Fraction(569))
+    >>> round(made.guessing, 2), [round(share, 2) for share in made.recall]
+    (0.1, [0.43, 0.93, 1.0, 1.0])
+    """
+    return Forecast(k / d, tuple(_recall(d, k, float(gap * unit_epsilon), ordered=ordered)
+                                 for gap in GAPS))
+
+
+def _recall(d: int, k: int, strength: float, *, ordered: bool) -> float:
+    if k > d / 2 and not ordered:
+        # The d - k smallest are raced, and left out.
+        left = d - k
+        if left == 0:
+            return 1.0
+        wrong = k * exp(-strength / (2 * left))
+        return 1 - left * (wrong / (left + wrong)) / k
+    return k / (k + (d - k) * exp(-strength / (2 * k)))
+
+
+def json(made: Forecast) -> Mapping[str, Json]:
+    """The forecast as it stands on a release: per cent, rounded down."""
+    return {
+        "guessing_percent": int(100 * made.guessing),
+        "found_percent": {str(float(gap)): int(100 * share)
+                          for gap, share in zip(GAPS, made.recall, strict=True)},
+    }
+
+
+def warning(made: Forecast) -> str | None:
+    """A sentence where the choice will be close to random on a usual table.
+
+    >>> warning(expected(30, 3, Fraction(5)))[:44]
+    'the choice will be close to random: of the c'
+    """
+    if made.gain >= LITTLE:
+        return None
+    usual = made.recall[GAPS.index(USUAL)]
+    return (f"the choice will be close to random: of the columns sought about {usual:.0%} are "
+            f"found on a usual table, and {made.guessing:.0%} by guessing; more rows, a larger "
+            "epsilon or fewer columns to choose would help")

@@ -1,0 +1,109 @@
+"""Class weights: how the classes are cut in two, and what each class counts for.
+
+A labelling gives each class a signed integer weight of at most `largest`; every rule's value is
+a sum of them, so the sensitivity grows with `largest` and with nothing else.  The score is the
+best over all labellings, which costs nothing: a maximum of functions with one sensitivity has it.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
+
+from privsieve.core.cost import exact
+from privsieve.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Weights are multiples of 1/4096: the smallest share of a class that they can balance.
+FINEST = 4096
+#: Up to so many classes, every way to cut them in two is tried (31 ways at 6).
+ALL_CUTS = 6
+#: A noisy share is kept inside these bounds.
+FLOOR = Fraction(1, 20)
+
+
+class Labellings(NamedTuple):
+    """Signed weights per cut and class, and the sum over units of their squares."""
+
+    weights: tuple[tuple[int, ...], ...]
+    squares: tuple[int, ...]  # in units of one person or row
+    largest: int
+
+
+def cuts(classes: int) -> tuple[tuple[int, ...], ...]:
+    """Ways to cut the classes in two: 1 for the side without class 0.
+
+    >>> cuts(2), len(cuts(6)), len(cuts(7))
+    (((0, 1),), 31, 11)
+    """
+    if classes <= ALL_CUTS:
+        return tuple(tuple((mask << 1) >> c & 1 for c in range(classes))
+                     for mask in range(1, 2 ** (classes - 1)))
+    alone = {tuple(int((c == one) == (one > 0)) for c in range(classes)) for one in range(classes)}
+    below = {tuple(int(c > last) for c in range(classes)) for last in range(classes - 1)}
+    return tuple(sorted(alone | below))
+
+
+def equal(classes: int, units: int) -> Labellings:
+    """Every class counts 1.
+
+    >>> equal(2, 100).weights
+    ((-1, 1),)
+    """
+    signs = tuple(tuple(2 * side - 1 for side in cut) for cut in cuts(classes))
+    return Labellings(signs, (units,) * len(signs), 1)
+
+
+def balanced(counts: Sequence[int], scale: int, margin: Fraction | None = None) -> Labellings:
+    """Both sides of every cut count the same in sum, as far as counts and floors allow.
+
+    counts : per class, public or noisy, in units of 1/scale.
+    margin : for noisy counts: sides that differ by less count as equal, and no side is taken
+        for less than a twentieth.
+
+    >>> balanced([90, 10], 1).weights
+    ((-455, 4096),)
+    """
+    total = max(1, sum(max(0, count) for count in counts))
+    low = 0 if margin is None else ceil(FLOOR * total)
+    weights, squares = [], []
+    for cut in cuts(len(counts)):
+        one = sum(max(0, count) for count, side in zip(counts, cut, strict=True) if side)
+        one = min(max(one, low), total - low)
+        sides = (total - one, one)
+        gap = abs(sides[1] - sides[0])
+        if margin is not None and gap < margin:
+            sides = (1, 1)
+        few = max(1, min(sides))
+        size = [max(1, FINEST * few // max(1, side)) for side in sides]
+        size = [min(FINEST, w) for w in size]
+        weights.append(tuple((2 * side - 1) * size[side] for side in cut))
+        squares.append(sum(max(0, count) * size[side] ** 2
+                           for count, side in zip(counts, cut, strict=True)) // scale)
+    return Labellings(tuple(weights), tuple(squares), FINEST)
+
+
+def shares(prior: object, classes: int) -> tuple[Fraction, ...]:
+    """Read declared class shares: one number (of class 1) or one for each class.
+
+    >>> shares(0.1, 2)
+    (Fraction(9, 10), Fraction(1, 10))
+    """
+    if isinstance(prior, (list, tuple)):
+        found = tuple(exact(share, "class_prior") for share in prior)
+    elif classes == 2:
+        one = exact(prior, "class_prior")
+        found = (1 - one, one)
+    else:
+        raise ParameterError(f"class_prior is {prior!r}; with {classes} classes give {classes} "
+                             'shares that add up to 1, or "auto", or None')
+    if len(found) != classes or any(not 0 < share < 1 for share in found):
+        raise ParameterError(f"class_prior is {prior!r}; give {classes} shares between 0 and 1")
+    total = sum(found, Fraction(0))
+    if abs(total - 1) > Fraction(1, 10**6):
+        raise ParameterError(f"class_prior is {prior!r}; the shares add up to "
+                             f"{float(total):g} instead of 1")
+    return found

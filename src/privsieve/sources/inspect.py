@@ -1,0 +1,279 @@
+"""inspect: what the reader will make of a table, for the eyes of its holder only.
+
+It looks at rows, so nothing of it may leave.  The rules are those of the reader, from `cells` and
+`columns`: what is counted here is what becomes a default, a bound or "other" there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privsieve.core.domain import Category, Date, Flag, Label, text_of
+from privsieve.sources.cells import is_missing
+from privsieve.sources.columns import FLAGS, bounds, days, numbers, texts
+from privsieve.sources.opening import open_source, resolve
+from privsieve.sources.reader import BATCH_CELLS, LARGEST_BATCH, names_read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import numpy.typing as npt
+
+    from privsieve.core.domain import Column, Domain, Number, Scalar, Target
+    from privsieve.sources.source import RawColumn
+
+#: How many spellings of a column are kept, and shown.
+_KEPT, _SHOWN = 10_000, 10
+_FLAG_FIX = ("write yes and no as one of 1/0, true/false, yes/no, y/n, t/f, or make it a category: "
+             "these become the default")
+
+
+@dataclass(frozen=True, repr=False)
+class Finding:
+    """What one column holds.  PRIVATE.
+
+    least, largest : the smallest and largest number (dates: days since 1970), or None
+    spellings : texts that the domain does not list, and how often, the most frequent first
+    """
+
+    part: Column | Target
+    rows: int
+    missing: int = 0
+    unparsable: int = 0
+    below: int = 0
+    above: int = 0
+    unlisted: int = 0
+    least: float | None = None
+    largest: float | None = None
+    spellings: tuple[tuple[str, int], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<PRIVATE finding on {self.part.name!r}>"
+
+    def __add__(self, other: Finding) -> Finding:
+        counts = Counter(dict(self.spellings))
+        counts.update(dict(other.spellings))
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMS}
+        return Finding(self.part, **sums, least=_best(min, self.least, other.least),
+                       largest=_best(max, self.largest, other.largest),
+                       spellings=tuple(counts.most_common(_KEPT)))
+
+    @property
+    def fixes(self) -> tuple[str, ...]:
+        """What to write into the domain file, where something should be written."""
+        if isinstance(self.part, (Category, Label, Flag)):
+            return _value_fixes(self)
+        found = []
+        if self.below:
+            least = _shown(self.part, self.least, math.floor)
+            found.append(f"lower low to {least}, or leave it: these become low")
+        if self.above:
+            largest = _shown(self.part, self.largest, math.ceil)
+            found.append(f"raise high to {largest}, or leave it: these become high")
+        if self.unparsable:
+            form = "format" if isinstance(self.part, Date) else "csv.decimal"
+            found.append(f"check {form} and the kind of the column: these become missing")
+        return tuple(found)
+
+    def lines(self) -> list[str]:
+        """The finding in words; a column without trouble has one line."""
+        said = [f"{count} {word} ({count / max(self.rows, 1):.1%})" for word in _WORDS
+                if (count := getattr(self, word))]
+        head = f"{self.part.name} ({self.part.kind}): {', '.join(said).replace('_', ' ') or 'fine'}"
+        return [head, *(f"  {spelling}" for spelling in _spelled(self)),
+                *(f"  -> {fix}" for fix in self.fixes)]
+
+
+_WORDS = ("missing", "unparsable", "below", "above", "unlisted")
+_SUMS = ("rows", *_WORDS)
+
+
+@dataclass(frozen=True, repr=False)
+class Inspection:
+    """What a table holds, column by column.  PRIVATE: for the holder of the table.
+
+    lost : records that cannot be read (a CSV line with other than the header's number of fields,
+        open quotes, a NUL, no end); they become default records
+    nobody, most : rows without a person, and the most rows of one person
+    """
+
+    rows: int
+    lost: int
+    findings: tuple[Finding, ...]
+    nobody: int = 0
+    most: int = 0
+    rows_per_person: int | None = None
+
+    def __repr__(self) -> str:
+        return f"<PRIVATE inspection of {len(self.findings)} columns; .lines() shows it>"
+
+    def lines(self) -> list[str]:
+        """What to show in a terminal, line by line."""
+        shown = ["PRIVATE: for the holder of the table; nothing below may leave",
+                 f"{self.rows} rows"]
+        if self.lost:
+            shown.append(f"{self.lost} lines cannot be read and become default records: check "
+                         "the number of fields, the quotes and csv.delimiter")
+        if self.rows_per_person is not None:
+            shown.append(f"{self.nobody} rows without a person; at most {self.most} rows of one "
+                         f"person (rows_per_person = {self.rows_per_person})")
+        for finding in self.findings:
+            shown += finding.lines()
+        return shown
+
+
+def inspect(X: Any, domain: Domain, y: Any = None) -> Inspection:
+    r"""Look at a table with the reader's eyes.  PRIVATE; it spends nothing and changes nothing.
+
+    Parameters
+    ----------
+    X, y : as for `open_source`
+    domain : Domain
+        the public facts to check against the table.
+
+    Examples
+    --------
+    >>> from privsieve.core.domain import Domain, Label, Number
+    >>> domain = Domain((Number("age", 0, 99),), target=Label("ill", ("No", "Yes")))
+    >>> print("\n".join(inspect([[50], [120]], domain, y=["yes", "No"]).lines()[2:]))
+    age (number): 1 above (50.0%)
+      -> raise high to 120, or leave it: these become high
+    ill (label): 1 unlisted (50.0%)
+      "yes" 1 times: the domain lists "Yes"
+      -> correct the table, or write its spelling in values: these become the default
+    """
+    source = open_source(X, y, csv=domain.csv)
+    domain = resolve(domain, source.shape(count_rows=False), strict=False)
+    parts = [*domain.columns, *([domain.target] if domain.target else [])]
+    findings = [Finding(part, 0) for part in parts]
+    people: Counter[str] = Counter()
+    rows = lost = 0
+    size = max(1, min(LARGEST_BATCH, BATCH_CELLS // len(parts)))
+    for columns in source.raw(names_read(source, domain), size):
+        rows += len(columns[0])
+        if source.by in ("header", "field"):
+            # A field of a line is a text, so None says that the line had none.
+            lost += sum(cell is None for cell in columns[0])
+        findings = [found + look(part, column, domain.csv.decimal)
+                    for found, part, column in zip(findings, parts, columns, strict=False)]
+        if domain.person is not None:
+            people.update(texts(columns[-1]))
+    nobody = people.pop("", 0)
+    return Inspection(rows, lost, tuple(findings), nobody, max(people.values(), default=0),
+                      domain.rows_per_person if domain.person is not None else None)
+
+
+def look(part: Column | Target, column: RawColumn, decimal: str) -> Finding:
+    """The finding on a piece of one column.
+
+    >>> from privsieve.core.domain import Flag
+    >>> look(Flag("smoker"), ["yes", "maybe", None], ".").unlisted
+    1
+    """
+    if isinstance(part, (Category, Label, Flag)):
+        return _look_values(part, column)
+    values = days(column, part.format) if isinstance(part, Date) else numbers(column, decimal)
+    return _look_numbers(part, column, values)
+
+
+def _look_numbers(part: Number | Date, column: RawColumn,
+                  values: npt.NDArray[np.float64]) -> Finding:
+    good = np.isfinite(values)
+    missing = sum(is_missing(column[at]) for at in np.flatnonzero(~good))
+    low, high = bounds(part)
+    kept = values[good]
+    return Finding(part, len(values), missing, int((~good).sum()) - missing,
+                   int((kept < low).sum()), int((kept > high).sum()),
+                   least=float(kept.min()) if len(kept) else None,
+                   largest=float(kept.max()) if len(kept) else None)
+
+
+def _look_values(part: Category | Label | Flag, column: RawColumn) -> Finding:
+    known = _listed(part)
+    counts: Counter[str] = Counter()
+    missing = 0
+    for cell, text in zip(column, texts(column), strict=True):
+        if is_missing(cell):
+            missing += 1
+        elif (text.lower() if isinstance(part, Flag) else text) not in known:
+            counts[text] += 1
+    return Finding(part, len(column), missing, unlisted=counts.total(),
+                   spellings=tuple(counts.most_common(_KEPT)))
+
+
+def _listed(part: Category | Label | Flag) -> Mapping[str, Scalar]:
+    if isinstance(part, Flag):
+        return {text: text for text in FLAGS}
+    return {text_of(value): value for value in part.values}
+
+
+def _near(part: Category | Label | Flag, text: str) -> Scalar | None:
+    """The declared value that differs in capitals or spaces only."""
+    for listed, value in _listed(part).items():
+        if _loose(listed) == _loose(text):
+            return value
+    return None
+
+
+def _spelled(found: Finding) -> list[str]:
+    """The unlisted texts, the most frequent first."""
+    if not isinstance(found.part, (Category, Label, Flag)):
+        return []
+    lines = []
+    for text, count in found.spellings[:_SHOWN]:
+        near = _near(found.part, text)
+        hint = "" if near is None else f": the domain lists {_quoted(near)}"
+        lines.append(f"{_quoted(text)} {count} times{hint}")
+    if len(found.spellings) > _SHOWN:
+        lines.append(f"and {len(found.spellings) - _SHOWN} other texts")
+    return lines
+
+
+def _value_fixes(found: Finding) -> tuple[str, ...]:
+    part = found.part
+    if isinstance(part, Flag) and found.unlisted:
+        return (_FLAG_FIX,)
+    if isinstance(part, Flag) or not found.unlisted:
+        return ()
+    assert isinstance(part, (Category, Label))
+    becomes = '"other"' if isinstance(part, Category) else "the default"
+    if len(found.spellings) > _SHOWN:
+        return (f"list the texts that matter in values = [...]: the others become {becomes}",)
+    near = [text for text, _ in found.spellings if _near(part, text) is not None]
+    far = [text for text, _ in found.spellings if text not in near]
+    fixes = []
+    if near:
+        fixes.append("correct the table, or write its spelling in values: "
+                     f"these become {becomes}")
+    if far:
+        listed = ", ".join(map(_quoted, [*part.values, *far]))
+        fixes.append(f"write values = [{listed}], or leave it: these become {becomes}")
+    return tuple(fixes)
+
+
+def _loose(text: str) -> str:
+    """Without what people forget: capitals, spaces, and the `.0` of a whole number."""
+    return "".join(text.casefold().split()).removesuffix(".0")
+
+
+def _quoted(value: Scalar) -> str:
+    # ASCII, so that no control or direction character reaches the terminal.
+    return json.dumps(value)
+
+
+def _shown(part: Column | Target, value: float | None, outward: Callable[[float], int]) -> str:
+    if isinstance(part, Date) and value is not None:
+        # The day before, or after, so that the bound holds the value.
+        return str(np.datetime64(outward(value), "D"))
+    return "" if value is None else repr(int(value) if value.is_integer() else value)
+
+
+def _best(choose: Any, one: float | None, other: float | None) -> float | None:
+    kept = [value for value in (one, other) if value is not None]
+    return choose(kept) if kept else None

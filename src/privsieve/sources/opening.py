@@ -1,0 +1,201 @@
+"""Open a table by what it is, and match its columns with the domain's: structure only."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from privsieve.core.domain import Box, Csv, Domain
+from privsieve.errors import SchemaError
+from privsieve.sources.csv_file import open_csv
+from privsieve.sources.source import Shape, Source, field_position, fold
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+_TEXT_FILES = (".csv", ".tsv", ".txt")
+_PARQUET_FILES = (".parquet", ".pq")
+_ACCEPTED = ("give a path (.csv, .tsv, .txt, .parquet), an array, a list of rows, a sparse matrix, "
+             "a pandas or polars frame, or an Arrow table or stream")
+
+
+def open_source(X: Any, y: Any = None, *, csv: Csv | None = None) -> Source:
+    """Open a table without reading a row.
+
+    Parameters
+    ----------
+    X : path, array, list of rows, sparse matrix, pandas or polars frame, Arrow table or stream
+        the table; a `Source` is given back as it is.
+    y : array or column name, optional
+        the target, where X does not hold it under the domain's name.
+    csv : Csv, optional
+        how a CSV file is written.
+
+    Examples
+    --------
+    >>> open_source([[1, "A"], [2, "B"]], y=[0, 1]).shape(count_rows=True).rows
+    2
+    """
+    if isinstance(X, (str, os.PathLike)):
+        if y is not None:
+            raise SchemaError("X is a file and y came apart; name the target in the domain")
+        return _open_path(Path(X), csv or Csv())
+    if isinstance(X, Source):
+        return X
+    home = _homes(X)
+    if "pyspark" in home:
+        raise SchemaError("X is a Spark frame, whose rows have no stable order; write it to "
+                          "Parquet and give the file")
+    if isinstance(y, str):
+        X, y = _split(X, y)
+    return _open_object(X, y, home)
+
+
+def resolve(domain: Domain, shape: Shape, *, strict: bool = True) -> Domain:
+    """Check that a table has what the domain names; a box takes the table's width.
+
+    `strict` refuses columns that the domain does not name; else they are never read.
+
+    >>> box = Domain.box(0, 1)
+    >>> resolve(box, Shape(("x0", "x1"), ("number",) * 2, by="position", labelled=True)).names
+    ('x0', 'x1')
+    """
+    if isinstance(domain, Box):
+        label = domain.target.name if domain.target and not shape.labelled else None
+        domain = domain.of_width([name for name in shape.columns if name != label])
+    if shape.labelled and domain.target is None:
+        raise SchemaError("y is given and the domain has no target; add target=Label(...) to it")
+    if shape.by == "position":
+        _check_positions(domain, shape)
+    else:
+        _check_names(domain, shape, strict=strict)
+    return domain
+
+
+def needed(domain: Domain, *, labelled: bool) -> list[str]:
+    """The names that are read from the table itself: columns, target, person."""
+    names = list(domain.names)
+    if domain.target is not None and not labelled:
+        names.append(domain.target.name)
+    if domain.person is not None:
+        names.append(domain.person)
+    return names
+
+
+def _open_path(path: Path, csv: Csv) -> Source:
+    ending = path.suffix.lower()
+    if ending not in (*_TEXT_FILES, *_PARQUET_FILES):
+        raise SchemaError(f"the file's name ends in {ending!r}; .csv, .tsv, .txt, .parquet and "
+                          ".pq are read: convert or rename it")
+    if not path.is_file():
+        raise SchemaError("the data file does not exist, or is not a file; check the path")
+    if ending in _TEXT_FILES:
+        return open_csv(path, csv)
+    from privsieve.sources.arrow import open_parquet
+
+    return open_parquet(path)
+
+
+def _open_object(X: Any, y: Any, home: set[str]) -> Source:  # noqa: PLR0911  # one a container
+    """Choose by the package that the object comes from, so that no other is imported."""
+    from privsieve.sources import arrays
+
+    target = None if y is None else arrays.target(y)
+    if "pandas" in home and hasattr(X, "iloc") and hasattr(X, "columns"):
+        from privsieve.sources.pandas_frame import open_pandas
+
+        return open_pandas(X, target)
+    if "polars" in home and hasattr(X, "collect"):
+        from privsieve.sources.arrow import open_lazy
+
+        if target is None:
+            return open_lazy(X)
+        raise SchemaError("X is a lazy frame and y came apart; put the target into the frame")
+    if "scipy" in home and hasattr(X, "tocsr"):
+        return arrays.open_sparse(X, target)
+    if hasattr(X, "__arrow_c_stream__"):
+        return _open_arrow(X, target, home)
+    if "numpy" in home and hasattr(X, "ndim"):
+        return arrays.open_array(X, target)
+    if isinstance(X, (list, tuple)):
+        return arrays.open_rows(X, target)
+    if "pyarrow" in home and hasattr(X, "num_rows"):
+        return _open_arrow(X, target, home)
+    if hasattr(X, "__next__"):
+        raise SchemaError(f"X is an iterator, whose order cannot be relied on; {_ACCEPTED}")
+    raise SchemaError(f"X is of a type that is not read here; {_ACCEPTED}")
+
+
+def _open_arrow(X: Any, target: Any, home: set[str]) -> Source:
+    import pyarrow as pa
+
+    from privsieve.sources import arrow
+
+    if "polars" in home and hasattr(X, "columns"):
+        return arrow.open_table(pa.table(X), target)
+    if isinstance(X, (pa.Table, pa.RecordBatch)):
+        return arrow.open_table(X, target)
+    return arrow.open_stream(X, target)
+
+
+def _homes(X: object) -> set[str]:
+    """The packages of an object's type and of what it inherits from."""
+    return {kind.__module__.partition(".")[0] for kind in type(X).__mro__}
+
+
+def _split(X: Any, y: str) -> tuple[Any, Any]:
+    """A frame without the column `y`, and that column."""
+    names = list(getattr(X, "columns", ()))
+    if y not in names or not hasattr(X, "drop"):
+        raise SchemaError(f"y is {y!r}, and the table has no column of that name; give a name "
+                          "of the frame, or the labels")
+    return (X.drop(columns=[y]) if hasattr(X, "iloc") else X.drop([y])), X[y]
+
+
+def _check_positions(domain: Domain, shape: Shape) -> None:
+    if domain.person is not None:
+        raise SchemaError(f"the person {domain.person!r} is a column, and an array has no names; "
+                          "give a frame or a file")
+    width = len(shape.columns)
+    if domain.target is not None and not shape.labelled:
+        raise SchemaError("y is missing: an array holds columns only, and the domain has the "
+                          f"target {domain.target.name!r}; give y")
+    if width != len(domain.columns):
+        raise SchemaError(f"the array has {width} columns and the domain names "
+                          f"{len(domain.columns)}; give both the same columns in the same order")
+
+
+def _check_names(domain: Domain, shape: Shape, *, strict: bool) -> None:
+    names = needed(domain, labelled=shape.labelled)
+    have = {fold(name) for name in shape.columns}
+    for name in names:
+        found = (fold(name) in have if shape.by != "field" else field_position(name) is not None)
+        if not found:
+            raise SchemaError(_absent(name, shape))
+    known = {fold(name) for name in names}
+    extra = [name for name in shape.columns if fold(name) not in known]
+    if strict and extra and shape.by == "name":
+        raise SchemaError(f"the table has the column {extra[0]!r}, which the domain does not "
+                          f"name{_others(extra)}; drop it or add it to the domain")
+    if strict and extra and shape.by == "header":
+        raise SchemaError(f"the table has {len(extra)} columns that the domain does not name; "
+                          "drop them or add them to the domain")
+
+
+def _absent(name: str, shape: Shape) -> str:
+    if shape.by == "field":
+        return (f"column {name!r} cannot be in a file without header, whose columns are c1, c2, "
+                "…; rename it in the domain, or set csv.header = true")
+    capitals = {other.casefold() for other in map(fold, shape.columns)}
+    if fold(name).casefold() in capitals:
+        return (f"column {name!r} is in the table with other capitals; write it in the domain as "
+                "the table does")
+    hint = ("; correct its name in the domain, or check csv.delimiter" if shape.by == "header"
+            else "; correct its name in the domain, or add the column")
+    return f"column {name!r} is not in the table{hint}"
+
+
+def _others(extra: Sequence[str]) -> str:
+    return f" (and {len(extra) - 1} more)" if len(extra) > 1 else ""

@@ -1,0 +1,52 @@
+"""pandas frames, column by column; imported only where a frame came from pandas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privsieve.errors import SchemaError
+from privsieve.sources.arrays import check_target, positional
+from privsieve.sources.source import Source, simple, slices, type_of
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from privsieve.sources.source import RawColumn, Type
+
+
+def open_pandas(frame: Any, y: RawColumn | None) -> Source:
+    """A frame; one whose columns are called 0, 1, 2, … is an array."""
+    names = list(frame.columns)
+
+    def cut(start: int, stop: int, j: int) -> RawColumn:
+        return column(frame.iloc[start:stop, j])
+
+    read = slices(len(frame), cut)
+    if names and all(isinstance(name, (int, np.integer)) for name in names):
+        return positional(frame.shape, "other", read, y)
+    if not all(isinstance(name, str) for name in names):
+        raise SchemaError("a column of the frame is not named by a text; rename it "
+                          "(frame.columns = [...])")
+    check_target(len(frame), y)
+    types = tuple(_type(kind) for kind in frame.dtypes)
+    return Source(tuple(map(str, names)), types, "name", lambda: len(frame), read, y)
+
+
+def column(series: Any) -> RawColumn:
+    """A piece of a column: an array where pandas holds one, else its cells as objects."""
+    if hasattr(series.dtype, "tz"):
+        return simple(series.dt.tz_convert(None).to_numpy())
+    if isinstance(series.dtype, np.dtype):
+        return simple(series.to_numpy())
+    # Nullable, Arrow, category, sparse, period: no cell may change by what stands beside it.
+    return list(series.astype(object))
+
+
+def _type(dtype: Any) -> Type:
+    if isinstance(dtype, np.dtype):
+        return type_of(dtype.kind)
+    if hasattr(dtype, "tz"):
+        return "date"
+    return type_of(getattr(dtype, "kind", "O"))

@@ -1,0 +1,105 @@
+"""Layout: how the domain's columns enter the rules.  Public, made from the domain alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from privsieve.core.domain import MISSING, Category
+
+if TYPE_CHECKING:
+    from privsieve.core.batch import Batch
+    from privsieve.core.domain import Column, Domain
+
+#: kinds of the interval kernel
+ORDERED, ORDERED_WITH_MISSING, SUBSETS, ONE_LEVEL = range(4)
+#: Up to so many levels a rule may pick any subset of them; a subset rule's null grows with the
+#: square root of the number of levels.
+LARGEST_SUBSET = 8
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Kinds of the columns and the number of classes."""
+
+    kind: npt.NDArray[np.uint8]
+    levels: npt.NDArray[np.int64]  # 0 for numbers
+    classes: int
+
+    @classmethod
+    def of(cls, domain: Domain) -> Layout:
+        """The layout of a domain."""
+        return cls(
+            np.array([_kind(column) for column in domain.columns], np.uint8),
+            np.array([column.levels or 0 for column in domain.columns], np.int64),
+            domain.classes,
+        )
+
+    @property
+    def nominal(self) -> npt.NDArray[np.uint8]:
+        """1 for columns whose levels have no order."""
+        return (self.kind >= SUBSETS).astype(np.uint8)
+
+    @property
+    def ordered(self) -> npt.NDArray[np.intp]:
+        """The positions of the columns that have ranks."""
+        return np.flatnonzero(self.kind < SUBSETS)
+
+    def bins(self, codes: npt.NDArray[np.uint16], grid: int) -> npt.NDArray[np.uint8]:
+        """Codes on the public grid: 0..grid-1, by shifts and products of integers.
+
+        Where missing is a level, it is the last bin and values use the others; of a category,
+        the first grid-1 levels stand alone and the rest is the last bin.
+        """
+        shift = 16 - (grid.bit_length() - 1)
+        found = np.empty(codes.shape, np.uint8)
+        for j, kind in enumerate(self.kind):
+            if kind == ORDERED_WITH_MISSING:
+                found[j] = codes[j].astype(np.uint32) * (grid - 1) // MISSING
+            elif self.levels[j]:
+                found[j] = np.minimum(codes[j], grid - 1)
+            else:
+                found[j] = codes[j] >> shift
+        return found
+
+
+def _kind(column: Column) -> int:
+    if isinstance(column, Category):
+        return SUBSETS if column.levels <= LARGEST_SUBSET else ONE_LEVEL
+    return ORDERED_WITH_MISSING if column.missing_level else ORDERED
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows sorted by class, columns contiguous: what the kernels take.
+
+    ids : uint64, 2 x n; the unit and the row.
+    starts : where each class begins, and the end.
+    weight : what each row counts for; None is 1.
+    """
+
+    codes: npt.NDArray[np.uint16]
+    ids: npt.NDArray[np.uint64]
+    starts: npt.NDArray[np.int64]
+    weight: npt.NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(cls, batch: Batch, classes: int, weight: npt.NDArray[np.int64] | None = None) -> Part:
+        """Sort the rows of a batch by class, keeping their order otherwise."""
+        order = np.argsort(batch.label, kind="stable")
+        starts = np.searchsorted(batch.label[order], np.arange(classes + 1))
+        return cls(
+            np.ascontiguousarray(np.take(batch.codes.T, order, axis=1)),
+            np.ascontiguousarray(np.stack([batch.unit[order], batch.row[order]])),
+            starts.astype(np.int64),
+            None if weight is None else np.ascontiguousarray(weight[order]),
+        )
+
+    @property
+    def rows(self) -> npt.NDArray[np.int64]:
+        """How many rows each class has."""
+        return np.diff(self.starts)
+

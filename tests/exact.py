@@ -1,0 +1,96 @@
+"""Exact laws of races for a few scores: the oracle of the mechanisms.
+
+Everything follows from one chain.  Let A_0 say how likely it is that all others lose against a
+noisy score x, and A_r how likely that the r-th last of a list stands below x with all that is
+below it in the list's order; then A_r(x) sums A_(r-1) over the values of that score up to x.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+from numpy.polynomial import Polynomial
+
+
+def exponential_order(scores, order, mean):
+    """P(the list `order` is the ranking of the best) with real exponential noise.
+
+    In z = exp(-x / mean) a distribution function is 1 - c z from its own score on, 0 before; so
+    each A is a polynomial in z between two scores.
+    """
+    scale = [math.exp(s / mean) for s in scores]
+    starts = sorted(set(scores))
+    pieces = []
+    for start in starts:
+        outside = [c for j, c in enumerate(scale) if j not in order]
+        alive = all(s <= start for j, s in enumerate(scores) if j not in order)
+        factors = [Polynomial([1, -c]) for c in outside]
+        pieces.append(math.prod(factors, start=Polynomial([1.0])) if alive else Polynomial([0.0]))
+    for winner in reversed(order):
+        below, level = [], 0.0
+        for i, start in enumerate(starts):
+            z = math.exp(-start / mean)
+            density = pieces[i] * scale[winner] if scores[winner] <= start else Polynomial([0.0])
+            grown = density.integ()
+            below.append(level + grown(z) - grown)
+            after = math.exp(-starts[i + 1] / mean) if i + 1 < len(starts) else 0.0
+            level = below[-1](after)
+        pieces = below
+    return pieces[-1](0.0)
+
+
+def geometric_order(scores, order, mean):
+    """P(the list `order` is the ranking of the best), geometric noise, ties to the lower index."""
+    low = min(scores)
+    values = np.arange(low, max(scores) + math.ceil(45 * mean) + 2)
+    q = math.exp(-1 / mean)
+
+    def below(j, x):  # P(s_j + G_j <= x)
+        return np.where(x >= scores[j], 1 - q ** np.maximum(x - scores[j] + 1.0, 0), 0.0)
+
+    # `loses[x - low]` is for a winner with value x; where it has the higher index it needs x + 1.
+    last = order[-1]
+    loses = np.ones(len(values))
+    for j in range(len(scores)):
+        if j not in order:
+            loses = loses * below(j, values - (last > j))
+    for better, winner in itertools.zip_longest(reversed(order[:-1]), reversed(order)):
+        at = values - scores[winner]
+        weight = np.where(at >= 0, (1 - q) * q ** np.maximum(at, 0.0), 0.0) * loses
+        total = np.cumsum(weight)
+        if better is None:
+            return float(total[-1])
+        loses = np.concatenate([[0.0], total[:-1]]) if better > winner else total
+    raise AssertionError
+
+
+def set_law(scores, k, mean, order_law):
+    """P(S) for each set S of k positions, in lexicographic order."""
+    positions = range(len(scores))
+    return {chosen: sum(order_law(scores, order, mean) for order in itertools.permutations(chosen))
+            for chosen in itertools.combinations(positions, k)}
+
+
+def order_law(scores, k, mean, law):
+    """P(list) for each ordered list of k positions."""
+    return {order: law(scores, order, mean)
+            for order in itertools.permutations(range(len(scores)), k)}
+
+
+def top_k_law(scores, k, sensitivity, epsilon, *, ordered=False):
+    """The law of the product's mechanism, by definition: geometric noise, the cheaper side."""
+    d = len(scores)
+    everybody = tuple(range(d))
+    if ordered:
+        named = min(k, d - 1)
+        mean = 2 * named * sensitivity / epsilon
+        return order_law(scores, k, mean, geometric_order) if named else {everybody: 1.0}
+    if k == d:
+        return {everybody: 1.0}
+    if k <= d - k:
+        return set_law(scores, k, 2 * k * sensitivity / epsilon, geometric_order)
+    left = set_law([-s for s in scores], d - k, 2 * (d - k) * sensitivity / epsilon,
+                   geometric_order)
+    return {tuple(j for j in everybody if j not in out): p for out, p in left.items()}

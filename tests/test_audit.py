@@ -1,0 +1,167 @@
+"""The audit's bound stays under what is true, and broken twins are caught."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from privsieve.errors import ParameterError
+from privsieve.privacy.audit import PROFILES, _epsilon, _lowest, audit
+from privsieve.privacy.noise import discrete_laplace, gamma_norm, replay
+from privsieve.privacy.race import geometric_race, top_k
+
+#: A neighbouring pair of scores at distance 1 whose loss at k = 1 is epsilon.
+SCORES = ((2, 0), (1, 1))
+
+
+def count(mean, seed):
+    """A count with two-sided geometric noise."""
+    noise = replay(seed)
+    return lambda table: table + discrete_laplace(mean, noise)
+
+
+def sieve(mean, seed):
+    """The better of two scores by the race."""
+    noise, names = replay(seed), ("age", "ward")
+    return lambda table: {names[j] for j in geometric_race(table, 1, mean, noise)}
+
+
+def vector(beta, seed):
+    """Three numbers with Gamma-norm noise on a grid of 2^-10."""
+    noise = replay(seed)
+    return lambda table: np.array(gamma_norm([table * 1024, 0, 0], beta, -10, noise)) / 1024
+
+
+@pytest.mark.parametrize(("mechanism", "pair"), [
+    (count(Fraction(1), 1), (0, 1)), (sieve(Fraction(2), 2), SCORES),
+    (vector(Fraction(1), 3), (0, 1)),
+], ids=["count", "sieve", "vector"])
+def test_right_noise_is_not_exceeded(mechanism, pair):
+    """A mechanism that costs 1 is not refuted, though the bound comes near."""
+    found = audit(mechanism, *pair, epsilon=1.0, profile="ci")
+
+    assert (found.exceeded, found.runs) == (False, 60_000)
+    assert 0.4 < found.bound < found.bound95 <= 1.0
+
+
+@pytest.mark.parametrize(("mechanism", "pair"), [
+    (count(Fraction(1, 2), 4), (0, 1)), (sieve(Fraction(1), 5), SCORES),
+    (vector(Fraction(2), 6), (0, 1)),
+], ids=["count", "sieve", "vector"])
+def test_half_noise_is_caught(mechanism, pair):
+    """A twin with half of the noise is refuted."""
+    found = audit(mechanism, *pair, epsilon=1.0, profile="ci")
+
+    assert found.exceeded
+    assert 1.0 < found.bound <= found.bound95 <= 2.0
+
+
+def test_a_tie_order_from_the_data_is_caught():
+    """A race whose ties follow the file's order by score is refuted in a selection of names."""
+    noise = replay(7)
+
+    def biased(table):
+        by_score = sorted(range(len(table)), key=lambda j: -table[j])
+        ranked = [table[j] for j in by_score]
+        return tuple(by_score[j] for j in top_k(ranked, 1, 1, Fraction(3), noise))
+
+    assert audit(biased, (1, 2), (2, 1), epsilon=3.0, profile="ci").exceeded
+
+
+@pytest.mark.parametrize("honest", [count(Fraction(1), 8), lambda _table: (1, 2)],
+                         ids=["numbers", "selections"])
+def test_an_exception_is_an_output(honest):
+    """A right mechanism that fails on one table in 5 % of its runs is refuted."""
+    luck = random.Random(9)
+
+    def fragile(table):
+        if table == 1 and luck.random() < 0.05:
+            raise ValueError("a column is constant")
+        return honest(table)
+
+    assert audit(fragile, 0, 1, epsilon=1.0, profile="ci").exceeded
+
+
+def test_the_words_of_an_exception_are_an_output():
+    """A mechanism that always fails, and says why, is refuted at once."""
+    def loud(table):
+        raise ValueError(f"could not convert {table}")
+
+    assert audit(loud, "ann", "bob", epsilon=1.0).exceeded
+
+
+@pytest.mark.parametrize("leak", [
+    lambda table: table, lambda table: [table, 2], lambda table: [0.5, float("nan"), table],
+    lambda table: np.array([[0, table]]), lambda table: {"a", "b"} if table else {"b"},
+    lambda table: (1, 2) if table else (2, 1), lambda table: {"all": table},
+    lambda table: np.zeros(1 + table), lambda table: ([1], table), lambda table: "yes" * table,
+    lambda table: np.full(600, float(table)), lambda table: float("inf") if table else 1e308,
+])
+def test_a_leak_is_caught_in_any_shape(leak):
+    """Two hundred runs find a plain leak in numbers, arrays, names, orders, lengths and texts."""
+    found = audit(leak, 0, 1, epsilon=1.0)
+
+    assert (found.exceeded, found.runs) == (True, 400)
+    assert found.bound > 3.0
+
+
+def test_delta_is_subtracted():
+    """A leak with probability 3 % refutes (0.1, 0), and does not refute (0.1, 0.05)."""
+    def leaky(seed):
+        luck = random.Random(seed)
+        return lambda table: table if luck.random() < 0.03 else -1
+
+    assert audit(leaky(1), 0, 1, epsilon=0.1, profile="ci").exceeded
+    assert not audit(leaky(1), 0, 1, epsilon=0.1, delta=0.05, profile="ci").exceeded
+
+
+def test_false_alarms_are_rare():
+    """Of 400 audits of exactly epsilon, 1 % may err; one in a million is that 17 do."""
+    luck, yes = random.Random(11), math.e / (1 + math.e)
+
+    def response(table):
+        return table if luck.random() < yes else 1 - table
+
+    found = [audit(response, 0, 1, epsilon=1.0) for _ in range(400)]
+
+    assert sum(a.exceeded for a in found) < stats.binom.isf(1e-6, 400, 0.01)
+    assert sum(a.bound95 > 1.0 for a in found) < stats.binom.isf(1e-6, 400, 0.05)
+
+
+@pytest.mark.parametrize("runs", [1, 7, 134, 20_000])
+def test_limits_are_those_of_clopper_and_pearson(runs):
+    """The lower limit of a share is the Beta quantile, from below."""
+    for hits in {0, 1, runs // 3, runs - 1, runs}:
+        expected = stats.beta.ppf(0.005, hits, runs - hits + 1) if hits else 0.0
+
+        assert expected * (1 - 1e-9) <= _lowest(hits, runs, 0.005) <= expected * (1 + 1e-9)
+
+
+def test_nothing_seen_says_nothing():
+    """An event that never happens gives no bound; one that always does, a finite one."""
+    assert _epsilon(0, 0, 100, 0.01, 0.0) == -math.inf
+    assert 0 < _epsilon(100, 0, 100, 0.01, 0.1) < _epsilon(100, 0, 100, 0.01, 0.0) < math.inf
+    assert _epsilon(50, 0, 100, 0.01, 0.5) == -math.inf
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    ({"epsilon": 1.0, "profile": "nightly"}, "choose one of smoke, ci, release"),
+    ({"epsilon": -1.0}, "choose epsilon from 0"), ({"epsilon": math.nan}, "choose epsilon from 0"),
+    ({"epsilon": 1.0, "delta": 1.0}, "delta from 0 to below 1"),
+])
+def test_bad_parameters_are_refused(options, said):
+    """A profile that is not there and an impossible claim are refused before a run."""
+    with pytest.raises(ParameterError, match=said):
+        audit(lambda table: table, 0, 1, **options)
+
+
+def test_profiles_are_what_they_say():
+    """Both tables get the profile's number of runs."""
+    expected = {"smoke": 200, "ci": 30_000, "release": 1_000_000}
+
+    assert expected == PROFILES

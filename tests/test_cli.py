@@ -1,0 +1,684 @@
+"""The command line: what goes where, which exit code, and that a refusal charges nothing."""
+
+import json
+import os
+import pty
+import random
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from fractions import Fraction
+from pathlib import Path
+
+import click
+import pytest
+
+from privsieve.cli import VERBS, run, sealed, verbs
+from privsieve.core.domain import Domain
+from privsieve.errors import LedgerError
+from privsieve.privacy.ledger import Ledger
+from privsieve.sources import Source, reader
+
+ROOT = Path(__file__).parents[1]
+DOMAIN = """
+[table]
+unit = "row"
+
+[[column]]
+name = "age"
+kind = "number"
+low = 0
+high = 110
+
+[[column]]
+name = "dose"
+kind = "number"
+low = 0
+high = 10
+
+[[column]]
+name = "ward"
+kind = "category"
+values = ["A", "B"]
+
+[[column]]
+name = "smoker"
+kind = "flag"
+
+[target]
+name = "ill"
+kind = "label"
+values = ["no", "yes"]
+"""
+BUDGET = ("--ledger", "budget.db", "--population", "clinic")
+ASKED = ("--domain", "domain.toml", "--epsilon", "1", "--top", "2")
+
+
+def rows(count=400):
+    """A table whose label follows the dose."""
+    rng = random.Random(7)
+    lines = ["age,dose,ward,smoker,ill"]
+    for _ in range(count):
+        dose = rng.randint(0, 10)
+        ill = "yes" if dose + rng.randint(-2, 2) > 5 else "no"
+        lines.append(f"{rng.randint(0, 110)},{dose},{rng.choice('AB')},{rng.randint(0, 1)},{ill}")
+    return "\n".join([*lines, ""])
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with a table, its domain and a budget of 2, to stand in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    (tmp_path / "table.csv").write_text(rows())
+    (tmp_path / "domain.toml").write_text(DOMAIN)
+    Ledger("budget.db", population="clinic").grant("2")
+    return tmp_path
+
+
+@pytest.fixture
+def privsieve(place, capsys):
+    """Run one command line: its exit code, stdout and stderr."""
+
+    def call(*args):
+        capsys.readouterr()
+        code = run([str(arg) for arg in args])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def select(*more, data="table.csv", asked=ASKED, out="first"):
+    """The words of a selection."""
+    return ("select", data, *asked, *BUDGET, "--out", out, *more)
+
+
+def spent():
+    """What was charged."""
+    return Ledger("budget.db", population="clinic").spent()
+
+
+def commands(group=verbs, words=()):
+    """Every command of the tree with the words that call it."""
+    ctx = click.Context(group)
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        yield (*words, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*words, name))
+
+
+def child(*args, **options):
+    """A real process; `env` adds to a clean environment."""
+    env = {"PYTHONPATH": str(ROOT / "src"), "PATH": os.environ["PATH"], "TERM": "xterm",
+           **options.pop("env", {})}
+    return subprocess.Popen([sys.executable, "-m", "privsieve", *map(str, args)], env=env,
+                            text=True, **options)
+
+
+def on_terminal(*args, **env):
+    """What a person sees: stdout and stderr of a process on a terminal of 80 columns."""
+    leader, follower = pty.openpty()
+    process = child(*args, env={"COLUMNS": "80", **env}, stdin=follower, stdout=follower,
+                    stderr=follower)
+    os.close(follower)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(leader, 4096)
+        except OSError:  # Linux says so when the other end is closed
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(leader)
+    return process.wait(), seen.decode()
+
+
+def test_help():
+    """Every command and option has a help text, and every command ends with an example."""
+    for words, command in commands():
+        assert command.help, words
+        assert words[0] in VERBS
+        epilog = command.epilog
+        assert epilog.startswith("Example: privsieve "), words
+        assert epilog.split()[2] == words[0]
+        for option in command.params:
+            assert isinstance(option, click.Argument) or option.help, (words, option.name)
+
+
+def test_help_is_light(place):
+    """Help imports no verb, no NumPy, no rich; `plan`, `ledger` and `verify` import no NumPy."""
+    heavy = ("numpy", "rich", "pyarrow", "pandas", "sklearn", "flint", "privsieve.core.domain")
+    for args, absent in (
+        (["--help"], heavy),
+        (["plan", "--rows", "400", *ASKED], heavy[:-1]),
+        (["ledger", "show", "--ledger", "budget.db"], heavy[:-1]),
+        (["verify", "first"], heavy[:-1]),
+        (select(), ("rich", "pyarrow", "pandas", "sklearn", "scipy")),
+    ):
+        code = f"import sys; from privsieve.cli import run; run({list(args)}); print(*sys.modules)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                              check=True, env={"PYTHONPATH": str(ROOT / "src")})
+        loaded = done.stdout.splitlines()[-1].split()
+
+        assert [] == [name for name in absent if name in loaded], args
+
+
+def test_version(privsieve):
+    """`--version` says the version and the kernels in use."""
+    code, out, err = privsieve("--version")
+
+    assert (0, "") == (code, err)
+    assert out.strip() in {"privsieve 0.1.0 (kernels: native)", "privsieve 0.1.0 (kernels: numpy)"}
+
+
+def test_select(privsieve):
+    """A selection: names alone on stdout, words on stderr, a folder of its own, a charge."""
+    code, out, err = privsieve(*select())
+
+    assert 0 == code
+    assert {"age", "dose", "ward", "smoker"} > set(out.splitlines())
+    assert 2 == len(out.splitlines())
+    assert "clinic has 1 left" in err
+    assert "Replacing one row of the table" in err
+    assert "first" in err
+    assert {"release.json", "certificate.json"} == {path.name for path in Path("first").iterdir()}
+    assert 0o700 == stat.S_IMODE(Path("first").stat().st_mode)
+    assert Fraction(1) == spent()
+
+
+def test_select_json(privsieve):
+    """`--json` prints one canonical object: the release, its digest, its claim; no path."""
+    code, out, _err = privsieve(*select("--json"))
+    said = json.loads(out)
+
+    assert 0 == code
+    assert json.loads(Path("first/release.json").read_bytes()) == said["release"]
+    assert ("1", "1") == (said["charged"], said["left"])
+    assert "e^1." in said["claim"]
+    assert "first" not in out
+    assert "table.csv" not in out
+
+
+def test_all_columns_are_free(privsieve):
+    """All columns cost nothing: there is nothing to hide in a choice that is none."""
+    code, out, err = privsieve(*select(asked=("--domain", "domain.toml", "--epsilon", "1",
+                                              "--top", "4")))
+
+    assert (0, ["age", "dose", "ward", "smoker"]) == (code, out.splitlines())
+    assert "epsilon 0" in err
+    assert 0 == spent()
+
+
+@pytest.mark.parametrize(("change", "code", "text"), [
+    ({"--epsilon": "0"}, 2, "larger than 0"),
+    ({"--epsilon": "-1"}, 2, "positive decimal"),
+    ({"--epsilon": "nan"}, 2, "positive decimal"),
+    ({"--epsilon": "inf"}, 2, "positive decimal"),
+    ({"--epsilon": "11"}, 2, "--allow-weak"),
+    ({"--epsilon": "1e9"}, 2, "above 1000"),
+    ({"--epsilon": "0.0123456789"}, 2, "nine decimals"),
+    ({"--epsilon": "3"}, 4, "clinic: 3 asked, 2 left"),
+    ({"--top": "0"}, 2, "at least 1"),
+    ({"--top": "5"}, 2, "the domain has 4"),
+    ({"--top": "two"}, 2, "not a valid integer"),
+    ({"--top": None}, 2, "--top N or --fraction F"),
+    ({"--fraction": "0.5"}, 2, "and not both"),
+    ({"--top": None, "--fraction": "1.5"}, 2, "between 0 and 1"),
+    ({"--top": None, "--fraction": "-0.5"}, 2, "positive decimal"),
+    ({"--method": "magic"}, 2, "rule-sieve"),
+    ({"--class-prior": "0.5,0.6"}, 2, "add up"),
+    ({"--class-prior": "2"}, 2, "between 0 and 1"),
+    ({"--order": "4"}, 2, "--order"),
+    ({"--epsilon": "0.01"}, 2, "--anyway"),
+    ({"--person": "age"}, 2, "another unit"),
+    ({"--rows-per-person": "2"}, 2, "person"),
+    ({"--domain": "none.toml"}, 2, "domain file"),
+    ({"--domain": "table.csv"}, 2, "not TOML"),
+    ({"--ledger": "none.db"}, 4, "privsieve ledger grant"),
+    ({"--ledger": "table.csv"}, 4, "not a privsieve ledger"),
+    ({"--population": "others"}, 4, "no such population"),
+    ({"--population": ""}, 2, "population"),
+    ({"--ledger": "postgresql://x"}, 2, "URL"),
+    ({"--out": "."}, 2, "exists"),
+    ({"--out": "none/out"}, 2, "around it"),
+    ({"--epsilonn": "1"}, 2, "Did you mean one of: '--epsilon'"),
+    ({"--out": None}, 2, "Missing option '--out'"),
+])
+def test_refusals(privsieve, change, code, text):
+    """A refused selection says one sentence, charges nothing and leaves no folder."""
+    options = {"--domain": "domain.toml", "--epsilon": "1", "--top": "2", "--out": "first",
+               "--ledger": "budget.db", "--population": "clinic", **change}
+    args = [part for name, value in options.items() if value is not None
+            for part in (name, value)]
+    before = set(Path().iterdir())
+    got, out, err = privsieve("select", "table.csv", *args)
+
+    assert (code, "") == (got, out)
+    assert err.startswith("privsieve: ")
+    assert text in err
+    assert 1 == len(err.splitlines())
+    assert 0 == spent()
+    assert before == set(Path().iterdir())
+
+
+@pytest.mark.parametrize(("name", "body", "text"), [
+    ("none.csv", None, "does not exist"),
+    ("odd.xlsx", b"x", ".parquet"),
+    ("empty.csv", b"", "empty"),
+    ("headerless.csv", rows().partition("\n")[2].encode(), "csv.header"),
+    ("wrong.csv", rows().replace(",", ";").encode(), "csv.delimiter"),
+    ("short.csv", b"age,dose,ward,ill\n1,2,A,no\n", "'smoker'"),
+    ("twice.csv", b"age,dose,ward,smoker,ill,Age\n", ""),
+    ("utf16.csv", rows().encode("utf-16"), "UTF-16"),
+    ("cut.parquet", b"PAR1 and then no more", "Parquet"),
+])
+def test_bad_tables(privsieve, name, body, text):
+    """A table whose structure does not fit is code 3, one sentence, nothing charged."""
+    if body is not None:
+        Path(name).write_bytes(body)
+    code, out, err = privsieve(*select(data=name))
+
+    assert (3, "", 1) == (code, out, len(err.splitlines()))
+    assert err.startswith("privsieve: ")
+    assert text in err
+    assert 0 == spent()
+    assert not Path("first").exists()
+
+
+def test_header_only(privsieve):
+    """A table of no row is refused before the charge: the number of rows is public."""
+    Path("table.csv").write_text(rows(0))
+    code, out, err = privsieve(*select())
+
+    assert (2, "") == (code, out)
+    assert "needs at least 2" in err
+    assert 0 == spent()
+
+
+def test_warned(privsieve):
+    """What the forecast calls random goes on with --anyway, and says so again."""
+    asked = ("--domain", "domain.toml", "--epsilon", "0.01", "--top", "2")
+    code, out, err = privsieve(*select("--anyway", asked=asked))
+
+    assert (0, 2) == (code, len(out.splitlines()))
+    assert "close to random" in err
+
+
+def test_budget_ends(privsieve):
+    """Two releases of 1 empty a budget of 2; the third is refused and leaves no folder."""
+    codes = [privsieve(*select(out=name))[0] for name in ("first", "second", "third")]
+
+    assert [0, 0, 4] == codes
+    assert not Path("third").exists()
+
+
+def test_silent_on_spelling(privsieve):
+    """"Yes" for "yes" changes no word of select; inspect says it plainly."""
+    Path("spelled.csv").write_text(rows().replace("yes", "Yes"))
+    plain = privsieve(*select())
+    odd = privsieve(*select(data="spelled.csv", out="second"))
+
+    assert plain[2].replace("1 left", "0 left").replace("first", "second") == odd[2]
+    assert (0, 2) == (odd[0], len(odd[1].splitlines()))
+    code, out, _err = privsieve("inspect", "spelled.csv", "--domain", "domain.toml",
+                                "--private-output", "look.txt")
+    said = Path("look.txt").read_text()
+    assert (0, "") == (code, out)
+    assert 'the domain lists "yes"' in said
+    assert said.startswith("PRIVATE")
+    assert 0o600 == stat.S_IMODE(Path("look.txt").stat().st_mode)
+
+
+def test_inspect_is_for_a_terminal(privsieve):
+    """Inspect shows nothing to a pipe, never overwrites, and spends nothing."""
+    asked = ("inspect", "table.csv", "--domain", "domain.toml")
+    code, out, err = privsieve(*asked)
+
+    assert (2, "") == (code, out)
+    assert "--private-output" in err
+    Path("look.txt").write_text("mine")
+    assert 2 == privsieve(*asked, "--private-output", "look.txt")[0]
+    assert "mine" == Path("look.txt").read_text()
+    assert 2 == privsieve(*asked, "--private-output", "none/look.txt")[0]
+    assert 0 == spent()
+
+
+def test_terminal(place):
+    """On a terminal inspect begins with a red PRIVATE line; NO_COLOR takes every colour away."""
+    asked = ("inspect", "table.csv", "--domain", "domain.toml")
+    code, seen = on_terminal(*asked)
+    plain_code, plain = on_terminal(*asked, NO_COLOR="1")
+
+    assert (0, 0) == (code, plain_code)
+    assert seen.startswith("\x1b[31m\x1b[1mPRIVATE")
+    assert plain.startswith("PRIVATE")
+    assert "\x1b" not in plain
+
+
+def test_select_on_a_terminal(place):
+    """A person sees the stage of the work, the names and the words; NO_COLOR is obeyed."""
+    code, seen = on_terminal(*select())
+    refused, error = on_terminal("select", NO_COLOR="1")
+
+    assert 0 == code
+    assert any(stage in seen for stage in ("charging", "reading the table", "choosing"))
+    assert "promise" in seen
+    assert (2, True) == (refused, error.startswith("privsieve: Missing"))
+    assert "\x1b" not in error
+    assert max(map(len, on_terminal(*select(out="."), NO_COLOR="1")[1].splitlines())) < 80
+
+
+def test_plan_reads_no_row(privsieve, monkeypatch):
+    """A plan reads no row, charges nothing, and says cost, noise and forecast."""
+
+    def never(*_args):
+        raise AssertionError
+
+    monkeypatch.setattr(Source, "raw", never)
+    code, out, err = privsieve("plan", "table.csv", *ASKED)
+
+    assert (0, "") == (code, err)
+    for word in ("epsilon 1", "rule-sieve", "one row of the table", "gap 10 %", "* 1",
+                 "raises each column's score by 4.44 rows"):
+        assert word in out
+    assert max(map(len, out.splitlines())) <= 80
+    code, out, err = privsieve("plan", "--rows", "400", *ASKED, "--json")
+    said = json.loads(out)
+    assert ("1", "4.44", "400") == (said["cost"], said["noise_scale"], said["units"])
+    assert ["0.1", "0.3", "1", "3"] == sorted(said["forecasts"], key=float)
+    assert 0 == spent()
+
+
+def test_plan_warns(privsieve):
+    """A plan shows the warning that select would refuse on; without a row count it asks for one."""
+    asked = ("--domain", "domain.toml", "--epsilon", "0.01", "--top", "2")
+
+    assert "close to" in privsieve("plan", "--rows", "400", *asked)[1]
+    code, _out, err = privsieve("plan", *asked)
+    assert 2 == code
+    assert "--rows" in err
+
+
+def test_unit_has_no_default(privsieve):
+    """Where nobody names the unit there is a question, and no silent answer."""
+    Path("domain.toml").write_text(DOMAIN.replace('unit = "row"', ""))
+    code, _out, err = privsieve(*select())
+
+    assert 2 == code
+    assert "--unit row, or --person COLUMN" in err
+    assert 2 == privsieve(*select("--unit", "row", "--person", "patient"))[0]
+    assert 0 == spent()
+    assert 0 == privsieve(*select("--unit", "row"))[0]
+    code, _out, err = privsieve("plan", *ASKED, "--person", "patient")
+    assert 2 == code
+    assert "persons" in err
+    code, out, _err = privsieve("plan", *ASKED, "--person", "patient", "--persons", "300",
+                                "--rows-per-person", "2")
+    assert 0 == code
+    assert "one person with all their rows" in out
+
+
+def test_persons(privsieve):
+    """A person with all their rows is one unit; its column is read and never released."""
+    head, *lines = rows().splitlines()
+    body = [f"{line},p{number // 2}" for number, line in enumerate(lines)]
+    Path("table.csv").write_text("\n".join([f"{head},patient", *body, ""]))
+    Path("domain.toml").write_text(DOMAIN.replace('unit = "row"', ""))
+    asked = ("--person", "patient", "--rows-per-person", "2", "--persons", "200")
+    code, out, err = privsieve(*select(*asked))
+
+    assert (0, 2) == (code, len(out.splitlines()))
+    assert "one person with all their rows" in err
+    assert b"p199" not in b"".join(path.read_bytes() for path in Path("first").iterdir())
+
+
+def test_the_ledger_goes_away(privsieve, monkeypatch):
+    """A ledger that cannot be read after the charge does not take the release back."""
+
+    def gone(_ledger):
+        raise LedgerError("gone")
+
+    monkeypatch.setattr(Ledger, "left", gone)
+    code, out, err = privsieve(*select())
+
+    assert (0, 2) == (code, len(out.splitlines()))
+    assert "unknown" in err
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("row 17 says 42"), KeyboardInterrupt()])
+def test_failed_after_the_charge(privsieve, monkeypatch, fault):
+    """A fault after the charge has one text and code 6, Ctrl-C too, and the charge stays."""
+
+    def broken(*_args, **_options):
+        raise fault
+
+    monkeypatch.setattr(reader, "batches", broken)
+    code, out, err = privsieve(*select())
+
+    assert (6, "", "privsieve: release failed; the budget is charged\n") == (code, out, err)
+    assert 1 == spent()
+    code, out, _err = privsieve("ledger", "show", "--ledger", "budget.db")
+    assert 0 == code
+    assert "1 charge has no release (1 in all)" in out
+
+
+def test_internal_error(privsieve, monkeypatch):
+    """An unforeseen error shows its type alone, unless somebody debugs."""
+
+    def broken(_path):
+        raise RuntimeError("row 17 says 42")
+
+    monkeypatch.setattr(Domain, "from_toml", broken)
+    code, out, err = privsieve(*select())
+
+    assert (1, "", "privsieve: internal error (RuntimeError)\n") == (code, out, err)
+    monkeypatch.setenv("PRIVSIEVE_DEBUG", "1")
+    assert "Traceback" in privsieve(*select())[2]
+
+
+def test_interrupted_before_the_charge(place):
+    """Ctrl-C before the charge is code 130, and nothing is charged."""
+    os.mkfifo("pipe.toml")
+    process = child("select", "table.csv", "--domain", "pipe.toml", "--epsilon", "1", "--top", "2",
+                    *BUDGET, "--out", "first", stderr=subprocess.PIPE)
+    with Path("pipe.toml").open("w"):  # waits until the other process reads
+        process.send_signal(signal.SIGINT)
+        said = process.communicate()[1]
+
+    assert 130 == process.returncode
+    assert "privsieve: interrupted; nothing was charged" == said.strip()
+    assert 0 == spent()
+
+
+def test_sealed():
+    """Inside the seal Ctrl-C waits, errors have one text, cores are off; after it all is back."""
+    import resource
+
+    hooks = sys.excepthook, sys.unraisablehook, signal.getsignal(signal.SIGINT)
+    with sealed.sealed() as seal:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            pytest.fail("Ctrl-C came through")
+        said = sys.excepthook is sys.unraisablehook is sealed._constant
+        seal.allow()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+    assert said
+    assert 0 == resource.getrlimit(resource.RLIMIT_CORE)[0]
+    assert hooks == (sys.excepthook, sys.unraisablehook, signal.getsignal(signal.SIGINT))
+
+
+def test_the_constant_text(capsys):
+    """An error that nobody catches says that the budget is charged, and nothing of its own."""
+    sealed._constant(ValueError, ValueError("row 17 says 42"), None)
+
+    assert "privsieve: release failed; the budget is charged\n" == capsys.readouterr().err
+
+
+def test_ledger(privsieve):
+    """A budget is granted once; show says limit, spent, left and releases, of one or of all."""
+    grant = ("ledger", "grant", "--ledger", "budget.db", "--population")
+
+    assert (0, "") == privsieve(*grant, "ward-3", "--epsilon", "0.5")[:2]
+    assert 4 == privsieve(*grant, "ward-3", "--epsilon", "5")[0]
+    assert 2 == privsieve(*grant, "ward-4", "--epsilon", "0")[0]
+    assert 0 == privsieve(*select())[0]
+    code, out, err = privsieve("ledger", "show", "--ledger", "budget.db", "--json")
+    said = json.loads(out)["populations"]
+    assert (0, "", {"clinic", "ward-3"}) == (code, err, set(said))
+    assert ("2", "1", "1", 1) == tuple(said["clinic"][key]
+                                       for key in ("limit", "spent", "left", "releases"))
+    code, out, _err = privsieve("ledger", "show", "--ledger", "budget.db", "--population", "ward-3")
+    assert 0 == code
+    assert ["ward-3", "0.5", "0", "0.5", "0"] == out.splitlines()[1].split()
+    assert 4 == privsieve("ledger", "show", "--ledger", "none.db")[0]
+
+
+def test_ledger_publications(privsieve):
+    """What was published under containment is listed with its k."""
+    Ledger("budget.db", population="clinic").publish("2026-01", ["age", "ward"], 5, "containment")
+    out = privsieve("ledger", "show", "--ledger", "budget.db")[1]
+
+    assert "age, ward of 2026-01 published (containment, k = 5)" in out
+
+
+def test_verify(privsieve):
+    """A release verifies as a folder and as files; a changed one is code 7 with reasons."""
+    assert 0 == privsieve(*select())[0]
+    code, out, err = privsieve("verify", "first", "--ledger", "budget.db")
+
+    assert (0, "", "valid") == (code, err, out.splitlines()[0])
+    assert 0 == privsieve("verify", "first/certificate.json",
+                          "--release", "first/release.json")[0]
+    body = json.loads(Path("first/release.json").read_bytes())
+    Path("first/release.json").write_text(json.dumps({**body, "warning": "none"}))
+    code, out, err = privsieve("verify", "first", "--json")
+    said = json.loads(out)
+    assert (7, False) == (code, said["valid"])
+    assert said["reasons"]
+    assert err.startswith("privsieve: the certificate does not hold, for 1 reason")
+    code, out, err = privsieve("verify", "none")
+    assert 7 == code
+    assert out.startswith("NOT VALID")
+
+
+def test_domain(privsieve):
+    """A draft comes from the header alone, is never overwritten, and asks to be filled in."""
+    code, out, err = privsieve("domain", "table.csv")
+
+    assert 0 == code
+    assert 'name = "age"' in out
+    assert "fill in" in err
+    assert 0 == privsieve("domain", "table.csv", "--out", "draft.toml")[0]
+    assert out == Path("draft.toml").read_text()
+    code, _out, err = privsieve("domain", "table.csv", "--out", "draft.toml")
+    assert (2, True) == (code, "exists" in err)
+    assert 2 == privsieve("domain", "table.csv", "--out", "none/draft.toml")[0]
+    assert 3 == privsieve("domain", "none.csv")[0]
+    refused = ("plan", "table.csv", "--domain", "draft.toml", "--unit", "row", "--epsilon", "1",
+               "--top", "2")
+    assert 2 == privsieve(*refused)[0]
+
+
+@pytest.mark.parametrize(("delimiter", "written"), [(";", '";"'), ("\t", '"\\t"'), ("|", '"|"')])
+def test_domain_guesses_the_delimiter(privsieve, delimiter, written):
+    """The delimiter is guessed from the header line and stands in the draft."""
+    Path("table.csv").write_text(rows().replace(",", delimiter))
+    out = privsieve("domain", "table.csv")[1]
+
+    assert f"csv = {{ delimiter = {written}" in out
+    assert 'name = "smoker"' in out
+    assert out == privsieve("domain", "table.csv", "--csv-delimiter", delimiter)[1]
+
+
+def test_domain_of_parquet(privsieve):
+    """The draft of a Parquet file knows the types."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"age": [1, 2], "smoker": [True, False]}), "table.parquet")
+    out = privsieve("domain", "table.parquet")[1]
+
+    assert 'kind = "number"' in out
+    assert 'kind = "flag"' in out
+
+
+def test_doctor(privsieve, place, monkeypatch):
+    """Doctor says what is there and why, as text and as JSON, and no place or secret."""
+    monkeypatch.setenv("PRIVSIEVE_KEY", "very-secret")
+    code, out, err = privsieve("doctor")
+
+    assert (0, "") == (code, err)
+    for word in ("kernels", "numpy", "python-flint", "sqlite", "os.urandom"):
+        assert word in out
+    assert "very-secret" not in out
+    assert str(Path.home()) not in out
+    assert str(place) not in out
+    said = json.loads(privsieve("doctor", "--json")[1])
+    assert "0.1.0" == said["privsieve"]
+    assert said["packages"]["numpy"]
+
+
+def test_doctor_says_why():
+    """Where NumPy serves, doctor says why."""
+    process = child("doctor", env={"PRIVSIEVE_KERNELS": "numpy"}, stdout=subprocess.PIPE)
+    out = process.communicate()[0]
+
+    assert 0 == process.returncode
+    assert "numpy: PRIVSIEVE_KERNELS=numpy asks for it" in out
+
+
+def test_usage(privsieve):
+    """No verb shows the help; an unknown verb is told its likeness; each is code 2."""
+    code, out, err = privsieve()
+
+    assert (2, "") == (code, out)
+    assert err.startswith("Usage: privsieve")
+    code, out, err = privsieve("verfy")
+    assert (2, "", 1) == (code, out, len(err.splitlines()))
+    assert "'verify'" in err
+
+
+def test_completion():
+    """Click's completion knows the verbs and their options."""
+    process = child(env={"_PRIVSIEVE_COMPLETE": "bash_complete", "COMP_WORDS": "privsieve sel",
+                         "COMP_CWORD": "1"}, stdout=subprocess.PIPE)
+    assert "plain,select" == process.communicate()[0].strip()
+    process = child(env={"_PRIVSIEVE_COMPLETE": "bash_source"}, stdout=subprocess.PIPE)
+    assert "complete" in process.communicate()[0]
+
+
+def test_documented():
+    """docs/command-line.md names every command, and under it every option."""
+    text = (ROOT / "docs" / "command-line.md").read_text()
+    sections = {part.partition("\n")[0].strip("` "): part for part in text.split("\n## ")[1:]}
+    for words, command in commands():
+        section = sections["privsieve " + " ".join(words[:1])]
+        assert f"privsieve {' '.join(words)}" in section
+        for option in command.params:
+            if isinstance(option, click.Option):
+                assert f"`{option.opts[0]}" in section, (words, option.opts)
+
+
+def test_threads_may_not_seal():
+    """The seal is for the main thread, which alone receives Ctrl-C."""
+    caught = []
+
+    def attempt():
+        try:
+            sealed.Seal()
+        except ValueError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=attempt)
+    thread.start()
+    thread.join()
+
+    assert 1 == len(caught)

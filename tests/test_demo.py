@@ -1,0 +1,135 @@
+"""The demo: a made-up table that is always the same, and a path through all verbs."""
+
+import hashlib
+import json
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from privsieve import demo
+from privsieve.cli import run
+from privsieve.cli.demo import _line
+from privsieve.core.domain import Domain
+from privsieve.fit import fit
+from privsieve.privacy.ledger import Ledger
+from privsieve.privacy.noise import replay
+from privsieve.selectors import plan
+from privsieve.sources import open_source, resolve
+
+
+@pytest.fixture(scope="module")
+def table():
+    """The made-up table as arrays of text."""
+    return {name: np.array(cells) for name, cells in demo.patients().items()}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The files that the demo writes."""
+    made = tmp_path_factory.mktemp("demo")
+    demo.write(made)
+    return made
+
+
+def test_shape(table, folder):
+    """20,000 rows, 40 columns and a label; the written domain is the public one."""
+    assert 41 == len(table)
+    assert {demo.ROWS} == {len(cells) for cells in table.values()}
+    assert demo.domain() == Domain.from_toml(folder / "domain.toml")
+    assert [*demo.domain().names, "readmitted"] == list(table)
+    assert demo.ROWS + 1 == len((folder / "patients.csv").read_text().splitlines())
+
+
+def test_the_same_table(folder, tmp_path):
+    """Two demos begin with the same patients."""
+    demo.write(tmp_path)
+
+    first, second = (hashlib.sha256((place / "patients.csv").read_bytes()).hexdigest()
+                     for place in (folder, tmp_path))
+    assert first == second
+
+
+def test_believable(table):
+    """About 18 in a hundred come back; some cells are missing, the others within their bounds."""
+    share = (table["readmitted"] == "yes").mean()
+    assert 0.17 < share < 0.19
+    for name, measure in demo.MEASURES.items():
+        cells = table[name]
+        numbers = cells[cells != ""].astype(float)
+        assert measure.low <= numbers.min() < numbers.max() <= measure.high, name
+        assert abs((cells == "").mean() - measure.missing) < 0.02, name
+    for name, wanted in demo.FLAGS.items():
+        assert abs((table[name] == "1").mean() - wanted) < 0.02, name
+
+
+def test_interaction(table):
+    """Potassium and diuretic say nothing alone, and much together; the others say much alone."""
+    ill = table["readmitted"] == "yes"
+    known = table["potassium"] != ""
+    high = known & (np.where(known, table["potassium"], "0").astype(float) > 4.2)
+    given = table["diuretic"] == "1"
+
+    # Five standard errors of a difference of two shares are 0.027.
+    assert abs(ill[given].mean() - ill[~given].mean()) < 0.027
+    assert abs(ill[high].mean() - ill[known & ~high].mean()) < 0.027
+    assert ill[high & ~given].mean() - ill[high & given].mean() > 0.1
+    age = table["age"].astype(float)
+    assert ill[age > 64].mean() - ill[age <= 64].mean() > 0.05
+
+
+def test_what_was_planted_is_found(folder):
+    """At epsilon 0.5 the six planted columns are found, the two that matter only together, too."""
+    domain = Domain.from_toml(folder / "domain.toml")
+    source = open_source(folder / "patients.csv", csv=domain.csv)
+    shape = source.shape(count_rows=True)
+    made = plan("rule-sieve", resolve(domain, shape, strict=False), k=6, epsilon="0.5",
+                rows=shape.rows)
+    release = fit(made, source, noise=replay(1))
+
+    assert set(demo.PLANTED) == set(release.selected)
+
+
+def test_demo(tmp_path, monkeypatch, capsys):
+    """The demo runs every step, shows commands of at most 80 columns, and ends with three more."""
+    monkeypatch.chdir(tmp_path)
+    code = run(["demo", "--out", "here"])
+    said = capsys.readouterr()
+
+    assert 0 == code
+    assert 0o700 == stat.S_IMODE(Path("here").stat().st_mode)
+    there = {path.name for path in Path("here").iterdir()}
+    assert {"patients.csv", "domain.toml", "budget.db", "first"} <= there
+    for words in ("made-up", "$ privsieve ledger grant", "$ privsieve plan", "$ privsieve select",
+                  "$ privsieve verify", "valid", "found "):
+        assert words in said.out
+    assert 3 == sum(line.startswith("  privsieve ") for line in said.out.splitlines())
+    assert max(map(len, said.out.splitlines())) <= 80
+    assert "Traceback" not in said.err
+    chosen = json.loads(Path("here/first/release.json").read_bytes())["selected"]
+    # Each leads the best decoy by more than 13 times the mean noise; five columns would have
+    # to overtake it, which is rarer than one in a million.
+    assert {"prior_admissions", "age", "nt_probnp"} <= set(chosen)
+    assert "1/2" == str(Ledger("here/budget.db", population="demo-clinic").spent())
+
+
+def test_demo_never_overwrites(tmp_path, monkeypatch, capsys):
+    """A folder that exists is left alone, and a free name is suggested."""
+    monkeypatch.chdir(tmp_path)
+    Path("privsieve-demo").mkdir()
+    Path("privsieve-demo-2").mkdir()
+    codes = [run(["demo"]), run(["demo", "--out", "none/here"])]
+    said = capsys.readouterr().err
+
+    assert [2, 2] == codes
+    assert "--out privsieve-demo-3" in said
+    assert [] == list(Path("privsieve-demo").iterdir())
+
+
+def test_line():
+    """A long command is cut before an option, as a shell takes it."""
+    shown = _line(["select", "a file.csv", "--domain", "x" * 20, "--ledger", "y" * 30])
+
+    assert [f"$ privsieve select 'a file.csv' --domain {'x' * 20} \\",
+            f"    --ledger {'y' * 30}"] == shown.splitlines()

@@ -1,0 +1,128 @@
+"""Samplers follow their formulas, and the same test rejects noise 30 % off."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from exact import exponential_order, geometric_order, order_law, set_law
+from privsieve.privacy.noise import discrete_laplace, gamma_norm, geometric, replay
+from privsieve.privacy.race import exponential_race, geometric_race, top_k
+
+#: A right sampler is rejected once in a million; seeds are fixed, so it passes or it does not.
+MILLIONTH = 1e-6
+#: Right, and 30 % off in both directions.
+SCALES = [(Fraction(1), True), (Fraction(13, 10), False), (Fraction(7, 10), False)]
+
+
+def fits(counts, probabilities):
+    """Chi-square at one in a million: answers with their law, rare ones pooled."""
+    counts, expected = np.asarray(counts, float), sum(counts) * np.asarray(probabilities)
+    rare = expected < 10
+    if rare.any():
+        counts = np.append(counts[~rare], counts[rare].sum())
+        expected = np.append(expected[~rare], expected[rare].sum())
+    statistic = ((counts - expected) ** 2 / expected).sum()
+    return stats.chi2.sf(statistic, len(counts) - 1) > MILLIONTH
+
+
+def lawful(answers, law):
+    """Whether drawn answers fit a law, all of whose answers are listed."""
+    found = Counter(answers)
+    return set(found) <= set(law) and fits([found[a] for a in law], list(law.values()))
+
+
+@pytest.mark.parametrize(("off", "right"), SCALES)
+@pytest.mark.parametrize("mean", [Fraction(1, 2), Fraction(31, 3), Fraction(10**6)])
+def test_geometric(mean, off, right):
+    """P(G >= a) = exp(-a / mean), for small and large means."""
+    drawn = geometric(mean * off, 20_000, replay(1))
+    step = max(1, int(mean) // 4)
+    edges = [a * step for a in range(20)]
+    tails = [math.exp(-a / mean) for a in edges] + [0.0]
+    bins = Counter(min(g // step, 19) for g in drawn)
+
+    assert right == fits([bins[i] for i in range(20)], -np.diff(tails))
+
+
+@pytest.mark.parametrize(("off", "right"), SCALES)
+def test_discrete_laplace(off, right):
+    """P(Z = z) is proportional to exp(-|z| / mean)."""
+    mean, noise = 4, replay(2)
+    q = math.exp(-1 / mean)
+    law = {z: (1 - q) / (1 + q) * q ** abs(z) for z in range(-400, 401)}
+
+    assert right == lawful((discrete_laplace(mean * off, noise) for _ in range(10_000)), law)
+
+
+@pytest.mark.parametrize(("off", "right"), SCALES)
+@pytest.mark.parametrize(("race", "law"), [(exponential_race, exponential_order),
+                                           (geometric_race, geometric_order)])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_races(race, law, ordered, off, right):
+    """Races name sets and orders with their exact probabilities."""
+    scores, mean, noise = (0, 1, 2, 2), 2, replay(3)
+    expected = (order_law if ordered else set_law)(scores, 2, mean, law)
+    drawn = (race(scores, 2, mean * off, noise, ordered=ordered) for _ in range(6000))
+
+    assert right == lawful(drawn, expected)
+
+
+def test_races_differ_at_ties():
+    """Integer and real races are told apart where ties are common."""
+    noise = replay(4)
+    expected = set_law((0, 0), 1, 2, geometric_order)
+    drawn = [exponential_race((0, 0), 1, Fraction(2), noise) for _ in range(6000)]
+
+    assert not lawful(drawn, expected)
+
+
+def test_hardly_any_epsilon_is_a_fair_lottery():
+    """At epsilon = 1e-6 every set is as likely as every other."""
+    noise = replay(5)
+    expected = dict.fromkeys(set_law((0,) * 5, 2, 1, geometric_order), 0.1)
+    drawn = (top_k((9, 0, 3, 7, 1), 2, 1, Fraction(1, 10**6), noise) for _ in range(6000))
+
+    assert lawful(drawn, expected)
+
+
+def sample(d, beta, count, seed, k=-20):
+    """Vectors of noise as an array, in units of 1."""
+    noise = replay(seed)
+    drawn = [gamma_norm([0] * d, beta, k, noise) for _ in range(count)]
+    return np.array(drawn, float) * 2.0**k
+
+
+@pytest.mark.parametrize(("off", "right"), SCALES)
+@pytest.mark.parametrize(("d", "count"), [(1, 3000), (2, 3000), (3, 3000), (30, 1000)])
+def test_gamma_norm_length(d, count, off, right):
+    """The length of the vector is Gamma(d) with rate beta."""
+    length = np.linalg.norm(sample(d, Fraction(3) * off, count, seed=d), axis=1)
+
+    assert right == (stats.kstest(length, "gamma", (d, 0, 1 / 3)).pvalue > MILLIONTH)
+
+
+@pytest.mark.parametrize("d", [2, 3, 30])
+def test_gamma_norm_direction(d):
+    """The direction is uniform: each coordinate's square is a Beta, its sign a fair coin."""
+    drawn = sample(d, Fraction(1), 1500, seed=10 + d)
+    share = (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)) ** 2
+    for j in {0, 1, d - 1}:
+        fair = stats.binomtest(int((drawn[:, j] > 0).sum()), len(drawn)).pvalue
+
+        assert stats.kstest(share[:, j], "beta", (0.5, (d - 1) / 2)).pvalue > MILLIONTH
+        assert fair > MILLIONTH
+
+
+@pytest.mark.parametrize("w", [0, 1])
+def test_low_bits_say_nothing(w):
+    """The last three binary digits of an answer are uniform, whatever was added to."""
+    noise = replay(6)
+    low = Counter(gamma_norm([w], Fraction(1), -20, noise)[0] % 8 for _ in range(4000))
+
+    assert fits([low[i] for i in range(8)], [1 / 8] * 8)

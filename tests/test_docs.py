@@ -1,0 +1,163 @@
+"""Law: documents.  What is public is documented, links lead somewhere, examples run."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+import privsieve as ps
+from privsieve import errors
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("src/**/*.md")])
+#: A fenced block: its language, what else stands on the fence, and its text.
+BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+
+
+def page(name):
+    """The text of a page."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def short(path):
+    """The name of a page in the tests' list."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def anchors(text):
+    """The places in a page that a link can name."""
+    words = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in HEADING.findall(text))
+    return {word.strip().replace(" ", "-") for word in words}
+
+
+def test_every_public_name_is_documented():
+    """`docs/python.md` names all of `__all__`."""
+    text = page("docs/python.md")
+
+    assert set() == {name for name in ps.__all__ if not re.search(rf"\b{name}\b", text)}
+
+
+def test_every_error_is_documented():
+    """`docs/errors.md` names each error with its exit code, and no other."""
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \|", page("docs/errors.md"), re.MULTILINE)
+
+    assert {(name, str(getattr(errors, name).exit_code)) for name in errors.__all__} == set(rows)
+
+
+@pytest.mark.parametrize("kind", [ps.RuleSieve])
+def test_every_parameter_is_documented(kind):
+    """Each parameter of a selector has a row in `docs/rule-sieve.md`, and no other has."""
+    rows = re.findall(r"^\| `(\w+)`", page("docs/rule-sieve.md"), re.MULTILINE)
+
+    assert set(inspect.signature(kind).parameters) == set(rows)
+
+
+def test_every_key_of_the_domain_file_is_documented():
+    """Each key that the reader of a domain file knows is named on its page."""
+    from dataclasses import fields
+
+    text = page("docs/domain-file.md")
+    keys = {item.name for part in (ps.Number, ps.Category, ps.Flag, ps.Date, ps.Label)
+            for item in fields(part)}
+    keys |= {item.name for item in fields(ps.Domain)} - {"columns", "target", "unit_declared"}
+
+    assert set() == {key for key in keys if f"`{key}`" not in text}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=short)
+def test_links_lead_somewhere(path):
+    """Every relative link names a file that exists, and a heading that it has."""
+    broken = []
+    for link in LINK.findall(re.sub(r"```.*?```|`[^`]*`", "", path.read_text("utf-8"),
+                                    flags=re.DOTALL)):
+        if "://" in link:
+            continue
+        file, _, anchor = link.partition("#")
+        target = (path.parent / file).resolve() if file else path
+        if not target.exists() or (anchor and anchor not in anchors(target.read_text("utf-8"))):
+            broken.append(link)
+
+    assert [] == broken
+
+
+def test_every_page_is_linked():
+    """A page that no other page names is not found by anybody."""
+    linked = {(path.parent / link.partition("#")[0]).resolve()
+              for path in PAGES for link in LINK.findall(path.read_text("utf-8"))}
+    pages = {path for path in PAGES if path.is_relative_to(DOCS)}
+
+    alone = {short(p) for p in pages - linked if p.parent not in linked}
+    assert set() == alone - {"docs/index.md"}
+
+
+def perform(text, folder):
+    """Run a page as a reader would: files are written, shell lines run, Python goes on."""
+    space = {"__name__": "page"}
+    for language, name, body in BLOCK.findall(text):
+        if name:
+            (folder / name).write_text(body, encoding="utf-8")
+        elif language == "sh":
+            for line in body.splitlines():
+                if line.startswith("privsieve "):
+                    shell(shlex.split(line, comments=True)[1:], folder)
+        elif language == "python":
+            exec(compile(body, "page", "exec"), space)
+
+
+def shell(arguments, folder):
+    """Run one command line; it has to succeed."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(ps.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-m", "privsieve", *arguments], cwd=folder,
+                          env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (arguments, done.stderr)
+
+
+def prepared(folder):
+    """The table and the domain file of the quickstart."""
+    text = page("docs/quickstart.md")
+    made = [found for found in BLOCK.findall(text) if found[1] or "patients.csv" in found[2]]
+    perform("".join(f"```{a}{' ' + b if b else ''}\n{c}```\n" for a, b, c in made[:1]), folder)
+    for _, name, body in made:
+        if name:
+            (folder / name).write_text(body, encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["README.md", *(short(p) for p in sorted(DOCS.glob("*.md"))
+                                                if p.name != "command-line.md")])
+def test_examples_run(name, tmp_path, monkeypatch, capsys):
+    """Every Python block and every shell line of a page runs, in order, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    if name == "README.md":
+        prepared(tmp_path)
+    if name == "docs/certificate.md":
+        perform(page("docs/quickstart.md").partition("## 6.")[0], tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        perform(page(name), tmp_path)
+    capsys.readouterr()
+
+
+def test_examples_of_the_folder_run(tmp_path):
+    """Each program in `examples/` runs in an empty folder, and says something."""
+    for path in sorted((ROOT / "examples").glob("*.py")):
+        place = tmp_path / path.stem
+        place.mkdir()
+        shutil.copy(path, place)
+        environment = {**os.environ, "PYTHONPATH": str(Path(ps.__file__).parents[1])}
+        done = subprocess.run([sys.executable, "-W", "error", path.name], cwd=place,
+                              env=environment, capture_output=True, text=True, check=False)
+
+        assert (0, "") == (done.returncode, done.stderr), path.name
+        assert done.stdout

@@ -1,0 +1,242 @@
+"""The domain file: read back as written, refused in words, drafted from names and types alone."""
+# ruff: noqa: DTZ001  # a domain's bounds are clock times
+
+from __future__ import annotations
+
+import datetime as dt
+import tomllib
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+
+from data_makers import DOMAIN, SEMICOLON, csv_file
+from privsieve.core.domain import Category, Csv, Date, Domain, Flag, Label, Number
+from privsieve.core.domain_file import draft, parse, to_toml
+from privsieve.errors import DomainError
+from privsieve.sources import open_source
+
+ARCHITECTURE = """
+[table]
+unit = "person"            # "row" | "person"
+person = "patient_id"
+rows_per_person = 4
+neighbours = "replace-one"
+csv = { delimiter = ";", decimal = ",", encoding = "cp1252", header = true }
+[[column]]
+name = "age"
+kind = "number"
+low = 0
+high = 110
+scale = "linear"
+missing = "middle"
+[[column]]
+name = "ward"
+kind = "category"
+values = ["A", "B"]
+[target]
+name = "readmitted"
+kind = "label"
+values = [0, 1]
+default = 0
+"""
+
+
+def test_architecture():
+    """The file that the architecture shows is the domain that it says."""
+    expected = Domain([Number("age", 0, 110), Category("ward", ["A", "B"])],
+                      target=Label("readmitted", [0, 1]), person="patient_id", rows_per_person=4,
+                      csv=SEMICOLON)
+
+    assert expected == parse(ARCHITECTURE)
+    assert expected.digest() == parse(ARCHITECTURE).digest()
+
+
+names = st.text(st.characters(exclude_categories=("C",)), min_size=1, max_size=6).filter(str.strip)
+scalars = st.one_of(st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=4)
+                    .filter(lambda text: text.strip(" \t")), st.integers(-5, 5), st.booleans())
+values = st.lists(scalars, min_size=2, max_size=4, unique_by=lambda v: str(v).strip(" \t")).filter(
+    lambda listed: len({str(int(v)) if isinstance(v, bool) else str(v).strip(" \t")
+                        for v in listed}) == len(listed))
+moments = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1))
+missing = st.sampled_from(["middle", "level"])
+numbers = st.builds(lambda name, low, width, scale, gap: Number(name, low, low + width, scale, gap),
+                    names, st.floats(1e-6, 1e6), st.floats(1, 1e6),
+                    st.sampled_from(["linear", "log"]), missing)
+dates = st.builds(lambda name, low, days, form, gap: Date(name, low, low + days, form, gap),
+                  names, moments, st.timedeltas(dt.timedelta(seconds=1), dt.timedelta(999)),
+                  st.sampled_from([None, "%d.%m.%Y", "%y-%m-%d %H:%M %z"]), missing)
+parts = st.one_of(numbers, dates, st.builds(Flag, names, st.booleans()),
+                  st.builds(Category, names, values))
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.lists(parts, min_size=1, max_size=4, unique_by=lambda part: part.name.casefold()),
+       st.one_of(st.none(), st.builds(lambda v: Label("the target", v, v[-1]), values),
+                 st.just(Number("the target", -0.0, 1))),
+       st.sampled_from([{}, {"neighbours": "add-remove", "rows": 7}, {"csv": SEMICOLON},
+                        {"person": "the person", "persons": 9, "rows_per_person": 3},
+                        {"csv": Csv("\t", header=False)}, {"csv": Csv("\x7f")},
+                        {"unit_declared": False}]))
+def test_round_trip(columns, target, options):
+    """A domain that is written and read back is equal, and so is its digest."""
+    try:
+        domain = Domain(columns, target, **options)
+    except DomainError:  # two names that differ in their spelling of an accent only
+        reject()
+    again = parse(to_toml(domain))
+
+    assert domain == again
+    assert domain.digest() == again.digest()
+    assert domain.unit_declared == again.unit_declared
+
+
+def test_files(tmp_path):
+    """A domain file is written once, read back, and never overwritten."""
+    path = tmp_path / "domain.toml"
+    DOMAIN.to_toml(path)
+    with pytest.raises(DomainError, match="never overwritten"):
+        DOMAIN.to_toml(path)
+
+    assert Domain.from_toml(path) == DOMAIN
+    assert Domain.from_toml(str(path)) == DOMAIN
+
+
+@pytest.mark.parametrize("content", [None, b"\xff"])
+def test_no_file(tmp_path, content):
+    """A domain file that is not there, or not text, is said to be so, without its path."""
+    path = tmp_path / "domain.toml"
+    if content:
+        path.write_bytes(content)
+    with pytest.raises(DomainError, match="check the path") as caught:
+        Domain.from_toml(path)
+
+    assert str(tmp_path) not in str(caught.value)
+
+
+def test_unit():
+    """What a row is has been declared where the file says so, and only there."""
+    column = '[[column]]\nname = "f"\nkind = "flag"\n'
+
+    assert not parse(column).unit_declared
+    assert parse('[table]\nunit = "row"\n' + column).unit_declared
+    assert parse('[table]\nperson = "p"\n' + column).unit_declared
+    assert parse('[table]\nunit = "person"\nperson = "p"\n' + column).person == "p"
+
+
+FLAG = '[[column]]\nname = "f"\nkind = "flag"\n'
+AGE = '[[column]]\nname = "age"\nkind = "number"\n'
+DAY = '[[column]]\nname = "d"\nkind = "date"\nhigh = 2021-01-01\n'
+REFUSED = {
+    "not TOML": ("low =", "not TOML"),
+    "nothing": ("", "names no column"),
+    "one bracket": ('[column]\nname = "f"', "write [[column]]"),
+    "no table": ("table = 1\n" + FLAG, "[table] is not a table"),
+    "misspelled": ("[tabel]\n" + FLAG, "'tabel' is not known; did you mean table?"),
+    "misspelled key": ('[table]\nneighbors = "x"\n' + FLAG, "did you mean neighbours?"),
+    "foreign key": (FLAG + "low = 0", "column 'f' (1st [[column]]): 'low' is not known; write one"),
+    "no name": (FLAG + '[[column]]\nkind = "flag"', "2nd [[column]]: name is missing"),
+    "no kind": (FLAG + '[[column]]\nname = "g"', "column 'g' (2nd [[column]]): kind is missing"),
+    "kind": ('[[column]]\nname = "f"\nkind = "numbr"', "kind is 'numbr'; write \"number\" or"),
+    "low": (FLAG + AGE + "high = 1", "column 'age' (2nd [[column]]): low is missing; write the"),
+    "high": (AGE + "low = 1", "column 'age' (1st [[column]]): high is missing; write the"),
+    "order": (AGE + "low = 1\nhigh = 1", "low must be the smaller"),
+    "infinite": (AGE + "low = 1\nhigh = inf", "write a finite number"),
+    "text": (AGE + 'low = "1"\nhigh = 2', "write a finite number"),
+    "too near": (AGE + "low = 0\nhigh = 5e-324", "no grid fits"),
+    "too far": (AGE + "low = -1e308\nhigh = 1e308", "no grid fits"),
+    "log": (AGE + 'low = 0\nhigh = 1\nscale = "log"', "needs low above 0"),
+    "missing": (AGE + 'low = 0\nhigh = 1\nmissing = "drop"', 'write "middle" or "level"'),
+    "values": ('[[column]]\nname = "c"\nkind = "category"', "values is missing; list every value"),
+    "no values": ('[[column]]\nname = "c"\nkind = "category"\nvalues = []', "values is empty"),
+    "twice": ('[[column]]\nname = "c"\nkind = "category"\nvalues = [1, "1"]', "listed twice"),
+    "float": ('[[column]]\nname = "c"\nkind = "category"\nvalues = [0.5]', "whole number"),
+    "date": (DAY + 'low = "soon"', "write a date such as 2020-01-01"),
+    "no year": (DAY + 'low = 2020-01-01\nformat = "%d.%m"', "write day, month and year"),
+    "no date": (DAY + "low = 2020-01-01\nformat = 5", "write day, month and year"),
+    "duplicate": (FLAG + '[[column]]\nname = "F"\nkind = "flag"', "named twice"),
+    "target": (FLAG + '[target]\nname = "f"\nkind = "flag"', 'write "label" or "number"'),
+    "one class": (FLAG + '[target]\nname = "y"\nkind = "label"\nvalues = [1]', "at least two"),
+    "default": (FLAG + '[target]\nname = "y"\nkind = "label"\nvalues = [0, 1]\ndefault = 2',
+                "target 'y' ([target]): default is 2"),
+    "target low": (FLAG + '[target]\nname = "y"\nkind = "number"\nhigh = 2', "low is missing"),
+    "unit": ('[table]\nunit = "household"\n' + FLAG, 'write "row" or "person"'),
+    "no person": ('[table]\nunit = "person"\n' + FLAG, "person is missing"),
+    "both": ('[table]\nunit = "row"\nperson = "p"\n' + FLAG, "or take person away"),
+    "rows": ('[table]\nneighbours = "add-remove"\n' + FLAG, "table.rows is missing"),
+    "zero rows": ("[table]\nrows = 0\n" + FLAG, "whole number from 1"),
+    "csv": ("[table]\ncsv = 1\n" + FLAG, "[table] csv is not a table"),
+    "csv key": ('[table]\ncsv = { delimeter = "," }\n' + FLAG, "did you mean delimiter?"),
+    "delimiter": ("[table]\ncsv = { delimiter = 5 }\n" + FLAG, "write one character"),
+    "same": ('[table]\ncsv = { decimal = "," }\n' + FLAG, "the same character"),
+    "encoding": ('[table]\ncsv = { encoding = "utf-16" }\n' + FLAG, "keeps ASCII"),
+    "escapes": ('[table]\ncsv = { encoding = "unicode_escape" }\n' + FLAG, "keeps ASCII"),
+}
+
+
+@pytest.mark.parametrize(("text", "word"), REFUSED.values(), ids=REFUSED)
+def test_refused(text, word):
+    """What is missing, unknown or wrong is said with its place and with what to write."""
+    with pytest.raises(DomainError) as caught:
+        parse(text)
+
+    assert word in str(caught.value)
+
+
+def test_box_is_not_written():
+    """A domain of any width has no columns to write."""
+    with pytest.raises(DomainError, match="name its columns"):
+        to_toml(Domain.box(0, 1))
+
+
+def test_draft_first_thing():
+    """A draft is TOML, and is refused with the first thing to fill in, until all is filled in."""
+    text = draft([("age", "number"), ("smoker", "flag"), ("day", "date"), ("name", "text"),
+                  ("x", "other")])
+    filled = [("# low =   <- fill in\n# high =   <- fill in", "low = 0\nhigh = 9", "'age'"),
+              ("# low =   <- fill in: a date such as 2020-01-01\n# high =   <- fill in",
+               "low = 2020-01-01\nhigh = 2021-01-01", "'day' (3rd [[column]]): low is missing"),
+              ("# kind =   <- fill in", 'kind = "flag" #', "'x' (4th [[column]]): kind"),
+              ("# name =   <- fill in", 'name = "ill"', "[target]: name is missing"),
+              ("# values =   <- fill in", "values = [0, 1] #", "'ill'")]
+    for blank, entry, word in filled:
+        with pytest.raises(DomainError) as caught:
+            parse(text)
+
+        assert word in str(caught.value)
+        assert text.count(blank) == 1
+        text = text.replace(blank, entry)
+    assert parse(text).names == ("age", "smoker", "day", "x")
+    commented = text.split("those")[0].split("# list them.\n")[1].replace("# ", "").replace("#", "")
+    with pytest.raises(DomainError, match=r"'name' .* values is empty"):
+        parse(text + commented.replace("every", "# every"))
+
+
+@pytest.mark.parametrize("columns", [[("f", "flag")], [("t", "text")], [('"\\', "other")]])
+def test_draft_is_refused(columns):
+    """No draft is a domain before somebody has written in it."""
+    tomllib.loads(draft(columns))
+    with pytest.raises(DomainError):
+        parse(draft(columns))
+
+
+def test_draft_of_sources(tmp_path):
+    """A draft holds names and types, and nothing of the rows."""
+    frame = pd.DataFrame({"n": [12345, 2], "t": ["secret", "x"], "f": [True, False],
+                          "c": pd.Categorical(["hidden", "b"])})
+    table = pa.table({"d": pa.array(["hidden"]).dictionary_encode()})
+    expected = draft([("n", "number"), ("t", "text"), ("f", "flag"), ("c", "text")])
+
+    assert expected == Domain.draft(open_source(frame))
+    assert draft([("d", "text")]) == Domain.draft(open_source(table))
+    assert draft([("a", "other")]) == Domain.draft(open_source(csv_file(tmp_path, b"7\n", b"a\n")))
+    assert draft([("x0", "number")]) == Domain.draft(open_source(np.zeros((1, 1))))
+    assert not any(word in expected for word in ("12345", "secret", "hidden"))
+
+
+def test_negative_zero():
+    """Equal domains have equal digests."""
+    assert Domain([Number("x", -0.0, 1)]).digest() == Domain([Number("x", 0, 1)]).digest()

@@ -1,0 +1,154 @@
+"""inspect: what the reader silently does, said plainly, for the eyes of the holder only."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data_makers import DOMAIN, HOSTILE, codes, csv_file
+from privsieve.core.domain import Category, Csv, Date, Domain, Flag, Label, Number
+from privsieve.errors import SchemaError
+from privsieve.sources.inspect import inspect, look
+from privsieve.sources.reader import batches
+
+CELLS = [cell for cell in HOSTILE if not isinstance(cell, np.ndarray)]
+
+
+def one(part, cells):
+    """What inspect says of a single column, without the head."""
+    return inspect([[cell] for cell in cells], Domain([part])).lines()[2:]
+
+
+def test_yes():
+    """A label that differs in capitals is silent in the reader and plain here."""
+    domain = Domain([Flag("f")], target=Label("ill", ["No", "Yes"]))
+    labels = ["Yes"] * 5 + ["yes"] * 212 + ["No"] * 3
+    found = inspect([[1]] * 220, domain, labels)
+
+    assert [1] * 5 + [0] * 215 == [row[-1] for row in codes([[1]] * 220, domain, y=labels)]
+    assert ["ill (label): 212 unlisted (96.4%)", '  "yes" 212 times: the domain lists "Yes"',
+            "  -> correct the table, or write its spelling in values: these become the default"] \
+        == found.lines()[3:]
+
+
+def test_numbers():
+    """Bounds that are passed, and texts that are no numbers, are counted with their fix."""
+    assert [("age (number): 1 missing (14.3%), 2 unparsable (28.6%), 1 below (14.3%), "
+             "2 above (28.6%)"),
+            "  -> lower low to -7, or leave it: these become low",
+            "  -> raise high to 1234567.5, or leave it: these become high",
+            "  -> check csv.decimal and the kind of the column: these become missing"] \
+        == one(Number("age", 0, 110), [50, -7, 1234567.5, 111, None, "x", float("inf")])
+    assert ["age (number): fine"] == one(Number("age", 0, 110), [0, 110, "7"])
+
+
+def test_dates():
+    """Dates are counted like numbers, and their bounds are days that hold them."""
+    assert ["d (date): 1 unparsable (25.0%), 1 below (25.0%), 1 above (25.0%)",
+            "  -> lower low to 2019-06-01, or leave it: these become low",
+            "  -> raise high to 2022-06-02, or leave it: these become high",
+            "  -> check format and the kind of the column: these become missing"] \
+        == one(Date("d", "2020-01-01", "2021-01-01"),
+               ["2020-06-01", "2019-06-01T12:00", "2022-06-01T12:00", "1.6.2020"])
+
+
+def test_values():
+    """Values that the domain does not list are shown with the values to write."""
+    assert ["ward (category): 1 missing (16.7%), 4 unlisted (66.7%)", '  "C" 2 times',
+            '  "a" 1 times: the domain lists "A"',
+            '  "3.0" 1 times: the domain lists 3',
+            '  -> correct the table, or write its spelling in values: these become "other"',
+            '  -> write values = ["A", 3, "C"], or leave it: these become "other"'] \
+        == one(Category("ward", ["A", 3]), ["A ", None, "C", "C", "a", "3.0"])
+    assert 13 == len(one(Category("ward", ["A"]), [f"w{j}" for j in range(50)]))
+    assert '  "maybe" 1 times' == one(Flag("f"), ["yes", 0, "maybe"])[1]
+
+
+def test_terminal():
+    """What a cell holds cannot steer the terminal."""
+    said = "".join(one(Category("c", ["A"]), ["\x1b[31m", "\u202ex", "\u009b"]))
+
+    assert said.isascii()
+    assert said.isprintable()
+
+
+def test_lines(tmp_path):
+    """Lines of a CSV file that become default records are counted."""
+    file = csv_file(tmp_path, b'1\n\n1,2\n"1\n0\n\0\n', b"f\n")
+    found = inspect(file, Domain([Flag("f")]))
+
+    assert (6, 4, 4) == (found.rows, found.lost, found.findings[0].missing)
+    assert "4 lines cannot be read" in found.lines()[2]
+
+
+def test_wrong_delimiter(tmp_path):
+    """A wrong delimiter is found by the header, or without one by the lines that are lost."""
+    file = csv_file(tmp_path, b"1;2\n" * 3, b"")
+    domain = Domain([Flag("c2")], csv=Csv(header=False))
+
+    assert 3 == inspect(file, domain).lost
+    with pytest.raises(SchemaError, match=r"csv\.delimiter"):
+        inspect(csv_file(tmp_path, b"1;2\n", b"a;b\n"), Domain([Flag("a"), Flag("b")]))
+
+
+def test_persons():
+    """Rows without a person, and the most rows of one, are shown beside the limit."""
+    domain = Domain([Flag("f")], person="who", rows_per_person=2, persons=9)
+    frame = pd.DataFrame({"f": [1] * 5, "who": ["a", "b", "a", None, "a"], "other": [1] * 5})
+    found = inspect(frame, domain)
+
+    assert (1, 3) == (found.nobody, found.most)
+    assert found.lines()[2] == \
+        "1 rows without a person; at most 3 rows of one person (rows_per_person = 2)"
+
+
+def test_private():
+    """What an inspection found is not in its repr, and its lines begin with the warning."""
+    found = inspect([["secret"]], Domain([Category("c", ["A"])]))
+
+    assert found.lines()[0].startswith("PRIVATE")
+    for shown in (repr(found), str(found), repr(found.findings), str(found.findings[0])):
+        assert "PRIVATE" in shown
+        assert "secret" not in shown
+
+
+PARTS = [*DOMAIN.columns, DOMAIN.target]
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.lists(st.sampled_from(CELLS), min_size=1, max_size=6), st.sampled_from(PARTS),
+       st.integers(0, 6))
+def test_agrees(cells, part, cut):
+    """Counts are those of the reader's codes, and two pieces add up to the whole."""
+    found = look(part, cells, ".")
+    coded = Counter(row[0] for row in codes([[cell] for cell in cells], Domain([column(part)])))
+    silent = found.missing + found.unparsable + found.unlisted
+
+    assert found.lines() == (look(part, cells[:cut], ".") + look(part, cells[cut:], ".")).lines()
+    if part.kind in ("category", "label"):
+        assert coded[len(part.values)] == silent
+    if part.name == "score":
+        assert coded[65535] == silent
+    if part.kind == "number":
+        assert coded[0] >= found.below
+        assert coded[65534 if part.name == "score" else 65535] >= found.above
+
+
+def column(part):
+    """A label as a category, so that its other values have a code of their own."""
+    return Category(part.name, part.values) if isinstance(part, Label) else part
+
+
+def test_reader_is_not_told(tmp_path):
+    """Inspecting changes nothing of what is read."""
+    file = csv_file(tmp_path, b"50,5,0,2020-07-01,no,B,No\nx\n")
+    before = codes(file)
+    inspect(file, DOMAIN)
+
+    assert before == codes(file)
+    assert batches.__module__ == "privsieve.sources.reader"

@@ -1,0 +1,180 @@
+"""Law: layers.  Imports point down only, and the fast paths load no slow library."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import privsieve
+
+SRC = Path(privsieve.__file__).parent
+
+WORDS = {"errors", "_version", "core"}
+ROWS = WORDS | {"kernels", "summaries", "engines", "sources"}
+#: What each part may import; a part may always import itself.
+BELOW = {
+    "errors": set(),
+    "_version": set(),
+    "kernels": set(),
+    "core": {"errors"},
+    "summaries": WORDS | {"kernels"},
+    "engines": WORDS | {"kernels", "summaries"},
+    "sources": WORDS,
+    "privacy": WORDS,
+    "fit": WORDS | {"privacy", "sources"},
+    "selectors": ROWS | {"privacy", "fit"},
+    "demo": ROWS | {"privacy", "fit", "selectors"},
+    "cli": ROWS | {"privacy", "fit", "selectors", "demo"},
+    "__main__": {"cli"},
+    # The names of the public surface, imported when they are asked for.
+    "__init__": ROWS | {"privacy", "selectors"},
+}
+#: Imports that point up, each with the reason why it may.
+UPWARD = {
+    ("core/release.py", "privacy.folder"): "`Release.save` is a word; the folder is asked for late",
+    ("core/domain.py", "sources"): "`Domain.draft` asks a source for its names and types",
+}
+CHECKERS = ("verify", "audit", "ledger", "ledger_sql", "chain", "certificate", "folder")
+NUMPY = {"numpy", "pandas", "polars", "pyarrow", "scipy", "sklearn", "flint"}
+SLOW = {"pandas", "polars", "pyarrow", "scipy", "sklearn", "rich", "jinja2", "cryptography"}
+
+
+def modules():
+    """Every Python file of the package, by its path inside it."""
+    return sorted(path.relative_to(SRC).as_posix() for path in SRC.rglob("*.py"))
+
+
+def imported(name, inside="privsieve"):
+    """The modules that a file imports: `a.b` for ours, and the first word of others."""
+    ours, others = set(), set()
+    package = name.removesuffix(".py").split("/")[:-1]
+    for node in ast.walk(ast.parse((SRC / name).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = [inside, *package[: len(package) + 1 - node.level]] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            found = [f"{module}.{alias.name}" if is_module(f"{module}.{alias.name}") else module
+                     for alias in node.names]
+        else:
+            continue
+        for full in found:
+            if full.split(".")[0] == inside:
+                ours.add(full.removeprefix(inside).lstrip(".") or "__init__")
+            else:
+                others.add(full.split(".")[0])
+    return ours, others
+
+
+def is_module(full):
+    """Whether a dotted name is one of our files or packages."""
+    place = SRC.parent.joinpath(*full.split("."))
+    return place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
+
+
+def part(name):
+    """The part of the package that a file or module belongs to."""
+    return name.removesuffix(".py").replace("/", ".").split(".")[0]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_imports_point_down(name):
+    """A module imports its own part and the parts below it, also inside functions and for types."""
+    ours, _ = imported(name)
+
+    wrong = {module for module in ours
+             if part(module) not in {part(name), *BELOW[part(name)]}
+             and part(module) != "__init__"
+             and not any(name == file and module.startswith(up) for file, up in UPWARD)}
+    if part(name) not in ("cli", "demo", "__main__"):
+        wrong |= {module for module in ours if module == "__init__"}
+    assert set() == wrong
+
+
+def test_every_part_has_a_place():
+    """A new part of the package is put into a layer on purpose."""
+    assert set() == {part(name) for name in modules()} - set(BELOW)
+
+
+def test_checkers_are_not_makers():
+    """What verifies, audits or keeps the ledger imports no product, and NumPy only to audit."""
+    for name in CHECKERS:
+        ours, others = imported(f"privacy/{name}.py")
+
+        assert {"core", "errors", "privacy"} >= {part(module) for module in ours}, name
+        assert set() == others & (NUMPY - ({"numpy"} if name == "audit" else set())), name
+
+
+def test_checkers_meet_no_mechanism():
+    """No checker imports noise or a race: it could not share a mistake with them."""
+    for name in CHECKERS:
+        ours, _ = imported(f"privacy/{name}.py")
+
+        assert set() == ours & {"privacy.noise", "privacy.race"}, name
+
+
+def test_nothing_shipped_replays_noise():
+    """`noise.replay` is for tests: no module of the package names it outside `noise` itself."""
+    users = set()
+    for name in modules():
+        if name == "privacy/noise.py":
+            continue
+        for node in ast.walk(ast.parse((SRC / name).read_text(encoding="utf-8"))):
+            from_noise = (isinstance(node, ast.ImportFrom) and node.module is not None
+                          and node.module.endswith("noise")
+                          and "replay" in [alias.name for alias in node.names])
+            attribute = (isinstance(node, ast.Attribute) and node.attr == "replay"
+                         and isinstance(node.value, ast.Name) and node.value.id == "noise")
+            if from_noise or attribute:
+                users.add(name)
+
+    assert set() == users
+
+
+def loaded(program, tmp_path):
+    """The first words of all modules that a program loads in a fresh interpreter."""
+    ending = "\nimport sys\nprint(*sorted({name.split('.')[0] for name in sys.modules}))"
+    environment = {**os.environ, "PYTHONPATH": str(SRC.parent), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([sys.executable, "-c", program + ending], cwd=tmp_path, check=True,
+                          env=environment, capture_output=True, text=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+PLAN = """
+import privsieve as ps
+import privsieve.privacy.ledger, privsieve.privacy.verify
+ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
+"""
+
+SELECT = """
+import privsieve as ps
+from pathlib import Path
+from privsieve.fit import fit
+from privsieve.sources import open_source, resolve
+Path("t.csv").write_text("a,b,y\\n" + "1,0,1\\n0,1,0\\n" * 50)
+domain = ps.Domain([ps.Number("a", 0, 1), ps.Number("b", 0, 1)], target=ps.Label("y", [0, 1]))
+source = open_source(Path("t.csv"), csv=domain.csv)
+shape = source.shape(count_rows=True)
+domain = resolve(domain, shape, strict=True)
+ledger = ps.Ledger("budget.db", population="people")
+ledger.grant(epsilon=1)
+fit(ps.plan("rule-sieve", domain, k=1, epsilon=1, rows=shape.rows), source, ledger=ledger)
+"""
+
+
+def test_a_plan_needs_no_numpy(tmp_path):
+    """Planning, the ledger and `verify` load neither NumPy nor anything larger."""
+    assert set() == loaded(PLAN, tmp_path) & NUMPY
+
+
+def test_a_selection_needs_numpy_and_flint_only(tmp_path):
+    """A selection from a CSV file loads no frame library, no scikit-learn, no cryptography."""
+    found = loaded(SELECT, tmp_path)
+
+    assert set() == found & SLOW
+    assert {"numpy", "flint"} <= found

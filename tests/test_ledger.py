@@ -1,0 +1,559 @@
+"""Laws of the ledger: what is granted is never overspent, and what is spent is never undone."""
+
+import contextlib
+import dataclasses
+import os
+import pickle
+import sqlite3
+import stat
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from fractions import Fraction
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from privsieve.core.cost import Cost
+from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
+from privsieve.privacy import ledger_sql
+from privsieve.privacy.chain import Entry, replay
+from privsieve.privacy.ledger import Ledger, populations
+
+DIGEST = "ab" * 32
+CLAIM = {"claim": {"epsilon": "0.5"}, "software": {}}
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """A ledger with 3 granted to one population."""
+    made = Ledger(str(tmp_path / "budget.db"), population="clinic-2026")
+    made.grant(epsilon="3.0")
+    return made
+
+
+def _names(path):
+    """What lies in a folder."""
+    return sorted(item.name for item in path.iterdir())
+
+
+def _bad(path, population="clinic-2026"):
+    return Ledger(str(path), population=population)
+
+
+def test_a_ledger_is_a_value(tmp_path):
+    """A ledger touches no file, equals its like, and is pickled as two texts."""
+    path = str(tmp_path / "budget.db")
+    made = Ledger(path, population="clinic-2026")
+
+    assert made == Ledger(path, population="clinic-2026")
+    assert made == pickle.loads(pickle.dumps(made))
+    assert {"path": path, "population": "clinic-2026"} == dataclasses.asdict(made)
+    assert [] == _names(tmp_path)
+
+
+def test_granting_makes_a_private_file(ledger, tmp_path):
+    """The file is 0600, whole, and alone in its folder."""
+    assert 0o600 == stat.S_IMODE(Path(ledger.path).stat().st_mode)
+    assert ["budget.db"] == _names(tmp_path)
+    assert (Fraction(3), Fraction(0), Fraction(3)) == (ledger.limit(), ledger.spent(),
+                                                       ledger.left())
+
+
+def test_reserve_commit_and_no_way_back(ledger):
+    """A charge stays, is committed once, and without a commit it is an orphan."""
+    kept = ledger.reserve(Cost.of("0.5"), CLAIM)
+    orphan = ledger.reserve(Cost.of("0.25"), CLAIM)
+    commit = ledger.commit(kept, DIGEST)
+
+    assert Fraction(9, 4) == ledger.left()
+    assert (orphan,) == ledger.orphans()
+    assert commit.prev == orphan.hash
+    assert ["grant", "reserve", "reserve", "commit"] == [e.kind for e in ledger.entries()]
+    assert CLAIM == kept.body["claim"]
+    assert DIGEST == commit.body["release_sha256"]
+    with pytest.raises(LedgerError, match="committed once"):
+        ledger.commit(kept, DIGEST)
+    with pytest.raises(LedgerError, match="not a reserved request"):
+        ledger.commit(ledger.entries()[0], DIGEST)
+    with pytest.raises(ParameterError, match="64 hexadecimal"):
+        ledger.commit(orphan, "no")
+    assert not [name for name in dir(ledger) if "refund" in name or "cancel" in name]
+    assert ledger.verify_chain().valid
+
+
+def test_a_refusal_charges_nothing_and_names_the_amounts(ledger):
+    """A cost above what is left is refused with both amounts; the last unit can be spent."""
+    ledger.reserve(Cost.of("2.5"), CLAIM)
+    with pytest.raises(BudgetExceeded) as caught:
+        ledger.reserve(Cost.of("0.500000001"), CLAIM)
+
+    assert "clinic-2026: 0.500000001 asked, 0.5 left.  See `privsieve ledger show`." == str(
+        caught.value)
+    assert 2 == len(ledger.entries())
+    ledger.reserve(Cost.of("0.5"), CLAIM)
+    assert Fraction(0) == ledger.left()
+
+
+def test_ten_tenths_spend_one(tmp_path):
+    """Ten charges of 0.1 use a limit of 1 to the last unit."""
+    ledger = Ledger(str(tmp_path / "b.db"), population="p")
+    ledger.grant(1)
+    for _ in range(10):
+        ledger.reserve(Cost.of(0.1), CLAIM)
+
+    assert Fraction(0) == ledger.left()
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(Cost.of("1e-9"), CLAIM)
+
+
+def test_a_free_cost_is_not_reserved(ledger):
+    """A cost of nothing, or less, is no charge."""
+    for amount in (0, -1):
+        with pytest.raises(ParameterError, match="above 0"):
+            ledger.reserve(Cost(Fraction(amount)), CLAIM)
+
+    assert 1 == len(ledger.entries())
+
+
+def test_a_limit_is_granted_once(ledger):
+    """A second grant is refused with what is there, also under other capitals."""
+    for name in ("clinic-2026", "Clinic-2026"):
+        with pytest.raises(LedgerError, match="a limit of 3 is granted already, 3 left"):
+            Ledger(ledger.path, population=name).grant("5")
+
+    Ledger(ledger.path, population="Town").grant("1")
+    with pytest.raises(LedgerError, match="Town: a limit of 1 is granted already"):
+        Ledger(ledger.path, population="tOWN").grant("1")
+    assert Fraction(3) == ledger.limit()
+
+
+def test_populations_have_separate_budgets(ledger):
+    """A charge on one population leaves another alone, in one chain."""
+    other = Ledger(ledger.path, population="town")
+    other.grant("1")
+    entry = other.reserve(Cost.of("1"), CLAIM)
+
+    assert (Fraction(3), Fraction(0)) == (ledger.left(), other.left())
+    assert (ledger, other) == populations(ledger.path)
+    assert [1] == [e.seq for e in ledger.entries()]
+    with pytest.raises(LedgerError):
+        ledger.commit(entry, DIGEST)
+    assert 3 == ledger.verify_chain().entries
+
+
+def test_publications_never_touch_the_budget(ledger):
+    """Columns published under containment are listed in order, at no epsilon."""
+    ledger.publish("2026-spring", ["age", "ward"], 5, "containment")
+    ledger.publish("2026-spring", ["age"], 10, "containment")
+
+    assert [(("age", "ward"), 5), (("age",), 10)] == [(p.columns, p.k)
+                                                      for p in ledger.publications()]
+    assert Fraction(3) == ledger.left()
+    assert ledger.verify_chain().valid
+    for bad in (("", ["a"], 5, "m"), ("s", "age", 5, "m"), ("s", [1], 5, "m"),
+                ("s", ["a"], 0, "m"), ("s", ["a"], True, "m"), ("s", ["a"], 2**60, "m")):
+        with pytest.raises(ParameterError):
+            ledger.publish(*bad)
+
+
+def test_only_a_reservation_has_a_time(ledger):
+    """`reserved_at` is the one time in the chain, in whole seconds of universal time."""
+    ledger.commit(ledger.reserve(Cost.of("0.5"), CLAIM), DIGEST)
+    ledger.publish("s", ["a"], 2, "m")
+
+    timed = [e.kind for e in ledger.entries() if "_at" in e.payload]
+    assert ["reserve"] == timed
+    stamp = ledger.entries()[1].body["reserved_at"]
+    assert stamp == time.strftime("%Y-%m-%dT%H:%M:%SZ", time.strptime(stamp, "%Y-%m-%dT%H:%M:%SZ"))
+
+
+@pytest.mark.parametrize("name", ["", " a", "a ", "a\nb", "a\x1b[31m", "a\u202eb", "x" * 129,
+                                  None, 7, "\ud800"])
+def test_a_population_is_a_printable_name(name):
+    """A name that a screen could not show as it is is refused."""
+    with pytest.raises(ParameterError, match="printable"):
+        Ledger("budget.db", population=name)
+
+
+def test_one_spelling_of_an_accent():
+    """Two encodings of a name are one population."""
+    assert Ledger("b.db", population="cafe\u0301") == Ledger("b.db", population="caf\u00e9")
+
+
+@pytest.mark.parametrize("path", ["postgresql://u:secret@host/db", "file://x", "", "a\0b"])
+def test_a_path_is_a_file(path):
+    """A URL is refused in words, and what may be a password is not repeated."""
+    with pytest.raises(ParameterError) as caught:
+        Ledger(path, population="p")
+
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("amount", [0, -1, "1e30", "0.1234567891", True, float("nan"), 1001])
+def test_a_bad_limit_makes_no_file(tmp_path, amount):
+    """A limit that is no amount is refused before a file is made."""
+    with pytest.raises(ParameterError):
+        _bad(tmp_path / "b.db").grant(amount)
+
+    assert [] == _names(tmp_path)
+
+
+def _all_refused(ledger):
+    """Each operation says in one sentence that the ledger cannot serve."""
+    found = []
+    for act in (lambda: ledger.grant(1), ledger.left, ledger.entries, ledger.orphans,
+                ledger.publications, ledger.verify_chain,
+                lambda: ledger.reserve(Cost.of(1), CLAIM)):
+        with pytest.raises(LedgerError) as caught:
+            act()
+        found.append(str(caught.value))
+        assert str(Path(ledger.path).parent) not in found[-1]
+        assert "\n" not in found[-1]
+    return found
+
+
+def test_a_foreign_file_is_refused_and_not_changed(tmp_path):
+    """Text, an empty file, another database, a cut ledger or a folder is no ledger."""
+    good = _bad(tmp_path / "good.db")
+    good.grant(1)
+    with contextlib.closing(sqlite3.connect(tmp_path / "other.db")) as db:
+        db.execute("CREATE TABLE entry(a)")
+    (tmp_path / "text.db").write_bytes(b"not a database at all, but long enough" * 50)
+    (tmp_path / "empty.db").write_bytes(b"")
+    (tmp_path / "cut.db").write_bytes(Path(good.path).read_bytes()[:5000])
+    (tmp_path / "link.db").symlink_to(tmp_path / "nowhere.db")
+    (tmp_path / "folder.db").mkdir()
+    for name in ("other.db", "text.db", "empty.db", "cut.db"):
+        before = (tmp_path / name).read_bytes()
+        _all_refused(_bad(tmp_path / name))
+        assert before == (tmp_path / name).read_bytes()
+    _all_refused(_bad(tmp_path / "link.db"))
+    assert "name a file" in _all_refused(_bad(tmp_path / "folder.db"))[0]
+    assert not (tmp_path / "nowhere.db").exists()
+
+
+def test_a_newer_ledger_is_refused(ledger):
+    """A schema that this version does not know is not guessed at."""
+    with contextlib.closing(sqlite3.connect(ledger.path)) as db:
+        db.execute("PRAGMA user_version=2")
+
+    assert "schema 2 and this privsieve reads 1" in _all_refused(ledger)[0]
+
+
+def test_a_missing_ledger_says_how_to_grant(tmp_path):
+    """A missing file, folder or population names the command that makes it."""
+    with pytest.raises(LedgerError, match="`privsieve ledger grant --ledger FILE"):
+        _bad(tmp_path / "b.db").left()
+    with pytest.raises(LedgerError, match="folder must exist"):
+        _bad(tmp_path / "missing" / "b.db").grant(1)
+    _bad(tmp_path / "b.db").grant(1)
+    for act in (lambda lost: lost.left(), lambda lost: lost.reserve(Cost.of(1), CLAIM),
+                lambda lost: lost.publish("s", ["a"], 2, "m")):
+        with pytest.raises(LedgerError, match="--population 'the town'"):
+            act(_bad(tmp_path / "b.db", "the town"))
+    assert ["b.db"] == _names(tmp_path)
+
+
+def test_a_stale_log_is_not_replayed(tmp_path):
+    """A -wal file of a deleted ledger is never read into a new one."""
+    (tmp_path / "b.db-wal").write_bytes(b"old")
+
+    with pytest.raises(LedgerError, match="deleted ledger"):
+        _bad(tmp_path / "b.db").grant(1)
+
+
+@contextlib.contextmanager
+def _nobody():
+    """Without the rights of the superuser, where the tests run as one."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
+def test_a_read_only_ledger_is_said():
+    """A ledger without write access refuses a charge in words."""
+    with _nobody(), tempfile.TemporaryDirectory() as place:
+        ledger = _bad(Path(place) / "b.db")
+        ledger.grant(1)
+        Path(ledger.path).chmod(0o400)
+        with pytest.raises(LedgerError, match="write access"):
+            ledger.reserve(Cost.of(1), CLAIM)
+        Path(ledger.path).chmod(0o600)
+        Path(place).chmod(0o500)
+        with pytest.raises(LedgerError, match="write access"):
+            ledger.reserve(Cost.of(1), CLAIM)
+        with pytest.raises(LedgerError, match="must exist and be writable"):
+            _bad(Path(place) / "c.db").grant(1)
+        Path(place).chmod(0o700)
+        assert Fraction(1) == ledger.left()
+
+
+def test_a_busy_ledger_is_said(ledger, monkeypatch):
+    """A ledger that another process holds for too long refuses, and charges nothing."""
+    monkeypatch.setattr(ledger_sql, "PATIENCE", 0.05)
+    with contextlib.closing(sqlite3.connect(ledger.path, isolation_level=None)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match="busy"):
+            ledger.reserve(Cost.of(1), CLAIM)
+        db.execute("ROLLBACK")
+
+    assert Fraction(3) == ledger.left()
+
+
+def test_an_interrupted_charge_is_undone(ledger, monkeypatch):
+    """An interruption inside the transaction leaves neither a charge nor a lock."""
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger_sql, "append", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.reserve(Cost.of(1), CLAIM)
+
+    assert Fraction(3) == ledger.left()
+    assert ledger.verify_chain().valid
+
+
+def test_a_commit_to_disk_waits_for_the_disk(ledger):
+    """Every connection that writes asks for full synchronisation and foreign keys."""
+    with ledger_sql.transaction(ledger.path) as db:
+        found = [db.execute(f"PRAGMA {name}").fetchone()[0]
+                 for name in ("journal_mode", "synchronous", "foreign_keys", "trusted_schema")]
+
+    assert ["wal", 2, 1, 0] == found
+
+
+@pytest.mark.parametrize("statement", [
+    "UPDATE population SET spent = 0", "UPDATE population SET lim = 10 * lim",
+    "UPDATE population SET spent = lim + 1", "DELETE FROM population",
+    "UPDATE entry SET payload = '{}'", "DELETE FROM entry WHERE seq = 2", "DELETE FROM request",
+    "UPDATE request SET units = 1", "UPDATE request SET state = 'reserved' WHERE seq = 2",
+    "UPDATE publication SET k = 99", "DELETE FROM publication",
+    "INSERT INTO request VALUES ('x', 'nobody', 1, 'reserved', 1)",
+    "INSERT INTO population VALUES ('y', 'pure', 1, 2)",
+    "INSERT INTO population VALUES ('y', 'pure', 'many', 0)",
+])
+def test_the_file_defends_itself(ledger, statement):
+    """Each table refuses what no ledger does, whoever asks."""
+    ledger.commit(ledger.reserve(Cost.of(1), CLAIM), DIGEST)
+    ledger.publish("s", ["a"], 2, "m")
+    with contextlib.closing(sqlite3.connect(ledger.path)) as db:
+        db.execute("PRAGMA foreign_keys=ON")
+        with pytest.raises(sqlite3.IntegrityError):
+            db.execute(statement)
+
+
+def _tamper(path, *statements):
+    """Change a file as its owner could: without triggers and checks, which then come back."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA ignore_check_constraints=ON")
+        triggers = db.execute("SELECT name, sql FROM sqlite_master WHERE type='trigger'").fetchall()
+        for name, _sql in triggers:
+            db.execute(f"DROP TRIGGER {name}")
+        for statement in statements:
+            db.execute(statement)
+        for _name, sql in triggers:
+            db.execute(sql)
+
+
+@pytest.mark.parametrize(("statements", "reason"), [
+    (["UPDATE population SET spent = 0"], "table population"),
+    (["UPDATE population SET lim = 10 * lim"], "table population"),
+    (["DELETE FROM population"], "table population"),
+    (["DELETE FROM entry WHERE seq = 2"], "entry 3 does not follow entry 1"),
+    (["UPDATE entry SET payload = replace(payload, '500000000', '100000000') WHERE seq = 2"],
+     "entry 2 does not match its hash"),
+    (["UPDATE entry SET payload = 'garbage' WHERE seq = 2"], "entry 2 does not match its hash"),
+    (["UPDATE entry SET kind = 'commit' WHERE seq = 2"], "entry 2 is not possible"),
+    (["UPDATE entry SET hash = upper(hash) WHERE seq = 4"], "entry 4 does not match its hash"),
+    (["UPDATE entry SET prev = 'no hash' WHERE seq = 3"], "entry 3 does not match its hash"),
+    (["DELETE FROM request"], "table request"),
+    (["UPDATE request SET state = 'reserved'"], "table request"),
+    (["DELETE FROM publication"], "table publication"),
+    (["UPDATE publication SET k = 99"], "table publication"),
+    (["DROP TABLE publication", "CREATE TABLE publication(a, b, c, d, e, f)"], "were changed"),
+    (["CREATE TRIGGER free AFTER INSERT ON request BEGIN DELETE FROM entry; END"],
+     "were changed"),
+])
+def test_tampering_is_found(ledger, statements, reason):
+    """A recount from the entries alone finds each change of balances, entries and requests."""
+    ledger.commit(ledger.reserve(Cost.of("0.5"), CLAIM), DIGEST)
+    ledger.reserve(Cost.of("0.5"), CLAIM)
+    ledger.publish("s", ["a"], 2, "m")
+    assert () == ledger.verify_chain().reasons
+    _tamper(ledger.path, *statements)
+
+    report = ledger.verify_chain()
+    for act in (ledger.left, ledger.entries, ledger.orphans, ledger.publications):
+        with contextlib.suppress(LedgerError):
+            act()
+
+    assert not report.valid
+    assert reason in " / ".join(report.reasons)
+
+
+@pytest.mark.parametrize(("kind", "body"), [
+    ("grant", {"population": "p", "account": "pure", "limit": 5}),
+    ("grant", {"population": "q", "account": "pure", "limit": 0}),
+    ("reserve", {"population": "p", "request": "b", "units": 7}),
+    ("reserve", {"population": "p", "request": "b", "units": 0}),
+    ("reserve", {"population": "p", "request": "b", "units": -1}),
+    ("reserve", {"population": "p", "request": "b", "units": "1"}),
+    ("reserve", {"population": "p", "request": "a", "units": 1}),
+    ("reserve", {"population": "q", "request": "b", "units": 1}),
+    ("commit", {"population": "q", "request": "a"}),
+    ("commit", {"population": "p", "request": "b"}),
+    ("publish", {"population": "q", "snapshot": "s", "columns": [], "k": 2, "model": "m"}),
+    ("refund", {"population": "p", "units": 1}),
+])
+def test_an_impossible_entry_is_found(kind, body):
+    """A chain whose hashes fit, and whose amounts or states cannot be, does not pass."""
+    grant = Entry.after(None, "grant", {"population": "p", "account": "pure", "limit": 10})
+    reserve = Entry.after(grant, "reserve", {"population": "p", "request": "a", "units": 4})
+    commit = Entry.after(reserve, "commit", {"population": "p", "request": "a"})
+
+    assert () == replay([grant, reserve, commit])[2]
+    assert ("entry 4 is not possible after those before it",) == replay(
+        [grant, reserve, commit, Entry.after(commit, kind, body)])[2]
+    if kind == "commit":
+        again = Entry.after(commit, "commit", {"population": "p", "request": "a"})
+        assert 1 == len(replay([grant, reserve, commit, again])[2])
+
+
+def test_lost_triggers_are_found(ledger):
+    """A file without its safeguards does not pass, though its amounts add up."""
+    with contextlib.closing(sqlite3.connect(ledger.path)) as db:
+        db.execute("DROP TRIGGER entry_delete")
+
+    assert ("the tables, checks or triggers were changed",) == ledger.verify_chain().reasons
+
+
+def test_damaged_pages_never_become_a_traceback(ledger):
+    """A file with random bytes in it is refused, or reported, or unharmed: nothing else."""
+    for _ in range(6):
+        ledger.commit(ledger.reserve(Cost.of("0.1"), CLAIM), DIGEST)
+    clean = bytearray(Path(ledger.path).read_bytes())
+    written = [at for at in range(30, len(clean), 64) if any(clean[at:at + 40])]
+    acts = [ledger.left, ledger.entries, ledger.orphans, ledger.publications,
+            lambda: ledger.reserve(Cost.of("0.1"), CLAIM)]
+    found = 0
+    for place in written:
+        damaged = bytearray(clean)
+        damaged[place:place + 40] = b"\xa5" * 40
+        Path(ledger.path).write_bytes(damaged)
+        try:
+            found += not ledger.verify_chain().valid
+        except LedgerError:
+            found += 1
+        for act in acts:
+            with contextlib.suppress(LedgerError, BudgetExceeded):
+                act()
+        for item in Path(ledger.path).parent.iterdir():
+            item.unlink()
+
+    assert len(written) / 2 < found
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckThenAct:
+    """A ledger with the classic mistake: two callers can both pass the check."""
+
+    path: str
+    population: str
+
+    def grant(self, epsilon):
+        """Set the limit."""
+        with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as db:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("CREATE TABLE p(lim, spent)")
+            db.execute("INSERT INTO p VALUES (?, 0)", (Cost.of(epsilon).units,))
+
+    def reserve(self, cost, claim):
+        """Look, then write."""
+        with contextlib.closing(sqlite3.connect(self.path, isolation_level=None,
+                                                timeout=60)) as db:
+            lim, spent = db.execute("SELECT lim, spent FROM p").fetchone()
+            if spent + cost.units > lim:
+                raise BudgetExceeded
+            db.execute("UPDATE p SET spent = ?", (spent + cost.units,))
+
+
+def _attempts(ledger, times, start):
+    """Try to spend 0.1 many times; how often it was granted."""
+    time.sleep(max(0.0, start - time.time()))
+    granted = 0
+    for _ in range(times):
+        with contextlib.suppress(BudgetExceeded):
+            ledger.reserve(Cost.of("0.1"), CLAIM)
+            granted += 1
+    return granted
+
+
+def _race(pool, ledger, workers, times):
+    """How many of all attempts were granted."""
+    start = time.time() + 1.5
+    with pool:
+        return sum(pool.map(_attempts, [ledger] * workers, [times] * workers, [start] * workers))
+
+
+POOLS = [
+    pytest.param(lambda: ThreadPoolExecutor(8), 8, 8, id="threads"),
+    pytest.param(lambda: ProcessPoolExecutor(4, get_context("spawn")), 4, 16, id="processes"),
+]
+
+
+@pytest.mark.parametrize(("pool", "workers", "times"), POOLS)
+def test_a_race_grants_exactly_the_limit(tmp_path, pool, workers, times):
+    """64 attempts of 0.1 at once on a limit of 3 are granted 30 times."""
+    ledger = Ledger(str(tmp_path / "b.db"), population="p")
+    ledger.grant(3)
+
+    assert 30 == _race(pool(), ledger, workers, times)
+    assert Fraction(0) == ledger.left()
+    assert (31, ()) == (ledger.verify_chain().entries, ledger.verify_chain().reasons)
+
+
+@pytest.mark.parametrize(("pool", "workers", "times"), POOLS)
+def test_the_race_catches_check_then_act(tmp_path, pool, workers, times):
+    """The same race overspends a ledger that looks before it writes: the test has power."""
+    ledger = CheckThenAct(str(tmp_path / "b.db"), population="p")
+    ledger.grant(3)
+
+    assert _race(pool(), ledger, workers, times) > 30
+
+
+def test_granting_at_once_makes_one_ledger(tmp_path):
+    """Eight threads that grant a new file make one ledger and one limit."""
+    ledger = Ledger(str(tmp_path / "b.db"), population="p")
+
+    def grant(_):
+        with contextlib.suppress(LedgerError):
+            ledger.grant(2)
+            return 1
+        return 0
+
+    with ThreadPoolExecutor(8) as pool:
+        granted = sum(pool.map(grant, range(8)))
+
+    assert (1, Fraction(2)) == (granted, ledger.limit())
+    assert ledger.verify_chain().valid
+    assert ["b.db"] == _names(tmp_path)
+
+
+def test_publishing_at_once_loses_nothing(ledger):
+    """Publications of eight threads all stand: each change takes its lock before it looks."""
+    def publish(number):
+        for k in range(1, 6):
+            ledger.publish(f"s{number}", ["a"], k, "m")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(publish, range(8)))
+
+    assert 40 == len(ledger.publications())
+    assert ledger.verify_chain().valid

@@ -1,0 +1,402 @@
+"""Law: naive.  native == NumPy == loops, on every kernel and on the referee's exact values."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+import naive
+from privsieve import kernels
+from privsieve.kernels import numpy_twin
+
+try:
+    from privsieve.kernels import _native as native
+except ImportError:
+    native = None
+
+SHAPES = [(n, d, classes) for n, d, classes in product((0, 1, 2, 5, 8, 33), (1, 2, 4), (2, 3, 7))]
+MANY = range(120)
+
+
+@pytest.fixture(params=["native", "numpy"], autouse=True)
+def implementation(request, monkeypatch):
+    """Every law holds for each implementation, and they are held to the same loops."""
+    if request.param == "native" and native is None:
+        pytest.skip("the native kernels were not built here")  # in CI `conftest` makes it a failure
+    monkeypatch.setattr(kernels, "_kernels", native if request.param == "native" else numpy_twin)
+
+
+#: For laws that hold the two together, or that only native loops have.
+once = pytest.mark.parametrize("implementation", ["native"], indirect=True)
+
+
+class Table:
+    """A random table: ties, constant columns, empty classes, missing codes, rows of persons."""
+
+    def __init__(self, seed, n=None, d=None, classes=None, kinds=(0, 1, 2, 3)):
+        rng = np.random.default_rng(seed)
+        shape = SHAPES[seed % len(SHAPES)]
+        asked = zip((n, d, classes), shape, strict=True)
+        self.n, self.d, self.classes = (drawn if given is None else given for given, drawn in asked)
+        several = rng.integers(1, self.classes + 1)
+        label = np.sort(rng.choice(rng.permutation(self.classes)[:several], self.n))
+        self.label = label.tolist()
+        self.starts = np.searchsorted(label, np.arange(self.classes + 1)).astype(np.int64)
+        levels = [np.array([0, 1, 256, 32768, 65535][: rng.integers(1, 6)]) for _ in range(self.d)]
+        ties = [rng.choice(level, self.n) for level in levels]
+        spread = rng.integers(0, 65536, (self.d, self.n))
+        self.codes = np.where(rng.random((self.d, 1)) < 0.6, np.reshape(ties, (self.d, self.n)),
+                              spread).astype(np.uint16)
+        self.kind = rng.choice(np.array(kinds, np.uint8), self.d)
+        self.unit = rng.integers(0, [3, 2**63][seed % 2], self.n).astype(np.uint64)
+        self.row = rng.permutation(self.n).astype(np.uint64)
+        self.key = int(rng.integers(0, 2**64, dtype=np.uint64))
+        self.labellings = rng.integers(-64, 65, (1 + seed % 7, self.classes))
+        self.weight = rng.integers(0, 2521, self.n) if seed % 3 == 0 else None
+        self.grid = (4, 8, 16)[seed % 3]
+        self.bins = rng.integers(0, self.grid, (self.d, self.n)).astype(np.uint8)
+        self.nominal = rng.integers(0, 2, self.d).astype(np.uint8)
+
+    @property
+    def ids(self):
+        """Units and rows."""
+        return np.stack([self.unit, self.row])
+
+    def weights(self, *, rows=True):
+        """The signed weight of each row under each labelling."""
+        own = [1] * self.n if self.weight is None or not rows else self.weight.tolist()
+        return [[w[c] * m for c, m in zip(self.label, own, strict=True)]
+                for w in self.labellings.tolist()]
+
+    def cut(self):
+        """The median cuts of the columns."""
+        return kernels.median_cut(self.codes, self.unit, self.row, self.key, self.kind)
+
+    def planes(self, cuts=None):
+        """The sign planes of the columns."""
+        return kernels.sign_planes(self.codes, self.starts, self.ids, self.key,
+                                   cuts or self.cut(), self.kind)
+
+    def signs(self):
+        """The signs of the columns, by loops."""
+        found = []
+        for j, column in enumerate(self.codes.tolist()):
+            here = naive.present(column, self.kind[j])
+            order = naive.ranking(column, j, self.unit.tolist(), self.row.tolist(), self.key)
+            found.append(naive.signs([i for i in order if i in here], self.n))
+        return found
+
+    def take(self, rows):
+        """Some of the rows, in their order."""
+        part = object.__new__(Table)
+        part.__dict__.update(self.__dict__)
+        label = np.array(self.label, np.int64)[rows]
+        part.n, part.label = len(label), label.tolist()
+        part.starts = np.searchsorted(label, np.arange(self.classes + 1)).astype(np.int64)
+        part.codes = np.ascontiguousarray(self.codes[:, rows])
+        part.unit, part.row = self.unit[rows], self.row[rows]
+        part.weight = None if self.weight is None else self.weight[rows]
+        return part
+
+
+def as_lists(runs):
+    """A triple of runs as the naive twin gives it."""
+    indptr, code, count = (part.tolist() for part in runs)
+    return [list(zip(code[a:b], count[a:b], strict=True)) for a, b in pairwise(indptr)]
+
+
+def decoded(planes, masks, zeros, words, starts):
+    """Signs from planes: bit 1 is +1, bit 0 is -1, and 0 for the zero row or outside the mask."""
+    place = [w * 64 + i for w, n in zip(words.tolist(), np.diff(starts).tolist(), strict=False)
+             for i in range(n)]
+    found = []
+    for j, plane in enumerate(planes.tolist()):
+        bits = [plane[p // 64] >> p % 64 & 1 for p in place]
+        known = [p != zeros[j] if masks is None else int(masks[j, p // 64]) >> p % 64 & 1
+                 for p in place]
+        found.append([(2 * b - 1) * int(m) for b, m in zip(bits, known, strict=True)])
+    return found
+
+
+def signs_of(t, planes):
+    """The arguments of the products."""
+    return *planes, np.diff(t.starts), t.labellings
+
+
+# The referee's exact tables: codes 0..7, bins of two, class 1 weighs +, class 0 weighs -.
+EXACT = {
+    "xor": ([[0, 0], [0, 7], [7, 0], [7, 7], [1, 1], [1, 6], [6, 1], [6, 6]],
+            [0, 1, 1, 0, 0, 1, 1, 0], (1, 1), range(8),
+            [0, 0], [8], [8, 8], [8, 8], [0, 0]),
+    "three, odd": ([[0, 3, 5], [1, 6, 2], [2, 1, 7], [3, 5, 0], [4, 0, 6], [5, 7, 1], [6, 2, 3]],
+                   [0, 0, 1, 0, 1, 1, 1], (1, 1), range(7),
+                   [5, 7, 3], [7, 7, 5], [2, 2, 2], [1, 1, 1], [2, 2, 2]),
+    "ties": ([[0, 0, 4], [0, 0, 4], [0, 5, 4], [3, 0, 4], [3, 5, 4], [7, 5, 4]],
+             [0, 1, 1, 1, 0, 0], (1, 1), [3, 0, 5, 1, 4, 2],
+             [2, 2, 0], [4, 2, 2], [2, 2, 0], [4, 4, 4], [2, 2, 2]),
+    "weights": ([[0, 1, 2], [1, 7, 3], [2, 3, 6], [5, 2, 1], [6, 6, 7], [7, 0, 5]],
+                [1, 0, 0, 0, 0, 0], (12, 64), range(6),
+                [124] * 3, [124, 100, 124], [24] * 3, [100, 100, 52], [76] * 3),
+    "3-parity": ([[0, 1, 2, 3], [0, 1, 5, 6], [0, 6, 2, 0], [0, 6, 5, 3],
+                  [7, 1, 2, 2], [7, 1, 5, 5], [7, 6, 2, 7], [7, 6, 5, 2]],
+                 [0, 1, 1, 0, 1, 0, 0, 1], (1, 1), range(8),
+                 [0, 0, 0, 6], [0, 0, 6, 0, 4, 4], [4, 2, 2, 4], [4, 4, 0, 4], [8, 8, 8, 4]),
+    "one class": ([[0, 4], [3, 1], [6, 6]], [1, 1, 1], (1, 1), range(3),
+                  [3, 3], [3], [0, 0], [1, 1], [0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_referee(name):
+    """The referee's exact tables give the referee's exact scores."""
+    rows, label, (low, high), tie, k2, p2, g2, x, y = EXACT[name]
+    order = np.argsort(label, kind="stable")
+    codes = np.array(rows, np.uint16)[order].T
+    starts = np.searchsorted(np.array(label)[order], range(3)).astype(np.int64)
+    labellings, ordered = np.array([[-low, high]]), np.zeros(len(codes), np.uint8)
+    # the tie order of the table is put into the codes: the kernel's own keys then decide nothing
+    ranks = np.ascontiguousarray(codes * 8 + np.array(tie)[order]).astype(np.uint16)
+    ids = np.stack([np.arange(len(label), dtype=np.uint64)] * 2)
+    planes = kernels.sign_planes(ranks, starts, ids, 5,
+                                 kernels.median_cut(ranks, *ids, 5, ordered), ordered)
+    signs = *planes, np.diff(starts), labellings
+    pairs = (codes // 2).astype(np.uint8), starts, None, labellings, 4, ordered
+    codes = np.ascontiguousarray(codes)
+
+    assert [k2] == kernels.interval(kernels.runs(codes, starts), labellings, ordered).tolist()
+    assert p2 == kernels.pair_best(*map(contiguous, pairs)).tolist()
+    assert g2 == kernels.pair_gain(*map(contiguous, pairs)).tolist()
+    assert x == kernels.sign_pairs(*signs).tolist()
+    assert y == kernels.sign_triples(*signs).tolist()
+
+
+def contiguous(value):
+    """An array in C order; anything else as it is."""
+    return np.ascontiguousarray(value) if isinstance(value, np.ndarray) else value
+
+
+def test_hash():
+    """The hash and the tie keys are the same on 64-bit integers of any size."""
+    units = [0, 1, 2, 2**32, 2**63 - 1, 2**64 - 1]
+    given = np.array(units, np.uint64)
+
+    assert [naive.mix64(z) for z in units] == kernels.mix64(given).tolist()
+    assert kernels.mix64(given.reshape(2, 3)).shape == (2, 3)
+    for feature, key in ((0, 0), (7, 2**64 - 1), (12600, 2**63 + 5)):
+        assert ([naive.tie_key(u, feature, key) for u in units]
+                == kernels.tie_keys(given, feature, key).tolist())
+
+
+@pytest.mark.parametrize("seed", MANY)
+def test_runs(seed):
+    """Runs are the sorted distinct codes with their weight per class; int64 only with weights."""
+    t = Table(seed)
+    weight = [1] * t.n if t.weight is None else t.weight.tolist()
+    found = kernels.runs(t.codes, t.starts, t.weight)
+
+    assert [naive.runs(c, t.label, weight, t.classes) for c in t.codes.tolist()] == as_lists(found)
+    assert np.dtype(np.int32 if t.weight is None else np.int64) == found[2].dtype
+
+
+@pytest.mark.parametrize("seed", MANY)
+def test_merge(seed):
+    """The runs of parts, merged in any order, are the runs of the whole."""
+    t, rng = Table(seed), np.random.default_rng([seed, 1])
+    where = rng.integers(0, 3, t.n)
+    parts = [t.take(np.flatnonzero(where == p)) for p in rng.permutation(3)]
+    runs = [kernels.runs(p.codes, p.starts, p.weight) for p in parts]
+    whole = kernels.runs(t.codes, t.starts, t.weight)
+    left = kernels.merge_runs(kernels.merge_runs(runs[0], runs[1]), runs[2])
+    right = kernels.merge_runs(runs[0], kernels.merge_runs(runs[2], runs[1]))
+
+    for one, two, three in zip(whole, left, right, strict=True):
+        assert one.dtype == two.dtype == three.dtype
+        assert one.tolist() == two.tolist() == three.tolist()
+
+
+def test_merge_widens():
+    """Runs of more rows than 32 bits count are merged in 64 bits, and mixed widths as well."""
+    indptr, code = np.array([0, 1]), np.array([9], np.uint16)
+    many = indptr, code, np.array([[2**31 - 1, 0]], np.int32)
+    wide = indptr, code, np.array([[1, 1]])
+
+    for a, b, total in ((many, many, 2**32 - 2), (many, wide, 2**31), (wide, many, 2**31)):
+        count = kernels.merge_runs(a, b)[2]
+        assert np.int64 == count.dtype
+        assert total == count[0, 0]
+
+
+@pytest.mark.parametrize("seed", MANY)
+def test_interval(seed):
+    """The interval score is the best of all rules of the column's kind."""
+    t = Table(seed)
+    runs = kernels.runs(t.codes, t.starts, t.weight)
+    expected = [[naive.interval(c, v, k) for c, k in zip(t.codes.tolist(), t.kind, strict=True)]
+                for v in t.weights()]
+
+    assert expected == kernels.interval(runs, t.labellings, t.kind).tolist()
+
+
+@pytest.mark.parametrize("seed", MANY)
+def test_median_cut(seed):
+    """The cut is the record of middle rank by (code, tie key, row) among those not missing."""
+    t = Table(seed)
+    unit, row = t.unit.tolist(), t.row.tolist()
+    expected = [naive.median_cut(c, j, unit, row, t.key, t.kind[j])
+                for j, c in enumerate(t.codes.tolist())]
+
+    assert expected == list(zip(*(part.tolist() for part in t.cut()), strict=True))
+
+
+@pytest.mark.parametrize("seed", MANY)
+def test_sign_planes(seed):
+    """The planes hold the signs by rank, and nothing where there is no row."""
+    t = Table(seed)
+    planes, masks, zeros, words = t.planes()
+
+    assert t.signs() == [
+        s if t.kind[j] < 2 else [0] * t.n
+        for j, s in enumerate(decoded(planes, masks, zeros, words, t.starts))]
+    assert (masks is not None) == (1 in t.kind)
+    assert words.tolist() == [4 * sum(-(-int(r) // 256) for r in np.diff(t.starts)[:c])
+                              for c in range(t.classes + 1)]
+    assert np.bitwise_count(planes).sum() == sum(s == 1 for column in t.signs() for s in column)
+    for j, column in enumerate(t.codes.tolist()):
+        odd = t.kind[j] < 2 and len(naive.present(column, t.kind[j])) % 2
+        assert bool(odd) == (zeros[j] >= 0)
+
+
+@pytest.mark.parametrize("seed", MANY)
+def test_products(seed):
+    """Products of two and of three signs have the sums that loops give, masks or not."""
+    t = Table(seed, kinds=(0,) if seed % 2 else (0, 1))
+    planes = t.planes()
+
+    for degree, kernel in ((2, kernels.sign_pairs), (3, kernels.sign_triples)):
+        expected = naive.products(t.signs(), t.weights(rows=False), degree)
+        assert expected == kernel(*signs_of(t, planes)).tolist()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_products_of_parts(seed):
+    """Planes of parts, laid side by side inside each class, give the products of the whole."""
+    t, rng = Table(seed, kinds=(0,) if seed % 2 else (0, 1)), np.random.default_rng([seed, 2])
+    where, cuts = rng.integers(0, 2, t.n), t.cut()
+    parts = [t.take(np.flatnonzero(where == p)) for p in (0, 1)]
+    made = [p.planes(cuts) for p in parts]
+    shift = np.diff([m[3] for m in made], axis=1)
+    words = made[0][3] + made[1][3]
+
+    def joined(which):
+        split = [np.split(m[which], m[3][1:-1], axis=1) for m in made]
+        return np.ascontiguousarray(np.concatenate(
+            [piece for pair in zip(*split, strict=True) for piece in pair], axis=1))
+
+    zeros = []
+    for own in zip(made[0][2], made[1][2], strict=True):
+        p = int(own[1] >= 0)
+        c = np.searchsorted(made[p][3], own[p] // 64, side="right") - 1
+        before = words[c] + (shift[0][c] if p else 0)
+        zeros.append(own[p] if own[p] < 0 else own[p] + 64 * (before - made[p][3][c]))
+    signs = (joined(0), None if made[0][1] is None else joined(1), np.array(zeros, np.int64),
+             words, np.diff(t.starts), t.labellings)
+
+    assert kernels.sign_pairs(*signs_of(t, t.planes())).tolist() == kernels.sign_pairs(
+        *signs).tolist()
+    assert kernels.sign_triples(*signs_of(t, t.planes())).tolist() == kernels.sign_triples(
+        *signs).tolist()
+
+
+@pytest.mark.parametrize("seed", MANY)
+def test_pairs_of_columns(seed):
+    """Four-cell rules and their gain are the best of all rules on the grid, weighted or not."""
+    t = Table(seed + (1000 if seed % 2 else 0), n=(0, 1, 7, 20)[seed % 4])
+    arguments = t.bins, t.starts, t.weight, t.labellings, t.grid, t.nominal
+    bins, v = t.bins.tolist(), t.weights()
+
+    assert naive.pair_best(bins, v, t.grid, t.nominal) == kernels.pair_best(*arguments).tolist()
+    assert naive.pair_gain(bins, v, t.grid, t.nominal) == kernels.pair_gain(*arguments).tolist()
+
+
+@once
+@pytest.mark.parametrize("seed", range(8))
+def test_long_columns(seed):
+    """On columns longer than every block the implementations still agree."""
+    t = Table(seed, n=(70001, 140000)[seed % 2], d=10, classes=(2, 3)[seed // 2 % 2],
+              kinds=(0,) if seed < 4 else (0, 1))
+    results = []
+    for which in (native, numpy_twin):
+        kernels._kernels = which
+        runs = kernels.runs(t.codes, t.starts, t.weight)
+        signs = signs_of(t, t.planes())
+        rules = t.bins, t.starts, t.weight, t.labellings, t.grid, t.nominal
+        results.append((*runs, kernels.interval(runs, t.labellings, t.kind), *t.cut(), *signs,
+                        kernels.sign_pairs(*signs), kernels.sign_triples(*signs),
+                        kernels.pair_gain(*rules), kernels.pair_best(*rules)))
+
+    for one, two in zip(*results, strict=True):
+        assert (one is None) == (two is None)
+        assert one is None or (one.dtype == two.dtype and np.array_equal(one, two))
+
+
+@once
+def test_loops():
+    """Every set of loops that this machine can run counts the same bits."""
+    rng = np.random.default_rng(7)
+    for words, rows in ((0, 0), (1, 1), (4, 63), (67, 64), (300, 65536), (1029, 200001)):
+        planes = rng.integers(0, 2**64, (4, words), dtype=np.uint64)
+        codes = rng.integers(0, 65536, rows).astype(np.uint16)
+        low, high = 20000, 65534
+        a, b, m, n = planes[0], planes[1], planes[3], planes[2]
+        inside = np.packbits((codes >= low) & (codes <= high), bitorder="little").tobytes()
+        expected = [int(np.bitwise_count(x).sum())
+                    for x in (a ^ b, a & b, (a & m) ^ (b & n))] + [int((codes < low).sum())]
+        keys = [naive.mix64(7 ^ naive.mix64(u * 0x100000001B3 % 2**64 ^ 5)) for u in a.tolist()]
+        many = [int(np.bitwise_count(a & plane).sum()) for plane in planes[1:]]
+        for _, *found, bits, packed, hashed, sums in native.loops(planes, codes, low, high):
+            assert expected == found
+            assert inside.ljust(len(bits) * 8, b"\0") == bits.tobytes()
+            assert a.tolist() == packed.tolist()
+            assert keys == hashed.tolist()
+            assert many == sums.tolist()
+
+
+@pytest.mark.parametrize(("asked", "serves"), [("numpy", "numpy"), ("", None)])
+def test_choice(asked, serves):
+    """The environment can ask for NumPy; otherwise native serves where it was built."""
+    code = "from privsieve import kernels as k; print(k.implementation(), bool(k.reason()))"
+    environment = {**os.environ, "PRIVSIEVE_KERNELS": asked}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, check=True,
+                         capture_output=True, text=True)
+    serves = serves or ("numpy" if native is None else "native")
+
+    assert f"{serves} {serves == 'numpy'}" == run.stdout.strip()
+
+
+CODES, STARTS = np.zeros((2, 3), np.uint16), np.array([0, 1, 3])
+RUNS = np.array([0, 0]), np.empty(0, np.uint16), np.empty((0, 2), np.int32)
+
+
+@pytest.mark.parametrize(("call", "error", "text"), [
+    (lambda: kernels.runs(CODES.astype(float), STARTS), TypeError, "codes must be a C-contiguous"),
+    (lambda: kernels.runs(CODES[:, ::2], STARTS), TypeError, "codes must be a C-contiguous"),
+    (lambda: kernels.runs(CODES, STARTS[::-1].copy()), ValueError, "starts must rise from 0"),
+    (lambda: kernels.runs(CODES, STARTS, np.ones(2, np.int64)), ValueError, "have 2 and 3"),
+    (lambda: kernels.interval(RUNS, np.ones((1, 3), np.int64), np.zeros(1, np.uint8)),
+     ValueError, "classes of labellings and runs must agree in length, but have 3 and 2"),
+    (lambda: kernels.sign_pairs(np.zeros((1, 4), np.uint64), None, np.array([-1]),
+                                np.array([0, 4]), np.array([257]), np.ones((1, 1), np.int64)),
+     ValueError, "rows must fit the words"),
+    (lambda: kernels.pair_gain(np.zeros((2, 3), np.uint8), STARTS, None,
+                               np.ones((1, 2), np.int64), 32, np.zeros(2, np.uint8)),
+     ValueError, "grid must be 4, 8 or 16, not 32"),
+])
+def test_contract(call, error, text):
+    """Arrays that do not fit are refused before a kernel touches them."""
+    with pytest.raises(error, match=text):
+        call()

@@ -1,0 +1,287 @@
+"""Noise is a function of endless bits: exact at any prefix, fresh in any process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import pytest
+from flint import ctx
+
+from privsieve.errors import ParameterError, ReleaseFailed
+from privsieve.privacy import noise as noise_module
+from privsieve.privacy.noise import (
+    LARGEST,
+    Noise,
+    Uniform,
+    _rounded,
+    discrete_laplace,
+    floors,
+    gamma_norm,
+    geometric,
+    replay,
+    system,
+    uniforms,
+)
+
+
+class Served(Noise):
+    """Given numbers as prefixes of `bits` digits, then zeros for ever."""
+
+    def __init__(self, numbers, bits):
+        self.left = b"".join(int(Fraction(x) * 2**bits).to_bytes(bits // 8) for x in numbers)
+
+    def bytes(self, count):
+        served, self.left = self.left[:count], self.left[count:]
+        return served.ljust(count, b"\0")
+
+
+def streams(seed, count, bits):
+    """The same endless streams for any number of first digits: one source for each."""
+    return [uniforms(1, bits, replay(1000 * seed + i))[0] for i in range(count)]
+
+
+@pytest.mark.parametrize(("numbers", "expected"), [
+    ((0.5, 0.25, 0), [726817]),
+    ((0.5, 0.25, 0.25, 0.125), [1541813, 1541813]),
+    ((0.5, 0.25, 0.125, 0.25, 0.125, 0.5, 0.25), [3083625, 3083625, 0]),
+])
+def test_gamma_norm_known_answers(numbers, expected):
+    """Known uniforms give the vector that the formula gives by hand."""
+    actual = gamma_norm([0] * len(expected), Fraction(1), -20, Served(numbers, 192))
+
+    assert expected == actual
+
+
+def test_gamma_norm_adds_the_integers():
+    """The value meets noise as integers: moving it moves the answer by as much."""
+    w = [5, -(2**40), 7]
+    noise = gamma_norm([0, 0, 0], Fraction(7, 3), -20, replay(4))
+
+    assert [a + b for a, b in zip(w, noise, strict=True)] == gamma_norm(
+        w, Fraction(7, 3), -20, replay(4))
+
+
+def test_gamma_norm_is_clamped():
+    """An answer is an integer that a double holds, however large the value."""
+    expected = [LARGEST, -LARGEST]
+
+    assert expected == gamma_norm([2**80, -(2**80)], Fraction(1), -20, replay(1))
+
+
+@pytest.mark.parametrize(("w", "beta", "k"), [
+    ([0], 1, -1075), ([0], 1, 971), ([], 1, 0), ([0], 0, 0), ([0], -1, 0), ([0], 1, -53),
+])
+def test_gamma_norm_refuses_what_does_not_fit(w, beta, k):
+    """A grid without doubles, no coordinates, no noise, or a grid far too fine is refused."""
+    with pytest.raises(ParameterError, match="grid"):
+        gamma_norm(w, Fraction(beta), k, replay(1))
+
+
+def test_geometric_known_answers():
+    """A uniform of 1/2 is an exponential of 0.693…, of 1/1024 one of 6.93…."""
+    noise = Served([Fraction(1, 2), Fraction(1, 1024)], 64)
+    expected = [693, 6931]
+
+    assert expected == geometric(Fraction(1000), 2, noise)
+
+
+@pytest.mark.parametrize("mean", [0, -1])
+def test_geometric_refuses_no_noise(mean):
+    """A mean that is not positive would be no noise."""
+    with pytest.raises(ParameterError, match="must be larger than 0"):
+        geometric(Fraction(mean), 1, replay(1))
+
+
+def test_geometric_refined_equals_many_digits():
+    """Geometric noise from 16 digits, refined, is that from 1,024 digits: no mismatch in 2,000."""
+    mean = Fraction(10**7, 3)
+    few, many = streams(1, 2000, 16), streams(1, 2000, 1024)
+    expected = floors(many, mean)
+
+    assert expected == floors(few, mean)
+    assert sum(s.bits > 16 for s in few) > 1900
+    assert {s.bits for s in many} == {1024}
+
+
+@pytest.mark.parametrize(("k", "d"), [(-24, 5), (-27, 2), (-40, 1)])
+def test_gamma_norm_refined_equals_many_digits(k, d):
+    """Vectors from 32 digits, refined, are those from 1,024 digits: no mismatch in 3 x 400."""
+    unit, refined = 1 / (Fraction(7, 3) * Fraction(2) ** k), 0
+    for seed in range(400):
+        count = d + 2 * ((d + 1) // 2)
+        few, many = streams(seed, count, 32), streams(seed, count, 1024)
+        expected = _rounded(many, d, unit)
+
+        assert expected == _rounded(few, d, unit)
+        assert {s.bits for s in many} == {1024}
+        refined += few[0].bits > 32
+    assert refined >= 100
+
+
+def test_refinement_keeps_the_prefix():
+    """More digits never change the digits that were read."""
+    stream = uniforms(1, 64, replay(3))[0]
+    first = stream.digits
+    stream.refine()
+
+    assert (first, 128) == (stream.digits >> 64, stream.bits)
+
+
+def test_broken_bits_end_in_the_constant_failure():
+    """A source of zeros only never decides a number; it ends in the one text."""
+    for draw in (lambda: geometric(Fraction(3), 1, Served([], 64)),
+                 lambda: gamma_norm([0, 0], Fraction(1), -20, Served([], 192))):
+        with pytest.raises(ReleaseFailed) as caught:
+            draw()
+
+        assert str(caught.value) == "release failed; the budget is charged"
+
+
+@pytest.mark.parametrize("draw", [
+    lambda: system().bytes(8), lambda: system().key(),
+    lambda: geometric(Fraction(5), 3, system()), lambda: discrete_laplace(Fraction(5), system()),
+    lambda: gamma_norm([0], Fraction(1), -20, system()),
+])
+def test_no_entropy_no_answer(monkeypatch, draw):
+    """If the system has no random bits, no draw answers."""
+    def broken(_count):
+        raise OSError(5, "no entropy")
+
+    monkeypatch.setattr(os, "urandom", broken)
+
+    with pytest.raises(OSError, match="no entropy"):
+        draw()
+
+
+def test_precision_is_restored():
+    """A draw leaves Arb's working precision as it was, even when it fails."""
+    before = ctx.prec
+    geometric(Fraction(5), 3, system())
+    gamma_norm([0], Fraction(1), -20, system())
+    with pytest.raises(ReleaseFailed):
+        geometric(Fraction(3), 1, Served([], 64))
+
+    assert before == ctx.prec
+
+
+def test_replay_repeats_and_is_not_private():
+    """A seed decides a stream, however it is cut; the system's noise never repeats."""
+    whole, cut = replay(7), replay(7)
+    expected = whole.bytes(300)
+
+    assert expected == b"".join(cut.bytes(n) for n in (1, 99, 0, 200))
+    assert expected != replay(8).bytes(300)
+    assert (whole.private, system().private) == (False, True)
+    assert system().bytes(16) != system().bytes(16)
+    assert replay(7).key() == int.from_bytes(expected[:8])
+
+
+def test_nothing_is_kept_or_shown():
+    """System noise has no state, and a stream does not show its digits."""
+    assert not hasattr(system(), "__dict__")
+    assert "digits" not in repr(Uniform(12345, 64, system()))
+
+
+def in_child(write):
+    """Fork; the child writes bytes, the parent returns the reading end and the child's id."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        os.write(writer, write())
+        os._exit(0)
+    os.close(writer)
+    return reader, child
+
+
+def collect(started):
+    """What the children wrote; each must have ended well."""
+    found = []
+    for reader, child in started:
+        with os.fdopen(reader, "rb") as pipe:
+            found.append(pipe.read())
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    return found
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_forked_children_never_share_noise():
+    """Two forked children and their parent draw different noise; a replay would not."""
+    noise, twin = system(), replay(1)
+
+    def draw():
+        return b"%d" % gamma_norm([0], Fraction(1), -40, noise)[0] + noise.bytes(16)
+
+    draw()
+    first, second = collect([in_child(draw), in_child(draw)])
+    one, two = collect([in_child(lambda: twin.bytes(16)), in_child(lambda: twin.bytes(16))])
+
+    assert len({first, second, draw()}) == 3
+    assert one == two
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+def test_fork_during_a_draw_does_not_stop_the_child():
+    """A child that is forked while a thread draws can draw itself."""
+    started, finish = threading.Event(), threading.Event()
+
+    def hold():
+        with noise_module._LOCK:
+            started.set()
+            finish.wait(0.2)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    started.wait()
+    written = collect([in_child(lambda: b"%d" % len(geometric(Fraction(5), 3, system())))])
+    finish.set()
+    holder.join()
+
+    assert written == [b"3"]
+
+
+def test_threads_draw_right_at_any_precision():
+    """Threads that draw at the same time get what each would get alone, and leave no precision."""
+    def draw(seed):
+        digits = 16 * (1 + seed % 20)
+        return floors(streams(seed, 5, digits), Fraction(10) ** 12)
+
+    before, patience = ctx.prec, sys.getswitchinterval()
+    expected = [draw(seed) for seed in range(400)]
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            actual = list(pool.map(draw, range(400)))
+    finally:
+        sys.setswitchinterval(patience)
+
+    assert expected == actual
+    assert before == ctx.prec
+
+
+def test_one_thread_at_a_time_sets_the_precision():
+    """While a draw is going on, another thread's draw waits, and then is done."""
+    done = threading.Event()
+    other = threading.Thread(target=lambda: (geometric(Fraction(5), 1, system()), done.set()))
+
+    class Watched(Noise):
+        waited = False
+
+        def bytes(self, count):
+            if not self.waited:
+                other.start()
+                self.waited = not done.wait(0.1)
+            return b"\x55" * count
+
+    noise = Watched()
+    floors([Uniform(0, 8, noise)], Fraction(5))
+    other.join(10)
+
+    assert noise.waited
+    assert done.is_set()

@@ -1,0 +1,102 @@
+"""Law: planted faults.  Five mistakes that innocent code makes each turn a law red."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import privsieve
+import proofs
+
+TESTS = Path(__file__).parent
+PACKAGE = Path(privsieve.__file__).parent
+
+
+def patched(tmp_path, name, old, new):
+    """A copy of the package in which one text of one file is another."""
+    copy = tmp_path / "src" / "privsieve"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.cpp", "*.h"))
+    text = (copy / name).read_text(encoding="utf-8")
+    assert 1 == text.count(old), f"{name} changed: plant this fault anew"
+    (copy / name).write_text(text.replace(old, new), encoding="utf-8")
+    return tmp_path / "src"
+
+
+#: Runs pytest over a copy; an editable install would put its own finder before any path.
+PROGRAM = """
+import sys
+src, *arguments = sys.argv[1:]
+sys.meta_path[:] = [f for f in sys.meta_path if "editable" not in type(f).__module__]
+sys.path.insert(0, src)
+import privsieve, pytest
+assert privsieve.__file__.startswith(src), privsieve.__file__
+sys.exit(pytest.main(arguments))
+"""
+
+
+def law(src, *tests):
+    """Run some laws over the package in `src`; the lines of the tests that failed."""
+    environment = {key: value for key, value in os.environ.items()
+                   if not key.startswith(("PYTEST_", "COV_"))}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(src), "-q", "-p", "no:cacheprovider", "-p", "no:xdist",
+         "--no-header", "--tb=no", "-rf", *tests],
+        cwd=TESTS.parent, env=environment | {"PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
+
+
+SPEND = "tests/test_laws.py::test_a_refused_spend_reads_no_row"
+HOLDS = "tests/test_laws.py::test_a_fitted_selector_holds_its_release_only"
+LAYERS = "tests/test_layers.py::test_imports_point_down"
+NOISE = "tests/test_race.py::test_top_k_enumerated"
+
+RESERVE = "    reserved = _reserve("
+FAULTS = {
+    "half-noise": (
+        "privacy/race.py", "return Fraction(2 * named * sensitivity) / epsilon",
+        "return Fraction(named * sensitivity) / epsilon", NOISE),
+    "spend-after-rows": (
+        "fit.py", RESERVE,
+        "    _choose(plan, source, noise or __import__('privsieve.privacy.noise', "
+        "fromlist=['system']).system(), progress)\n" + RESERVE, SPEND),
+    "scores-attribute": (
+        "selectors/estimators.py", "        self.n_features_in_ = ",
+        "        self.scores_ = [1.0] * len(domain.columns)\n        self.n_features_in_ = ",
+        HOLDS),
+    "upward-import": (
+        "core/cost.py", "from privsieve.errors import ParameterError\n",
+        "from privsieve.errors import ParameterError\nfrom privsieve import sources  # noqa\n",
+        LAYERS),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_caught(tmp_path, fault):
+    """Half the noise, a late charge, a stored score, an upward import: the law says no."""
+    name, old, new, test = FAULTS[fault]
+
+    assert [] != law(patched(tmp_path, name, old, new), test)
+
+
+def test_the_same_laws_hold_without_a_fault(tmp_path):
+    """An unchanged copy passes: the harness itself plants nothing."""
+    src = patched(tmp_path, "errors.py", "exit_code = 1\n", "exit_code = 1\n")
+
+    assert [] == law(src, SPEND, HOLDS, LAYERS, NOISE)
+
+
+def test_an_edited_proof_is_noticed(tmp_path):
+    """A proved function that changed asks for its proof to be read again."""
+    src = patched(tmp_path, "privacy/race.py", "if ordered or k <= d - k:", "if ordered:")
+    proof = src / "privsieve" / "privacy" / "race.proof.md"
+
+    assert [] == proofs.complaints(PACKAGE / "privacy" / "race.proof.md", PACKAGE.parent)
+    found = proofs.complaints(proof, src)
+    assert any("privsieve.privacy.race.top_k changed" in line for line in found), found

@@ -1,0 +1,88 @@
+"""Law: the public surface.  Its names exist, take no seed, and name what they spend."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import privsieve as ps
+
+SRC = Path(ps.__file__).parent
+DECISIONS = Path(__file__).parents[1] / "docs" / "decisions"
+SEEDS = {"seed", "random_state", "rng", "generator", "prng", "noise"}
+PRIVACY = {"epsilon", "delta", "domain", "ledger", "class_prior", "allow_weak"}
+LINES, BODY, ARGUMENTS = 300, 40, 6
+
+
+def callables():
+    """Every public function, class and public method, with the parameters a caller gives."""
+    for name in ps.__all__:
+        found = getattr(ps, name)
+        if not callable(found):
+            continue
+        yield name, parameters(found)
+        if inspect.isclass(found):
+            for method, inner in inspect.getmembers(found, callable):
+                if not method.startswith("_") and inner.__module__.startswith("privsieve"):
+                    yield f"{name}.{method}", parameters(inner)
+
+
+def parameters(function):
+    """Parameters without `self`."""
+    return [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
+
+
+def test_all_is_what_can_be_imported():
+    """Every name of `__all__` can be imported, and `dir` lists no other public name."""
+    assert {name for name in ps.__all__ if hasattr(ps, name)} == set(ps.__all__)
+    assert sorted(ps.__all__) == dir(ps)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = ps.nothing
+
+
+def test_no_seed():
+    """No public callable takes a seed, a generator or a source of noise."""
+    assert [] == [name for name, given in callables() if SEEDS & {p.name for p in given}]
+
+
+def test_privacy_parameters_are_keyword_only():
+    """Wherever there is more than one parameter, what is spent or protected is named by the caller.
+
+    (A positional epsilon in the wrong slot would be a silent, different promise.)
+    """
+    wrong = [f"{name}({p.name})" for name, given in callables() for p in given
+             if p.name in PRIVACY and len(given) > 1 and p.kind is not p.KEYWORD_ONLY
+             # The domain is what a plan is about: its subject comes first.
+             and not (name == "plan" and p.name == "domain")
+             and not (name == "inspect" and p.name == "domain")]
+
+    assert [] == wrong
+
+
+def excused():
+    """What the page about sizes names."""
+    return (DECISIONS / "008-sizes.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", sorted(SRC.rglob("*.py")), ids=lambda p: p.stem)
+def test_sizes(path):
+    """A module has 300 lines, a function 40 and six arguments, unless a decision page names it."""
+    text = path.read_text(encoding="utf-8")
+    name = path.relative_to(SRC).as_posix()
+    large = []
+    if len(text.splitlines()) > LINES:
+        large.append(name)
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        body = node.body[1:] if ast.get_docstring(node) else node.body
+        lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+        takes = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        takes = [a for a in takes if a.arg not in ("self", "cls")]
+        if lines > BODY or len(takes) > ARGUMENTS:
+            large.append(f"{name}:{node.name}")
+
+    assert [] == [thing for thing in large if f"`{thing}`" not in excused()]

@@ -1,0 +1,230 @@
+"""Races follow their exact law; no neighbour moves it by more than epsilon, and some move it so."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from exact import (
+    exponential_order,
+    geometric_order,
+    order_law,
+    set_law,
+    top_k_law,
+)
+from privsieve.errors import ParameterError
+from privsieve.privacy.noise import Noise, replay
+from privsieve.privacy.race import exponential_race, geometric_race, noise_mean, top_k
+
+
+class Fed(Noise):
+    """Uniforms whose geometric noise is known: in the middle of what gives each number."""
+
+    def __init__(self, wanted, mean):
+        digits = (int(math.exp(-(g + 0.5) / mean) * 2**64) for g in wanted)
+        self.left = b"".join(d.to_bytes(8) for d in digits)
+
+    def bytes(self, count):
+        served, self.left = self.left[:count], self.left[count:]
+        return served
+
+
+def sixth(values):
+    """Six decimals, as in the tables."""
+    return [round(value, 6) for value in values]
+
+
+@pytest.mark.parametrize(("scores", "k", "mean", "expected"), [
+    ((0, 1, 2, 3), 2, 2, (.019064, .036814, .118812, .066079, .223506, .535725)),
+    ((0, 1, 2, 3), 2, 8, (.099693, .123449, .163281, .150369, .201670, .261539)),
+    ((3, 1, 0), 1, 4, (.556053, .255515, .188432)),
+    ((5, 4, 3, 2, 1), 2, 10, (.160821, .133749, .113905, .098246, .109495, .093871, .081312,
+                              .079735, .069199, .059667)),
+    ((5, 2, -1), 1, 32, (.381843, .329449, .288708)),
+    ((0, 0), 1, 32, (.5, .5)),
+    ((16, -16), 1, 32, (.816060, .183940)),
+])
+def test_calculator_exponential_sets(scores, k, mean, expected):
+    """The calculator of real races gives the known tables."""
+    assert list(expected) == sixth(set_law(scores, k, mean, exponential_order).values())
+
+
+def test_calculator_exponential_orders():
+    """The calculator of ordered real races gives the known table and the known tight pair."""
+    expected = [.299927, .164863, .231945, .078728, .145810, .078728]
+    before, after = (exponential_order(s, (1, 2), 4) for s in ((22, 20, 21), (23, 19, 20)))
+
+    assert expected == sixth(order_law((2, 1, 0), 2, 4, exponential_order).values())
+    assert sixth([before, after, math.log(before / after)]) == [.078728, .028962, 1.0]
+
+
+@pytest.mark.parametrize(("scores", "k", "mean", "expected"), [
+    ((0, 0), 1, 2, (.622459, .377541)),
+    ((2, 1, 0), 1, 2, (.673695, .213294, .113011)),
+    ((1, 1, 1), 1, 2, (.431242, .307196, .261562)),
+    ((1, 1, 1), 2, 4, (.419229, .326496, .254275)),
+    ((0, 0, 5, 5), 2, 8, (.054246, .143940, .130360, .140606, .127027, .403821)),
+    ((5, 4, 4, 0), 2, 32, (.198133, .194333, .151751, .177700, .140023, .138059)),
+    ((7, 7, 7, 7, 7), 3, 3, (.169987, .131853, .121801, .104529, .094477, .087274, .084950,
+                             .074898, .067696, .062535)),
+    ((48, 48), 1, 48, (.505208, .494792)),
+    ((60, 84, 36), 1, 48, (.268854, .585918, .145228)),
+    ((60, 84, 36), 1, 4.8, (.003719, .996261, .000020)),
+    ((60, 84, 36), 2, 96, (.534313, .157450, .308237)),
+    ((60, 84, 36), 2, 9.6, (.961006, .000184, .038810)),
+    ((24, 24, 16), 2, 24, (.532330, .238706, .228964)),
+    ((1488, 1488, 1488), 1, 1024, (.333496, .333333, .333171)),
+    ((24, 24, 24, 72), 3, 7.2, (.000000, .380548, .331200, .288252)),
+])
+def test_calculator_geometric_sets(scores, k, mean, expected):
+    """The calculator of integer races gives the known tables, ties to the lower index."""
+    assert list(expected) == sixth(set_law(scores, k, mean, geometric_order).values())
+
+
+def enumerated(race, d, mean):
+    """The law of a program: its answers for all vectors of noise but 1e-9, weighted."""
+    q, law = math.exp(-1 / mean), {}
+    most = math.ceil(mean * math.log(d * 1e9)) + 1
+    for wanted in itertools.product(range(most), repeat=d):
+        answer = race(Fed(wanted, mean))
+        law[answer] = law.get(answer, 0.0) + (1 - q) ** d * q ** sum(wanted)
+    return law
+
+
+def close(expected, actual):
+    """The same answers with the same probabilities."""
+    return set(actual) <= set(expected) and all(
+        abs(probability - actual.get(answer, 0.0)) < 2e-9
+        for answer, probability in expected.items())
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize(("scores", "k", "mean"), [
+    ((1, 1, 0), 1, Fraction(1)), ((0, 0, 0), 2, Fraction(1)), ((0, 2, 1), 2, Fraction(4, 5)),
+    ((1, 0, 1, 1), 2, Fraction(1, 2)), ((0, 1), 1, Fraction(2)),
+])
+def test_geometric_race_enumerated(scores, k, mean, ordered):
+    """The program, run on every vector of noise, has the calculator's law."""
+    law = enumerated(lambda noise: geometric_race(scores, k, mean, noise, ordered=ordered),
+                     len(scores), mean)
+    calculator = order_law if ordered else set_law
+    expected = calculator(scores, k, float(mean), geometric_order)
+
+    assert close(expected, law)
+
+
+@pytest.mark.parametrize(("scores", "k", "ordered"), [
+    ((1, 0, 1), 2, False), ((0, 0, 1), 2, True), ((0, 1, 0), 3, True), ((2, 0, 1, 1), 3, False),
+    ((1, 2), 1, False),
+])
+def test_top_k_enumerated(scores, k, ordered):
+    """The mechanism, run on every vector of noise, has the law of its definition."""
+    d, epsilon = len(scores), 4
+    mean = noise_mean(d, k, 1, Fraction(epsilon), ordered=ordered)
+    law = enumerated(lambda noise: top_k(scores, k, 1, Fraction(epsilon), noise, ordered=ordered),
+                     d, mean)
+    expected = top_k_law(scores, k, 1, epsilon, ordered=ordered)
+
+    assert close(expected, law)
+
+
+def worst_loss(d, law):
+    """The largest |log ratio| over all vectors of {0, 1, 2} and all neighbours at distance 1."""
+    laws = {}
+    for s in itertools.product(range(-1, 4), repeat=d):
+        found = law(s)
+        laws[s] = np.log(np.array([found[answer] for answer in sorted(found)]))
+    return max(
+        float(np.abs(laws[s] - laws[tuple(np.add(s, move))]).max())
+        for s in itertools.product(range(3), repeat=d)
+        for move in itertools.product((-1, 0, 1), repeat=d)
+    )
+
+
+CASES = [(d, k, ordered) for d in (2, 3, 4) for k in (1, 2, 3) for ordered in (False, True)
+         if k < d + ordered]
+
+
+@pytest.mark.parametrize(("d", "k", "ordered"), CASES)
+def test_top_k_costs_epsilon_and_no_more(d, k, ordered):
+    """Over all small neighbours the loss is at most epsilon, and it is attained."""
+    worst = worst_loss(d, lambda s: top_k_law(s, k, 1, 1.0, ordered=ordered))
+
+    assert abs(worst - 1.0) < 1e-9
+
+
+def test_the_search_sees_a_data_dependent_tie_order():
+    """Ties that go to the larger score break the claim, and the search says so."""
+    def biased(scores):
+        by_score = sorted(range(3), key=lambda j: -scores[j])
+        law = set_law([scores[j] for j in by_score], 1, 2.0, geometric_order)
+        return {(by_score[j],): p for (j,), p in law.items()}
+
+    assert worst_loss(3, biased) > 1.1
+
+
+def test_noise_is_sized_for_the_cheaper_side():
+    """A set costs min(k, d - k) names, an order min(k, d - 1); everything costs nothing."""
+    sizes = [noise_mean(10, k, 3, Fraction(1, 2)) for k in (1, 5, 7, 9, 10)]
+    orders = [noise_mean(10, k, 3, Fraction(1, 2), ordered=True) for k in (1, 7, 10)]
+
+    assert [12 * m for m in (1, 5, 3, 1, 0)] == sizes
+    assert [12 * m for m in (1, 7, 9)] == orders
+
+
+def test_everything_needs_no_noise():
+    """All of d is chosen without a bit; so is the order of one."""
+    class NoBits(Noise):
+        def bytes(self, count):
+            raise AssertionError
+
+    expected = (0, 1, 2)
+
+    assert expected == top_k([5, 9, 1], 3, 1, Fraction(1), NoBits())
+    assert top_k([5], 1, 1, Fraction(1), NoBits(), ordered=True) == (0,)
+
+
+@pytest.mark.parametrize(("k", "sensitivity", "epsilon"), [
+    (0, 1, 1), (4, 1, 1), (-1, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1, -1),
+])
+def test_bad_parameters_are_refused(k, sensitivity, epsilon):
+    """A k outside 1 to d, and a sensitivity or epsilon that is not positive, are refused."""
+    with pytest.raises(ParameterError, match=r"choose from 1 to 3|must be larger than 0"):
+        top_k([1, 2, 3], k, sensitivity, Fraction(epsilon), replay(1))
+
+
+def test_scores_are_integers_of_any_kind():
+    """NumPy integers near their limit do not wrap; a float is refused."""
+    huge = np.array([2**63 - 1, 0, 2**63 - 10**9], dtype=np.int64)
+    expected = (0, 2)
+
+    assert expected == top_k(huge, 2, 1, Fraction(1), replay(2), ordered=True)
+    assert expected == top_k([int(s) for s in huge], 2, 1, Fraction(1), replay(2), ordered=True)
+    with pytest.raises(TypeError):
+        top_k([1.5, 2.0], 1, 1, Fraction(1), replay(1))
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_exponential_race_compares_real_numbers(ordered):
+    """Where the first digits tie, more decide: tiny noise still orders equal scores."""
+    coarse, fine = Fraction(1, 2**60), Fraction(1)
+    scores = [0, 0, 0, 0, 0, 0]
+    for seed in range(50):
+        expected = exponential_race(scores, 3, fine, replay(seed), ordered=ordered)
+
+        assert expected == exponential_race(scores, 3, coarse, replay(seed), ordered=ordered)
+
+
+def test_little_noise_names_the_best():
+    """With epsilon large the best k are named, by either side, in either form."""
+    scores = [10**6 * j for j in (3, 0, 7, 5, 1)]
+    for k, best in ((1, (2,)), (2, (2, 3)), (3, (0, 2, 3)), (4, (0, 2, 3, 4))):
+        assert best == top_k(scores, k, 1, Fraction(10), replay(k))
+        assert sorted(best) == sorted(top_k(scores, k, 1, Fraction(10), replay(k), ordered=True))
+    ranking = (2, 3, 0, 4, 1)
+
+    assert ranking == top_k(scores, 5, 1, Fraction(10), replay(9), ordered=True)

@@ -1,0 +1,461 @@
+"""The reader: integers at once, each a function of its own cell, whatever the cell is."""
+# ruff: noqa: DTZ001  # tables hold clock times
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import io
+import math
+import traceback
+import tracemalloc
+import warnings
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from data_makers import (
+    DOMAIN,
+    HOSTILE,
+    SECONDS,
+    SEMICOLON,
+    Horror,
+    codes,
+    csv_file,
+    naive_code,
+    read,
+)
+from privsieve.core.domain import Category, Csv, Date, Domain, Flag, Label, Number
+from privsieve.errors import ReleaseFailed
+from privsieve.sources import open_source
+from privsieve.sources.columns import encoder, log_edges
+from privsieve.sources.csv_file import LARGEST_CELL, LARGEST_LINE
+from privsieve.sources.reader import batches
+
+PARTS = [*DOMAIN.columns, DOMAIN.target, Date("d", "2020-01-01", "2021-01-01", format="%d.%m.%Y"),
+         Number("t", 0, 110, missing="level"), Number("l", 1e-300, 1e300, "log", "level"),
+         Flag("f"), Category("c", [0, 1, 20200601, "nan", "1.5", "\ufffd"])]
+DEFAULT = [32768, 32768, 65535, 32768, 1, 3, 1]
+GOOD = b"50,5,0,2020-07-01,no,B,No\n"
+often = settings(max_examples=400, deadline=None, derandomize=True)
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: f"{part.kind}-{part.name}")
+def test_naive(part):
+    """A hostile cell has the code that the naive reader gives it, alone and among others."""
+    one = encoder(part, ".")
+    alone = [one([cell])[0] for cell in HOSTILE]
+    expected = [naive_code(part, cell) for cell in HOSTILE]
+
+    assert expected == alone
+    assert expected == one(HOSTILE).tolist()
+
+
+cells = st.one_of(
+    st.sampled_from([cell for cell in HOSTILE if not isinstance(cell, np.ndarray)]),
+    st.floats(), st.integers(), st.text(max_size=8), st.decimals(), st.booleans(),
+    st.from_regex(r"[+-]?[0-9]{0,4}[.,]?[0-9]{0,3}(e[+-]?[0-9]{1,3})?", fullmatch=True),
+    st.dates().map(dt.date.isoformat), st.datetimes())
+columns = st.one_of(st.lists(cells, max_size=12), st.lists(st.floats(), max_size=12),
+                    st.lists(st.text("0123456789+-.,eE \t_nax", max_size=6), max_size=12))
+
+
+@often
+@given(columns, st.sampled_from(PARTS), st.sampled_from([".", ","]))
+def test_naive_any(column, part, decimal):
+    """Any column has, cell by cell, the codes of the naive reader."""
+    assert [naive_code(part, cell, decimal) for cell in column] \
+        == encoder(part, decimal)(column).tolist()
+
+
+@often
+@given(st.sampled_from(["f8", "f4", "f2", "i8", "u8", "i1", "?", ">f8", ">i4"]),
+       st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=8), st.sampled_from(PARTS))
+def test_naive_arrays(kind, words, part):
+    """An array of any bits has, cell by cell, the codes of the naive reader."""
+    bits = np.array(words, dtype=np.uint64).view(np.uint8)
+    array = (bits > 127) if kind == "?" else bits.view(kind)
+
+    assert [naive_code(part, cell) for cell in array.tolist()] == encoder(part, ".")(array).tolist()
+
+
+@often
+@given(st.lists(st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(-0.5, 1.5)), min_size=1,
+                max_size=8),
+       st.sampled_from([*SECONDS, "10s", "7us", "3M", "M", "Y"]))
+def test_dates(drawn, unit):
+    """A datetime64 of any unit, even far beyond the calendar, has the code of its moment."""
+    part = PARTS[3]
+    name, count = np.datetime_data(f"M8[{unit}]")
+    length = SECONDS.get(name, 86400 * 30) * count
+    ticks = [x if isinstance(x, int) else int((18262 + 366 * x) * 86400 / float(length))
+             for x in drawn]
+    array = np.clip(np.array(ticks, dtype=object), -(2**63), 2**63 - 1).astype("i8").view(
+        f"M8[{unit}]")
+
+    assert [naive_code(part, cell) for cell in array] == encoder(part, ".")(array).tolist()
+
+
+BODY = st.binary(max_size=200).map(lambda raw: raw.replace(b"\n", b""))
+
+
+@settings(max_examples=600, deadline=None, derandomize=True)
+@given(st.lists(BODY, min_size=1, max_size=5), st.data())
+def test_local(tmp_path_factory, lines, data):
+    """Replacing one physical line, by any bytes, changes no code of another record."""
+    folder = tmp_path_factory.getbasetemp()
+    at = data.draw(st.integers(0, len(lines)))
+    other = data.draw(st.one_of(BODY, st.sampled_from(
+        [b'"', b'""', b'a"b', b'"50",5,0,2020-07-01,no,B,No', b"\xef\xbb\xbf", b"\xff\xfe"])))
+    lines.insert(at, GOOD[:-1])
+    before = codes(csv_file(folder, b"\n".join([*lines, b""])))
+    changed = [*lines[:at], other, *lines[at + 1:]]
+    after = codes(csv_file(folder, b"\n".join([*changed, b""])))
+
+    assert len(lines) == len(before) == len(after)
+    assert before[:at] + before[at + 1:] == after[:at] + after[at + 1:]
+
+
+def table():
+    """Columns whose values every container can hold."""
+    return {"age": [50.0, -0.0, 200.5, None], "dose": [1.0, 0.5, None, 2.0**60],
+            "score": [None, 0.25, -1.0, 1.0],
+            "day": [dt.datetime(2020, 2, 1), dt.datetime(2020, 12, 1, 3, 4, 5, 6), None,
+                    dt.datetime(1900, 1, 1)],
+            "smoker": [True, False, None, True], "ward": ["A", "B ", "C", None],
+            "ill": ["Yes", "No", "no", None]}
+
+
+def frames(folder):
+    """The same table in each container that has names."""
+    columns = table()
+    arrow = pa.table(columns)
+    pq.write_table(arrow, folder / "t.parquet", row_group_size=3)
+    csv_text = io.StringIO()
+    pd.DataFrame(columns).to_csv(csv_text, index=False)
+    chunks = pa.concat_tables([arrow.slice(0, 1), arrow.slice(1)])
+    coded = arrow.set_column(5, "ward", arrow["ward"].dictionary_encode())
+    views = arrow.set_column(5, "ward", arrow["ward"].cast(pa.string_view()))
+    zoned = arrow.set_column(3, "day", arrow["day"].cast(pa.timestamp("us", "Asia/Tokyo")))
+    plain = pd.DataFrame(columns)
+    return {
+        "pandas": plain, "pandas objects": plain.astype(object),
+        "pandas nullable": plain.convert_dtypes(),
+        "pandas arrow": plain.convert_dtypes(dtype_backend="pyarrow"),
+        "pandas category": plain.astype({"ward": "category", "ill": "category"}),
+        "pandas zoned": plain.assign(day=plain["day"].dt.tz_localize("UTC").dt.tz_convert(
+            "Asia/Tokyo")),
+        "pandas shuffled columns": plain[list(columns)[::-1]],
+        "polars": pl.DataFrame(columns), "polars lazy": pl.DataFrame(columns).lazy(),
+        "polars category": pl.DataFrame(columns).with_columns(pl.col("ward").cast(pl.Categorical)),
+        "arrow": arrow, "arrow chunks": chunks, "arrow dictionary": coded, "arrow views": views,
+        "arrow zoned": zoned, "arrow stream": arrow.to_reader(),
+        "arrow batch": arrow.combine_chunks().to_batches()[0],
+        "parquet": folder / "t.parquet",
+        "csv": csv_file(folder, csv_text.getvalue().encode(), header=b""),
+    }
+
+
+def test_containers(tmp_path):
+    """The same values have the same codes in every container, in batches of any size."""
+    expected = [list(row) for row in zip(*(
+        [naive_code(part, cell) for cell in table()[part.name]]
+        for part in [*DOMAIN.columns, DOMAIN.target]), strict=True)]
+    found = {name: codes(frame) for name, frame in frames(tmp_path).items()}
+    small = {name: codes(frame, batch_rows=1) for name, frame in frames(tmp_path).items()}
+
+    assert dict.fromkeys(found, expected) == found
+    assert found == small
+
+
+def test_arrays():
+    """Arrays of any layout, lists and sparse matrices have the same codes, by position."""
+    box = Domain.box(-1, 1)
+    X = np.random.default_rng(7).integers(-1, 2, (9, 3)) * 0.5
+    y = (np.arange(9) > 4).astype(int)
+    expected = codes(X, box, y)
+    masked = np.ma.masked_equal(X, 5.0)
+    others = [np.asfortranarray(X), X.tolist(), list(X), X.astype("f4"), X.astype(object),
+              sparse.csr_matrix(X), sparse.coo_array(X), X.astype(">f8"), masked, pd.DataFrame(X)]
+
+    assert [expected] * len(others) == [codes(other, box, y) for other in others]
+    assert [expected] * len(others) == [codes(other, box, y, batch_rows=2) for other in others]
+    assert [expected] * 6 == [codes(X, box, labels) for labels in (
+        y.tolist(), y[:, None], pd.Series(y), pl.Series(y), pa.array(y), y.astype(float))]
+
+
+def test_masked():
+    """A masked cell is missing."""
+    X = np.ma.masked_equal([[3.0], [1.0]], 1.0)
+
+    assert [[65535, 0], [32768, 0]] == codes(X, Domain.box(1, 3), [0, 0])
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3, 4, 9])
+@pytest.mark.parametrize("batch_rows", [1, 2, 100])
+def test_rows(rows, batch_rows):
+    """A public number of rows comes out exactly: default records are added, surplus is not read."""
+    frame = pa.table(table())
+    expected = (codes(frame) + [DEFAULT] * 9)[:rows]
+
+    assert expected == codes(frame, rows=rows, batch_rows=batch_rows)
+
+
+def test_positions():
+    """Under replace-one the unit of a row is its position, and so is `row`."""
+    parts = read(pa.table(table()), rows=6, batch_rows=4)
+
+    assert list(range(6)) == np.concatenate([part.unit for part in parts]).tolist()
+    assert list(range(6)) == np.concatenate([part.row for part in parts]).tolist()
+
+
+def test_tags():
+    """Under add-remove a row's unit is drawn afresh and knows nothing of the row."""
+    domain = replace(DOMAIN, neighbours="add-remove", rows=10)
+    drawn = [bytes(range(1, 33))]
+    [part] = read(pa.table(table()), domain, entropy=lambda n: drawn.pop()[:n])
+
+    assert np.frombuffer(bytes(range(1, 33)), "<u8").tolist() == part.unit.tolist()
+
+
+def test_persons(tmp_path):
+    """A person is the keyed hash of the cell's text, the same in every container."""
+    domain = Domain([Flag("f")], person="who", persons=10)
+    key = bytes(range(32))
+    people = [7.0, None, 8.0, 7.0]
+    expected = [int.from_bytes(hashlib.blake2b(text, digest_size=8, key=key).digest(), "little")
+                for text in (b"7", b"", b"8", b"7")]
+    flags = [True] * 4
+    files = [pd.DataFrame({"f": flags, "who": people}), pa.table({"f": flags, "who": people}),
+             pl.DataFrame({"who": [7, None, 8, 7], "f": flags}),
+             csv_file(tmp_path, b"1,7\n1,\n1, 8\n1,7\n", b"f,who\n")]
+    asked = []
+
+    def entropy(n):
+        asked.append(n)
+        return key
+
+    for file in files:
+        for size in (1, 100):
+            parts = read(file, domain, entropy=entropy, batch_rows=size)
+
+            assert expected == np.concatenate([part.unit for part in parts]).tolist()
+    assert [32] * 8 == asked
+
+
+def test_horror():
+    """A cell whose every method raises is missing, and nothing is said."""
+    frame = pd.DataFrame({name: [Horror()] for name in table()})
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+
+        assert [DEFAULT] == codes(frame)
+    assert [] == said
+
+
+@pytest.mark.parametrize("kind", [object, "category", "string"])
+def test_pandas_null(kind):
+    """NA, NaT, NaN and None are missing in a frame."""
+    cells = [None, pd.NA, np.nan] + [pd.NaT] * (kind is object)
+    frame = pd.DataFrame({name: pd.Series(cells, dtype=kind) for name in table()})
+
+    assert [DEFAULT] * len(frame) == codes(frame)
+
+
+def test_arrow_types():
+    """Arrow types that no rule reads are missing; broken UTF-8 is read as far as it can be."""
+    broken = pa.StringArray.from_buffers(3, pa.py_buffer(np.array([0, 1, 2, 3], "i4")),
+                                         pa.py_buffer(b"A\xffB"))
+    odd = pa.array([[1], None, [2]])
+    columns = {"age": pa.array([Decimal("55.00"), None, Decimal(-1)]),
+               "dose": pa.array([2**53 + 1, None, 1]), "score": odd,
+               "day": pa.array([dt.date(2020, 7, 1), None, None]),
+               "smoker": pa.array([b"no", None, b"\xff"]), "ward": broken,
+               "ill": pa.array([dt.timedelta(1), None, None])}
+    domain = replace(DOMAIN, columns=(*DOMAIN.columns[:5], Category("ward", ["A", "\ufffd", "B"])))
+
+    assert [[32768, 65535, 65535, naive_code(PARTS[3], "2020-07-01"), 0, 0, 1],
+            [32768, 32768, 65535, 32768, 1, 1, 1],
+            [0, naive_code(PARTS[1], 1), 65535, 32768, 1, 2, 1]] == codes(pa.table(columns), domain)
+
+
+def test_neighbour_cells():
+    """A null beside a large integer does not change the large integer's text."""
+    large = 2**53 + 1
+    domain = Domain([Category("id", [large])])
+    tables = [pa.table({"id": [large, None]}), pl.DataFrame({"id": [large, None]}),
+              pd.DataFrame({"id": pd.array([large, None], "Int64")}), [[large], [None]]]
+
+    assert [[[0, 0], [1, 0]]] * 4 == [codes(frame, domain) for frame in tables]
+
+
+BAD_LINES = {
+    "blank": b"", "carriage return": b"\r", "short": b"50,5", "long": b"50,5,0,2020-07-01,no,B,No,",
+    "open quote": b'"50,5,0,2020-07-01,no,B,No',
+    "text after quote": b'"50"x,5,0,2020-07-01,no,B,No',
+    "nul": b"50,5,0,2020-07-01,no,B,\0", "other delimiter": b"50;5;0;2020-07-01;no;B;No",
+    "huge": GOOD[:-1] + b" " * (LARGEST_LINE + 7 * LARGEST_CELL + 2 - len(GOOD)),
+    "several blocks": GOOD[:-1] + b" " * (3 * 2**20 + 17),
+}
+
+
+@pytest.mark.parametrize("line", BAD_LINES.values(), ids=BAD_LINES)
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_bad_lines(tmp_path, line, at):
+    """A line that has no fields is a default record; the lines around it are what they were."""
+    lines = [GOOD[:-1]] * 2
+    lines.insert(at, line)
+    [good] = codes(csv_file(tmp_path, GOOD))
+    found = codes(csv_file(tmp_path, b"\n".join(lines) + b"\n"))
+
+    assert [DEFAULT if j == at else good for j in range(3)] == found
+
+
+GOOD_LINES = {
+    "crlf": GOOD[:-1] + b"\r\n", "no end": GOOD[:-1],
+    "quotes": b'"50",5,"0",2020-07-01,"no","B",No\n',
+    "spaces": b" 50 ,\t5,0 , 2020-07-01,no ,B ,No\n",
+    "capitals": b"50,5,0,2020-07-01,NO,B,No\n", "zeros": b"050.0,5e0,-0.0,20200701,0,B,No\n",
+    "zone": b"50,5,0,2020-07-01T02:00+02:00,F,B,No\n",
+}
+
+
+@pytest.mark.parametrize("line", GOOD_LINES.values(), ids=GOOD_LINES)
+def test_good_lines(tmp_path, line):
+    """The same record may be written in several ways."""
+    assert codes(csv_file(tmp_path, GOOD)) == codes(csv_file(tmp_path, line))
+
+
+def test_longest_line(tmp_path):
+    """A line of the longest allowed length is read."""
+    line = GOOD[:-1] + b" " * (LARGEST_LINE + 7 * LARGEST_CELL + 1 - len(GOOD))
+
+    assert codes(csv_file(tmp_path, GOOD)) == codes(csv_file(tmp_path, line + b"\n"))
+
+
+def test_endless_line(tmp_path):
+    """A line without end takes no more memory than a block of the file."""
+    file = csv_file(tmp_path, b"5" * (24 * 2**20))
+    tracemalloc.start()
+    found = codes(file)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert [DEFAULT] == found
+    assert peak < 8 * 2**20
+
+
+def test_blocks(tmp_path):
+    """Where a file is cut into blocks does not matter."""
+    file = csv_file(tmp_path, GOOD * 60_000)
+    [good] = codes(csv_file(tmp_path, GOOD, name="one.csv"))
+    found = codes(file)
+
+    assert 60_000 == len(found)
+    assert {tuple(good)} == set(map(tuple, found))
+
+
+def test_dialect(tmp_path):
+    """Delimiter, decimal comma and encoding are the domain's; a foreign byte stays local."""
+    domain = Domain([Number("größe", 0, 4), Category("ort", ["Köln", "Ulm"])], csv=SEMICOLON)
+    body = "1,5;Köln\n1.5;Ulm\n".encode("cp1252") + b"1;\x81\n"
+    file = csv_file(tmp_path, body, "größe;ort\n".encode("cp1252"))
+
+    assert [[24576, 0, 0], [32768, 1, 0], [16384, 2, 0]] == codes(file, domain)
+
+
+def test_byte_order_mark(tmp_path):
+    """A UTF-8 byte order mark is no part of the first name, nor of the first row."""
+    bom = b"\xef\xbb\xbf"
+    file = csv_file(tmp_path, GOOD, bom + b"age,dose,score,day,smoker,ward,ill\n")
+    bare = Domain([Number("c1", 0, 4)], csv=Csv(header=False))
+
+    assert codes(csv_file(tmp_path, GOOD, name="b.csv")) == codes(file)
+    assert [[16384, 0]] == codes(csv_file(tmp_path, b"1\n", bom, "c.csv"), bare)
+
+
+def test_no_header(tmp_path):
+    """Without a header no row decides the width: each is read by the positions that are named."""
+    domain = Domain([Number("c2", 0, 4)], csv=Csv(header=False))
+    body = b"x\n0,1\n0,1,5\n\n0,2"
+
+    assert [[32768, 0], [16384, 0], [16384, 0], [32768, 0], [32768, 0]] \
+        == codes(csv_file(tmp_path, body, b""), domain)
+
+
+@pytest.mark.parametrize("body", [b"", GOOD, GOOD * 3, b"\n\n", b"," * 6 + b"\n"])
+def test_few(tmp_path, body):
+    """No row, one row, one class, constant columns: there is always an answer."""
+    assert body.count(b"\n") == len(codes(csv_file(tmp_path, body)))
+
+
+def test_fault(tmp_path):
+    """A container that breaks after the charge has one constant text, without context."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"f": ["secret"] * 5000}), path, compression="none",
+                   use_dictionary=False)
+    raw = bytearray(path.read_bytes())
+    raw[4:2000] = b"\xff" * 1996
+    path.write_bytes(raw)
+    with pytest.raises(ReleaseFailed) as caught:
+        read(path, Domain([Flag("f")]))
+
+    assert str(ReleaseFailed()) == str(caught.value)
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+    assert "secret" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_lazy_fault():
+    """A lazy query that fails on a row fails with the constant text."""
+    query = pl.DataFrame({"f": ["1", "secret"]}).lazy().with_columns(pl.col("f").cast(pl.Int64))
+    with pytest.raises(ReleaseFailed) as caught:
+        read(query, Domain([Flag("f")]))
+
+    assert caught.value.__context__ is None
+
+
+@often
+@given(st.floats(1e-12, 1e12), st.floats(1.0001, 1e9), st.floats(0, 1))
+def test_log(low, ratio, share):
+    """A log code is the place on the geometric grid, to within one step, and never decreases."""
+    part = Number("x", low, low * ratio, scale="log")
+    edges = log_edges(part)
+    value = low * ratio**share
+    code = int(encoder(part, ".")(np.array([value]))[0])
+    step = math.log(part.high / low) / 65536
+
+    assert np.all(edges[1:] >= edges[:-1])
+    assert abs(math.log(value / low) / step - (code + 0.5)) <= 1.5 + 1e-15 / step
+
+
+def test_source_again():
+    """A source that was opened is opened as it is."""
+    source = open_source([[1]])
+
+    assert source is open_source(source)
+    assert 1 == sum(map(len, batches(source, Domain([Flag("f")]), rows=None, entropy=bytes)))
+
+
+def test_label_number():
+    """A numeric target is its code."""
+    domain = Domain([Flag("f")], target=Number("y", 0, 1))
+
+    assert [[1, 16384], [0, 32768]] == codes([[1], [0]], domain, y=[0.25, "?"])
+
+
+def test_default_label():
+    """An unknown label is the declared default, and the row is kept."""
+    domain = Domain([Flag("f")], target=Label("y", ["No", "Yes"], default="Yes"))
+
+    assert [[1, 0], [1, 1], [1, 1]] == codes([[1]] * 3, domain, y=["No", "no", None])

@@ -1,0 +1,319 @@
+"""Laws of verification: what holds is confirmed, and any change of it is found."""
+
+import copy
+import json
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from privsieve.core.canonical import canonical, digest
+from privsieve.core.cost import Cost
+from privsieve.core.domain import Domain, Flag, Label, Number
+from privsieve.core.plan import Plan
+from privsieve.core.release import Release
+from privsieve.privacy import verify as module
+from privsieve.privacy.certificate import certificate, sentence, terms
+from privsieve.privacy.ledger import Ledger
+from privsieve.privacy.verify import verify
+
+SOFTWARE = {"privsieve": "0.0.1"}
+DOMAIN = Domain((Number("age", 0, 110), Flag("smoker"), Flag("übel")), target=Label("ill", [0, 1]))
+
+
+def _plan(domain=DOMAIN, epsilon="0.5"):
+    return Plan(
+        method="demo/1", kind="selection", domain=domain, cost=Cost.of(epsilon), units=100,
+        settings={"k": 2, "prior": ["1/2", "1/2"], "ordered": False}, noise=Fraction(4),
+        forecast={}, warning=None,
+        theorem="demo", assumes=("ideal-bits",), summarise=lambda *_: None,
+        mechanism=lambda *_: (0, 2),
+    )
+
+
+def _body(plan, selected=("age", "übel")):
+    return {"format": "privsieve-release/1", "kind": "selection", "private": True,
+            "columns": list(plan.domain.names), "selected": list(selected), "forecast": {},
+            "plan": plan.json(), "warning": None}
+
+
+def _issue(ledger, plan, body=None):
+    """A release with its certificate, charged or not."""
+    sha = digest(canonical(body or _body(plan)))
+    reserve = ledger.reserve(plan.cost, terms(plan, SOFTWARE)) if ledger else None
+    commit = ledger.commit(reserve, sha) if ledger else None
+    return Release(body or _body(plan), certificate(plan, sha, reserve, commit, SOFTWARE))
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """A ledger with 3 granted."""
+    made = Ledger(str(tmp_path / "budget.db"), population="clinic-2026")
+    made.grant(3)
+    return made
+
+
+@pytest.fixture
+def folder(ledger, tmp_path):
+    """A release folder whose charge stands in the ledger."""
+    _issue(ledger, _plan()).save(tmp_path / "out")
+    return tmp_path / "out"
+
+
+def test_a_true_certificate_is_confirmed(folder, ledger):
+    """Certificate, release and ledger of one fit agree; what was not given is said."""
+    full = verify(folder / "certificate.json", folder / "release.json", ledger=ledger)
+    alone = verify(str(folder / "certificate.json"))
+    parsed = verify(json.loads((folder / "certificate.json").read_bytes()),
+                    json.loads((folder / "release.json").read_bytes()), ledger=ledger.path)
+
+    assert () == full.reasons == alone.reasons == parsed.reasons
+    assert ["unsigned"] == [note.split(":")[0] for note in full.notes]
+    assert ["unsigned", "the ledger was not given", "the release was not given"] == [
+        note.split(":")[0] for note in alone.notes]
+
+
+def test_two_releases_of_one_ledger_are_confirmed(ledger):
+    """Each certificate stays true while the ledger grows, and belongs to one release."""
+    first = _issue(ledger, _plan())
+    second = _issue(ledger, _plan(), _body(_plan(), ("smoker", "age")))
+
+    assert verify(first.certificate, first.body, ledger=ledger).valid
+    assert verify(second.certificate, second.body, ledger=ledger).valid
+    assert not verify(first.certificate, second.body, ledger=ledger).valid
+
+
+def test_a_certificate_without_a_ledger_says_so():
+    """Without a ledger a certificate is confirmed with a note that nothing else was seen."""
+    made = _issue(None, _plan())
+    found = verify(made.certificate, made.body)
+
+    assert found.valid
+    assert any("made without a ledger" in note for note in found.notes)
+    assert (None, None) == (made.certificate["ledger"], made.certificate["population"])
+    assert not verify(made.certificate, made.body, ledger="budget.db").valid
+
+
+def _leaves(value, path=()):
+    """Each path to a string, integer, boolean or null."""
+    if isinstance(value, dict):
+        return [leaf for key in value for leaf in _leaves(value[key], (*path, key))]
+    if isinstance(value, list):
+        return [leaf for i, item in enumerate(value) for leaf in _leaves(item, (*path, i))]
+    return [path]
+
+
+def _changed(value):
+    """Another value, of the same type where there is one."""
+    if value is None or isinstance(value, bool):
+        return "x" if value is None else not value
+    if isinstance(value, int):
+        return value + 1
+    return {"0.5": "0.1", "clinic-2026": "town", "replace-one": "add-remove",
+            "one row of the table": "one person with all their rows"}.get(
+                value, value[:-1] + ("0" if value[-1:] != "0" else "1"))
+
+
+def _at(body, path):
+    for step in path:
+        body = body[step]
+    return body
+
+
+def test_each_field_is_bound(folder):
+    """Changing, adding or removing any one field is found without ledger or release."""
+    true = json.loads((folder / "certificate.json").read_bytes())
+    leaves = _leaves(true)
+    missed = []
+    for path in leaves:
+        for act in ("change", "remove", "add"):
+            body = copy.deepcopy(true)
+            inside = _at(body, path[:-1])
+            if act == "change":
+                inside[path[-1]] = _changed(inside[path[-1]])
+            elif act == "remove":
+                del inside[path[-1]]
+            elif isinstance(inside, dict):
+                inside["more"] = "x"
+            else:
+                inside.append("x")
+            if verify(body).valid:
+                missed.append((act, path))
+
+    assert [] == missed
+    assert len(leaves) > 30
+
+
+def _rehash(body, units):
+    """Make the hashes of a certificate fit again, as a forger would."""
+    common = {"population": "clinic-2026", "request": body["ledger"]["request"]}
+    known = body["ledger"]
+    kept = {name: body[name] for name in ("claim", "plan", "domain_sha256", "software")}
+    for kind, content in (
+        ("reserve", {"units": units, "claim": kept, "reserved_at": known["reserved_at"]}),
+        ("commit", {"release_sha256": body["release_sha256"]}),
+    ):
+        payload = canonical({**common, **content, "kind": kind, "seq": known[kind]["seq"]})
+        known[kind]["hash"] = module.link(known[kind]["prev"], payload)
+    known["head"] = known["commit"]["hash"]
+
+
+def test_a_release_before_its_charge_is_found(folder):
+    """A commit that stands before its reservation is no proof of a charge."""
+    body = json.loads((folder / "certificate.json").read_bytes())
+    body["ledger"]["reserve"]["seq"] = 9
+    _rehash(body, 5 * 10**8)
+
+    assert ("the release was committed before it was charged",) == verify(body).reasons
+
+
+def test_a_smaller_claim_needs_a_new_charge(folder, ledger):
+    """A forger who also rewrites the hashes is stopped by the ledger."""
+    body = json.loads((folder / "certificate.json").read_bytes())
+    body["claim"]["epsilon"] = body["plan"]["epsilon"] = "0.1"
+    _rehash(body, 10**8)
+
+    assert verify(body).valid  # unsigned: its own hashes are all that it has
+    assert any("ledger does not hold the charge" in reason
+               for reason in verify(body, ledger=ledger).reasons)
+
+
+@pytest.mark.parametrize(("change", "reason"), [
+    ({"selected": ["age"]}, "as many columns as planned"),
+    ({"selected": ["age", "age"]}, "not among its columns, or twice"),
+    ({"selected": ["age", "hiv"]}, "not among its columns, or twice"),
+    ({"selected": ["age", 7]}, "as many columns as planned"),
+    ({"selected": "ag"}, "as many columns as planned"),
+    ({"columns": None}, "not among its columns, or twice"),
+    ({"kind": "weights"}, "kind of the release"),
+    ({"format": "privsieve-release/2"}, "not a privsieve-release/1"),
+    ({"private": False}, "not private"),
+    ({"plan": {"epsilon": "0.1"}}, "plan of the release"),
+])
+def test_a_release_agrees_with_its_certificate(ledger, change, reason):
+    """A release that contradicts its plan is found, though its digest is the certified one."""
+    made = _issue(ledger, _plan(), {**_body(_plan()), **change})
+
+    assert any(reason in found for found in verify(made.certificate, made.body).reasons)
+
+
+def test_a_changed_release_is_found(folder):
+    """One other byte in the release is found, whether it still is canonical or not."""
+    data = (folder / "release.json").read_bytes()
+    (folder / "spaced.json").write_bytes(data + b"\n")
+    (folder / "other.json").write_bytes(data.replace("übel".encode(), b"smoker"))
+
+    assert ("the release is not a JSON object in canonical form",) == verify(
+        folder / "certificate.json", folder / "spaced.json").reasons
+    assert not verify(folder / "certificate.json", folder / "other.json").valid
+
+
+def test_a_ledger_that_was_set_back_is_found(folder, ledger, tmp_path):
+    """A consistent older copy passes the recount; a certificate issued after it tells."""
+    old = tmp_path / "old.db"
+    shutil.copy(ledger.path, old)
+    later = _issue(ledger, _plan())
+    shutil.copy(old, ledger.path)
+
+    assert ledger.verify_chain().valid
+    assert Fraction(5, 2) == ledger.left()
+    assert verify(folder / "certificate.json", ledger=ledger).valid
+    assert 3 == sum("set back" in reason
+                    for reason in verify(later.certificate, ledger=ledger).reasons)
+
+
+def test_a_foreign_or_broken_ledger_is_a_reason(folder, ledger, tmp_path):
+    """Another ledger, a missing one and a damaged one are reasons, not errors."""
+    other = Ledger(str(tmp_path / "other.db"), population="clinic-2026")
+    other.grant(3)
+    (tmp_path / "text.db").write_bytes(b"text" * 999)
+    for place in (other, tmp_path / "missing.db", tmp_path / "text.db", tmp_path,
+                  "postgresql://host/db"):
+        assert not verify(folder / "certificate.json", ledger=place).valid
+
+
+@pytest.mark.parametrize("data", [
+    b"", b"{", b"null", b"[]", b"{}", b"\xff\xfe", b'{"a":1.5}', b'{"a":NaN}', b'{"a":1,"a":1}',
+    b'{"a":' + b"9" * 5000 + b"}", b"[" * 100_000, b'{"a":' * 100_000, b'{"a":"\\ud800"}',
+    b"PK\3\4",
+])
+def test_garbage_is_a_reason(tmp_path, data):
+    """Whatever stands in the file, the answer is a reason in words that quote nothing of it."""
+    (tmp_path / "c.json").write_bytes(data)
+    found = verify(tmp_path / "c.json", tmp_path / "c.json", ledger=tmp_path / "c.json")
+
+    assert 1 == len(found.reasons)
+    assert found.reasons[0].startswith("the certificate ")
+
+
+def test_every_truncation_is_a_reason(folder, tmp_path):
+    """A certificate cut at any byte is refused without an error."""
+    data = (folder / "certificate.json").read_bytes()
+    for length in range(len(data)):
+        (tmp_path / "cut.json").write_bytes(data[:length])
+        assert not verify(tmp_path / "cut.json").valid
+
+
+def test_wrong_types_are_a_reason(folder):
+    """A value of any other type in any place is refused without an error."""
+    true = json.loads((folder / "certificate.json").read_bytes())
+    wrong = [None, True, -1, 2**60, 0.5, "", [], {}, [[]], {"a": None}, b"x", "\ud800"]
+    for path in [(key,) for key in true] + _leaves(true):
+        for value in wrong:
+            body = copy.deepcopy(true)
+            if _at(body, path) == value and type(_at(body, path)) is type(value):
+                continue
+            _at(body, path[:-1])[path[-1]] = value
+            assert not verify(body, body).valid, (path, value)
+
+
+def test_a_huge_or_missing_file_is_a_reason(tmp_path, folder, monkeypatch):
+    """A file above the limit is not read whole, and a missing one is said."""
+    monkeypatch.setattr(module, "LARGEST_FILE", 100)
+
+    assert ("the certificate is larger than 64 MB",) == verify(folder / "certificate.json").reasons
+    assert ("the certificate cannot be read",) == verify(tmp_path / "missing.json").reasons
+    assert ("the certificate cannot be read",) == verify(tmp_path).reasons
+
+
+def test_a_key_needs_a_signature(folder):
+    """A key that was given for an unsigned certificate is not passed over in silence."""
+    found = verify(folder / "certificate.json", key="ed25519:00")
+
+    assert ("the certificate is unsigned, and a key was given to check it",) == found.reasons
+    assert any("table was not read" in note
+               for note in verify(folder / "certificate.json", table=[[1]]).notes)
+
+
+def test_a_certificate_holds_no_secret(folder, ledger):
+    """Neither path nor file name leaves, and the reservation has the one time."""
+    text = (folder / "certificate.json").read_text()
+
+    assert not any(word in text for word in (str(folder.parent), "budget.db", "release.json"))
+    assert 1 == text.count(ledger.entries()[1].body["reserved_at"])
+
+
+def test_the_claim_is_one_sentence():
+    """The claim reads as a sentence for each unit and neighbour relation."""
+    person = Domain(DOMAIN.columns, DOMAIN.target, person="id", neighbours="add-remove",
+                    persons=50, rows=100)
+
+    assert ("Replacing one row of the table changes the probability of any released set by a "
+            "factor of at most e^1.") == sentence(_issue(None, _plan(epsilon=1)).certificate)
+    assert sentence(_issue(None, _plan(person)).certificate).startswith(
+        "Adding or removing one person with all their rows changes ")
+
+
+def test_the_checker_needs_no_numpy():
+    """Ledger, certificate, folder and verify import neither NumPy nor a product."""
+    code = ("import sys; import privsieve.privacy.verify, privsieve.privacy.folder; "
+            "found = [m for m in sys.modules if m.split('.')[0] in "
+            "('numpy', 'pyarrow', 'sklearn', 'flint', 'click') or "
+            "m.startswith(('privsieve.selectors', 'privsieve.sources', 'privsieve.summaries', "
+            "'privsieve.kernels', 'privsieve.fit'))]; sys.exit(repr(found) if found else 0)")
+
+    assert 0 == subprocess.run([sys.executable, "-c", code], check=False,
+                               cwd=Path(__file__).parent.parent / "src").returncode
