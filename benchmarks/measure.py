@@ -54,7 +54,7 @@ def program(command, runs, cwd=None):
                        env=environment)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return statistics.median(spent[1:])
+    return statistics.median(spent[1:] or spent)
 
 
 def bare(runs):

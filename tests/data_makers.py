@@ -11,7 +11,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from privsieve.core.domain import Category, Csv, Date, Domain, Flag, Label, Number
+from privsieve.core.columns import Category, Date, Flag, Label, Number
+from privsieve.core.domain import Csv, Domain
 from privsieve.sources import open_source, resolve
 from privsieve.sources.reader import batches
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from privsieve.core.batch import Batch
-from privsieve.core.domain import Category, Domain, Flag, Label, Number
+from privsieve.core.columns import Category, Flag, Label, Number
+from privsieve.core.domain import Domain
 
 
 def batch(codes, label, unit=None):

@@ -14,7 +14,8 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from data_makers import DOMAIN, SEMICOLON, csv_file
-from privsieve.core.domain import Category, Csv, Date, Domain, Flag, Label, Number
+from privsieve.core.columns import Category, Date, Flag, Label, Number
+from privsieve.core.domain import Csv, Domain
 from privsieve.core.domain_file import draft, parse, to_toml
 from privsieve.errors import DomainError
 from privsieve.sources import open_source

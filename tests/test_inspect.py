@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_makers import DOMAIN, HOSTILE, codes, csv_file
-from privsieve.core.domain import Category, Csv, Date, Domain, Flag, Label, Number
+from privsieve.core.columns import Category, Date, Flag, Label, Number
+from privsieve.core.domain import Csv, Domain
 from privsieve.errors import SchemaError
 from privsieve.sources.inspect import inspect, look
 from privsieve.sources.reader import batches
@@ -40,8 +41,10 @@ def test_numbers():
     """Bounds that are passed, and texts that are no numbers, are counted with their fix."""
     assert [("age (number): 1 missing (14.3%), 2 unparsable (28.6%), 1 below (14.3%), "
              "2 above (28.6%)"),
-            "  -> lower low to -7, or leave it: these become low",
-            "  -> raise high to 1234567.5, or leave it: these become high",
+            ("  -> these become low (the least is -7); if the code book allows less, "
+            "write its bound"),
+            ("  -> these become high (the most is 1234567.5); if the code book allows "
+            "more, write its bound"),
             "  -> check csv.decimal and the kind of the column: these become missing"] \
         == one(Number("age", 0, 110), [50, -7, 1234567.5, 111, None, "x", float("inf")])
     assert ["age (number): fine"] == one(Number("age", 0, 110), [0, 110, "7"])
@@ -50,8 +53,10 @@ def test_numbers():
 def test_dates():
     """Dates are counted like numbers, and their bounds are days that hold them."""
     assert ["d (date): 1 unparsable (25.0%), 1 below (25.0%), 1 above (25.0%)",
-            "  -> lower low to 2019-06-01, or leave it: these become low",
-            "  -> raise high to 2022-06-02, or leave it: these become high",
+            ("  -> these become low (the least is 2019-06-01); if the code book allows "
+            "less, write its bound"),
+            ("  -> these become high (the most is 2022-06-02); if the code book allows "
+            "more, write its bound"),
             "  -> check format and the kind of the column: these become missing"] \
         == one(Date("d", "2020-01-01", "2021-01-01"),
                ["2020-06-01", "2019-06-01T12:00", "2022-06-01T12:00", "1.6.2020"])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import tables
-from privsieve.core.domain import Domain, Label, Number
+from privsieve.core.columns import Label, Number
+from privsieve.core.domain import Domain
 from privsieve.fit import fit
 from privsieve.privacy.noise import replay
 from privsieve.selectors import plan

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from privsieve.core.canonical import canonical, digest
+from privsieve.core.columns import Flag, Label, Number
 from privsieve.core.cost import Cost
-from privsieve.core.domain import Domain, Flag, Label, Number
+from privsieve.core.domain import Domain
 from privsieve.core.plan import Plan
 from privsieve.core.release import Release
 from privsieve.privacy import verify as module

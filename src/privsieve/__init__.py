@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from privsieve._version import __version__
 
 if TYPE_CHECKING:
-    from privsieve.core.domain import Category as Category
-    from privsieve.core.domain import Date as Date
+    from privsieve.core.columns import Category as Category
+    from privsieve.core.columns import Date as Date
+    from privsieve.core.columns import Flag as Flag
+    from privsieve.core.columns import Label as Label
+    from privsieve.core.columns import Number as Number
     from privsieve.core.domain import Domain as Domain
-    from privsieve.core.domain import Flag as Flag
-    from privsieve.core.domain import Label as Label
-    from privsieve.core.domain import Number as Number
     from privsieve.core.release import load as load
     from privsieve.privacy.audit import audit as audit
     from privsieve.privacy.ledger import Ledger as Ledger
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 #: Where each public name lives.  Names are imported when they are asked for: a program that
 #: plans or verifies needs no NumPy, and nothing but an estimator needs scikit-learn.
 _HOMES = {
-    "Category": "core.domain",
-    "Date": "core.domain",
+    "Category": "core.columns",
+    "Date": "core.columns",
     "Domain": "core.domain",
-    "Flag": "core.domain",
-    "Label": "core.domain",
+    "Flag": "core.columns",
+    "Label": "core.columns",
     "Ledger": "privacy.ledger",
-    "Number": "core.domain",
+    "Number": "core.columns",
     "RuleSieve": "selectors.estimators",
     "audit": "privacy.audit",
     "inspect": "sources.inspect",

@@ -17,8 +17,8 @@ class Batch:
     label : int32
         the class, or the code of a numeric target.
     unit : uint64
-        what is protected: the row's position, a fresh random number (add-remove), or the keyed
-        hash of the person.
+        what is protected: the row's position, or a fresh random number for each row (add-remove)
+        or person.
     row : uint64
         the position in the source.
     """

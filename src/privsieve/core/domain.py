@@ -4,205 +4,17 @@ from __future__ import annotations
 
 import codecs
 import datetime as dt
-import math
-import re
 import unicodedata
-from dataclasses import dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from privsieve.core.canonical import Json, canonical, digest
+from privsieve.core.columns import Column, Label, Number, Scalar, Target, check_name
 from privsieve.errors import DomainError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-Scalar = str | int | bool
-
-#: Codes are unsigned 16-bit integers.
-CODES = 65536
-#: The code of "missing" where missing is a level of its own (then values use 0..65534).
-MISSING = CODES - 1
-#: The code of "missing" where missing is the middle.
-MIDDLE = CODES // 2
-LARGEST_NAME = 128
-
-
-def text_of(value: object) -> str:
-    """The text by which a category, label or person is compared.
-
-    >>> text_of(3), text_of(3.0), text_of(" A "), text_of(True)
-    ('3', '3', 'A', '1')
-    """
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip(" \t")
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number with declared bounds; values beyond them become the bound.
-
-    >>> Number("age", 0, 110).low
-    0.0
-    """
-
-    name: str
-    low: float
-    high: float
-    scale: Literal["linear", "log"] = "linear"
-    missing: Literal["middle", "level"] = "middle"
-    kind = "number"
-
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        for end in ("low", "high"):
-            object.__setattr__(self, end, _finite(getattr(self, end), self.name, end))
-        if not self.low < self.high:
-            raise DomainError(f"column {self.name!r}: low is {self.low:g} and high is "
-                              f"{self.high:g}; low must be the smaller")
-        if not (self.high - self.low < math.inf and CODES / (self.high - self.low) < math.inf):
-            raise DomainError(f"column {self.name!r}: low is {self.low:g} and high is "
-                              f"{self.high:g}; no grid fits between them: bring them to bounds "
-                              "that a value could have")
-        if self.scale not in ("linear", "log"):
-            raise DomainError(f"column {self.name!r}: scale is {self.scale!r}; "
-                              'write "linear" or "log"')
-        if self.scale == "log" and self.low <= 0:
-            raise DomainError(f"column {self.name!r}: scale is log and low is {self.low:g}; "
-                              "a log scale needs low above 0")
-        _check_missing(self.name, self.missing)
-
-    @property
-    def levels(self) -> None:
-        """A number has no levels."""
-
-    @property
-    def missing_level(self) -> bool:
-        """Whether missing is a level of its own."""
-        return self.missing == "level"
-
-
-@dataclass(frozen=True)
-class Date:
-    """A date or time with declared bounds, ISO 8601 unless `format` says otherwise.
-
-    >>> Date("admitted", "2020-01-01", "2024-12-31").low
-    datetime.datetime(2020, 1, 1, 0, 0)
-    """
-
-    name: str
-    low: dt.datetime
-    high: dt.datetime
-    format: str | None = None
-    missing: Literal["middle", "level"] = "middle"
-    kind = "date"
-    scale = "linear"
-
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        for end in ("low", "high"):
-            object.__setattr__(self, end, _moment(getattr(self, end), self.name, end))
-        if not self.low < self.high:
-            raise DomainError(f"column {self.name!r}: low is {self.low} and high is {self.high}; "
-                              "low must be the earlier")
-        _check_format(self.name, self.format)
-        _check_missing(self.name, self.missing)
-
-    @property
-    def levels(self) -> None:
-        """A date has no levels."""
-
-    @property
-    def missing_level(self) -> bool:
-        """Whether missing is a level of its own."""
-        return self.missing == "level"
-
-
-@dataclass(frozen=True)
-class Flag:
-    """Yes or no.  What is neither, and what is missing, becomes `default`.
-
-    >>> Flag("smoker").levels
-    2
-    """
-
-    name: str
-    default: bool = False
-    kind = "flag"
-    missing_level = False
-
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        if not isinstance(self.default, bool):
-            raise DomainError(f"column {self.name!r}: default is {self.default!r}; "
-                              "write true or false")
-
-    @property
-    def levels(self) -> int:
-        """No, yes."""
-        return 2
-
-
-@dataclass(frozen=True)
-class Category:
-    """One of the declared values; anything else, and missing, is the one level "other".
-
-    >>> Category("ward", ["A", "B"]).levels
-    3
-    """
-
-    name: str
-    values: tuple[Scalar, ...]
-    kind = "category"
-    missing_level = False
-
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        object.__setattr__(self, "values", _values(self.values, self.name))
-
-    @property
-    def levels(self) -> int:
-        """The declared values and "other"."""
-        return len(self.values) + 1
-
-
-@dataclass(frozen=True)
-class Label:
-    """The classes of the target; an unknown label becomes `default` (the first value).
-
-    >>> Label("readmitted", [0, 1]).values
-    (0, 1)
-    """
-
-    name: str
-    values: tuple[Scalar, ...]
-    default: Scalar | None = None
-    kind = "label"
-
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        values = _values(self.values, self.name)
-        if len(values) < 2:
-            raise DomainError(f"target {self.name!r} has one value; a label needs at least two "
-                              "(target.values)")
-        object.__setattr__(self, "values", values)
-        default = values[0] if self.default is None else self.default
-        if text_of(default) not in [text_of(value) for value in values]:
-            raise DomainError(f"target {self.name!r}: default is {default!r}, which is not among "
-                              "target.values")
-        object.__setattr__(self, "default", default)
-
-    @property
-    def default_class(self) -> int:
-        """The class that an unknown label becomes."""
-        return [text_of(value) for value in self.values].index(text_of(self.default))
-
-
-Column = Number | Category | Flag | Date
-Target = Label | Number
 
 
 class HasShape(Protocol):
@@ -248,6 +60,7 @@ class Csv:
 class Domain:
     """All that is public about a table: columns with bounds, the label, the unit protected.
 
+    >>> from privsieve.core.columns import Flag
     >>> domain = Domain([Number("age", 0, 110), Flag("smoker")], target=Label("ill", [0, 1]))
     >>> domain.names
     ('age', 'smoker')
@@ -255,6 +68,7 @@ class Domain:
 
     columns: tuple[Column, ...]
     target: Target | None = None
+    _: KW_ONLY
     person: str | None = None
     rows_per_person: int = 1
     neighbours: Literal["replace-one", "add-remove"] = "replace-one"
@@ -421,16 +235,6 @@ class Box(Domain):
                       target=Label(_free("y", names), self.target.values))
 
 
-def check_name(name: object) -> None:
-    """Refuse a column name that a screen or a report could not show as it is."""
-    if not isinstance(name, str) or not name.strip():
-        raise DomainError(f"a column is named {name!r}; a name is a text that is not empty")
-    if len(name) > LARGEST_NAME:
-        raise DomainError(f"a column name has {len(name)} characters; {LARGEST_NAME} are allowed")
-    if any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co") for c in name):
-        raise DomainError("a column name holds control or direction characters; rename the column")
-
-
 def _free(name: str, taken: Sequence[str]) -> str:
     folded = {other.casefold() for other in taken}
     while name in folded:
@@ -450,79 +254,6 @@ def _fields(part: Column | Target) -> dict[str, Json]:
             value = list(value)
         found[item.name] = value
     return found
-
-
-def _finite(value: object, name: str, end: str) -> float:
-    if value is None:
-        raise DomainError(f"column {name!r}: {end} is missing; write the {end}est value that a "
-                          "person could have, from a code book, never from this table")
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number) or isinstance(value, (bool, str)):
-        raise DomainError(f"column {name!r}: {end} is {value!r}; write a finite number")
-    # -0.0 equals 0.0, and equal domains have equal digests.
-    return number + 0.0
-
-
-def _moment(value: object, name: str, end: str) -> dt.datetime:
-    if value is None:
-        raise DomainError(f"column {name!r}: {end} is missing; write a date such as 2020-01-01, "
-                          "from the study's plan, never from this table")
-    try:
-        if isinstance(value, dt.datetime):
-            moment = value
-        elif isinstance(value, dt.date):
-            moment = dt.datetime(value.year, value.month, value.day)  # noqa: DTZ001
-        else:
-            moment = dt.datetime.fromisoformat(str(value))
-    except ValueError:
-        raise DomainError(f"column {name!r}: {end} is {value!r}; write a date such as "
-                          "2020-01-01") from None
-    # Clock times are compared as written; an offset is folded into universal time.
-    return moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
-
-
-def _values(values: object, name: str) -> tuple[Scalar, ...]:
-    if values is None or isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-        raise DomainError(f"column {name!r}: values is missing; list every value that may occur, "
-                          'for example values = ["A", "B"]')
-    listed = tuple(v.item() if hasattr(v, "item") else v for v in values)
-    for value in listed:
-        if not isinstance(value, (str, int)):
-            raise DomainError(f"column {name!r}: the value {value!r} is neither a text nor a "
-                              "whole number")
-    texts = [text_of(value) for value in listed]
-    if not texts or "" in texts:
-        raise DomainError(f"column {name!r}: values is empty or holds an empty text")
-    if any(unicodedata.category(c) == "Cs" for text in texts for c in text):
-        raise DomainError(f"column {name!r}: a value holds half a character; it cannot be written")
-    if len(set(texts)) < len(texts):
-        raise DomainError(f"column {name!r}: a value is listed twice")
-    if len(texts) >= MISSING:
-        raise DomainError(f"column {name!r}: {len(texts)} values are too many; at most 65534")
-    return listed
-
-
-def _check_missing(name: str, missing: object) -> None:
-    if missing not in ("middle", "level"):
-        raise DomainError(f'column {name!r}: missing is {missing!r}; write "middle" or "level"')
-
-
-def _check_format(name: str, form: object) -> None:
-    """A format that lacks a year would warn, or guess one, when rows are read."""
-    if form is None:
-        return
-    day = dt.datetime(2000, 2, 29, tzinfo=dt.UTC)
-    try:
-        whole = isinstance(form, str) and form.isascii() and (
-            dt.datetime.strptime(day.strftime(form), form).replace(tzinfo=dt.UTC) == day)
-    except (ValueError, re.error):
-        whole = False
-    if not whole:
-        raise DomainError(f"column {name!r}: format is {form!r}; write day, month and year, for "
-                          'example "%d.%m.%Y", or leave it out for ISO 8601')
 
 
 def _check_count(value: object, name: str, *, optional: bool) -> None:

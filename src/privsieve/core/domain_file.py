@@ -14,13 +14,14 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privsieve.core.domain import Box, Category, Csv, Date, Domain, Flag, Label, Number
+from privsieve.core.columns import Category, Date, Flag, Label, Number
+from privsieve.core.domain import Box, Csv, Domain
 from privsieve.errors import DomainError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from privsieve.core.domain import Column, Target
+    from privsieve.core.columns import Column, Target
 
 _COLUMNS = {"number": Number, "category": Category, "flag": Flag, "date": Date}
 _TARGETS = {"label": Label, "number": Number}
@@ -84,17 +85,16 @@ def to_toml(domain: Domain) -> str:
     if isinstance(domain, Box):
         raise DomainError("the domain fits an array of any width; name its columns "
                           "(Domain.box(..., columns=[...])) before you write it")
-    table = _changed(domain, [name for name in _TABLE if name not in ("unit", "csv")])
+    import tomli_w
+
+    table = {"unit": domain.unit} if domain.unit_declared else {}
+    table |= _changed(domain, [name for name in _TABLE if name not in ("unit", "csv")])
     csv = _changed(domain.csv, [item.name for item in fields(Csv)])
-    lines = ["[table]", *([f'unit = "{domain.unit}"'] if domain.unit_declared else [])]
-    lines += _assignments(table)
-    if csv:
-        lines.append("csv = { " + ", ".join(_assignments(csv)) + " }")
-    for column in domain.columns:
-        lines += ["", "[[column]]", *_assignments(_part(column))]
+    text = [tomli_w.dumps({"table": table | ({"csv": csv} if csv else {})})]
+    text += [f"[[column]]\n{tomli_w.dumps(_part(column))}" for column in domain.columns]
     if domain.target is not None:
-        lines += ["", "[target]", *_assignments(_part(domain.target))]
-    return "\n".join([*lines, ""])
+        text.append(tomli_w.dumps({"target": _part(domain.target)}))
+    return "\n".join(text)
 
 
 def draft(columns: Sequence[tuple[str, str]]) -> str:
@@ -109,12 +109,12 @@ def draft(columns: Sequence[tuple[str, str]]) -> str:
     lines = [*_TABLE_DRAFT]
     for name, kind in columns:
         if kind != "text":
-            lines += ["", "[[column]]", f"name = {_text(name)}", *_BLANKS[kind]]
+            lines += ["", "[[column]]", _named(name), *_BLANKS[kind]]
     lines += ["", *_TARGET_DRAFT]
     if texts:
         lines += ["", *_TEXT_DRAFT]
     for name in texts:
-        lines += ["#", "# [[column]]", f"# name = {_text(name)}", '# kind = "category"',
+        lines += ["#", "# [[column]]", f"# {_named(name)}", '# kind = "category"',
                   '# values = []  # every value that may occur, for example ["A", "B"]']
     return "\n".join([*lines, ""])
 
@@ -221,7 +221,7 @@ def _changed(part: object, names: Sequence[str]) -> dict[str, Any]:
     """What differs from its default."""
     defaults = {item.name: item.default for item in fields(part)}  # type: ignore[arg-type]
     found = {name: getattr(part, name) for name in names}
-    return {name: value for name, value in found.items() if value != defaults[name]}
+    return {name: _plain(value) for name, value in found.items() if value != defaults[name]}
 
 
 def _part(part: Column | Target) -> dict[str, Any]:
@@ -232,27 +232,19 @@ def _part(part: Column | Target) -> dict[str, Any]:
     return values
 
 
-def _assignments(entry: Mapping[str, Any]) -> list[str]:
-    return [f"{key} = {_value(value)}" for key, value in entry.items()]
-
-
-def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _text(value)
+def _plain(value: object) -> object:
+    """A value as TOML has it: dates without a clock, whole numbers without a point."""
     if isinstance(value, dt.datetime):
-        return value.date().isoformat() if value.time() == dt.time() else value.isoformat()
+        return value.date() if value.time() == dt.time() else value
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return str(int(value))
-    if isinstance(value, tuple):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    return repr(value)
+        return int(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
-def _text(value: str) -> str:
-    # A TOML string is a JSON string, but for one control character.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _named(name: str) -> str:
+    import tomli_w
+
+    return tomli_w.dumps({"name": name}).rstrip("\n")
 
 
 def _or(kinds: Iterable[str]) -> str:

@@ -10,6 +10,7 @@
 namespace privsieve {
 namespace {
 
+// [pairs]
 constexpr size_t TILE = 4;     // columns on either side of a tile
 constexpr size_t CHUNK = 256;  // words: a tile's planes then stay in the second cache
 
@@ -247,5 +248,6 @@ void pair_best(const Bins& in, i64* best) {
             top = std::max(top, margins.four_cells(v, j, l, q));
     });
 }
+// [/pairs]
 
 }  // namespace privsieve

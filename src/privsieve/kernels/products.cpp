@@ -8,6 +8,7 @@
 namespace privsieve {
 namespace {
 
+// [products]
 constexpr size_t TILE = 8;     // columns on either side of a tile
 constexpr size_t CHUNK = 512;  // words: a tile's planes then stay in the second cache
 constexpr size_t NONE = ~size_t(0);
@@ -110,5 +111,6 @@ void sign_products(const Signs& signs, bool triples, i64* best) {
     if (!triples) return sweep.run(NONE);
     for (size_t j = 0; j < signs.planes.rows; j++) sweep.run(j);
 }
+// [/products]
 
 }  // namespace privsieve

@@ -64,6 +64,7 @@ template <class Count, size_t FIXED> struct Signed {
     }
 };
 
+// [intervals]
 template <class V> i64 ordered(V value, size_t first, size_t last) {
     i64 sum = 0, low = 0, high = 0, up = 0, down = 0;
     for (size_t k = first; k < last; k++) {
@@ -96,6 +97,7 @@ template <class V> i64 column(V value, const u16* code, size_t first, size_t las
         return ordered(value, first, last - 1) + std::abs(value[last - 1]);
     return ordered(value, first, last);
 }
+// [/intervals]
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 namespace privsieve {
 namespace {
 
+// [split]
 constexpr u16 MISSING = 65535;
 constexpr u8 WITH_MISSING = 1, NOMINAL = 2;
 
@@ -121,5 +122,6 @@ i64 sign_plane(Matrix<u16> codes, size_t column, Matrix<i64> layout, Ids ids, u6
     if (mask && zero >= 0) mask[zero >> 6] &= ~(u64(1) << (zero & 63));
     return zero;
 }
+// [/split]
 
 }  // namespace privsieve

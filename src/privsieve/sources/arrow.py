@@ -78,24 +78,6 @@ def open_parquet(path: Path) -> Source:
     return _source(schema, lambda: int(rows), read, None)
 
 
-def open_lazy(frame: Any) -> Source:
-    """A polars `LazyFrame`; it is collected when its rows are read."""
-    schema = frame.collect_schema()
-    names = tuple(schema.names())
-
-    def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
-        table = pa.table(frame.select([names[j] for j in positions]).collect())
-        return open_table(table, None).read(range(len(positions)), batch_rows)
-
-    def count() -> int:
-        import polars as pl
-
-        return int(frame.select(pl.len()).collect().item())
-
-    empty = pa.table(frame.clear().collect())
-    return Source(names, tuple(map(_type, empty.schema.types)), "name", count, read)
-
-
 def column(array: Any) -> RawColumn:  # noqa: PLR0911  # one a type
     """A piece of a column; the choice is made by its type, and by whether a cell is null."""
     kind = array.type

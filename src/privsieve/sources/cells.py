@@ -15,7 +15,7 @@ from decimal import Decimal
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.core.domain import text_of
+from privsieve.core.columns import text_of
 
 #: What may stand around a text.
 BLANK = " \t"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privsieve.core.domain import CODES, MIDDLE, MISSING, Category, Date, Flag, Label, text_of
+from privsieve.core.columns import CODES, MIDDLE, MISSING, Category, Date, Flag, Label, text_of
 from privsieve.sources.cells import (
     BLANK,
     DAY,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from privsieve.core.domain import Column, Number, Target
+    from privsieve.core.columns import Column, Number, Target
     from privsieve.sources.source import RawColumn
 
     Codes = npt.NDArray[np.uint16]
@@ -100,7 +100,7 @@ def log_edges(part: Number) -> npt.NDArray[np.float64]:
     A square root is rounded correctly everywhere; a logarithm is not, and the workers of one
     release may be different machines.
 
-    >>> from privsieve.core.domain import Number
+    >>> from privsieve.core.columns import Number
     >>> log_edges(Number("dose", 1, 16, scale="log"))[[16383, 32767, 49151]]
     array([2., 4., 8.])
     """

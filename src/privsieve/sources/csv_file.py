@@ -10,7 +10,7 @@ import csv
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privsieve.core.domain import check_name
+from privsieve.core.columns import check_name
 from privsieve.errors import DomainError, SchemaError
 from privsieve.sources.cells import BLANK, NUMBER
 from privsieve.sources.source import Source, repeated

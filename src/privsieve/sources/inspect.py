@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privsieve.core.domain import Category, Date, Flag, Label, text_of
+from privsieve.core.columns import Category, Date, Flag, Label, text_of
 from privsieve.sources.cells import is_missing
 from privsieve.sources.columns import FLAGS, bounds, days, numbers, texts
 from privsieve.sources.opening import open_source, resolve
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from privsieve.core.domain import Column, Domain, Number, Scalar, Target
+    from privsieve.core.columns import Column, Number, Scalar, Target
+    from privsieve.core.domain import Domain
     from privsieve.sources.source import RawColumn
 
 #: How many spellings of a column are kept, and shown.
@@ -72,10 +73,12 @@ class Finding:
         found = []
         if self.below:
             least = _shown(self.part, self.least, math.floor)
-            found.append(f"lower low to {least}, or leave it: these become low")
+            found.append(f"these become low (the least is {least}); if the code book allows less, "
+                         "write its bound")
         if self.above:
             largest = _shown(self.part, self.largest, math.ceil)
-            found.append(f"raise high to {largest}, or leave it: these become high")
+            found.append(f"these become high (the most is {largest}); if the code book allows "
+                         "more, write its bound")
         if self.unparsable:
             form = "format" if isinstance(self.part, Date) else "csv.decimal"
             found.append(f"check {form} and the kind of the column: these become missing")
@@ -139,11 +142,12 @@ def inspect(X: Any, domain: Domain, y: Any = None) -> Inspection:
 
     Examples
     --------
-    >>> from privsieve.core.domain import Domain, Label, Number
+    >>> from privsieve.core.columns import Label, Number
+    >>> from privsieve.core.domain import Domain
     >>> domain = Domain((Number("age", 0, 99),), target=Label("ill", ("No", "Yes")))
     >>> print("\n".join(inspect([[50], [120]], domain, y=["yes", "No"]).lines()[2:]))
     age (number): 1 above (50.0%)
-      -> raise high to 120, or leave it: these become high
+      -> these become high (the most is 120); if the code book allows more, write its bound
     ill (label): 1 unlisted (50.0%)
       "yes" 1 times: the domain lists "Yes"
       -> correct the table, or write its spelling in values: these become the default
@@ -172,7 +176,7 @@ def inspect(X: Any, domain: Domain, y: Any = None) -> Inspection:
 def look(part: Column | Target, column: RawColumn, decimal: str) -> Finding:
     """The finding on a piece of one column.
 
-    >>> from privsieve.core.domain import Flag
+    >>> from privsieve.core.columns import Flag
     >>> look(Flag("smoker"), ["yes", "maybe", None], ".").unlisted
     1
     """

@@ -98,7 +98,7 @@ def _open_path(path: Path, csv: Csv) -> Source:
     return open_parquet(path)
 
 
-def _open_object(X: Any, y: Any, home: set[str]) -> Source:  # noqa: PLR0911  # one a container
+def _open_object(X: Any, y: Any, home: set[str]) -> Source:
     """Choose by the package that the object comes from, so that no other is imported."""
     from privsieve.sources import arrays
 
@@ -108,11 +108,8 @@ def _open_object(X: Any, y: Any, home: set[str]) -> Source:  # noqa: PLR0911  # 
 
         return open_pandas(X, target)
     if "polars" in home and hasattr(X, "collect"):
-        from privsieve.sources.arrow import open_lazy
-
-        if target is None:
-            return open_lazy(X)
-        raise SchemaError("X is a lazy frame and y came apart; put the target into the frame")
+        # A lazy query may fail because of a row, and that would be an answer.
+        raise SchemaError("X is a lazy frame, whose query has not run; give X.collect()")
     if "scipy" in home and hasattr(X, "tocsr"):
         return arrays.open_sparse(X, target)
     if hasattr(X, "__arrow_c_stream__"):
@@ -121,8 +118,6 @@ def _open_object(X: Any, y: Any, home: set[str]) -> Source:  # noqa: PLR0911  # 
         return arrays.open_array(X, target)
     if isinstance(X, (list, tuple)):
         return arrays.open_rows(X, target)
-    if "pyarrow" in home and hasattr(X, "num_rows"):
-        return _open_arrow(X, target, home)
     if hasattr(X, "__next__"):
         raise SchemaError(f"X is an iterator, whose order cannot be relied on; {_ACCEPTED}")
     raise SchemaError(f"X is of a type that is not read here; {_ACCEPTED}")

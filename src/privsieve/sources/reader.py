@@ -6,7 +6,6 @@ because of what a row holds; a fault of the machine has the one constant text of
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -47,7 +46,7 @@ def batches(source: Source, domain: Domain, *, rows: int | None,
         the public number of records: exactly so many come out (missing ones are default records,
         surplus ones are not read).  None: as they come.
     entropy : (number of bytes) -> bytes
-        where the key that hashes persons, and the tags of rows under add-remove, come from.
+        where the tags of persons, and of rows under add-remove, come from.
     batch_rows : int, optional
         at most so many rows in a batch; any number gives the same codes.
 
@@ -121,21 +120,31 @@ def names_read(source: Source, domain: Domain) -> list[str]:
 
 def _units(domain: Domain, entropy: Callable[[int], bytes],
            ) -> Callable[[RawColumn | None, int, int], Units]:
-    """What is protected: the position, a fresh tag, or the keyed hash of the person."""
+    """What is protected: the position, or a fresh tag for each row or person."""
     if domain.person is None and domain.neighbours == "replace-one":
         return lambda _person, at, n: np.arange(at, at + n, dtype=np.uint64)
     if domain.person is None:
         return lambda _person, _at, n: np.frombuffer(entropy(8 * n), dtype="<u8").astype(np.uint64)
-    key = entropy(32)
+    known: dict[str, int] = {}
+    taken: set[int] = set()
 
-    def hashed(person: RawColumn | None, _at: int, _n: int) -> Units:
+    def tag() -> int:
+        # Persons are told apart for certain: a tag that is taken is drawn again.
+        while (drawn := int.from_bytes(entropy(8), "little")) in taken:
+            pass
+        taken.add(drawn)
+        return drawn
+
+    def tagged(person: RawColumn | None, _at: int, n: int) -> Units:
         assert person is not None
-        digests = b"".join(
-            hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest()
-            for text in texts(person))
-        return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+        found = np.empty(n, np.uint64)
+        for at, text in enumerate(texts(person)):
+            if text not in known:
+                known[text] = tag()
+            found[at] = known[text]
+        return found
 
-    return hashed
+    return tagged
 
 
 def _guarded(raw: Iterator[list[RawColumn]]) -> Iterator[list[RawColumn]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from privsieve.core.domain import check_name
+from privsieve.core.columns import check_name
 from privsieve.errors import DomainError, SchemaError
 
 if TYPE_CHECKING:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.core.domain import MISSING, Category
+from privsieve.core.columns import MISSING, Category
 
 if TYPE_CHECKING:
     from privsieve.core.batch import Batch
-    from privsieve.core.domain import Column, Domain
+    from privsieve.core.columns import Column
+    from privsieve.core.domain import Domain
 
 #: kinds of the interval kernel
 ORDERED, ORDERED_WITH_MISSING, SUBSETS, ONE_LEVEL = range(4)

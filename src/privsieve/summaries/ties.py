@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
-from privsieve.core.domain import MISSING
+from privsieve.core.columns import MISSING
 from privsieve.summaries.layout import ORDERED_WITH_MISSING, SUBSETS
 
 if TYPE_CHECKING:
