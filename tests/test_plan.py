@@ -1,0 +1,183 @@
+"""Law: what is decided before a row is read is public, and every option of it works."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privsieve as ps
+import tables
+from privsieve.errors import DomainError, ParameterError
+from privsieve.fit import fit
+from privsieve.privacy.noise import replay
+from privsieve.selectors import plan
+from privsieve.selectors.parameters import count, depth
+from privsieve.sources import open_source, resolve
+
+BOX = ps.Domain.box(0, 1, columns=12)
+
+
+def choose(X, y, domain=BOX, **options):
+    """The names that one selection with a repeatable noise gives."""
+    source = open_source(X, y)
+    domain = resolve(domain, source.shape(count_rows=domain.rows_are_public))
+    made = plan("rule-sieve", domain, rows=len(X), **options)
+    return fit(made, source, noise=replay(5)).selected
+
+
+def strong(n=3000):
+    """Three columns of twelve that show the class."""
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, n)
+    X = rng.random((n, 12))
+    for j in (2, 5, 9):
+        X[:, j] = np.clip(0.3 * y + 0.7 * X[:, j], 0, 1)
+    return X, y
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"class_prior": None}, {"class_prior": 0.5}, {"class_prior": ["0.5", "0.5"]},
+    {"order": 1}, {"order": 2}, {"diverse": True}, {"max_ops": 10_000},
+], ids=str)
+def test_each_option_finds_strong_columns(options):
+    """Whatever the options, three strong columns are found at epsilon 2."""
+    X, y = strong()
+
+    assert {"x2", "x5", "x9"} == set(choose(X, y, k=3, epsilon=2, **options))
+
+
+def test_an_ordered_choice_begins_with_the_strongest():
+    """ordered=True gives a list, not a set."""
+    X, y = strong()
+    X[:, 9] = np.clip(0.8 * y + 0.2 * X[:, 9], 0, 1)
+
+    assert "x9" == choose(X, y, k=3, epsilon=5, ordered=True)[0]
+
+
+def test_more_than_half_of_the_columns():
+    """K above d/2 leaves out the weakest, by a race among fewer."""
+    X, y = strong()
+    X = X[:, [2, 5, 9, 0]]
+
+    assert ("x0", "x1", "x2") == choose(X, y, ps.Domain.box(0, 1, columns=4), k=3, epsilon=1)
+
+
+def test_all_columns_are_free(tmp_path):
+    """K = d is no choice: it costs nothing and reads nothing."""
+    ledger = ps.Ledger(tmp_path / "b.db", population="all")
+    ledger.grant(epsilon=1)
+    domain = ps.Domain.box(0, 1, columns=2)
+    source = open_source(np.zeros((9, 2)), np.zeros(9))
+    made = plan("rule-sieve", domain, k=2, epsilon=1, rows=9)
+
+    release = fit(made, source, ledger=ledger)
+
+    assert ("x0", "x1") == release.selected
+    assert 1 == ledger.left()
+    assert "0" == release.certificate["claim"]["epsilon"]
+
+
+@pytest.mark.parametrize(("neighbours", "public"), [
+    ("replace-one", {"persons": 700}), ("add-remove", {"persons": 500})])
+def test_persons_end_to_end(neighbours, public):
+    """Rows of one person count together, in both relations; ids and labels may be texts."""
+    X, y = strong()
+    names = [f"x{j}" for j in range(12)]
+    frame = pd.DataFrame(X, columns=names).assign(
+        who=[f"p{i % 700}" for i in range(len(X))], y=np.where(y, "ill", "well"))
+    domain = ps.Domain([ps.Number(name, 0, 1) for name in names],
+                       target=ps.Label("y", ["well", "ill"]), person="who", rows_per_person=3,
+                       neighbours=neighbours, **public)
+
+    assert {"x2", "x5", "x9"} == set(choose(frame, None, domain, k=3, epsilon=4))
+
+
+def test_add_remove_needs_no_number_of_rows():
+    """Under add-remove the declared figure shapes the method; the true one is never used."""
+    X, y = strong()
+    domain = ps.Domain(BOX.columns, target=BOX.target, neighbours="add-remove", rows=1000)
+
+    assert {"x2", "x5", "x9"} == set(choose(X, y, domain, k=3, epsilon=2))
+
+
+def test_counts_and_fractions():
+    """A number of columns may be an int, a fraction, or NumPy's."""
+    assert (5, 3, 1, 2) == (count(5, 30), count(0.1, 30), count(0.01, 30), count(np.int64(2), 3))
+    assert 10 == count(Fraction(1, 3), 30)
+
+
+@pytest.mark.parametrize("k", [0, -1, 13, 1.0, 0.0, float("nan"), True, "5", None])
+def test_a_wrong_number_of_columns_is_refused(k):
+    """K below 1, above d, or no number is a public mistake."""
+    with pytest.raises(ParameterError, match="column"):
+        plan("rule-sieve", BOX, k=k, epsilon=1, rows=100)
+
+
+@pytest.mark.parametrize(("options", "word"), [
+    ({"class_prior": 0}, "class_prior"), ({"class_prior": 1}, "class_prior"),
+    ({"class_prior": float("nan")}, "class_prior"), ({"class_prior": "even"}, "class_prior"),
+    ({"class_prior": [0.2, 0.2]}, "add up"), ({"class_prior": [1, 2, 3]}, "shares"),
+    ({"order": 4}, "order"), ({"diverse": True, "ordered": True}, "diverse"),
+    ({"k": 1, "diverse": True}, "diverse"), ({"rows": 1}, "rows"), ({"rows": 0}, "rows"),
+    ({"method": "magic"}, "known are"),
+], ids=str)
+def test_public_mistakes_are_refused(options, word):
+    """Each names the option and the way out."""
+    method, k = options.pop("method", "rule-sieve"), options.pop("k", 3)
+
+    with pytest.raises(ParameterError, match=word):
+        plan(method, BOX, k=k, epsilon=1, **{"rows": 100, **options})
+
+
+@pytest.mark.parametrize("domain", [
+    ps.Domain.box(0, 1), ps.Domain([ps.Flag("a"), ps.Flag("b")], target=ps.Number("y", 0, 1)),
+    ps.Domain([ps.Flag("a"), ps.Flag("b")]),
+    ps.Domain([ps.Flag("a")], target=ps.Label("y", [0, 1]), person="who"),
+])
+def test_a_domain_that_lacks_a_fact_is_refused(domain):
+    """No width, no classes, no number of persons: the message says what to write."""
+    with pytest.raises(DomainError, match=r"columns=30|classes|persons"):
+        plan("rule-sieve", domain, k=1, epsilon=1, rows=100)
+
+
+def test_many_classes_need_their_shares():
+    """With three classes one share says too little."""
+    with pytest.raises(ParameterError, match="3 classes"):
+        plan("rule-sieve", tables.domain("nnn", 3), k=1, epsilon=1, rows=100, class_prior=0.5)
+
+
+@pytest.mark.parametrize(("units", "d", "expected"), [
+    (1_000_000, 100, (3, 16)), (100_000, 1000, (2, 4)), (5000, 12_600, (2, 0)),
+    (100_000, 5000, (2, 0)), (20_000, 600, (3, 16)), (50, 1, (3, 0)),
+])
+def test_the_depth_follows_the_published_sizes(units, d, expected):
+    """How deep the rules go is a function of n, d and max_ops, as the referee's table has it."""
+    assert expected == depth(units, d, None, 2**36)
+
+
+def test_the_forecast_grows_with_epsilon_and_warns():
+    """More epsilon finds more; next to nothing is said before the charge."""
+    found = [plan("rule-sieve", BOX, k=3, epsilon=epsilon, rows=300) for epsilon in
+             ("0.01", "0.1", "1", "10")]
+
+    shares = [made.forecast["found_percent"]["0.1"] for made in found]
+    assert sorted(shares) == shares
+    assert "close to random" in found[0].warning
+    assert found[-1].warning is None
+
+
+@pytest.mark.parametrize("k", [3, 9])
+def test_the_forecast_tells_the_truth(k):
+    """The formula agrees with 400 races on scores that have the gap it speaks of."""
+    from privsieve.privacy.race import top_k
+
+    d, units, gap = 12, 1000, Fraction(1, 20)
+    made = plan("rule-sieve", BOX, k=k, epsilon="0.5", rows=units, class_prior=None)
+    scores = [int(24 * gap * units) * (j < k) for j in range(d)]
+    races = [top_k(scores, k, 24, Fraction(1, 2), replay(seed)) for seed in range(400)]
+    found = np.mean([sum(j < k for j in race) / k for race in races])
+
+    assert abs(made.forecast["found_percent"]["0.05"] / 100 - found) < 0.06
