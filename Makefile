@@ -12,7 +12,7 @@ PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 
 BUILT_FROM := pyproject.toml constraints.txt $(wildcard CMakeLists.txt src/privsieve/kernels/*.cpp src/privsieve/kernels/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench proof clean
+.PHONY: help demo test lint bench figures proof clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -28,8 +28,12 @@ lint: $(VENV)/.lint  ## ruff and mypy --strict
 	@$(VENV)/bin/ruff check
 	@$(VENV)/bin/mypy
 
-bench: $(VENV)/.test  ## ratios against named peers (SHORT=1 for a minute's worth)
+bench: $(VENV)/.bench  ## ratios against named peers (SHORT=1 for a minute's worth)
 	@$(PY) benchmarks/run.py $(if $(SHORT),--short)
+
+figures: $(VENV)/.test  ## the papers' tables and figure (an hour and more; SHORT=1 for minutes)
+	@$(PY) experiments/containment_tables.py $(if $(SHORT),--short)
+	@$(PY) experiments/containment_figure.py $(if $(SHORT),--short)
 
 proof: $(VENV)/.run  ## digests of proved functions: make proof NAME=top_k
 	@$(PY) tests/proofs.py $(NAME)
@@ -52,6 +56,16 @@ $(VENV)/.test: $(PY) $(BUILT_FROM)
 	@echo "· installing privsieve and what its tests need (about two minutes)"
 	@$(PIP) --editable '.[test]'
 	@touch $@ $(VENV)/.run
+
+$(VENV)/.bench: $(PY) $(BUILT_FROM)
+	@echo "· installing privsieve and the peers it is measured against"
+	@$(PIP) --editable '.[test,bench]'
+	@touch $@ $(VENV)/.test $(VENV)/.run
+
+$(VENV)/.ci: $(PY) $(BUILT_FROM)
+	@echo "· installing privsieve and all that continuous integration needs"
+	@$(PIP) --editable '.[ci]'
+	@touch $@ $(VENV)/.bench $(VENV)/.lint $(VENV)/.test $(VENV)/.run
 
 $(VENV)/.lint: $(PY) $(BUILT_FROM)
 	@echo "· installing privsieve and its linters"

@@ -23,9 +23,13 @@ from measure import ONE_THREAD  # noqa: E402
 os.environ.update(ONE_THREAD)  # before any library that starts threads is imported
 
 import command_line  # noqa: E402
+import containment  # noqa: E402
+import exact  # noqa: E402
+import mining  # noqa: E402
 import rule_sieve  # noqa: E402
 
 SLACK = 3
+PARTS = (command_line, rule_sieve, containment, mining, exact)
 
 
 def main():
@@ -33,7 +37,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true", help="fewer runs, threefold slack")
     short = parser.parse_args().short
-    goals = [*command_line.goals(short=short), *rule_sieve.goals(short=short)]
+    goals = [goal for part in PARTS for goal in part.goals(short=short)]
     slack = SLACK if short else 1
     lines = [f"{'ok  ' if goal.holds(slack) else 'FAIL'} {goal.ratio:9.4f} of {goal.limit:7.4f}"
              f"{f' x {slack}' if slack > 1 else ''}  {goal.name}  [{goal.detail}]"

@@ -10,6 +10,14 @@ from typing import TYPE_CHECKING
 from privsieve._version import __version__
 
 if TYPE_CHECKING:
+    from privsieve.containment.estimators import ExactContainment as ExactContainment
+    from privsieve.containment.estimators import GreedyContainment as GreedyContainment
+    from privsieve.containment.estimators import MaximalContainment as MaximalContainment
+    from privsieve.containment.estimators import PublishableColumns as PublishableColumns
+    from privsieve.containment.measures import classification_metric as classification_metric
+    from privsieve.containment.measures import containment_level as containment_level
+    from privsieve.containment.measures import disclosure_risk as disclosure_risk
+    from privsieve.containment.measures import k_anonymity_level as k_anonymity_level
     from privsieve.core.columns import Category as Category
     from privsieve.core.columns import Date as Date
     from privsieve.core.columns import Flag as Flag
@@ -30,13 +38,21 @@ _HOMES = {
     "Category": "core.columns",
     "Date": "core.columns",
     "Domain": "core.domain",
+    "ExactContainment": "containment.estimators",
     "Flag": "core.columns",
+    "GreedyContainment": "containment.estimators",
     "Label": "core.columns",
     "Ledger": "privacy.ledger",
+    "MaximalContainment": "containment.estimators",
     "Number": "core.columns",
+    "PublishableColumns": "containment.estimators",
     "RuleSieve": "selectors.estimators",
     "audit": "privacy.audit",
+    "classification_metric": "containment.measures",
+    "containment_level": "containment.measures",
+    "disclosure_risk": "containment.measures",
     "inspect": "sources.inspect",
+    "k_anonymity_level": "containment.measures",
     "load": "core.release",
     "plan": "selectors",
     "verify": "privacy.verify",

@@ -8,6 +8,7 @@
     ├── SchemaError          3     the table's header or container does not fit the domain
     ├── BudgetExceeded       4     the ledger refuses; nothing was charged
     ├── LedgerError          4     the ledger lacks the population, or is damaged
+    ├── NothingFits          5     no column can be published under this rule
     ├── ReleaseFailed        6     a fault of the machine after the charge; constant text
     └── CheckFailed          7     `verify` or `audit` found that a claim does not hold
 
@@ -23,6 +24,7 @@ __all__ = [
     "CheckFailed",
     "DomainError",
     "LedgerError",
+    "NothingFits",
     "ParameterError",
     "PrivsieveError",
     "ReleaseFailed",
@@ -64,6 +66,12 @@ class LedgerError(PrivsieveError):
     """The ledger has no such population, or does not add up."""
 
     exit_code = 4
+
+
+class NothingFits(PrivsieveError):
+    """No column can be published under this rule.  Nothing was written."""
+
+    exit_code = 5
 
 
 class ReleaseFailed(PrivsieveError):

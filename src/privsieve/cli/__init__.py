@@ -24,8 +24,10 @@ VERBS = {
     "inspect": "PRIVATE: look at a table with its domain, for the holder's eyes.",
     "plan": "Say cost, noise and forecast of a selection; reads no row.",
     "select": "Choose columns under differential privacy, once.",
+    "check": "PRIVATE: measure how well the rows of a table hide.",
+    "publish": "Choose columns that may be published (k-anonymity by containment).",
     "ledger": "Grant a budget, or show what is left of it.",
-    "verify": "Check a certificate, its release and its ledger entry.",
+    "verify": "Check a certificate, its release, its table and its ledger entry.",
     "doctor": "Say what this installation has and what it lacks.",
 }
 

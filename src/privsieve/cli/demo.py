@@ -31,9 +31,9 @@ _NEXT = (
 @click.option("--out", metavar="DIR", default="privsieve-demo", show_default=True,
               help="Where to put it all; it must not exist.")
 def command(out: str) -> None:
-    """Watch it work: a made-up hospital table, a plan, one selection, a check.
+    """Watch it work: a made-up hospital table, a plan, one selection, one publication.
 
-    Makes DIR with patients.csv, domain.toml, a ledger and the release folder.
+    Makes DIR with patients.csv, domain.toml, a ledger and the two release folders.
     """
     from privsieve.demo import write
 
@@ -41,7 +41,7 @@ def command(out: str) -> None:
     click.echo(_INTRO)
     write(folder)
     at = {name: os.path.join(out, name)  # noqa: PTH118  # as typed, not as resolved
-          for name in ("patients.csv", "domain.toml", "budget.db", "first")}
+          for name in ("patients.csv", "domain.toml", "budget.db", "first", "columns")}
     asked = ["--domain", at["domain.toml"], "--unit", "row", "--epsilon", "0.5", "--top", "6"]
     charged = ["--ledger", at["budget.db"], "--population", "demo-clinic"]
     _step("Its holder grants the patients a budget.")
@@ -53,6 +53,11 @@ def command(out: str) -> None:
     _compare(folder)
     _step("Anybody can check the release, without the table.")
     _run(["verify", at["first"], "--ledger", at["budget.db"]])
+    _step("Another question: which columns may be published row by row?  Everybody is to\n"
+          "have five equals.  This needs no noise, and promises less.")
+    _run(["publish", at["patients.csv"], "--domain", at["domain.toml"], "--profile", "strict",
+          "-k", "5", "--publish-target", "--out", at["columns"]])
+    _run(["verify", at["columns"]])
     _step("With a table of your own:")
     for line, why in _NEXT:
         click.echo(f"  privsieve {line}\n      {why}")

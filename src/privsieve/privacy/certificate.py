@@ -77,6 +77,32 @@ def certificate(
     }
 
 
+def contained(claim: Mapping[str, Json], plan: Mapping[str, Json], release_sha256: str,
+              entry: Entry | None, software: Mapping[str, str]) -> dict[str, Json]:
+    """The certificate of a table that was published under containment: a level, no epsilon.
+
+    `entry` is the ledger's note, made with this claim and the digest of the release.
+    """
+    ledger: dict[str, Json] | None = None
+    if entry is not None:
+        ledger = {
+            "snapshot": entry.body["snapshot"],
+            "publish": {"seq": entry.seq, "prev": entry.prev, "hash": entry.hash},
+            "head": entry.hash,
+        }
+    return {
+        "format": FORMAT,
+        "claim": claim,
+        "plan": plan,
+        "software": dict(software),
+        "release_sha256": release_sha256,
+        "population": None if entry is None else entry.body["population"],
+        "ledger": ledger,
+        "key": None,
+        "signature": None,
+    }
+
+
 def sentence(certificate: Mapping[str, Any]) -> str:
     """The claim in one plain sentence.
 
@@ -85,6 +111,14 @@ def sentence(certificate: Mapping[str, Any]) -> str:
     'Replacing one row of the table changes the probability of any r'
     """
     claim = certificate["claim"]
+    if claim["kind"] == "containment":
+        known = ("what a person has and lacks" if claim["model"] == "k-anonymity"
+                 else "any things that a person has")
+        if claim["absent"]:
+            known += f" (and lacks, of {len(claim['absent'])})"
+        return (f"Whoever knows {known} among the {len(claim['columns'])} columns finds at least "
+                f"{claim['k']} rows that fit; this is neither differential privacy nor a promise "
+                "against other knowledge.")
     return (f"{_NEIGHBOURS[claim['neighbours']]} {claim['unit']} changes the probability of any "
             f"released {_RESULT.get(claim['kind'], 'result')} by a factor of at most "
             f"e^{claim['epsilon']}.")

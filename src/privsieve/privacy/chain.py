@@ -63,6 +63,35 @@ class Entry:
         return str(self.body.get("request", ""))
 
 
+@dataclass(frozen=True)
+class ChainReport:
+    """What a recount of the chain found; `reasons` is empty where all is well."""
+
+    entries: int
+    head: str
+    reasons: tuple[str, ...]
+
+    @property
+    def valid(self) -> bool:
+        """Whether chain, balances and requests agree."""
+        return not self.reasons
+
+
+@dataclass(frozen=True)
+class Publication:
+    """Columns that were published under containment; `snapshot` names the state of the table.
+
+    claim : what their certificate claims; empty where nothing was said.
+    """
+
+    seq: int
+    snapshot: str
+    columns: tuple[str, ...]
+    k: int
+    model: str
+    claim: Mapping[str, Any] = field(default_factory=dict)
+
+
 def link(prev: str, payload: bytes) -> str:
     """The hash of an entry: SHA-256 over a tag, the hash before it and the payload.
 
@@ -123,9 +152,16 @@ def _sound(entry: Entry) -> bool:
         return False
 
 
+def _people(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
+    if body["population"] in balance.population:
+        raise ValueError
+    balance.population[body["population"]] = ("pure", 0, 0)
+
+
 def _grant(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
     name = body["population"]
-    if name in balance.population or _amount(body["limit"]) < 1:
+    known = balance.population.get(name)
+    if (known and known[1] > 0) or _amount(body["limit"]) < 1:
         raise ValueError
     balance.population[name] = (body["account"], body["limit"], 0)
 
@@ -157,10 +193,18 @@ def _publish(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
     )
 
 
+def _other_people(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
+    if body["population"] not in balance.population:
+        raise ValueError
+    if not all(isinstance(body[name], str) and body[name] for name in ("snapshot", "signed")):
+        raise TypeError
+
+
 def _amount(value: object) -> int:
     if type(value) is not int:
         raise TypeError
     return value
 
 
-_APPLY = {"grant": _grant, "reserve": _reserve, "commit": _commit, "publish": _publish}
+_APPLY = {"people": _people, "grant": _grant, "reserve": _reserve, "commit": _commit,
+          "publish": _publish, "other-people": _other_people}

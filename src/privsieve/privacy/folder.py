@@ -92,6 +92,12 @@ class Folder:
             raise
         self._staged[name] = hidden
 
+    def staged(self, name: str) -> bytes:
+        """What a staged file holds, read back from the disk."""
+        handle = os.open(self._staged[name], os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._handle)
+        with os.fdopen(handle, "rb") as file:
+            return file.read()
+
     def link(self) -> None:
         """Give all that is staged its name, in the order of staging; never overwrites."""
         for name, hidden in list(self._staged.items()):

@@ -22,7 +22,7 @@ from privsieve.core.canonical import canonical
 from privsieve.core.cost import EPSILON_UNITS, Cost, decimal
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.privacy import ledger_sql as sql
-from privsieve.privacy.chain import Entry, replay
+from privsieve.privacy.chain import ChainReport, Entry, Publication, replay
 
 if TYPE_CHECKING:
     import sqlite3
@@ -36,31 +36,6 @@ LARGEST_NAME = 128
 LARGEST_K = 2**40
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-
-
-@dataclass(frozen=True)
-class ChainReport:
-    """What a recount of the chain found; `reasons` is empty where all is well."""
-
-    entries: int
-    head: str
-    reasons: tuple[str, ...]
-
-    @property
-    def valid(self) -> bool:
-        """Whether chain, balances and requests agree."""
-        return not self.reasons
-
-
-@dataclass(frozen=True)
-class Publication:
-    """Columns that were published under containment; `snapshot` names the state of the table."""
-
-    seq: int
-    snapshot: str
-    columns: tuple[str, ...]
-    k: int
-    model: str
 
 
 @dataclass(frozen=True)
@@ -92,21 +67,32 @@ class Ledger:
         limit = Cost.of(epsilon, allow_weak=True).units
         sql.create(self.path)
         with sql.transaction(self.path) as db:
-            folded = self.population.casefold()
-            for name, lim, spent in db.execute("SELECT id, lim, spent FROM population"):
-                if name.casefold() == folded:
-                    raise LedgerError(
-                        f"{name}: a limit of {decimal(lim)} is granted already, "
-                        f"{decimal(lim - spent)} left; a limit is raised by a signed entry, "
-                        "which a later version brings"
-                    )
-            db.execute("INSERT INTO population (id, account, lim) VALUES (?, 'pure', ?)",
-                       (self.population, limit))
+            if sql.check_new(db, self.population):
+                db.execute("UPDATE population SET lim = ? WHERE id = ?", (limit, self.population))
+            else:
+                db.execute("INSERT INTO population (id, account, lim) VALUES (?, 'pure', ?)",
+                           (self.population, limit))
             sql.append(db, "grant", {"population": self.population, "account": "pure",
                                      "limit": limit})
 
+    def introduce(self) -> None:
+        """Make the people known, and the file if there is none, without a budget.
+
+        What is published of them under containment can then be noted.  People who are known stay
+        as they are.
+        """
+        sql.create(self.path)
+        with sql.transaction(self.path) as db:
+            names = [row[0] for row in db.execute("SELECT id FROM population")]
+            for name in names:
+                sql.check_spelling(name, self.population)
+            if self.population not in names:
+                db.execute("INSERT INTO population (id, account) VALUES (?, 'pure')",
+                           (self.population,))
+                sql.append(db, "people", {"population": self.population})
+
     def limit(self) -> Fraction:
-        """The granted epsilon."""
+        """The granted epsilon; 0 where none was."""
         return Fraction(self._units()[0], EPSILON_UNITS)
 
     def spent(self) -> Fraction:
@@ -164,10 +150,13 @@ class Ledger:
                 "release_sha256": release_sha256,
             })
 
-    def publish(self, snapshot: str, columns: Sequence[str], k: int, model: str) -> Entry:
+    def publish(self, snapshot: str, columns: Sequence[str], k: int, model: str, *,
+                claim: Mapping[str, Json] | None = None, after: int | None = None) -> Entry:
         """Note columns published under containment; this never adds to the epsilon account.
 
-        What several publications of one snapshot say together is for the containment methods.
+        What several publications of one snapshot say together is for the containment methods:
+        `after` is the last one that they looked at (0: none), and a later one refuses this.
+        `claim` is kept in the chain.
         """
         _checked(snapshot, "snapshot")
         _checked(model, "model")
@@ -177,23 +166,41 @@ class Ledger:
             raise ParameterError("columns must be a list of names")
         with sql.transaction(self.path) as db:
             self._row(db)
-            entry = sql.append(db, "publish", {
+            newest = db.execute("SELECT coalesce(max(seq), 0) FROM publication "
+                                "WHERE population = ?", (self.population,)).fetchone()[0]
+            if after is not None and newest != after:
+                raise LedgerError(f"{self.population}: something was published while this was "
+                                  "being prepared, and nothing was noted; try again")
+            body: dict[str, Json] = {
                 "population": self.population, "snapshot": snapshot, "columns": list(columns),
                 "k": k, "model": model,
-            })
+            }
+            entry = sql.append(db, "publish", {**body, "claim": claim} if claim else body)
             db.execute("INSERT INTO publication VALUES (?, ?, ?, ?, ?, ?)",
                        (entry.seq, self.population, snapshot,
                         canonical(list(columns)).decode(), k, model))
         return entry
 
+    def other_people(self, snapshot: str, signed: str) -> Entry:
+        """Note who vouches that a snapshot is of other people than those before it."""
+        _checked(snapshot, "snapshot")
+        _checked(signed, "the name of who signs")
+        with sql.transaction(self.path) as db:
+            self._row(db)
+            return sql.append(db, "other-people", {
+                "population": self.population, "snapshot": snapshot, "signed": signed,
+            })
+
     def publications(self) -> tuple[Publication, ...]:
         """What was published of this population under containment, in order."""
         with sql.reading(self.path) as db:
             self._row(db)
-            rows = db.execute("SELECT seq, snapshot, columns, k, model FROM publication "
-                              "WHERE population = ? ORDER BY seq", (self.population,))
-            return tuple(Publication(seq, snapshot, tuple(json.loads(columns)), k, model)
-                         for seq, snapshot, columns, k, model in rows)
+            rows = db.execute("SELECT seq, snapshot, columns, k, model, payload FROM publication "
+                              "JOIN entry USING (seq) WHERE population = ? ORDER BY seq",
+                              (self.population,))
+            return tuple(Publication(seq, snapshot, tuple(json.loads(columns)), k, model,
+                                     json.loads(payload).get("claim") or {})
+                         for seq, snapshot, columns, k, model, payload in rows)
 
     def entries(self) -> tuple[Entry, ...]:
         """The entries of this population, in order."""

@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from privsieve.core.cost import decimal
 from privsieve.errors import LedgerError, PrivsieveError
 from privsieve.privacy.chain import Entry
 from privsieve.privacy.folder import sync
@@ -33,7 +34,7 @@ HOW = "`privsieve ledger grant --ledger FILE --population NAME --epsilon E`"
 _TABLES = """
 CREATE TABLE population(
   id TEXT PRIMARY KEY, account TEXT NOT NULL CHECK(account = 'pure'),
-  lim INTEGER NOT NULL CHECK(lim > 0),
+  lim INTEGER NOT NULL DEFAULT 0 CHECK(lim >= 0),
   spent INTEGER NOT NULL DEFAULT 0 CHECK(spent BETWEEN 0 AND lim)) STRICT;
 CREATE TABLE entry(
   seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, payload TEXT NOT NULL,
@@ -63,7 +64,7 @@ SCHEMA = _TABLES + "".join([
            "NEW.population <> OLD.population OR NEW.units <> OLD.units OR NEW.seq <> OLD.seq"),
     _never("population", "DELETE"),
     _never("population", "UPDATE", "WHEN NEW.spent < OLD.spent OR NEW.id <> OLD.id OR "
-           "NEW.account <> OLD.account OR NEW.lim <> OLD.lim"),
+           "NEW.account <> OLD.account OR (NEW.lim <> OLD.lim AND OLD.lim > 0)"),
 ])
 
 
@@ -110,6 +111,28 @@ def reading(path: str) -> Iterator[sqlite3.Connection]:
     with _spoken(), closing(_open(path)) as db:
         db.execute("BEGIN")
         yield db
+
+
+def check_new(db: sqlite3.Connection, population: str) -> bool:
+    """Refuse a budget that is granted already; whether the people are known without one."""
+    folded, known = population.casefold(), False
+    for name, lim, spent in db.execute("SELECT id, lim, spent FROM population"):
+        if name.casefold() == folded and lim > 0:
+            raise LedgerError(
+                f"{name}: a limit of {decimal(lim)} is granted already, "
+                f"{decimal(lim - spent)} left; a limit is raised by a signed entry, "
+                "which a later version brings"
+            )
+        check_spelling(name, population)
+        known |= name == population
+    return known
+
+
+def check_spelling(known: str, population: str) -> None:
+    """Refuse a name that differs from a known one in capitals only."""
+    if known != population and known.casefold() == population.casefold():
+        raise LedgerError(f"{known}: these people are in the ledger under this spelling; use it, "
+                          "for two names would be two accounts")
 
 
 def append(db: sqlite3.Connection, kind: str, body: Mapping[str, Json]) -> Entry:

@@ -1,7 +1,7 @@
-"""Verify: check a certificate without the program that made it, or the table.
+"""Verify: check a certificate without the program that made it.
 
 Whatever is wrong becomes a reason, in words that quote nothing of the file; nothing raises.  It
-reads two JSON files and, where given, a ledger.
+reads two JSON files and, where given, a ledger and a published table.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from privsieve.core.canonical import canonical, digest
 from privsieve.core.cost import EPSILON_UNITS, decimal, exact
 from privsieve.core.release import FORMAT as RELEASE_FORMAT
 from privsieve.errors import LedgerError, ParameterError
+from privsieve.privacy import verify_containment as containment
 from privsieve.privacy.certificate import FORMAT, UNIT
 from privsieve.privacy.chain import link
 from privsieve.privacy.ledger import Ledger, recount
@@ -42,6 +43,9 @@ _SHAPE: Mapping[str, Any] = {
     "key": (str, type(None)),
     "signature": (str, type(None)),
 }
+#: The kind of certificates that promise a level, and no epsilon.
+CONTAINMENT = "containment"
+_WORD = {"reserve": "charge", "commit": "release", "publish": "publication"}
 _LEDGER = {"request": str, "reserved_at": str, "reserve": _HASH, "commit": _HASH, "head": str}
 
 
@@ -74,7 +78,7 @@ def verify(
     table: object = None,
     key: str | None = None,
 ) -> Verification:
-    """Check a certificate, and what is given with it: its release, its ledger.
+    """Check a certificate, and what is given with it: release, ledger, published table.
 
     >>> verify({}).reasons[0]
     'the certificate does not have the fields of privsieve-certificate/1'
@@ -82,6 +86,8 @@ def verify(
     try:
         body = _read(certificate, "the certificate")
         _check_shape(body)
+        if body["claim"]["kind"] == CONTAINMENT:
+            return _containment(body, release, ledger, table, key)
         reasons = [*_claim(body), *_key(body, key)]
         if body["ledger"] is not None:
             reasons += _entries(body)
@@ -125,8 +131,31 @@ def _fits(value: object, shape: Any) -> bool:
     return isinstance(value, shape)
 
 
+def _containment(body: Mapping[str, Any], release: Source | None,
+                 ledger: str | Path | Ledger | None, table: object, key: str | None,
+                 ) -> Verification:
+    """A certificate that promises a level, and no epsilon."""
+    reasons = [*containment.claim_reasons(body), *_key(body, key)]
+    if body["ledger"] is not None:
+        reasons += containment.entry_reasons(body)
+    if release is not None:
+        reasons += containment.release_reasons(body, _read(release, "the release"))
+    if ledger is not None:
+        reasons += _ledger(body, ledger, ("publish",))
+    if isinstance(table, str | Path | bytes):
+        reasons += containment.table_reasons(body, table)
+    elif table is not None:
+        reasons.append("the table is to be given as a file")
+    found = containment.notes(body, release=release is not None, ledger=ledger is not None,
+                              table=table is not None)
+    return Verification(tuple(reasons), tuple(found))
+
+
 def _check_shape(body: Mapping[str, Any]) -> None:
-    if not _fits(body, _SHAPE) or not (body["ledger"] is None or _fits(body["ledger"], _LEDGER)):
+    claim = body.get("claim")
+    contained = isinstance(claim, Mapping) and claim.get("kind") == CONTAINMENT
+    shape, entry = (containment.SHAPE, containment.LEDGER) if contained else (_SHAPE, _LEDGER)
+    if not _fits(body, shape) or not (body["ledger"] is None or _fits(body["ledger"], entry)):
         raise _Unreadable(f"the certificate does not have the fields of {FORMAT}")
     if body["format"] != FORMAT:
         raise _Unreadable(f"the certificate is not a {FORMAT}; a newer privsieve may read it")
@@ -218,7 +247,8 @@ def _names(value: object) -> tuple[str, ...]:
     return tuple(listed) if all(isinstance(name, str) for name in listed) else ()
 
 
-def _ledger(body: Mapping[str, Any], ledger: str | Path | Ledger) -> Iterator[str]:
+def _ledger(body: Mapping[str, Any], ledger: str | Path | Ledger,
+            kinds: tuple[str, ...] = ("reserve", "commit")) -> Iterator[str]:
     known = body["ledger"]
     if known is None:
         yield "a ledger was given, and the certificate was made without one"
@@ -231,10 +261,8 @@ def _ledger(body: Mapping[str, Any], ledger: str | Path | Ledger) -> Iterator[st
     yield from (f"the ledger does not add up: {reason}" for reason in report.reasons)
     held = {entry.kind + entry.hash for entry in entries}
     yield from _failed({
-        "the ledger does not hold the charge: it is another one, or was set back":
-            "reserve" + known["reserve"]["hash"] in held,
-        "the ledger does not hold the release: it is another one, or was set back":
-            "commit" + known["commit"]["hash"] in held,
+        **{f"the ledger does not hold the {_WORD[kind]}: it is another one, or was set back":
+           kind + known[kind]["hash"] in held for kind in kinds},
         "the ledger does not hold the head: it is another one, or was set back":
             known["head"] in {entry.hash for entry in entries},
     })

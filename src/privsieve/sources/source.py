@@ -60,7 +60,7 @@ class Source:
     count : () -> rows
         the number of rows, for domains where it is public; None where nobody can know it.
     read : (positions, batch rows) -> batches of raw columns
-        the body.  Only `reader` and `inspect` call it.
+        the body.  Only `reader`, `inspect` and `items` call it.
     y : the target, where it came apart from the table
     """
 

@@ -1,0 +1,172 @@
+"""Containment against the floor of its memory traffic, and against the paper's own loops.
+
+The floor is one pass of a C loop over all entries that looks up the label of each: what any
+count by class must do at the least.  The literal algorithm of the paper asks `np.unique` for the
+patterns of every candidate anew; it is timed on some candidates and extrapolated to all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from measure import Goal, call
+from privsieve import kernels
+from privsieve.containment.greedy import modular_order
+from privsieve.containment.weights import weights
+from privsieve.core.items import Items
+from privsieve.kernels import patterns
+from privsieve.kernels.patterns import Rule
+
+DATA = Path(os.environ.get("PRIVSIEVE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+COLUMNS, DENSITY, K = 5000, 0.0090, 5
+
+
+def goals(*, short):
+    """Goals of the referee's page, at k = 5; the short form has a tenth of the rows."""
+    return [*email(), *large(100_000 if short else 1_000_000, 3 if short else 5)]
+
+
+def generated(rows):
+    """Columns of falling density, each leaning to one of two classes: 42 entries a row."""
+    rng = np.random.default_rng(2)
+    y = (rng.random(rows) < 0.4).astype(np.int32)
+    density = np.arange(1, COLUMNS + 1) ** -0.8
+    density = np.minimum(density * DENSITY * COLUMNS / density.sum(), 0.5)
+    rates = np.minimum(density[:, None] * np.exp(rng.normal(-0.1, 0.5, (COLUMNS, 2))), 0.7)
+    members = [np.flatnonzero(y == c).astype(np.int32) for c in (0, 1)]
+    held = [np.sort(np.concatenate([some[spread(rng, len(some), rate)]
+                                    for some, rate in zip(members, pair, strict=True)]))
+            for pair in rates]
+    indptr = np.cumsum([0, *map(len, held)]).astype(np.int64)
+    names = ("",) * COLUMNS
+    return Items(indptr, np.concatenate(held), rows, names, names), y
+
+
+def spread(rng, rows, rate):
+    """Positions that are each taken with this probability."""
+    at = np.cumsum(rng.geometric(rate, int(rows * rate + 6 * (rows * rate) ** 0.5 + 9))) - 1
+    return at[at < rows]
+
+
+def large(rows, runs):
+    """Counts, greedy skip and DistCnt with break, as multiples of the floor; memory."""
+    if kernels.implementation() != "native":
+        return []  # the floor is a C loop, and the twins are held to no speed
+    from privsieve.kernels import _native
+
+    items, y = generated(rows)
+    cells, rule = (items.indptr, items.indices), Rule(K, 2)
+    order = modular_order(weights(items, y, 2, "hamming").values, np.arange(COLUMNS))
+    floor = call(lambda: _native.gather(cells, y), runs)
+    count = call(lambda: patterns.class_counts(*cells, y, 2), runs)
+    skip = call(lambda: patterns.greedy(cells, y, order, rule), runs)
+    distinct = call(lambda: patterns.lazy_distinct(cells, y, np.arange(COLUMNS),
+                                                   Rule(K, 2, "break")), runs)
+    size = f"{rows:,} x {COLUMNS:,}, {items.indptr[-1] / 1e6:.1f} M entries"
+    peak, arrays = memory(items, y)
+    return [
+        Goal("class counts / gather floor", count / floor, 2,
+             f"{size}: floor {floor:.4f} s, ours {count:.4f} s"),
+        Goal("greedy skip / gather floor", skip / floor, 25, f"ours {skip:.4f} s"),
+        Goal("DistCnt with break / gather floor", distinct / floor, 25, f"ours {distinct:.4f} s"),
+        Goal("peak memory / CSC arrays", peak / arrays, 2,
+             f"{peak / 2**20:.0f} MiB over {arrays / 2**20:.0f} MiB of arrays"),
+    ]
+
+
+def memory(items, y):
+    """Peak resident memory of a process that runs all three, above what it needs without data."""
+    code = """
+import sys
+import numpy as np
+import containment as c
+status = lambda: open("/proc/self/status").read()  # what getrusage says begins with the parent's
+peak = lambda: int(status().split("VmHWM:")[1].split()[0]) * 1024
+order = np.arange(c.COLUMNS)
+def run(items, y):
+    cells = items.indptr, items.indices
+    c.weights(items, y, 2, "hamming")
+    c.patterns.greedy(cells, y, order[:len(items)], c.Rule(c.K, 2))
+    c.patterns.lazy_distinct(cells, y, order[:len(items)], c.Rule(c.K, 2, "break"))
+run(c.Items.dense([[1, 0], [1, 1]]), np.array([0, 1], np.int32))
+before = peak()
+indptr, indices, y = (np.load(f"{sys.argv[1]}/{part}.npy") for part in ("indptr", "indices", "y"))
+run(c.Items(indptr, indices, len(y), ("",) * c.COLUMNS, ("",) * c.COLUMNS), y)
+print(peak() - before, indptr.nbytes + indices.nbytes)
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, part in (("indptr", items.indptr), ("indices", items.indices), ("y", y)):
+            np.save(f"{folder}/{name}.npy", part)
+        path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+        found = subprocess.run([sys.executable, "-c", code, folder], check=True, text=True,
+                               capture_output=True, env={**os.environ, "PYTHONPATH": path})
+    peak, arrays = (int(part) for part in found.stdout.split())
+    return peak, arrays
+
+
+def email():
+    """The paper's e-mails: ours against its two algorithms, read literally, in NumPy."""
+    if not (DATA / "pu1").is_dir():
+        print(f"containment: no {DATA / 'pu1'}; two goals are not measured")
+        return []
+    import pandas as pd
+    from scipy.sparse import load_npz
+
+    X = load_npz(DATA / "pu1" / "X.npz").tocsc()
+    X.sort_indices()
+    y = pd.read_parquet(DATA / "pu1" / "rows.parquet")["y"].to_numpy(np.int32)
+    cells = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+    items = Items(*cells, X.shape[0], ("",) * X.shape[1], ("",) * X.shape[1])
+    every = np.arange(len(items))
+    order = modular_order(weights(items, y, 2, "hamming").values, every)
+    return [
+        against("greedy skip", patterns.greedy, order, Rule(K, 2), (items, y)),
+        against("lazy DistCnt", patterns.lazy_distinct, every, Rule(K, 2, "break"), (items, y)),
+    ]
+
+
+def against(name, ours, order, rule, table):
+    """CPU time of ours over that of the literal algorithm, from 20 candidates of it."""
+    items, y = table
+    mine = call(lambda: ours((items.indptr, items.indices), y, order, rule), 7)
+    chosen = ours((items.indptr, items.indices), y, order, rule).tolist()
+    dense = np.zeros((items.rows, len(items)), np.uint8)
+    for j in range(len(items)):
+        dense[items.indices[items.indptr[j] : items.indptr[j + 1]], j] = 1
+    # Algorithm 2 checks each candidate once, with what was chosen before it; Algorithm 3 evaluates
+    # all that are left in each of its rounds, and we time the middle one for all of them.
+    once = rule.stop == "skip"
+    rounds = 1 if once else len(chosen) + 1
+    place = {int(j): at for at, j in enumerate(order)}
+    some = order[len(items) // 40 :: len(items) // 20].tolist()
+    start = time.process_time()
+    for j in some:
+        if once:
+            literal_level(dense, [i for i in chosen if place[i] < place[j]] + [j])
+        else:
+            literal_distinct(dense, y, [*chosen[: len(chosen) // 2], j])
+    literal = (time.process_time() - start) / len(some) * len(items) * rounds
+    return Goal(f"PU1, k = 5: {name} / the paper's loops in NumPy", mine / literal, 1 / 1000,
+                f"ours {mine:.4f} s, literal {literal:.0f} s extrapolated from {len(some)} of "
+                f"{len(items) * rounds:,} evaluations")
+
+
+def literal_level(dense, chosen):
+    """AC of the projection: distinct rows, and for each the rows that contain it."""
+    found, count = np.unique(dense[:, chosen], axis=0, return_counts=True)
+    return min(int(count[(found >= one).all(1)].sum()) for one in found)
+
+
+def literal_distinct(dense, y, chosen):
+    """DistCnt of the projection: cross-class pairs less those of equal pattern."""
+    found, which = np.unique(dense[:, chosen], axis=0, return_inverse=True)
+    positive = np.bincount(which.ravel(), y, len(found))
+    size = np.bincount(which.ravel(), minlength=len(found))
+    return int(y.sum()) * int((1 - y).sum()) - int((positive * (size - positive)).sum())

@@ -1,0 +1,83 @@
+"""The methods of the tables, as functions of one shape.
+
+A method takes items, labels, k, and a mask of the rows whose labels its weights may use; it
+returns the positions of its columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from privsieve.containment.greedy import Rule, greedy
+from privsieve.containment.publishable import publishable
+from privsieve.core.items import Items
+from privsieve.papers import containment as paper
+
+Method = Callable[[Items, np.ndarray, int, np.ndarray], Sequence[int]]
+
+
+def printed(choose: Callable[..., paper.Choice], *more: str) -> Method:
+    """A method of the paper."""
+    def method(items: Items, y: np.ndarray, k: int, marked: np.ndarray) -> Sequence[int]:
+        return choose(items, np.where(marked, y, -1), k, *more).selected
+
+    return method
+
+
+def everything(items: Items, y: np.ndarray, k: int, marked: np.ndarray) -> Sequence[int]:
+    """All columns: no protection at all."""
+    del y, k, marked
+    return range(len(items))
+
+
+PRINTED: dict[str, Method] = {
+    "Maximal": printed(paper.maximal),
+    "HamDist": printed(paper.greedy_hamdist),
+    "DistCnt": printed(paper.greedy_distcnt),
+    "CM Greedy": printed(paper.cm_greedy),
+    "k-anonymity HamDist": printed(paper.greedy_hamdist, "k-anonymity"),
+    "k-anonymity DistCnt": printed(paper.greedy_distcnt, "k-anonymity"),
+    "all columns": everything,
+}
+
+
+def greedy_skip(items: Items, y: np.ndarray, k: int, marked: np.ndarray) -> Sequence[int]:
+    """The product's greedy choice by mutual information, passing over what breaks k."""
+    return greedy(items, y.astype(np.int32), Rule(k, 2), label_rows=marked).selected
+
+
+def profile(name: str) -> Method:
+    """A profile of `PublishableColumns`."""
+    def method(items: Items, y: np.ndarray, k: int, marked: np.ndarray) -> Sequence[int]:
+        return publishable(items, y.astype(np.int32), Rule(k, 2), name,
+                           label_rows=marked).selected
+
+    return method
+
+
+def on_training_rows(method: Method) -> Method:
+    """The same, where the rows that are not marked do not exist: k is then not kept on them.
+
+    The two-class rule of `few` and `most` looks at every label of the table, and so at those of
+    test rows.  This is the control that it brings nothing.
+    """
+    def chosen(items: Items, y: np.ndarray, k: int, marked: np.ndarray) -> Sequence[int]:
+        held = marked[items.indices]
+        place = (np.cumsum(marked) - 1).astype(np.int32)
+        part = Items(np.concatenate([[0], np.cumsum(held)])[items.indptr],
+                     place[items.indices[held]], int(marked.sum()), items.names, items.origin)
+        return method(part, y[marked], k, np.ones(part.rows, np.bool_))
+
+    return chosen
+
+
+OURS: dict[str, Method] = {
+    "ours: greedy, skip": greedy_skip,
+    "ours: few": profile("few"),
+    "ours: most": profile("most"),
+    "ours: strict": profile("strict"),
+    "ours: few, on training rows": on_training_rows(profile("few")),
+    "ours: most, on training rows": on_training_rows(profile("most")),
+}

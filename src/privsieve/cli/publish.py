@@ -1,0 +1,205 @@
+"""`privsieve publish`: choose columns that may be published, write them, and note it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from privsieve.cli import tables, words
+from privsieve.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from privsieve.containment.choice import Choice
+    from privsieve.containment.issue import Issued
+    from privsieve.containment.publish import Labelled
+    from privsieve.core.canonical import Json
+    from privsieve.kernels.patterns import Rule
+
+_EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out columns"
+
+
+@click.command("publish", epilog=_EXAMPLE)
+@click.argument("data")
+@click.option("-k", "k", metavar="K", type=int, required=True,
+              help="Each row's group has at least so many rows.")
+@tables.table
+@click.option("--profile", type=click.Choice(["few", "most", "strict"]),
+              help="What the columns are for (few, where no method is named).")
+@click.option("--method", type=click.Choice(["greedy", "maximal", "exact"]),
+              help="Or: how to choose.")
+@click.option("--weights", metavar="NAME",
+              help="With a method: mutual-information (default), hamming, excess, youden, "
+                   "distinct, or even (needs no target).")
+@click.option("--model", type=click.Choice(["containment", "k-anonymity"]), default="containment",
+              show_default=True, help="Whether absences are known: all of them, or none.")
+@click.option("--absent", metavar="A,B,…", help="Columns of which absences are known.")
+@click.option("--l-diversity", metavar="L", type=click.IntRange(1),
+              help="Classes in a group, at least: 2 where the target is published, else 1.")
+@click.option("--publish-target", is_flag=True, help="Publish the target with the columns.")
+@click.option("--suppress", metavar="N", type=click.IntRange(0), default=0, show_default=True,
+              help="Leave out at most so many rows.")
+@click.option("--time-limit", metavar="SECONDS", type=int, default=60, show_default=True,
+              help="How long to search, with --method maximal or exact.")
+@click.option("--format", "form", type=click.Choice(["csv", "parquet"]), default="csv",
+              show_default=True, help="How the table is written.")
+@click.option("--ledger", metavar="FILE", help="The ledger that notes what was published.")
+@click.option("--population", metavar="NAME", help="The people of the table.")
+@click.option("--snapshot", metavar="NAME", help="The state of their table, such as 2026-spring.")
+@click.option("--first", is_flag=True, help="Nothing was published or granted of them before.")
+@click.option("--other-people", metavar="NAME",
+              help="Who signs that this snapshot is of other people than those before it.")
+@click.option("--out", metavar="DIR", required=True,
+              help="The release folder; it must not exist.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
+def command(data: str, **options: Any) -> None:
+    """Choose columns of DATA that may be published together, and write them to DIR.
+
+    Every row's group, the rows that hold all that it holds, has at least K rows.  The rows are
+    shuffled; only the chosen columns leave, as zeros and ones.  No noise, no epsilon: this is not
+    differential privacy.
+    """
+    from privsieve.containment.issue import Form, issue, people_of
+    from privsieve.privacy.folder import Folder
+
+    _check(options)
+    people = people_of(options["ledger"], options["population"], options["snapshot"],
+                       signed=options["other_people"],
+                       first=options["first"]) if options["ledger"] else None
+    table = tables.opened(data, options)
+    rule = _rule(table, options)
+    form = Form(_plan(rule, options), options["publish_target"], options["form"])
+    with Folder.create(options["out"]) as folder:
+        try:
+            choice = _choose(table, rule, options)
+            issued = issue(table, choice, rule, form, folder, people=people)
+        except BaseException:
+            # A note that was made stands; the same may be published again.
+            folder.discard()
+            raise
+    _show(table, choice, issued, options)
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    if options["profile"] and (options["method"] or options["weights"]):
+        raise ParameterError("--profile chooses its own method and weights; leave --method and "
+                             "--weights away, or leave --profile")
+    if options["weights"] and not options["method"]:
+        raise ParameterError("--weights are for a method: say --method greedy")
+    labelled = options["target"] or options["labels"] or options["domain_file"]
+    if not labelled and options["weights"] != "even":
+        raise ParameterError("columns are chosen for what they say about classes: give --target "
+                             "COLUMN, or --method greedy --weights even for as many as fit")
+    if options["publish_target"] and not labelled:
+        raise ParameterError("--publish-target needs a target: give --target COLUMN")
+    given = [name for name in ("ledger", "population", "snapshot") if options[name]]
+    if given and len(given) < 3:
+        raise ParameterError("--ledger, --population and --snapshot go together; give all three "
+                             "or none")
+    if not given and (options["first"] or options["other_people"]):
+        raise ParameterError("--first and --other-people speak to a ledger: give --ledger, "
+                             "--population and --snapshot")
+
+
+def _rule(table: Labelled, options: Mapping[str, Any]) -> Rule:
+    """What the columns must keep; a profile says a part of it."""
+    import numpy as np
+
+    from privsieve.kernels.patterns import Rule
+
+    profile = _profile(options)
+    least = 2 if options["publish_target"] or profile in ("few", "most") else 1
+    absent = options["absent"].split(",") if options["absent"] else []
+    unknown = [name for name in absent if name not in table.items.origin]
+    if unknown:
+        raise ParameterError(f"--absent names {unknown[0]!r}, which is no column of the table; "
+                             "correct it")
+    if profile and options["model"] == "k-anonymity" and profile != "strict":
+        raise ParameterError("--model k-anonymity is --profile strict; or name a --method")
+    return Rule(
+        k=options["k"], classes=len(table.classes),
+        model="k-anonymity" if profile == "strict" else options["model"],
+        l_diversity=max(options["l_diversity"] or least, 2 if profile in ("few", "most") else 1),
+        absent=np.array([name in absent for name in table.items.origin]) if absent else None,
+        suppress=options["suppress"])
+
+
+def _profile(options: Mapping[str, Any]) -> str | None:
+    found: str | None = options["profile"] or (None if options["method"] else "few")
+    return found
+
+
+def _choose(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Choice:
+    """Call the method; each is a function of items, classes and the rule."""
+    import numpy as np
+
+    from privsieve.containment.greedy import greedy
+    from privsieve.containment.publishable import publishable
+
+    items, y, profile = table.items, table.y, _profile(options)
+    if profile:
+        return publishable(items, y, rule, profile)
+    asked: Any = options["weights"] or "mutual-information"
+    weights = np.ones(len(items), np.int64) if asked == "even" else asked
+    if options["method"] == "greedy":
+        return greedy(items, y, rule, weights)
+    if options["method"] == "maximal":
+        from privsieve.containment.maximal import Mining, maximal
+
+        return maximal(items, y, rule, weights, Mining(time_limit=options["time_limit"]))
+    from privsieve.containment.exact import exact
+
+    return exact(items, y, rule, weights, time_limit=options["time_limit"])
+
+
+def _plan(rule: Rule, options: Mapping[str, Any]) -> dict[str, Json]:
+    profile = _profile(options)
+    return {
+        "method": options["method"] or "profile",
+        "profile": profile,
+        "weights": None if profile else options["weights"] or "mutual-information",
+        "k": rule.k, "model": rule.model, "l_diversity": rule.l_diversity,
+        "suppress": rule.suppress,
+    }
+
+
+def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str, Any]) -> None:
+    from privsieve.containment.measures import disclosure_risk
+    from privsieve.containment.publishable import PROFILES
+    from privsieve.privacy.certificate import sentence
+
+    selected = list(dict.fromkeys(table.items.origin[j] for j in choice.selected))
+    claim, promise = issued.certificate["claim"], sentence(issued.certificate)
+    risk = disclosure_risk(issued.items, k=claim["k"])
+    if options["as_json"]:
+        words.json({"claim": claim, "selected": selected, "promise": promise,
+                    "unique": risk.unique, "hub": tables.hub(risk), "warning": risk.hub.warning})
+    else:
+        for name in selected:
+            click.echo(name)
+    words.say("level", f"{claim['level']} (k = {claim['k']}, {claim['model']}), "
+                       f"{len(choice.selected)} items, {choice.suppressed} rows left out")
+    if choice.bound is not None:
+        words.say("search", _searched(choice))
+    words.say("promise", promise)
+    profile = _profile(options)
+    if profile:
+        words.say("profile", f"{profile}: {PROFILES[profile]}")
+    words.say("alone", f"{risk.unique} of {risk.rows} rows have no equal: who knows all of their "
+                       "cells finds them")
+    words.say("hub", tables.hub(risk))
+    if risk.hub.warning:
+        words.say("warning", risk.hub.warning, fg="yellow")
+    words.say("folder", options["out"])
+
+
+def _searched(choice: Choice) -> str:
+    """What a search knows of its own result."""
+    from privsieve.containment.exact import gap
+
+    if choice.proved:
+        return "no other set of columns is better: proved"
+    return (f"stopped: another set may be better, by {words.number(100 * gap(choice))} % "
+            "at most")

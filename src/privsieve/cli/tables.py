@@ -1,0 +1,140 @@
+"""The options that `check` and `publish` share, and the table that they ask for."""
+
+from __future__ import annotations
+
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from privsieve.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from privsieve.containment.measures import Risk
+    from privsieve.containment.publish import Labelled
+
+    Command = Callable[..., Any]
+
+_OPTIONS = (
+    click.option("--target", metavar="COLUMN", help="The column of classes."),
+    click.option("--labels", metavar="FILE",
+                 help="Or: classes in a file of their own, one a line, or its column --target."),
+    click.option("--long", "long", metavar="USER ITEM", nargs=2,
+                 help="DATA is a log: these columns say who has what."),
+    click.option("--value", metavar="COLUMN", help="Of a log: the column of 0 and 1."),
+    click.option("--people", metavar="FILE",
+                 help="Of a log: a table of the users, one a row, that may hold --target."),
+    click.option("--columns", metavar="A,B,…", help="Use these columns only."),
+    click.option("--without", metavar="A,B,…", help="Leave these columns out."),
+    click.option("--bins", metavar="N", type=int, default=4, show_default=True,
+                 help="Cut numbers into so many bins, by quantiles."),
+    click.option("--cut", "cuts", metavar="COLUMN=X,Y", multiple=True,
+                 help="Cut a column at these points."),
+    click.option("--thermometer", metavar="COLUMN=X,Y", multiple=True,
+                 help="Cut a column into items `at least X`, `at least Y`."),
+    click.option("--levels", metavar="COLUMN=A,B", multiple=True,
+                 help="Tell only these levels of a column apart."),
+    click.option("--missing", type=click.Choice(["absent", "level"]), default="absent",
+                 show_default=True, help="A missing cell holds nothing, or is an item."),
+    click.option("--domain", "domain_file", metavar="FILE",
+                 help="A domain file: columns, their kinds, and how the CSV file is written."),
+)
+
+
+def table(command: Command) -> Command:
+    """Give a command the options of a table of items."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def opened(data: str, options: Mapping[str, Any]) -> Labelled:
+    """Read the table that the options describe."""
+    from privsieve.containment.publish import Labelled
+    from privsieve.core.domain import Domain
+    from privsieve.sources.items import column_of, items_of
+
+    if options["long"]:
+        items, y, classes = _log(data, options)
+        return Labelled(items, y, classes, options["target"])
+    if options["value"] or options["people"]:
+        raise ParameterError("--value and --people are for logs: say --long USER ITEM")
+    domain = Domain.from_toml(options["domain_file"]) if options["domain_file"] else None
+    target = options["target"]
+    if domain is not None and domain.target is not None and target is None:
+        target = domain.target.name
+    y = column_of(Path(options["labels"]), target) if options["labels"] else target
+    items, codes, classes = items_of(data, y, domain=domain, columns=_columns(options),
+                                     cuts=options["bins"], missing=options["missing"])
+    return Labelled(items, codes, classes, target or ("label" if len(classes) > 1 else None))
+
+
+def hub(risk: Risk) -> str:
+    """The figure that stands beside every level: whether the same few rows hide everybody."""
+    return (f"{risk.hub.everywhere} rows sit in every group; without the busiest {risk.k} rows "
+            f"{risk.hub.below} of {risk.hub.left} fall below {risk.k}")
+
+
+def _log(data: str, options: Mapping[str, Any]) -> Any:
+    from privsieve.sources.long_log import Long, People, read_long
+
+    if options["target"] and not options["people"]:
+        raise ParameterError("the target of a log stands in a table of its users: give --people "
+                             "FILE")
+    if any(options[name] for name in ("cuts", "thermometer", "levels", "without", "domain_file",
+                                      "labels")):
+        raise ParameterError("the items of a log are not cut, and are chosen by --columns; leave "
+                             "--cut, --thermometer, --levels, --without, --domain and --labels "
+                             "away")
+    user, item = options["long"]
+    people = People(options["people"], options["target"]) if options["people"] else None
+    return read_long(data, Long(user, item, options["value"]), people=people,
+                     items=options["columns"].split(",") if options["columns"] else None)
+
+
+def _columns(options: Mapping[str, Any]) -> Any:
+    """What `items_of` takes: names, or how each column is coded."""
+    from privsieve.sources.items import Thermometer
+
+    how: dict[Any, Any] = {}
+    for text in options["cuts"]:
+        name, values = _split(text, "--cut")
+        how[name] = [_number(value) for value in values]
+    for text in options["thermometer"]:
+        name, values = _split(text, "--thermometer")
+        how[name] = Thermometer(tuple(_number(value) for value in values))
+    for text in options["levels"]:
+        name, values = _split(text, "--levels")
+        how[name] = values
+    how |= dict.fromkeys(options["without"].split(",") if options["without"] else (), False)
+    names = options["columns"].split(",") if options["columns"] else None
+    if not how:
+        return names
+    if names is None:
+        return how | {...: None}
+    absent = [name for name in how if name not in names]
+    if absent:
+        raise ParameterError(f"column {absent[0]!r} is cut or left out, and is not among "
+                             "--columns; add it there, or say nothing of it")
+    return {name: how.get(name) for name in names}
+
+
+def _split(text: str, option: str) -> tuple[str, list[str]]:
+    name, _, values = text.rpartition("=")
+    if not name or not values:
+        raise ParameterError(f"{option} is {text!r}; write a column, =, and values with commas "
+                             "between them")
+    return name, values.split(",")
+
+
+def _number(text: str) -> float | str:
+    """A number; of a date column a date, which stays a text."""
+    from privsieve.sources.cells import date_cell, number_cell
+
+    found = number_cell(text)
+    if isnan(found) and isnan(date_cell(text)):
+        raise ParameterError(f"the cut point {text!r} is no number and no date (2020-12-31)")
+    return text if isnan(found) else found

@@ -1,0 +1,150 @@
+"""Groups of rows that speak of one person or source, so that a crowd is one of sources, not rows.
+
+Five copies of one message hide nobody from its sender.  `near_duplicates` finds such rows,
+`numbered` takes a column that names their source; each source then counts once in a group.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+
+from privsieve.containment.measures import cells, read
+from privsieve.errors import ParameterError, SchemaError
+from privsieve.kernels.patterns import pattern_table, superset_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    Codes = npt.NDArray[np.int32]
+
+#: Sources that are counted at a time: bounds memory.
+_AT_ONCE = 256
+
+
+def near_duplicates(X: Any, at_least: object = "0.6") -> Codes:
+    """Number the rows such that rows alike, and rows alike to these, share a number.
+
+    Two rows are alike if what both hold is at least this share of what either holds (Jaccard);
+    rows that hold nothing are alike.
+
+    >>> near_duplicates([[1, 1, 1, 0], [1, 1, 0, 0], [0, 0, 0, 1]]).tolist()
+    [0, 0, 1]
+    """
+    share = Fraction(str(at_least))
+    if not 0 < share <= 1:
+        raise ParameterError(f"at_least is {at_least!r}; the share that alike rows have in common "
+                             "is above 0 and at most 1")
+    items, _, _ = read(X)
+    starts, held = _by_row(cells(items), items.rows)
+    size = np.diff(starts)
+    leader = np.arange(items.rows)
+    leader[size == 0] = np.flatnonzero(size == 0)[:1]
+    marked = np.zeros(len(items), bool)
+    for row, others in _candidates(starts, held, share):
+        marked[held[starts[row]:starts[row + 1]]] = True
+        for other in others.tolist():
+            if _first(leader, row) == _first(leader, other):
+                continue
+            both = int(marked[held[starts[other]:starts[other + 1]]].sum())
+            if both * share.denominator >= share.numerator * (int(size[row] + size[other]) - both):
+                _join(leader, row, other)
+        marked[held[starts[row]:starts[row + 1]]] = False
+    return numbered([_first(leader, row) for row in range(items.rows)])
+
+
+def numbered(sources: Any) -> Codes:
+    """Number the sources of the rows 0, 1, ... in the order in which they appear.
+
+    >>> numbered(["b", "a", "b"]).tolist()
+    [0, 1, 0]
+    """
+    given = np.asarray(sources)
+    if given.ndim != 1:
+        raise SchemaError(f"sources has {given.ndim} dimensions; give one source for each row")
+    _, first, codes = np.unique(given, return_index=True, return_inverse=True)
+    order = np.empty(len(first), np.int32)
+    order[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return order[codes]
+
+
+@overload
+def source_level(X: Any, sources: Any, *, per_row: Literal[False] = False) -> int: ...
+
+
+@overload
+def source_level(X: Any, sources: Any, *, per_row: Literal[True]) -> npt.NDArray[np.int64]: ...
+
+
+def source_level(X: Any, sources: Any, *, per_row: bool = False) -> int | npt.NDArray[np.int64]:
+    """The fewest distinct sources in the group of a row; with `per_row` those of each row.
+
+    >>> source_level([[1], [1], [1]], ["a", "a", "b"])
+    2
+    """
+    items, _, _ = read(X)
+    codes = numbered(sources)
+    if len(codes) != items.rows:
+        raise SchemaError("sources and the table have different numbers of rows; give one source "
+                          "for each row")
+    masks, _, pattern = pattern_table(cells(items), np.zeros(items.rows, np.int32), 1)
+    found = distinct(masks, pattern, codes)[pattern]
+    return found if per_row else int(found.min()) if len(found) else 0
+
+
+def distinct(masks: npt.NDArray[np.uint64], pattern: Codes, codes: Codes,
+             ) -> npt.NDArray[np.int64]:
+    """For each mask the distinct codes among the rows whose pattern contains it."""
+    found = np.zeros(len(masks), np.int64)
+    for low in range(0, int(codes.max(initial=-1)) + 1, _AT_ONCE):
+        here = (codes >= low) & (codes < low + _AT_ONCE)
+        counts = np.zeros((len(masks), _AT_ONCE), np.int64)
+        np.add.at(counts, (pattern[here], codes[here] - low), 1)
+        found += (superset_counts(masks, counts) > 0).sum(axis=1)
+    return found
+
+
+def _by_row(columns: tuple[npt.NDArray[np.int64], Codes], rows: int,
+            ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The items of each row, the rarest first: where they start, and the items."""
+    indptr, indices = columns
+    support = np.diff(indptr)
+    order = np.argsort(support, kind="stable")
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    ranks = np.repeat(rank, support)
+    by_row = np.lexsort((ranks, indices))
+    return np.searchsorted(indices[by_row], np.arange(rows + 1)), ranks[by_row]
+
+
+def _candidates(starts: npt.NDArray[np.int64], held: npt.NDArray[np.int64], share: Fraction,
+                ) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+    """Rows, each with earlier ones that may be alike.
+
+    Two sets with so large a share in common have one of their rarest items in common: of a set
+    of s items all but the last ceil(share s) - 1 have to be looked at.
+    """
+    seen: dict[int, list[int]] = {}
+    for row in range(len(starts) - 1):
+        size = int(starts[row + 1] - starts[row])
+        rarest = held[starts[row]:starts[row + 1]][:size + 1 + int(-share * size // 1)].tolist()
+        found = {other for item in rarest for other in seen.get(item, ())}
+        yield row, np.array(sorted(found), np.int64)
+        for item in rarest:
+            seen.setdefault(item, []).append(row)
+
+
+def _join(leader: npt.NDArray[np.int64], a: int, b: int) -> None:
+    a, b = _first(leader, a), _first(leader, b)
+    leader[max(a, b)] = min(a, b)
+
+
+def _first(leader: npt.NDArray[np.int64], row: int) -> int:
+    while leader[row] != row:
+        leader[row] = leader[leader[row]]  # halve the path
+        row = int(leader[row])
+    return row

@@ -1,0 +1,280 @@
+"""Measures: how well the rows of a table hide.  Levels, risks, groups; all from its patterns.
+
+The *group* of a row are the rows that hold all that it holds: who knows what a person has finds the
+person among them.  Its *equals* are the rows of the same pattern: who knows what a person has and
+lacks finds the person among these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+
+from privsieve.core.items import Items
+from privsieve.errors import ParameterError, SchemaError
+from privsieve.kernels.patterns import levels, pattern_table, superset_counts
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+
+#: Above this share of rows that lose k with the busiest rows, a measure warns.
+HUB_LIMIT = (1, 5)
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """How well the rows hide, against one kind of attacker.
+
+    level : rows in the smallest group.
+    highest, average : the chance that a row is found, of the worst row and over all rows.
+    below : rows whose group is smaller than k.
+    """
+
+    level: int
+    highest: float
+    average: float
+    below: int
+
+
+@dataclass(frozen=True)
+class Hub:
+    """Whether the crowd that hides everybody is the same few rows.
+
+    everywhere : rows that sit in every group.
+    left : rows that stay when the k rows that sit in most groups are taken away.
+    below, alone : of those, the rows whose group is then smaller than k, or the row itself.
+    """
+
+    everywhere: int
+    left: int
+    below: int
+    alone: int
+
+    @property
+    def warning(self) -> str | None:
+        """A sentence where more than a fifth of the rows hide behind the busiest ones."""
+        part, whole = HUB_LIMIT
+        if self.below * whole <= self.left * part:
+            return None
+        return (f"{self.below} of {self.left} rows fall below k without the k rows that sit in "
+                "most groups: the crowd is the same few rows for many; group near-duplicates, or "
+                "take profile 'few' or 'strict'")
+
+
+@dataclass(frozen=True)
+class Risk:
+    """What a table gives away about its rows.
+
+    prosecutor : the attacker knows all cells of a person who is in the table.
+    containment : the attacker knows only what the person has.
+    journalist, journalist_containment : the same, where the attacker knows only that the person is
+        in the population; None without a population table.
+    marketer : the share of rows that are found on average, in the population if one is given.
+    unique : rows without an equal.
+    one_class, one_class_equals : rows whose whole group, or all of whose equals, have one class;
+        None without labels.
+    """
+
+    rows: int
+    k: int
+    patterns: int
+    prosecutor: Crowd
+    containment: Crowd
+    journalist: Crowd | None
+    journalist_containment: Crowd | None
+    marketer: float
+    unique: int
+    one_class: int | None
+    one_class_equals: int | None
+    hub: Hub
+
+
+@overload
+def containment_level(X: Any, *, per_row: Literal[False] = False) -> int: ...
+
+
+@overload
+def containment_level(X: Any, *, per_row: Literal[True]) -> Ints: ...
+
+
+def containment_level(X: Any, *, per_row: bool = False) -> int | Ints:
+    """The size of the smallest group; with `per_row` the size of each row's group.
+
+    Of no rows the level is 0; of no columns it is the number of rows.
+
+    >>> toy = [[1, 0, 1, 0, 1], [1, 0, 1, 0, 1], [1, 0, 0, 1, 1],
+    ...        [1, 0, 1, 0, 1], [1, 1, 1, 0, 1], [1, 1, 0, 1, 1]]
+    >>> containment_level(toy), containment_level(toy, per_row=True).tolist()
+    (1, [4, 4, 2, 4, 1, 1])
+    """
+    items, y, classes = read(X)
+    group = levels(cells(items), y, classes).group
+    return group if per_row else _smallest(group)
+
+
+@overload
+def k_anonymity_level(X: Any, *, per_row: Literal[False] = False) -> int: ...
+
+
+@overload
+def k_anonymity_level(X: Any, *, per_row: Literal[True]) -> Ints: ...
+
+
+def k_anonymity_level(X: Any, *, per_row: bool = False) -> int | Ints:
+    """How often the rarest row occurs; with `per_row` how often each row does.
+
+    >>> k_anonymity_level([[1, 0], [1, 0], [1, 1]], per_row=True).tolist()
+    [2, 2, 1]
+    """
+    items, y, classes = read(X)
+    equal = levels(cells(items), y, classes).equal
+    return equal if per_row else _smallest(equal)
+
+
+def containment_group(X: Any, row: int) -> Ints:
+    """The rows that hold all that this row holds, itself included.
+
+    >>> containment_group([[1, 0], [1, 1], [0, 1]], 0).tolist()
+    [0, 1]
+    """
+    items, y, classes = read(X)
+    if not 0 <= row < items.rows:
+        raise ParameterError(f"row is {row}; the table has rows 0 to {items.rows - 1}")
+    masks, _, pattern = pattern_table(cells(items), y, classes)
+    mine = masks[pattern[row]]
+    return np.flatnonzero(((masks & mine) == mine).all(axis=1)[pattern])
+
+
+def classification_metric(X: Any, y: Any, k: int) -> int:
+    """Rows outside the majority of their equals; all rows of a pattern with fewer than k.
+
+    >>> classification_metric([[1], [1], [1], [0]], [0, 0, 1, 1], k=2)
+    2
+    """
+    demand_k(k)
+    items, labels, classes = read(X, y)
+    counts = pattern_table(cells(items), labels, classes).counts
+    size = counts.sum(axis=1)
+    return int(np.where(size < k, size, size - counts.max(axis=1)).sum())
+
+
+def disclosure_risk(X: Any, y: Any = None, *, k: int = 5, population: Any = None) -> Risk:
+    """What the table gives away, against several kinds of attacker.
+
+    Parameters
+    ----------
+    X : anything that `items_of` reads, or `Items`
+        the table, or a projection of it.
+    y : labels, optional
+        whose values nobody should learn from a group.
+    k : int
+        the group size that is asked for.
+    population : a table with the same columns, optional
+        of which the rows of X are a part.
+
+    Examples
+    --------
+    >>> risk = disclosure_risk([[1, 0], [1, 0], [1, 1]], [0, 1, 1], k=2)
+    >>> risk.containment.level, risk.prosecutor.highest, risk.unique, risk.one_class
+    (1, 1.0, 1, 1)
+    """
+    demand_k(k)
+    items, labels, classes = read(X, y)
+    if not items.rows:
+        raise SchemaError("the table has no row; a risk is a share of rows: give at least one")
+    table = pattern_table(cells(items), labels, classes)
+    over = superset_counts(table.masks, table.counts)
+    size = table.counts.sum(axis=1)
+    found = None if population is None else _in_population(items, population)
+    prosecutor = _crowd(size[table.pattern], k)
+    outer = None if found is None else _crowd(found[0], k)
+    one = None if y is None else _one_class(size, over)
+    return Risk(
+        items.rows, k, len(size), prosecutor, _crowd(over.sum(axis=1)[table.pattern], k), outer,
+        None if found is None else _crowd(found[1], k), (outer or prosecutor).average,
+        int((size == 1).sum()), one, None if y is None else _one_class(size, table.counts),
+        hub(items, k))
+
+
+def hub(items: Items, k: int) -> Hub:
+    """Take the k rows away that sit in most groups, ties to the first, and look again.
+
+    >>> hub(Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), 2)
+    Hub(everywhere=1, left=2, below=1, alone=1)
+    """
+    nobody = np.zeros(items.rows, np.int32)
+    found = levels(cells(items), nobody, 1)
+    masks, _, pattern = pattern_table(cells(items), nobody, 1)
+    busiest = np.argsort(-found.held, kind="stable")[:k]
+    rest = np.delete(np.arange(items.rows), busiest)
+    lost = np.zeros(len(masks), np.int64)
+    for mask in masks[pattern[busiest]]:
+        lost += ((masks & mask) == masks).all(axis=1)
+    group = (found.group - lost[pattern])[rest]
+    return Hub(int((found.held == items.rows).sum()), len(rest), int((group < k).sum()),
+               int((group == 1).sum()))
+
+
+def read(X: Any, y: Any = None) -> tuple[Items, npt.NDArray[np.int32], int]:
+    """A table as items, its labels as 0, 1, ... and how many there are (one without labels)."""
+    from privsieve.sources.items import items_of
+
+    items, labels, classes = items_of(X, y)
+    return items, labels, len(classes)
+
+
+def cells(items: Items) -> tuple[Ints, npt.NDArray[np.int32]]:
+    """Items as the kernels take them."""
+    return items.indptr, items.indices
+
+
+def demand_k(k: int) -> None:
+    """Refuse a k that protects nobody."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 2:
+        raise ParameterError(f"k is {k!r}; a group of one hides nobody: give a whole number from "
+                             "2 on")
+
+
+def _smallest(sizes: Ints) -> int:
+    return int(sizes.min()) if len(sizes) else 0
+
+
+def _crowd(group: Ints, k: int) -> Crowd:
+    sizes, rows = np.unique(group, return_counts=True)
+    return Crowd(int(sizes[0]), 1 / int(sizes[0]), float((rows / sizes).sum() / len(group)),
+                 int(rows[sizes < k].sum()))
+
+
+def _one_class(size: Ints, classes: Ints) -> int:
+    return int(size[(classes > 0).sum(axis=1) == 1].sum())
+
+
+def _in_population(items: Items, population: Any) -> tuple[Ints, Ints]:
+    """How many rows of the population equal each row, and how many hold all that it holds."""
+    whole, _, _ = read(population)
+    if whole.names != items.names:
+        raise SchemaError("the population has other columns than the table; give both the same "
+                          "columns in the same order")
+    both = _stack(items, whole)
+    which = np.repeat(np.array([0, 1], np.int32), [items.rows, whole.rows])
+    table = pattern_table(cells(both), which, 2)
+    if (table.counts[:, 0] > table.counts[:, 1]).any():
+        raise SchemaError("the population lacks rows of the table; give a population of which the "
+                          "table is a part")
+    over = superset_counts(table.masks, table.counts)
+    mine = table.pattern[:items.rows]
+    return table.counts[mine, 1], over[mine, 1]
+
+
+def _stack(first: Items, second: Items) -> Items:
+    """The rows of two tables, one after the other."""
+    pieces = [piece for j in range(len(first)) for piece in (
+        first.indices[first.indptr[j]:first.indptr[j + 1]],
+        second.indices[second.indptr[j]:second.indptr[j + 1]] + np.int32(first.rows))]
+    indices = np.concatenate(pieces) if pieces else np.zeros(0, np.int32)
+    return Items(first.indptr + second.indptr, indices, first.rows + second.rows, first.names,
+                 first.origin)

@@ -1,0 +1,264 @@
+"""Publish: what is written of a choice, and what it says together with what was published before.
+
+Rows leave in an order that the system's entropy drew, in a fresh table of zeros and ones, without
+an index, metadata or statistics.  The level that is claimed is counted from the written file, by
+a checker that shares nothing with this module (`privacy.verify_table`).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privsieve.containment.greedy import standing
+from privsieve.core.columns import check_name, text_of
+from privsieve.core.release import FORMAT
+from privsieve.errors import DomainError, LedgerError, NothingFits, SchemaError
+from privsieve.kernels.patterns import Rule, pattern_table, peel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from privsieve.containment.choice import Choice
+    from privsieve.core.canonical import Json
+    from privsieve.core.items import Items
+
+#: A text that begins so is run by a spreadsheet that opens it.
+FORMULA = ("=", "+", "-", "@")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Labelled:
+    """Items with the class of each row; `target` is the name of the column of classes."""
+
+    items: Items
+    y: npt.NDArray[np.int32]
+    classes: tuple[Any, ...]
+    target: str | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Projection:
+    """The rows and columns that leave, in the order in which they leave.
+
+    cells : uint8, rows x columns.
+    labels : a text for each row; None where the target does not leave.
+    """
+
+    names: tuple[str, ...]
+    cells: npt.NDArray[np.uint8]
+    target: str | None = None
+    labels: tuple[str, ...] | None = None
+
+
+def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool) -> Projection:
+    """The chosen columns of the rows that stay, shuffled by the system's entropy."""
+    if not choice.selected:
+        raise NothingFits(f"no column keeps k = {rule.k} in all rows and says something about the "
+                          f"classes; one alone keeps at most k = {_largest(table.items, rule)}: "
+                          "ask for less, or let some rows be left out (--suppress N)")
+    part = table.items.take(choice.selected)
+    target = table.target if with_target else None
+    _check_names([*part.names, *([target] if target else [])])
+    order = np.flatnonzero(_stays(table, choice.selected, rule)).tolist()
+    random.SystemRandom().shuffle(order)
+    cells = np.zeros((part.rows, len(part)), np.uint8)
+    for j in range(len(part)):
+        cells[part.indices[part.indptr[j]:part.indptr[j + 1]], j] = 1
+    texts = [text_of(one) for one in table.classes]
+    _check_cells(texts if target else [])
+    labels = tuple(texts[table.y[row]] for row in order) if target else None
+    return Projection(part.names, cells[order], target, labels)
+
+
+def written(table: Projection, form: str) -> bytes:
+    r"""The file of a projection, "csv" or "parquet".
+
+    >>> written(Projection(("a", "b"), np.array([[1, 0]], np.uint8), "ill", ("no",)), "csv")
+    b'a,b,ill\n1,0,no\n'
+    """
+    return _parquet(table) if form == "parquet" else _csv(table)
+
+
+def claim_of(table: Projection, choice: Choice, rule: Rule, absent: Sequence[str],
+             ) -> dict[str, Json]:
+    """What is claimed of the table, but for its level and digest: these come from the file."""
+    return {
+        "kind": "containment", "k": rule.k, "model": rule.model, "absent": list(absent),
+        "l_diversity": rule.l_diversity, "suppressed": choice.suppressed,
+        "columns": list(table.names), "target": table.target,
+    }
+
+
+def body_of(items: Items, choice: Choice, plan: Mapping[str, Json]) -> dict[str, Json]:
+    """The release: names, and how they were chosen.  `selected` are columns of the table.
+
+    A column of which only some items leave stands in `partial` with these.
+    """
+    chosen: dict[str, list[str]] = {}
+    for j in choice.selected:
+        chosen.setdefault(items.origin[j], []).append(items.names[j])
+    partial = {name: names for name, names in chosen.items()
+               if len(names) < items.origin.count(name)}
+    return {
+        "format": FORMAT,
+        "kind": "containment",
+        "columns": [items.names[j] for j in choice.selected],
+        "selected": list(chosen),
+        "partial": partial,
+        "plan": dict(plan),
+    }
+
+
+def check_snapshot(earlier: Sequence[Any], snapshot: str, *, signed: bool) -> None:
+    """Refuse another state of a table about the same people: two states together break both.
+
+    `earlier` are the ledger's publications of these people.
+    """
+    others = {noted.snapshot for noted in earlier}
+    if not others or snapshot in others or signed:
+        return
+    raise LedgerError(f"columns of another snapshot of these people were published "
+                      f"({', '.join(sorted(others))}), and rows of both could be joined; publish "
+                      f"from that one, or, if {snapshot} is of other people, let somebody sign for "
+                      'it: --other-people "NAME"')
+
+
+def check_together(table: Labelled, claim: Mapping[str, Any], earlier: Sequence[Any],
+                   snapshot: str) -> None:
+    """Refuse a publication that with those of the same snapshot breaks the largest k promised.
+
+    The columns of all of them are taken as one publication, under the strictest of their rules:
+    an attacker may be able to join their rows.
+    """
+    same = [noted for noted in earlier if noted.snapshot == snapshot]
+    if not same:
+        return
+    claims = [claim, *({"k": noted.k, "model": noted.model, "columns": noted.columns,
+                        **noted.claim} for noted in same)]
+    if any(one.get("suppressed") for one in claims):
+        if all(_terms(one) == _terms(claim) for one in claims):
+            return  # the same rows of the same columns
+        raise LedgerError("of this snapshot something was or would be published without some "
+                          "rows, and who is missing shows beside the rest; publish the same "
+                          "columns under the same rule, or nothing more")
+    targets = {one.get("target") for one in claims} - {None}
+    if len(targets) > 1:
+        raise LedgerError("another target of this snapshot was published, and both together are "
+                          "not counted; publish with that target, or without one")
+    rule, selected = _union(table.items, len(table.classes), claims)
+    _, below = standing(table.items, table.y, rule, selected)
+    if below:
+        raise LedgerError(f"together with what was published of {snapshot} the {len(selected)} "
+                          f"columns would leave {below} of {table.items.rows} rows in groups below "
+                          f"k = {rule.k}; publish fewer columns, or those of before")
+
+
+def _terms(claim: Mapping[str, Any]) -> tuple[object, ...]:
+    return (sorted(claim["columns"]), claim["k"], claim["model"], claim.get("l_diversity", 1),
+            sorted(claim.get("absent", ())), claim.get("suppressed"))
+
+
+def _union(items: Items, classes: int, claims: Sequence[Mapping[str, Any]],
+           ) -> tuple[Rule, list[int]]:
+    """The strictest rule and all columns."""
+    place = {name: at for at, name in enumerate(items.names)}
+    names = {name for one in claims for name in one["columns"]}
+    if names - place.keys():
+        lost = min(names - place.keys())
+        raise LedgerError(f"column {lost!r} of this snapshot was published, and this table does "
+                          "not have it; give the same table, cut in the same way")
+    known = {name for one in claims for name in one.get("absent", ())}
+    equal = any(one["model"] == "k-anonymity" for one in claims)
+    rule = Rule(k=max(one["k"] for one in claims), classes=classes,
+                model="k-anonymity" if equal else "containment",
+                l_diversity=max(one.get("l_diversity", 1) for one in claims),
+                absent=np.array([name in known for name in items.names], np.bool_))
+    return rule, sorted(place[name] for name in names)
+
+
+def _largest(items: Items, rule: Rule) -> int:
+    """The largest k that a column keeps by itself, whatever its classes."""
+    held = np.diff(items.indptr)
+    others = items.rows - held
+    both = np.where((rule.model == "k-anonymity") & (others > 0), np.minimum(held, others), held)
+    return int(both.max(initial=0))
+
+
+def _stays(table: Labelled, selected: Sequence[int], rule: Rule) -> npt.NDArray[np.bool_]:
+    """The rows that keep the rule: all of them, unless some may be suppressed."""
+    part = table.items.take(selected)
+    absent = None if rule.absent is None else rule.absent[list(selected)]
+    masks, counts, pattern = pattern_table((part.indptr, part.indices), table.y, rule.classes,
+                                           absent)
+    if rule.model == "k-anonymity":
+        kept = (counts.sum(1) >= rule.k) & ((counts > 0).sum(1) >= rule.l_diversity)
+    else:
+        kept = peel(masks, counts, rule.k, rule.l_diversity)
+    found: npt.NDArray[np.bool_] = kept[pattern]
+    return found
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Refuse names that a reader of the file could not tell apart, see, or open safely."""
+    for name in names:
+        try:
+            check_name(name)
+        except DomainError as error:
+            raise SchemaError(str(error)) from None
+        if name.startswith(FORMULA):
+            raise SchemaError(f"column {name!r} begins with {name[0]!r}, and a spreadsheet would "
+                              "run it as a formula; rename it")
+    if len(set(names)) < len(names):
+        raise SchemaError("the target has the name of a column; rename one")
+
+
+def _check_cells(texts: Sequence[str]) -> None:
+    """The same for the labels, of which the text is not said."""
+    for text in texts:
+        number = text[1:].replace(".", "", 1).isdecimal()
+        unsafe = text.startswith(FORMULA) and not (number and text[0] in "+-")
+        if unsafe or not text.isprintable():
+            raise SchemaError("a label of the target begins like a formula, or is not printable; "
+                              "rename the class")
+
+
+def _csv(table: Projection) -> bytes:
+    head = _line([*table.names, *([table.target] if table.target else [])])
+    rows, width = table.cells.shape
+    body = np.full((rows, 2 * width), ord(","), np.uint8)
+    body[:, ::2] = table.cells + ord("0")
+    if table.labels is None:
+        body[:, -1] = ord("\n")
+        return head + body.tobytes()
+    ends = {label: _line([label]) for label in set(table.labels)}
+    return head + b"".join(piece for row, label in zip(body, table.labels, strict=True)
+                           for piece in (row.tobytes(), ends[label]))
+
+
+def _line(fields: Sequence[str]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(fields)
+    return text.getvalue().encode()
+
+
+def _parquet(table: Projection) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrays = [pa.array(column.astype(np.int8)) for column in table.cells.T]
+    fields = [pa.field(name, pa.int8(), nullable=False) for name in table.names]
+    if table.target and table.labels is not None:
+        arrays.append(pa.array(table.labels, pa.string()))
+        fields.append(pa.field(table.target, pa.string(), nullable=False))
+    sink = io.BytesIO()
+    pq.write_table(pa.table(arrays, schema=pa.schema(fields)), sink, write_statistics=False,
+                   store_schema=False, compression="zstd")
+    return sink.getvalue()

@@ -1,0 +1,152 @@
+"""Publishable columns: three profiles, each a method, a rule and an honest sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privsieve.containment.forward import forward
+from privsieve.containment.greedy import Rule, choice_of, demand_rule, greedy
+from privsieve.containment.maximal import Mining, maximal
+from privsieve.containment.ridge import pair_area
+from privsieve.containment.weights import weights
+from privsieve.errors import ParameterError, SchemaError
+from privsieve.kernels.patterns import class_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from privsieve.containment.choice import Choice
+    from privsieve.core.items import Items
+
+    Codes = npt.NDArray[np.int32]
+    Bools = npt.NDArray[np.bool_]
+
+MUTUAL = "mutual-information"
+#: What each profile promises, and what it does not.
+PROFILES = {
+    "few": "At most 30 columns, chosen one by one: who knows what a person has finds at least k "
+           "rows, and not all of one class; who also knows what the person lacks may find that "
+           "row alone.",
+    "most": "As many useful columns as k allows: who knows what a person has finds at least k "
+            "rows, and not all of one class; most rows may be unique to who also knows what a "
+            "person lacks, and the k rows may be the same few for everybody (see the hub figure).",
+    "strict": "k-anonymity: who knows all published cells of a person finds at least k equal "
+              "rows; few columns are left, they predict less, and equal rows may be of one class.",
+}
+#: Seconds for the heaviest set of profile "most"; the best that was seen by then is completed.
+SECONDS = 60.0
+#: Sources times rows that a greedy choice can count.
+_LARGEST_COUNT = 2**27
+
+
+def publishable(items: Items, y: Codes, rule: Rule, profile: str = "few", *,
+                label_rows: Bools | None = None, sources: Codes | None = None) -> Choice:
+    """Columns that may be published, in the manner of a profile.
+
+    Parameters
+    ----------
+    items, y : the table and its classes.
+    rule : Rule
+        k and classes; the profile sets the model, and at least two classes to a group in "few"
+        and "most".
+    profile : "few", "most" or "strict"
+    label_rows : mask, optional
+        the rows whose classes may be used to compare columns.
+    sources : numbers, optional
+        a group is then k distinct sources, not k rows; not with "most".
+
+    Examples
+    --------
+    >>> from privsieve.core.items import Items
+    >>> items = Items.dense([[1, 1], [1, 0], [1, 1], [0, 0], [0, 1], [0, 0]])
+    >>> y = np.array([1, 1, 0, 1, 0, 0], np.int32)
+    >>> publishable(items, y, Rule(k=3, classes=2), "strict").selected
+    (0,)
+    """
+    if profile not in PROFILES:
+        raise ParameterError(f"profile is {profile!r}; it can be {', '.join(PROFILES)}")
+    if len(np.unique(y if label_rows is None else y[label_rows])) < 2:
+        raise SchemaError("the labels that may be used are of one class; a profile chooses columns "
+                          "that predict the class: give labels of at least two")
+    if profile == "strict":
+        rule = replace(rule, model="k-anonymity")
+    else:
+        rule = replace(rule, model="containment", l_diversity=max(2, rule.l_diversity))
+    demand_rule(items, rule)
+    if profile == "few":
+        return forward(items, y, rule, label_rows=label_rows, sources=sources)
+    if sources is not None and profile == "most":
+        raise ParameterError("profile is 'most' and sources are given; sources are counted in "
+                             "'few' and 'strict'")
+    if profile == "strict":
+        if sources is not None:
+            return by_sources(items, y, rule, MUTUAL, sources=sources, label_rows=label_rows)
+        found = [greedy(items, y, rule, objective, label_rows=label_rows)
+                 for objective in (MUTUAL, "distinct")]
+    else:
+        found = [maximal(items, y, rule, MUTUAL, Mining(time_limit=SECONDS), label_rows=label_rows),
+                 greedy(items, y, rule, MUTUAL, label_rows=label_rows)]
+    return best_by_prediction(items, y, rule.classes, found, label_rows)
+
+
+def best_by_prediction(items: Items, y: Codes, classes: int, choices: Sequence[Choice],
+                       label_rows: Bools | None = None) -> Choice:
+    """The choice that ranks the classes of unseen rows best; ties to the first."""
+    marked = np.ones(items.rows, bool) if label_rows is None else label_rows
+    return max(choices,
+               key=lambda choice: pair_area(items.take(choice.selected), y, classes, marked))
+
+
+def by_sources(items: Items, y: Codes, rule: Rule, objective: str | npt.ArrayLike, *,
+               sources: Codes, label_rows: Bools | None = None) -> Choice:
+    """A greedy choice by weights whose groups are of k distinct sources.
+
+    That is k-diversity with the source for the class.
+
+    >>> from privsieve.core.items import Items
+    >>> items, y = Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), np.array([1, 1, 0, 0], np.int32)
+    >>> by_sources(items, y, Rule(k=2, classes=2), "hamming",
+    ...            sources=np.array([0, 0, 1, 2])).selected
+    (1,)
+    """
+    count = int(sources.max(initial=-1)) + 1
+    if rule.l_diversity > 1 or rule.suppress or objective in ("distinct", "class-errors"):
+        raise ParameterError("sources are counted by weights only, without l_diversity and "
+                             "suppress; leave these out, or take profile 'few'")
+    if count < rule.k:
+        raise SchemaError(f"the rows are of {count} sources and k is {rule.k}; ask for at most "
+                          f"{count}")
+    if count * items.rows > _LARGEST_COUNT:
+        raise SchemaError(f"{count} sources of {items.rows} rows are too many to count; publish a "
+                          "part of the rows")
+    values = weights(items, y, rule.classes, objective, label_rows).values
+    counted = replace(rule, classes=count, l_diversity=rule.k)
+    found = greedy(items, sources.astype(np.int32), counted, values)
+    return choice_of(items, y, rule, found.selected, objective, label_rows=label_rows)
+
+
+def largest_k(items: Items, y: Codes, rule: Rule) -> int:
+    """The largest k that some item alone would keep under the rest of the rule; 0 for none.
+
+    >>> from privsieve.core.items import Items
+    >>> items = Items.dense([[1, 1], [1, 0], [1, 0], [0, 0]])
+    >>> largest_k(items, np.zeros(4, np.int32), Rule(k=4, classes=1))
+    3
+    """
+    held = class_counts(items.indptr, items.indices, np.ascontiguousarray(y, np.int32),
+                        rule.classes)
+    lacking = np.bincount(y, minlength=rule.classes) - held
+    known = np.full(len(items), rule.model == "k-anonymity")
+    if rule.absent is not None:
+        known |= rule.absent
+    size = np.full(len(items), items.rows)
+    for counts, told in ((held, True), (lacking, known)):
+        rows = counts.sum(axis=1)
+        diverse = (counts > 0).sum(axis=1) >= rule.l_diversity
+        size = np.where((rows > 0) & told, np.minimum(size, rows * diverse), size)
+    return int(size.max(initial=0))

@@ -1,0 +1,172 @@
+"""The base of all choices of columns in scikit-learn's manner: what `fit` takes and leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from privsieve.containment.greedy import Rule
+from privsieve.containment.groups import numbered
+from privsieve.containment.publishable import largest_k
+from privsieve.errors import NothingFits, ParameterError, SchemaError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    import numpy.typing as npt
+
+    from privsieve.containment.choice import Choice
+    from privsieve.core.items import Items
+
+    Codes = npt.NDArray[np.int32]
+    Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Published:
+    """Columns that may be published together.
+
+    columns : all names that could have been chosen.
+    selected : names of columns of the table, in its order; a column is here if any item of it is.
+    items : names of the items that were chosen, such as "smoker" or "ward=A".
+    level : rows in the smallest group.
+    objective, bound, proved : how good the choice is, no choice is better than, the two are equal.
+    suppressed : rows that have to be left out.
+    """
+
+    columns: tuple[str, ...]
+    selected: tuple[str, ...]
+    items: tuple[str, ...]
+    level: int
+    objective: Fraction | None
+    bound: Fraction | None
+    proved: bool
+    suppressed: int
+
+    @property
+    def partial(self) -> tuple[str, ...]:
+        """Columns that may leave only as the items that were made of them."""
+        return tuple(name for name in self.selected if name not in self.items)
+
+
+class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # untyped
+    """What every choice of columns is: `fit` written once; k holds on all rows.
+
+    A fitted one holds its parameters, `n_features_in_`, `feature_names_in_` (for frames) and
+    `release_`.  `transform` gives the chosen columns in the order of the rows: to publish them
+    is more than that (`privsieve publish`).
+    """
+
+    k: int
+    release_: Published
+    n_features_in_: int
+
+    def _choose(self, items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
+                sources: Codes | None) -> Choice:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None, *, label_rows: Any = None, sources: Any = None) -> Self:
+        """Choose columns.
+
+        Parameters
+        ----------
+        X : array of zeros and ones, sparse matrix, frame, or path
+            the table; k holds on all its rows.
+        y : labels, or the name of a column
+            the class of each row.
+        label_rows : mask, optional
+            the rows whose labels may be used to compare columns (the training rows); all by
+            default.
+        sources : one for each row, optional
+            the person or source of a row (`near_duplicates` finds them): a group is then k
+            distinct sources.
+        """
+        from privsieve.sources.items import items_of
+
+        items, codes, classes = items_of(X, y)
+        marked = None if label_rows is None else _mask(label_rows, items.rows)
+        numbers = None if sources is None else numbered(sources)
+        if numbers is not None and len(numbers) != items.rows:
+            raise SchemaError("sources and X have different numbers of rows; give one source for "
+                              "each row")
+        columns = _columns(X, y, items)
+        rule = self._rule(items, len(classes))
+        choice = self._choose(items, codes, rule, marked, numbers)
+        if not choice.selected:
+            raise NothingFits(
+                f"no column both keeps k = {rule.k} and tells something of the class; one column "
+                f"alone keeps k up to {largest_k(items, codes, rule)}: ask for less, or cut the "
+                "columns more coarsely")
+        chosen = {items.origin[j] for j in choice.selected}
+        self.release_ = Published(
+            columns, tuple(name for name in columns if name in chosen),
+            tuple(items.names[j] for j in choice.selected), choice.level, choice.objective,
+            choice.bound, choice.proved, choice.suppressed)
+        self.n_features_in_ = len(columns)
+        if hasattr(X, "columns"):
+            self.feature_names_in_ = np.array(columns, dtype=object)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The chosen columns of X."""
+        check_is_fitted(self, "release_")
+        if self.release_.partial:
+            raise ParameterError(
+                f"column {self.release_.partial[0]!r} may leave only as the items of "
+                "release_.items, not with all its cells; use `privsieve publish`, or cut the "
+                "table into columns of yes and no first")
+        return super().transform(X)
+
+    def _rule(self, items: Items, classes: int) -> Rule:
+        given = self.get_params(deep=False)
+        return Rule(given["k"], classes, given.get("stop", "skip"),
+                    given.get("model", "containment"), given.get("l_diversity", 1),
+                    _absent(given.get("absent"), items), given.get("suppress", 0))
+
+    def _get_support_mask(self) -> Bools:
+        check_is_fitted(self, "release_")
+        chosen = set(self.release_.selected)
+        return np.array([name in chosen for name in self.release_.columns])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _mask(given: Any, rows: int) -> Bools:
+    found = np.asarray(given)
+    if found.dtype != np.bool_ or found.shape != (rows,):
+        raise SchemaError("label_rows must be true or false for each row")
+    if not found.any():
+        raise SchemaError("label_rows marks no row; mark at least one of each class")
+    return found
+
+
+def _absent(given: Any, items: Items) -> Bools | None:
+    """The items whose absence may be known."""
+    if given is None:
+        return None
+    if isinstance(given, str) and given == "all":
+        return np.ones(len(items), bool)
+    names = {given} if isinstance(given, str) else set(given)
+    unknown = sorted(names - set(items.origin), key=str)
+    if unknown:
+        raise SchemaError(f"absent names {unknown[0]!r}, which is no column of the table; correct "
+                          "it")
+    return np.array([name in names for name in items.origin], bool)
+
+
+def _columns(X: Any, y: Any, items: Items) -> tuple[str, ...]:
+    """The columns of the table in its order, also those of which no item was made."""
+    if hasattr(X, "columns"):
+        return tuple(str(name) for name in X.columns if not (isinstance(y, str) and name == y))
+    if len(np.shape(X)) == 2:
+        return tuple(f"x{j}" for j in range(np.shape(X)[1]))
+    return tuple(dict.fromkeys(items.origin))

@@ -1,0 +1,246 @@
+"""Patterns: what the rows of a projection look like, and greedy choices that keep k.
+
+Items are `(indptr, indices)`: item j is held by the rows ``indices[indptr[j]:indptr[j + 1]]``.
+A pattern is the set of chosen items that a row holds; the group of a row are the rows that hold
+all of its pattern.  `y` is the class of each row, plus `classes` where the label may be used for
+`l_diversity` only, not for a score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from privsieve.kernels import implementation, patterns_twin
+from privsieve.kernels.contract import I64, U64, demand_array, demand_equal, demand_offsets
+
+__all__ = [
+    "Cells",
+    "Levels",
+    "Rule",
+    "Table",
+    "class_counts",
+    "class_errors",
+    "greedy",
+    "lazy_distinct",
+    "levels",
+    "pattern_table",
+    "peel",
+    "superset_counts",
+]
+
+I32: TypeAlias = npt.NDArray[np.int32]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Cells: TypeAlias = tuple[I64, I32]
+
+_kernels: Any = (
+    import_module("privsieve.kernels._native") if implementation() == "native" else patterns_twin
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """What a set of items must keep, and what to do with an item that would break it.
+
+    k : each row's group has at least so many rows.
+    classes : how many classes there are.
+    stop : "skip" passes over an item that does not fit, "break" ends there.
+    model : "containment", or "k-anonymity", where a group is the rows of equal pattern.
+    l_diversity : each group has at least so many distinct classes.
+    absent : items whose absence may be known as well; a group then shares it.
+    suppress : so many rows may be left out for the rest to keep k; an item that only such rows
+        hold does not fit.
+
+    All of it is downward closed: what holds for a set of items holds for every part of it.
+    """
+
+    k: int
+    classes: int
+    stop: Literal["skip", "break"] = "skip"
+    model: Literal["containment", "k-anonymity"] = "containment"
+    l_diversity: int = 1
+    absent: Bools | None = None
+    suppress: int = 0
+
+
+class Table(NamedTuple):
+    """The patterns of a projection: their items as bits, their rows per class; each row's pattern.
+
+    masks : uint64[P, W]; bit j is item j, and further bits the absences that may be known.
+    counts : int64[P, classes].
+    pattern : int32[rows]; patterns are numbered by their first row.
+    """
+
+    masks: U64
+    counts: I64
+    pattern: I32
+
+
+class Levels(NamedTuple):
+    """Four numbers for each row, int64[rows].
+
+    group : rows that hold all that it holds.
+    equal : rows that hold just what it holds.
+    classes : distinct classes in its group.
+    held : rows in whose group it sits.
+    """
+
+    group: I64
+    equal: I64
+    classes: I64
+    held: I64
+
+
+def class_counts(indptr: I64, indices: I32, y: I32, classes: int) -> I64:
+    """Rows of each class that hold each item: int64[d, classes].
+
+    >>> toy = np.array([0, 2, 3]), np.array([0, 2, 1], np.int32)
+    >>> class_counts(*toy, np.array([0, 1, 1], np.int32), 2).tolist()
+    [[1, 1], [0, 1]]
+    """
+    _demand((indptr, indices), y, classes)
+    out: I64 = _kernels.class_counts(indptr, indices, y, classes)
+    return out
+
+
+def greedy(items: Cells, y: I32, order: I64, rule: Rule) -> I64:
+    """Items of `order` that are accepted one after the other, in that order.
+
+    What is first in `order` is the prefix: it is accepted whole if it keeps the rule.
+
+    >>> toy, y = (np.array([0, 2, 3]), np.array([0, 1, 1], np.int32)), np.zeros(3, np.int32)
+    >>> greedy(toy, y, np.array([1, 0]), Rule(k=2, classes=1)).tolist()
+    [0]
+    """
+    out: I64 = _kernels.greedy(items, y, order, *rule_facts(items, y, order, rule))
+    return out
+
+
+def lazy_distinct(
+    items: Cells, y: I32, candidates: I64, rule: Rule, prefix: I64 | None = None
+) -> I64:
+    """Greedily the items that tell most pairs of different class apart; prefix first.
+
+    Ends where no candidate tells a further pair apart; ties go to the earlier candidate.
+    Gains only shrink as the set grows, so old ones are bounds and few are computed anew.
+
+    >>> toy, y = (np.array([0, 2, 4]), np.array([0, 1, 0, 2], np.int32)), np.array([0, 0, 1, 1])
+    >>> lazy_distinct(toy, y.astype(np.int32), np.arange(2), Rule(2, 2)).tolist()
+    [0]
+    """
+    prefix = np.empty(0, np.int64) if prefix is None else prefix
+    facts = rule_facts(items, y, np.concatenate([prefix, candidates]), rule)
+    out: I64 = _kernels.lazy_distinct(items, y, candidates, prefix, *facts)
+    return out
+
+
+def class_errors(
+    items: Cells, y: I32, candidates: I64, rule: Rule, prefix: I64 | None = None
+) -> I64:
+    """Greedily the items that leave fewest rows outside the majority of their pattern.
+
+    All rows of a pattern with fewer than k rows are counted as errors.  The best is taken even if
+    it helps nothing (no item alone may), until it does not fit; ties go to the earlier candidate.
+
+    >>> toy, y = (np.array([0, 2, 4]), np.array([0, 1, 0, 2], np.int32)), np.array([0, 0, 1, 1])
+    >>> class_errors(toy, y.astype(np.int32), np.arange(2), Rule(2, 2)).tolist()
+    [0]
+    """
+    prefix = np.empty(0, np.int64) if prefix is None else prefix
+    facts = rule_facts(items, y, np.concatenate([prefix, candidates]), rule)
+    out: I64 = _kernels.class_errors(items, y, candidates, prefix, *facts)
+    return out
+
+
+def pattern_table(items: Cells, y: I32, classes: int, absent: Bools | None = None) -> Table:
+    """Patterns of the rows on all of these items: project first.
+
+    >>> toy, y = (np.array([0, 2, 3]), np.array([0, 1, 1], np.int32)), np.zeros(3, np.int32)
+    >>> [part.tolist() for part in pattern_table(toy, y, 1)]
+    [[[1], [3], [0]], [[1], [1], [1]], [0, 1, 2]]
+    """
+    _demand(items, y, classes)
+    known = _known(absent, len(items[0]) - 1)
+    return Table(*_kernels.pattern_table(items, y, classes, known))
+
+
+def superset_counts(masks: U64, counts: I64) -> I64:
+    """For each mask the sum of the counts of all masks that contain it: int64[P, C].
+
+    >>> superset_counts(np.array([[1], [3], [0]], np.uint64), np.array([[1], [1], [1]])).tolist()
+    [[2], [1], [3]]
+    """
+    demand_array("masks", masks, np.uint64, 2)
+    demand_array("counts", counts, np.int64, 2)
+    demand_equal("masks and counts", len(masks), len(counts))
+    out: I64 = _kernels.superset_counts(masks, counts)
+    return out
+
+
+def peel(masks: U64, counts: I64, k: int, l_diversity: int = 1) -> Bools:
+    """Which patterns stay when all rows whose group is too small leave, again and again.
+
+    What stays is the largest set of rows that keeps k and `l_diversity`.
+
+    >>> peel(np.array([[1], [3], [0]], np.uint64), np.array([[2], [1], [1]]), 2).tolist()
+    [True, False, True]
+    """
+    demand_array("masks", masks, np.uint64, 2)
+    demand_array("counts", counts, np.int64, 2)
+    demand_equal("masks and counts", len(masks), len(counts))
+    out: npt.NDArray[np.uint8] = _kernels.peel(masks, counts, k, l_diversity)
+    return out.view(np.bool_)
+
+
+def levels(items: Cells, y: I32, classes: int, absent: Bools | None = None) -> Levels:
+    """Each row's group on all of these items.
+
+    >>> toy, y = (np.array([0, 2, 3]), np.array([0, 1, 1], np.int32)), np.zeros(3, np.int32)
+    >>> [part.tolist() for part in levels(toy, y, 1)]
+    [[2, 1, 3], [1, 1, 1], [1, 1, 1], [2, 3, 1]]
+    """
+    masks, counts, pattern = pattern_table(items, y, classes, absent)
+    group = superset_counts(masks, counts)
+    size = counts.sum(1, keepdims=True)
+    held = superset_counts(~masks, size)  # complements turn subsets into supersets
+    found = group.sum(1), size[:, 0], (group > 0).sum(1), held[:, 0]
+    return Levels(*(part[pattern] for part in found))
+
+
+def _known(absent: Bools | None, items: int) -> npt.NDArray[np.uint8]:
+    if absent is None:
+        return np.zeros(items, np.uint8)
+    demand_array("absent", absent, np.bool_, 1)
+    demand_equal("absent and items", len(absent), items)
+    return absent.view(np.uint8)
+
+
+def rule_facts(items: Cells, y: I32, order: I64, rule: Rule) -> tuple[I64, npt.NDArray[np.uint8]]:
+    """The rule as the kernels take it: (k, l, suppress, classes, codes, skip, equal), absent."""
+    codes = 2 * rule.classes if len(y) and y.max() >= rule.classes else rule.classes
+    _demand(items, y, codes)
+    demand_array("order", order, np.int64, 1)
+    d = len(items[0]) - 1
+    known = not len(order) or (order.min() >= 0 and order.max() < d)
+    if not known or len(np.unique(order)) < len(order):
+        raise ValueError(f"order must be different items from 0 to {d - 1}")
+    numbers = [rule.k, rule.l_diversity, rule.suppress, rule.classes, codes,
+               rule.stop == "skip", rule.model == "k-anonymity"]  # fmt: skip
+    return np.array(numbers, np.int64), _known(rule.absent, d)
+
+
+def _demand(items: Cells, y: I32, codes: int) -> None:
+    indptr, indices = items
+    demand_array("indices", indices, np.int32, 1)
+    demand_offsets("indptr", indptr, len(indices))
+    demand_array("y", y, np.int32, 1)
+    if len(indices) and indices.view(np.uint32).max() >= len(y):  # a negative one is a large one
+        raise ValueError(f"indices must be rows from 0 to {len(y) - 1}")
+    if len(y) * 2 ** (codes - 1).bit_length() >= 2**32:
+        raise ValueError(f"{len(y)} rows of {codes} classes are too many for 32 bits; take fewer")
+    if len(y) and not (y.min() >= 0 and y.max() < codes):
+        raise ValueError(f"y must be classes from 0 to {codes - 1}")

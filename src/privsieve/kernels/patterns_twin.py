@@ -1,0 +1,266 @@
+"""NumPy twin of the native pattern kernels: the same names, the same answers."""
+# ruff: noqa: PLR0917  six arguments are allowed by the house
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+I32: TypeAlias = npt.NDArray[np.int32]
+I64: TypeAlias = npt.NDArray[np.int64]
+U8: TypeAlias = npt.NDArray[np.uint8]
+U64: TypeAlias = npt.NDArray[np.uint64]
+Cells: TypeAlias = tuple[I64, I32]
+
+#: Pairs of patterns that are compared at once.
+PAIRS = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class _Rule:
+    k: int
+    diversity: int
+    suppress: int
+    classes: int
+    codes: int
+    skip: bool
+    equal: bool
+    absent: U8
+
+
+class _State:
+    """Patterns of the rows on the items accepted so far."""
+
+    def __init__(self, items: Cells, y: I32, rule: _Rule) -> None:
+        self.indptr, self.indices = items
+        self.y, self.rule = y.astype(np.int64), rule
+        self.pattern = np.zeros(len(y), np.int64)
+        self.masks = np.zeros((min(len(y), 1), 1), np.uint64)
+        self.bits = 0
+        self.whole = np.zeros((len(self.masks), rule.codes), np.int64)
+        self.inside = self.whole
+        np.add.at(self.whole, (self.pattern, self.y), 1)
+
+    def column(self, item: int) -> I32:
+        return self.indices[self.indptr[item] : self.indptr[item + 1]]
+
+    def count(self, item: int) -> None:
+        rows, codes = self.column(item), self.rule.codes
+        fused = self.pattern[rows] * codes + self.y[rows]
+        self.inside = np.bincount(fused, minlength=self.whole.size).reshape(self.whole.shape)
+
+    def accept(self, item: int) -> None:
+        """Take the item that was counted: patterns that it cuts are cut."""
+        both = bool(self.rule.absent[item])
+        while self.bits + 1 + both > 64 * self.masks.shape[1]:
+            self.masks = np.hstack([self.masks, np.zeros_like(self.masks)])
+        held = self.inside.sum(1) > 0
+        cut = np.flatnonzero(held & (self.inside.sum(1) < self.whole.sum(1)))
+        number = np.arange(len(self.masks))
+        number[cut] = len(number) + np.arange(len(cut))
+        word, bit = divmod(self.bits, 64)
+        self.masks = np.vstack([self.masks, self.masks[cut]])
+        mine = np.concatenate([np.flatnonzero(held & (number < len(held))), number[cut]])
+        self.masks[mine, word] |= np.uint64(1) << np.uint64(bit)
+        if both:
+            word, bit = divmod(self.bits + 1, 64)
+            rest = np.setdiff1d(np.arange(len(self.masks)), mine)
+            self.masks[rest, word] |= np.uint64(1) << np.uint64(bit)
+        self.bits += 1 + both
+        self.whole = np.vstack([self.whole, self.inside[cut]])
+        self.whole[cut] -= self.inside[cut]
+        rows = self.column(item)
+        self.pattern[rows] = number[self.pattern[rows]]
+
+    def plain(self, counts: I64) -> I64:
+        """Counts per class, whether or not the label is hidden."""
+        classes = self.rule.classes
+        out: I64 = counts.reshape(len(counts), self.rule.codes // classes, classes).sum(1)
+        return out
+
+    def hopeless(self, item: int) -> bool:
+        rule = self.rule
+        held = int(self.indptr[item + 1] - self.indptr[item])
+        rest = len(self.y) - held
+        both = rule.equal or rule.absent[item]
+        return not rule.suppress and (0 < held < rule.k or bool(both and 0 < rest < rule.k))
+
+    def keeps(self, item: int) -> bool:
+        """Whether the rule holds with the item that was counted."""
+        rule, sides = self.rule, [self.inside, self.whole - self.inside]
+        parts = [self.plain(side) for side in sides]
+        if rule.equal:
+            sizes = [part.sum(1) for part in parts]
+            good = [(size >= rule.k) & ((part > 0).sum(1) >= rule.diversity)
+                    for size, part in zip(sizes, parts, strict=True)]  # fmt: skip
+            lost = sum(int(s[~g].sum()) for s, g in zip(sizes, good, strict=True))
+            seen = bool((good[0] & (sizes[0] > 0)).any()) or not sizes[0].any()
+            return lost <= rule.suppress and seen
+        if rule.suppress:
+            return self._suppressed_keeps(item, parts)
+        known = parts[: 2 if rule.absent[item] else 1]
+        return all(_covered(self.masks, part, rule) for part in known)
+
+    def _suppressed_keeps(self, item: int, parts: list[I64]) -> bool:
+        """Whether few rows must leave, and not all that hold the item."""
+        bits = np.zeros((2, len(self.masks), 1), np.uint64)
+        bits[0] = 1
+        bits[1] = 2 * bool(self.rule.absent[item])
+        masks = np.vstack([np.hstack([self.masks, bits[0]]), np.hstack([self.masks, bits[1]])])
+        counts = np.vstack(parts)
+        there = counts.any(1)
+        stays = peel(masks[there], counts[there], self.rule.k, self.rule.diversity)
+        lost = int(counts[there][stays == 0].sum())
+        held = np.flatnonzero(there) < len(parts[0])
+        return lost <= self.rule.suppress and bool(stays[held].any() or not held.any())
+
+    def told_apart(self) -> int:
+        known = self.rule.classes
+        a, b = self.inside[:, :known], (self.whole - self.inside)[:, :known]
+        return int((a.sum(1) * b.sum(1)).sum() - (a * b).sum())
+
+    def errors(self) -> int:
+        """Classification errors with the item that was counted."""
+        total = 0
+        for counts in (self.inside, self.whole - self.inside):
+            known = counts[:, : self.rule.classes]
+            large = counts.sum(1) >= self.rule.k
+            total += int(known.sum()) - int(known.max(1, initial=0)[large].sum())
+        return total
+
+
+def _covered(masks: U64, counts: I64, rule: _Rule) -> bool:
+    there = counts.any(1)
+    group = superset_counts(masks[there], counts[there])
+    good = (group.sum(1) >= rule.k) & ((group > 0).sum(1) >= rule.diversity)
+    return bool(good.all())
+
+
+def _begun(items: Cells, y: I32, facts: I64, absent: U8) -> _State | None:
+    """The state with no item; none if even that breaks the rule."""
+    k, diversity, suppress, classes, codes, skip, equal = (int(fact) for fact in facts)
+    rule = _Rule(k, diversity, suppress, classes, codes, bool(skip), bool(equal), absent)
+    state = _State(items, y, rule)
+    bad = len(y) < rule.k or len(np.unique(y % rule.classes)) < rule.diversity
+    return None if len(y) and bad and len(y) > rule.suppress else state
+
+
+def _take(state: _State, item: int) -> bool:
+    if state.hopeless(item):
+        return False
+    state.count(item)
+    good = state.keeps(item)
+    if good:
+        state.accept(item)
+    return good
+
+
+def class_counts(indptr: I64, indices: I32, y: I32, classes: int) -> I64:
+    """Rows of each class that hold each item."""
+    label = y[indices]
+    out = np.zeros((len(indptr) - 1, classes), np.int64)
+    for c in range(classes):
+        out[:, c] = np.diff(np.concatenate([[0], np.cumsum(label == c)])[indptr])
+    return out
+
+
+def greedy(items: Cells, y: I32, order: I64, facts: I64, absent: U8) -> I64:
+    """Items of `order` that are accepted one after the other."""
+    state, accepted = _begun(items, y, facts, absent), []
+    for item in order.tolist() if state else []:
+        assert state is not None
+        if _take(state, item):
+            accepted.append(item)
+        elif not state.rule.skip:
+            break
+    return np.array(accepted, np.int64)
+
+
+def lazy_distinct(
+    items: Cells, y: I32, candidates: I64, prefix: I64, facts: I64, absent: U8
+) -> I64:
+    """Not lazy at all: each step counts all gains."""
+    def gain(state: _State) -> int:
+        return state.told_apart()
+
+    return _best_first(_begun(items, y, facts, absent), candidates, prefix, (gain, 1))
+
+
+def class_errors(items: Cells, y: I32, candidates: I64, prefix: I64, facts: I64, absent: U8) -> I64:
+    """Greedily the items that leave fewest rows outside the majority of their pattern."""
+    def right(state: _State) -> int:
+        return -state.errors()
+
+    return _best_first(_begun(items, y, facts, absent), candidates, prefix, (right, None))
+
+
+def _best_first(
+    state: _State | None, candidates: I64, prefix: I64, worth: tuple[Any, int | None]
+) -> I64:
+    """Take the best candidate, first of equals, while it is worth at least so much."""
+    value, least = worth
+    accepted: list[int] = []
+    for item in prefix.tolist() if state else []:
+        assert state is not None
+        if not _take(state, item):
+            return np.array(accepted, np.int64)
+        accepted.append(item)
+    left = candidates.tolist() if state else []
+    fresh: list[tuple[int, int]] = []
+    while left:
+        assert state is not None
+        if not fresh:
+            for position, item in enumerate(left):
+                state.count(item)
+                fresh.append((-value(state), position))
+            fresh.sort(reverse=True)
+        negative, position = fresh.pop()
+        if least is not None and -negative < least:
+            break
+        if _take(state, left[position]):
+            accepted.append(left[position])
+            left = [left[p] for p in sorted(p for _, p in fresh)]
+            fresh = []
+        elif not state.rule.skip or not fresh:
+            break
+    return np.array(accepted, np.int64)
+
+
+def pattern_table(items: Cells, y: I32, classes: int, absent: U8) -> tuple[U64, I64, I32]:
+    """Patterns of the rows, numbered by their first row."""
+    rule = _Rule(0, 1, 0, classes, classes, skip=True, equal=False, absent=absent)
+    state = _State(items, y, rule)
+    for item in range(len(items[0]) - 1):
+        state.count(item)
+        state.accept(item)
+    _, first, pattern = np.unique(state.pattern, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.argsort(order).astype(np.int32)
+    words = max(-(-state.bits // 64), 1)
+    masks = np.ascontiguousarray(state.masks[order, :words])
+    return masks, np.ascontiguousarray(state.whole[order]), number[pattern]
+
+
+def superset_counts(masks: U64, counts: I64) -> I64:
+    """For each mask the sum of the counts of all masks that contain it."""
+    out = np.zeros_like(counts)
+    step = max(PAIRS // max(masks.size, 1), 1)
+    for start in range(0, len(masks), step):
+        some = masks[start : start + step, None]
+        holds = ~(some & ~masks[None]).any(2)
+        out[start : start + step] = holds.astype(np.int64) @ counts
+    return out
+
+
+def peel(masks: U64, counts: I64, k: int, diversity: int) -> U8:
+    """Which patterns stay when all rows whose group is too small leave, again and again."""
+    stays = np.ones(len(masks), np.bool_)
+    while True:
+        group = superset_counts(masks[stays], counts[stays])
+        good = (group.sum(1) >= k) & ((group > 0).sum(1) >= diversity)
+        if good.all():
+            return stays.view(np.uint8)
+        stays[np.flatnonzero(stays)[~good]] = False

@@ -1,0 +1,151 @@
+"""Verify a certificate of containment: its release, its ledger entry, and the published table.
+
+Here, unlike for noise, the claim itself can be recounted, by anybody who has the table.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privsieve.core.canonical import canonical, digest
+from privsieve.core.release import FORMAT as RELEASE_FORMAT
+from privsieve.privacy.chain import link
+from privsieve.privacy.verify_table import Recount, Unreadable, recount_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MODELS = ("containment", "k-anonymity")
+#: A published table may be larger than the other files of a release.
+LARGEST_TABLE = 4 * 2**30
+
+SHAPE: Mapping[str, Any] = {
+    "format": str,
+    "claim": {"kind": str, "k": int, "level": int, "model": str, "absent": list,
+              "l_diversity": int, "suppressed": int, "columns": list,
+              "target": (str, type(None)), "table_sha256": str},
+    "plan": dict,
+    "software": dict,
+    "release_sha256": str,
+    "population": (str, type(None)),
+    "ledger": (dict, type(None)),
+    "key": (str, type(None)),
+    "signature": (str, type(None)),
+}
+LEDGER = {"snapshot": str, "publish": {"seq": int, "prev": str, "hash": str}, "head": str}
+
+
+def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
+    """What contradicts itself in a certificate."""
+    claim = body["claim"]
+    return _failed({
+        "the claim names no known model": claim["model"] in MODELS,
+        "the claimed k protects nobody": claim["k"] >= 2,
+        "the claimed level is below the claimed k": claim["level"] >= claim["k"],
+        "the claimed columns are not names, each once": _distinct(claim["columns"]),
+        "the columns with known absence are not among the claimed ones":
+            _distinct([*claim["absent"], ""]) and set(claim["absent"]) <= set(claim["columns"]),
+        "the claimed l-diversity or suppression is not a count":
+            claim["l_diversity"] >= 1 and claim["suppressed"] >= 0,
+        "a population stands without a ledger, or a ledger without a population":
+            (body["population"] is None) == (body["ledger"] is None),
+    })
+
+
+def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
+    """What does not agree with the release."""
+    return _failed({
+        "the digest of the release is not the certified one":
+            digest(canonical(release)) == body["release_sha256"],
+        f"the release is not a {RELEASE_FORMAT}": release.get("format") == RELEASE_FORMAT,
+        "the kind of the release is not the claimed one":
+            release.get("kind") == body["claim"]["kind"],
+        "the columns of the release are not the claimed ones":
+            release.get("columns") == body["claim"]["columns"],
+        "the plan of the release is not the certified one": release.get("plan") == body["plan"],
+    })
+
+
+def entry_reasons(body: Mapping[str, Any]) -> Iterator[str]:
+    """Write the ledger's entry anew from the certificate; its hash must be the same."""
+    claim, known = body["claim"], body["ledger"]
+    payload = canonical({
+        "population": body["population"], "snapshot": known["snapshot"],
+        "columns": claim["columns"], "k": claim["k"], "model": claim["model"],
+        "claim": {**claim, "release_sha256": body["release_sha256"]},
+        "kind": "publish", "seq": known["publish"]["seq"],
+    })
+    try:
+        bound = link(known["publish"]["prev"], payload) == known["publish"]["hash"]
+    except ValueError:  # prev is no hash
+        bound = False
+    return _failed({
+        "the claim is not the one that was noted in the ledger": bound,
+        "the head is not the entry of the publication":
+            known["head"] == known["publish"]["hash"],
+    })
+
+
+def table_reasons(body: Mapping[str, Any], table: str | Path | bytes) -> Iterator[str]:
+    """Recount the published table, and compare."""
+    claim = body["claim"]
+    try:
+        data = _bytes(table)
+        found = recount_table(data, target=claim["target"], model=claim["model"],
+                              absent=claim["absent"])
+    except Unreadable as error:
+        yield str(error)
+        return
+    yield from _failed({
+        "the table is not the certified one": digest(data) == claim["table_sha256"],
+        "the table has other columns than claimed": list(found.columns) == claim["columns"],
+        "the table does not keep the claimed k": found.level >= claim["k"],
+        "the level of the table is not the claimed one": found.level == claim["level"],
+        "the table does not keep the claimed l-diversity": _diverse(found, claim),
+    })
+
+
+def notes(body: Mapping[str, Any], *, release: bool, ledger: bool, table: bool) -> Iterator[str]:
+    """What the check cannot show."""
+    claim = body["claim"]
+    hidden = claim["target"] is None and claim["l_diversity"] > 1
+    return _failed({
+        "the target is published, and a group may have one class: who is in it is known to be of "
+        "that class": claim["target"] is None or claim["l_diversity"] > 1,
+        "the target is not published: the classes in a group were not recounted": not hidden,
+        "unsigned: it shows what is claimed, and not who claims it": body["signature"] is not None,
+        "made without a ledger: nothing shows what else was published of these people":
+            body["ledger"] is not None,
+        "the ledger was not given: only its own hashes show that this was noted there":
+            body["ledger"] is None or ledger,
+        "the release was not given: only its digest was seen": release,
+        "the table was not given: its level was not recounted": table,
+    })
+
+
+def _diverse(found: Recount, claim: Mapping[str, Any]) -> bool:
+    # Without the labels in the file nobody else can count them.
+    return claim["target"] is None or found.classes >= claim["l_diversity"]
+
+
+def _bytes(table: str | Path | bytes) -> bytes:
+    if isinstance(table, bytes):
+        return table
+    try:
+        with Path(table).open("rb") as file:
+            data = file.read(LARGEST_TABLE + 1)
+    except (OSError, ValueError):
+        raise Unreadable("the table cannot be read") from None
+    if len(data) > LARGEST_TABLE:
+        raise Unreadable("the table is larger than 4 GB")
+    return data
+
+
+def _distinct(names: list[object]) -> bool:
+    return bool(names) and all(isinstance(name, str) for name in names) and len(
+        set(names)) == len(names)
+
+
+def _failed(checks: Mapping[str, bool]) -> Iterator[str]:
+    return (reason for reason, holds in checks.items() if not holds)

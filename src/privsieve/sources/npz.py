@@ -1,0 +1,106 @@
+"""NumPy archives: a sparse matrix as SciPy saves it, or plain arrays; nothing in one is run."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privsieve.core.items import Items
+from privsieve.errors import SchemaError
+from privsieve.sources.items import from_pairs, label_codes, without_labels
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from privsieve.sources.items import Found
+
+    Array = npt.NDArray[Any]
+
+_BINARY = ("the archive holds other values than 0 and 1; cut them into yes and no first, for "
+           "example X > 0")
+_DAMAGED = ("the .npz file cannot be read: it is damaged, or holds objects, which are never "
+            "loaded; write it with scipy.sparse.save_npz or numpy.savez")
+
+
+def read(path: Path, label: str | None) -> Found:
+    """Items of an archive; labels are its array `y`, or the one of another name."""
+    arrays = _load(path)
+    saved = "format" in arrays and "shape" in arrays
+    items = _compressed(arrays) if saved else _plain(arrays)
+    if label is not None and label not in arrays:
+        raise SchemaError(f"the .npz file has no array {label!r} to take labels from; name one "
+                          "of its arrays")
+    y = arrays.get(label or "y")
+    if y is None:
+        return items, *without_labels(items.rows)
+    if y.shape != (items.rows,):
+        raise SchemaError("the labels in the .npz file are not one for each row; give as many "
+                          "as the matrix has rows")
+    return items, *label_codes(list(y.tolist()))
+
+
+def _load(path: Path) -> Mapping[str, Array]:
+    with suppress(Exception), np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+    raise SchemaError(_DAMAGED)
+
+
+def _plain(arrays: Mapping[str, Array]) -> Items:
+    """The array X, or the only one of two dimensions; column names from `names`."""
+    tables = {name: array for name, array in arrays.items() if array.ndim == 2}
+    if "X" not in tables and len(tables) != 1:
+        raise SchemaError("the .npz file must hold one array of two dimensions, or name the "
+                          "table X")
+    X = tables.get("X", next(iter(tables.values())))
+    if X.dtype.kind not in "biuf" or not ((X == 0) | (X == 1)).all():
+        raise SchemaError(_BINARY)
+    return Items.dense(X, _names(arrays, X.shape[1]))
+
+
+def _compressed(arrays: Mapping[str, Array]) -> Items:
+    """The format of `scipy.sparse.save_npz`: csc, csr or coo."""
+    form = _text(arrays["format"])
+    need = {"csr": ("indptr", "indices", "data"), "csc": ("indptr", "indices", "data"),
+            "coo": ("row", "col", "data")}.get(form)
+    if need is None or not all(name in arrays for name in need):
+        raise SchemaError("the sparse matrix in the .npz file is not in one of the formats csc, "
+                          "csr and coo; convert it: X.tocsc()")
+    try:
+        rows, width = (int(size) for size in arrays["shape"])
+        row, column = _coordinates(form, arrays)
+        data = arrays["data"]
+        held, ones = data != 0, data == 1
+        inside = (row >= 0) & (row < rows) & (column >= 0) & (column < width)
+        fits = len(row) == len(column) == len(data) and bool(inside.all())
+    except (ValueError, IndexError, TypeError):
+        fits = False
+    if not fits:
+        raise SchemaError(_DAMAGED)
+    if not np.array_equal(held, ones):
+        raise SchemaError(_BINARY)
+    return from_pairs(row[held], column[held], rows, _names(arrays, width))
+
+
+def _coordinates(form: str, arrays: Mapping[str, Array]) -> tuple[Array, Array]:
+    if form == "coo":
+        return arrays["row"].astype(np.int64), arrays["col"].astype(np.int64)
+    major = np.repeat(np.arange(len(arrays["indptr"]) - 1), np.diff(arrays["indptr"]))
+    minor = arrays["indices"].astype(np.int64)
+    return (major, minor) if form == "csr" else (minor, major)
+
+
+def _names(arrays: Mapping[str, Array], width: int) -> tuple[str, ...]:
+    names = arrays.get("names")
+    if names is None or names.shape != (width,) or names.dtype.kind != "U":
+        return tuple(f"x{j}" for j in range(width))
+    return tuple(names.tolist())
+
+
+def _text(array: Array) -> str:
+    found = array.item() if array.size == 1 else ""
+    return found.decode("ascii", "replace") if isinstance(found, bytes) else str(found)

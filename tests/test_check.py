@@ -1,0 +1,119 @@
+"""Law: check.  What it says of a table is what brute force finds in it."""
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from privsieve.cli import run
+from privsieve.containment.breaking import gains, rare_sets
+from privsieve.containment.measures import containment_level
+from privsieve.core.items import Items
+
+TOY = "a,b,c,d,e\n" + "1,0,1,0,1\n1,0,1,0,1\n1,0,0,1,1\n1,0,1,0,1\n1,1,1,0,1\n1,1,0,1,1\n"
+
+
+@pytest.fixture
+def privsieve(tmp_path, monkeypatch, capsys):
+    """Run one command line in a folder with the paper's toy table."""
+    monkeypatch.chdir(tmp_path)
+    Path("toy.csv").write_text(TOY)
+
+    def call(*args):
+        capsys.readouterr()
+        code = run([str(arg) for arg in args])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def level(rows, columns):
+    """The size of the smallest group on some columns, from the definition."""
+    return min(sum(all(other[j] >= mine[j] for j in columns) for other in rows) for mine in rows)
+
+
+def rare(rows, k):
+    """All sets of at most three columns that some rows hold, but fewer than k, and no part."""
+    def holders(columns):
+        return sum(all(row[j] for j in columns) for row in rows)
+
+    found = {}
+    for size in (1, 2, 3):
+        for columns in itertools.combinations(range(len(rows[0])), size):
+            parts = itertools.combinations(columns, size - 1)
+            if 0 < holders(columns) < k and all(holders(part) >= k for part in parts if part):
+                found[columns] = holders(columns)
+    return found
+
+
+def test_gains_and_rare_sets_are_brute_force():
+    """On 1,000 random tables both agree with the definitions."""
+    rng = np.random.default_rng(11)
+    for _ in range(1000):
+        rows = (rng.random((rng.integers(1, 13), rng.integers(1, 7))) < rng.random()).astype(int)
+        k, names = int(rng.integers(2, 6)), [f"c{j}" for j in range(rows.shape[1])]
+        items = Items.dense(rows, names)
+        columns = set(range(rows.shape[1]))
+        now = level(rows, columns)
+        without = {j: level(rows, columns - {j}) for j in columns}
+        found, expected = rare_sets(items, k, at_most=10**6), rare(rows.tolist(), k)
+
+        assert {names[j]: new for j, new in without.items() if new > now} == gains(items)
+        assert expected == dict(zip(found.sets, found.rows, strict=True))
+        assert found.complete
+        some = rare_sets(items, k, at_most=2)
+        assert set(some.sets) <= set(expected)
+        assert min(2, len(expected)) == len(some.sets)
+
+
+def test_a_column_of_several_items_is_one():
+    """What a column costs is what all its items cost together."""
+    items = Items.dense([[1, 0, 1], [0, 1, 1], [0, 0, 1], [0, 0, 1]], ["w=A", "w=B", "s"])
+    joined = Items(items.indptr, items.indices, items.rows, items.names, ("w", "w", "s"))
+
+    assert ({}, {"w": 4}) == (gains(items), gains(joined))
+
+
+def test_check_shows(privsieve):
+    """The toy table of the paper: level 1, what each column costs, and what breaks k = 2."""
+    code, out, err = privsieve("check", "toy.csv", "-k", 2)
+    assert (7, True) == (code, "containment level is 1, below k = 2" in err)
+    code, said, _err = privsieve("check", "toy.csv", "--json", "-k", 2)
+    assert 7 == code
+    found = json.loads(said)
+
+    assert (1, 6, 5) == (found["containment"]["level"], found["rows"], found["columns"])
+    assert {"b": 2} == found["level_without"]
+    assert [{"items": ["b", "c"], "rows": 1}, {"items": ["b", "d"], "rows": 1}] == found["rare"]
+    assert found["rare_complete"]
+    assert "without    b: level 2 instead of 1" in out
+    assert "rare       b, c: 1 row has all of it" in out
+    assert out.startswith("private")
+    assert found["containment"]["level"] == containment_level(np.array(
+        [list(map(int, line.split(","))) for line in TOY.splitlines()[1:]]))
+
+
+def test_a_search_that_stops_says_so(privsieve, monkeypatch):
+    """Where not all sets were looked at, nothing is said of those that were not."""
+    monkeypatch.setattr("privsieve.containment.breaking.MOST_READ", 0)
+    out = privsieve("check", "toy.csv", "-k", 2)[1]
+
+    assert "rare       there may be more: the search was stopped here" in out
+    assert "larger ones do" not in out
+
+
+def test_check_passes(privsieve):
+    """A kept k is exit code 0; without -k nothing is demanded; a target adds what classes show."""
+    assert 0 == privsieve("check", "toy.csv", "-k", 2, "--columns", "a,c,d")[0]
+    assert 0 == privsieve("check", "toy.csv")[0]
+    code, out, _err = privsieve("check", "toy.csv", "--target", "d")
+    assert (0, True) == (code, "rows have a group of one class" in out)
+    assert "one_class" in privsieve("check", "toy.csv", "--target", "d", "--json")[1]
+    assert 2 == privsieve("check", "toy.csv", "-k", 1)[0]
+    assert 3 == privsieve("check", "none.csv")[0]
+    Path("e.csv").write_text("a,b,c,d\n" + "1,1,1,0\n1,1,0,1\n1,0,1,1\n0,1,1,1\n" * 2
+                             + "1,1,1,1\n")
+    assert "three items breaks 2; larger ones do" in privsieve("check", "e.csv", "-k", 2)[1]

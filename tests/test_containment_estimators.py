@@ -1,0 +1,283 @@
+"""Law: containment estimators.  scikit-learn's manners, every input, and k on all rows."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from privsieve.containment.estimators import (
+    ExactContainment,
+    GreedyContainment,
+    MaximalContainment,
+    PublishableColumns,
+)
+from privsieve.containment.groups import source_level
+from privsieve.containment.measures import containment_level, disclosure_risk, k_anonymity_level
+from privsieve.errors import NothingFits, ParameterError, PrivsieveError, SchemaError
+
+KINDS = {
+    "greedy": GreedyContainment(4),
+    "distinct": GreedyContainment(4, objective="distinct"),
+    "break": GreedyContainment(4, weights="hamming", stop="break"),
+    "equal": GreedyContainment(4, model="k-anonymity"),
+    "maximal": MaximalContainment(4),
+    "largest": MaximalContainment(4, objective="size", r=None, complete=False),
+    "exact": ExactContainment(4),
+    "few": PublishableColumns(4),
+    "most": PublishableColumns(4, profile="most"),
+    "strict": PublishableColumns(4, profile="strict"),
+}
+#: The paper's Table 1.
+TOY = np.array([[1, 0, 1, 0, 1], [1, 0, 1, 0, 1], [1, 0, 0, 1, 1],
+                [1, 0, 1, 0, 1], [1, 1, 1, 0, 1], [1, 1, 0, 1, 1]])
+TOY_Y = [1, 0, 1, 1, 0, 0]
+
+
+def table(seed=0, rows=80):
+    """Rows of yes and no, and a class that three of the columns tell something of."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((rows, 9)) < [0.5, 0.3, 0.7, 0.5, 0.2, 0.1, 0.5, 0.02, 1]).astype(int)
+    return X, (X[:, 0] + X[:, 1] + X[:, 3] + rng.integers(0, 2, rows) > 1).astype(int)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_k_on_all_rows(name):
+    """The level that a release states is that of its columns on all rows, and at least k."""
+    X, y = table()
+    label_rows = np.arange(len(y)) % 3 > 0
+    made = clone(KINDS[name]).fit(X, y, label_rows=label_rows)
+    chosen = made.transform(X)
+    strict = name in ("equal", "strict")
+
+    assert (k_anonymity_level if strict else containment_level)(chosen) == made.release_.level >= 4
+    assert len(made.release_.selected) == chosen.shape[1] > 0
+    if name in ("few", "most"):
+        assert disclosure_risk(chosen, y, k=4).one_class == 0
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_inputs(name):
+    """The same table in any container gives the same choice."""
+    X, y = table()
+    names = [f"x{j}" for j in range(X.shape[1])]
+    expected = clone(KINDS[name]).fit(X, y).release_
+    at = [index.ravel() for index in np.indices(X.shape)]
+    zeros = sparse.coo_matrix((X.ravel(), at)).tocsr()  # explicit ones
+    containers = {
+        "flags": (X.astype(bool), y), "floats": (X.astype(float), y), "rows": (X.tolist(), y),
+        "sparse": (zeros, y.tolist()), "sparse columns": (sparse.csc_array(X), y),
+        "pandas": (pd.DataFrame(X, columns=names), pd.Series(y)),
+        "polars": (pl.DataFrame(X, schema=names), pl.Series(y)),
+        "target inside": (pd.DataFrame(X, columns=names).assign(ill=y), "ill"),
+        "texts": (X, np.where(y > 0, "yes", "no")),
+    }
+    for container, (data, labels) in containers.items():
+        made = clone(KINDS[name]).fit(data, labels)
+
+        assert expected == made.release_, container
+        assert made.n_features_in_ == X.shape[1]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_manners(name):
+    """A fitted one is cloned without its fit, pickled with it, and holds no more than it says."""
+    X, y = table()
+    frame = pd.DataFrame(X, columns=list("abcdefghi"))
+    made = clone(KINDS[name]).fit(frame, y)
+    kept = {"n_features_in_", "feature_names_in_", "release_"} | set(made.get_params())
+
+    assert kept == set(vars(made))
+    assert made.get_params() == clone(made).get_params()
+    assert made.release_ == pickle.loads(pickle.dumps(made)).release_
+    assert list(made.release_.selected) == list(made.get_feature_names_out())
+    assert made.get_support().sum() == len(made.release_.selected)
+    shown = made.set_output(transform="pandas").transform(frame)
+    assert list(made.release_.selected) == list(shown.columns)
+    assert (shown.to_numpy() == X[:, made.get_support()]).all()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_scikit_learn(name):
+    """A grid of k and a pipeline work as with any selector."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+
+    X, y = table(rows=120)
+    pipe = make_pipeline(clone(KINDS[name]), LogisticRegression())
+    key = f"{pipe.steps[0][0]}__k"
+    found = GridSearchCV(pipe, {key: [2, 6]}, cv=2, error_score="raise").fit(X, y)
+
+    assert found.best_score_ > 0.6
+
+
+def test_file(tmp_path):
+    """A file is read as a frame is; its columns are those that something was made of."""
+    X, y = table()
+    frame = pd.DataFrame(X, columns=list("abcdefghi")).assign(ill=y)
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    made, expected = (GreedyContainment(4).fit(source, "ill").release_
+                      for source in (tmp_path / "table.csv", frame))
+
+    assert expected == made
+
+
+def test_toy():
+    """On the paper's Table 1 the optima of both objectives are those of its true maximal sets."""
+    hamming = ExactContainment(2).fit(TOY, TOY_Y).release_
+    distinct = ExactContainment(2, objective="distinct").fit(TOY, TOY_Y).release_
+
+    assert (Fraction(8, 9), Fraction(8, 9), True) == (
+        hamming.objective, hamming.bound, hamming.proved)
+    assert {"x2", "x3"} <= set(hamming.selected) <= {"x0", "x2", "x3", "x4"}
+    assert (Fraction(6, 9), True) == (distinct.objective, distinct.proved)
+    assert {"x1"} <= set(distinct.selected) <= {"x0", "x1", "x4"}
+
+
+def test_columns_of_cells():
+    """Results speak of the table's columns; what is not yes or no leaves as items only."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"ward": rng.choice(list("AB"), 60), "age": rng.integers(20, 80, 60),
+                          "same": 1.5, "smoker": rng.integers(0, 2, 60)})
+    y = (frame["ward"] == "A").to_numpy()
+    made = GreedyContainment(3).fit(frame, y)
+
+    assert made.release_.columns == ("ward", "age", "same", "smoker")
+    assert "ward" in made.release_.selected
+    assert any(item.startswith("ward=") for item in made.release_.items)
+    assert "ward" in made.release_.partial
+    assert [True, False] == made.get_support()[[0, 2]].tolist()
+    with pytest.raises(ParameterError, match="'ward' may leave only as the items"):
+        made.transform(frame)
+
+
+def test_label_rows():
+    """Labels of rows that are not marked change nothing."""
+    X, y = table()
+    marked = np.arange(len(y)) < 50
+    other = np.where(marked, y, 1 - y)
+    for name in ("greedy", "distinct", "maximal", "exact", "strict"):
+        first, second = (clone(KINDS[name]).fit(X, labels, label_rows=marked).release_
+                         for labels in (y, other))
+        assert first == second, name
+
+
+def test_sources():
+    """With sources every group is of k sources."""
+    X, y = (np.repeat(part, 3, axis=0) for part in table())  # each row three times
+    y[::7] = 1 - y[::7]
+    sources = [f"person {i // 3}" for i in range(len(y))]
+    for kind in (GreedyContainment(4), PublishableColumns(4),
+                 PublishableColumns(4, profile="strict")):
+        chosen = kind.fit(X, y, sources=sources).transform(X)
+        careless = kind.fit(X, y).transform(X)
+
+        assert source_level(chosen, sources) >= 4 > source_level(careless, sources)
+        assert chosen.shape[1] > 0
+
+
+def test_absent():
+    """Where all absences may be known, containment is k-anonymity."""
+    X, y = table()
+    known = GreedyContainment(4, absent="all").fit(X, y).release_
+    some = GreedyContainment(4, absent=["x0", "x1"]).fit(X, y).release_
+
+    assert known.selected == GreedyContainment(4, model="k-anonymity").fit(X, y).release_.selected
+    assert some.selected != known.selected
+    assert GreedyContainment(4, absent="x3").fit(X, y).release_.level >= 4
+
+
+def test_weights():
+    """Weights may be numbers, and then no label is needed."""
+    X, _ = table()
+    made = GreedyContainment(4, weights=[0, 0, 0, 0, 0, 0, 3, 0, 0]).fit(X)
+
+    assert made.release_.selected == ("x6",)
+    assert made.release_.objective == 3
+    assert MaximalContainment(4, objective="size").fit(X).release_.level >= 4
+
+
+def test_suppressed():
+    """Rows that may be left out are counted."""
+    X, y = table()
+    made = GreedyContainment(4, suppress=6).fit(X, y).release_
+
+    assert 0 < made.suppressed <= 6
+    assert made.level >= 4
+
+
+def test_odd_tables():
+    """Equal columns, equal rows and rows without anything are no trouble."""
+    X, y = table()
+    X[:, 4], X[:5], X[10:20] = X[:, 0], X[5], 0
+    for name, kind in KINDS.items():
+        assert clone(kind).fit(X, y).release_.level >= 4, name
+
+
+def test_nothing_fits():
+    """Where no column keeps k the error says which k one would keep, and its code is 5."""
+    X = np.eye(6, dtype=int)
+    X[:3, 0] = 1
+
+    with pytest.raises(NothingFits, match="one column alone keeps k up to 3") as caught:
+        GreedyContainment(4).fit(X, [0, 0, 1, 1, 0, 1])
+    assert caught.value.exit_code == 5
+
+
+X0, Y0 = table()
+SHORT = {
+    "k 1": (lambda: GreedyContainment(1).fit(X0, Y0), "k is 1"),
+    "k 81": (lambda: PublishableColumns(81).fit(X0, Y0), "there are 80 rows"),
+    "profile": (lambda: PublishableColumns(profile="best").fit(X0, Y0), "few, most, strict"),
+    "objective": (lambda: GreedyContainment(objective="size").fit(X0, Y0), "it can be weights"),
+    "swapped": (lambda: GreedyContainment(weights="distinct").fit(X0, Y0), "give objective="),
+    "weights": (lambda: GreedyContainment(weights="idf").fit(X0, Y0), "mutual-information"),
+    "negative": (lambda: GreedyContainment(weights=[-1] * 9).fit(X0, Y0), "0 or more"),
+    "stop": (lambda: GreedyContainment(stop="go").fit(X0, Y0), "'skip' or 'break'"),
+    "model": (lambda: GreedyContainment(model="t-closeness").fit(X0, Y0), "'k-anonymity'"),
+    "classes": (lambda: GreedyContainment(l_diversity=3).fit(X0, Y0), "1 to 2"),
+    "r": (lambda: MaximalContainment(r=0).fit(X0, Y0), "at least 1"),
+    "time": (lambda: ExactContainment(time_limit=0).fit(X0, Y0), "seconds above 0"),
+    "sources": (lambda: ExactContainment().fit(X0, Y0, sources=Y0), "take one of these"),
+}
+ODD = {
+    "no label": (lambda: GreedyContainment().fit(X0), "y is missing"),
+    "one class": (lambda: PublishableColumns().fit(X0, Y0 * 0), "one class"),
+    "absent": (lambda: GreedyContainment(absent=["age"]).fit(X0, Y0), "'age'"),
+    "mask": (lambda: GreedyContainment().fit(X0, Y0, label_rows=Y0), "true or false"),
+    "no mark": (lambda: GreedyContainment().fit(X0, Y0, label_rows=Y0 > 1), "marks no row"),
+    "short": (lambda: GreedyContainment().fit(X0, Y0, sources=[1]), "different numbers of rows"),
+    "counts": (lambda: GreedyContainment().fit(sparse.csr_matrix(X0 * 2), Y0), "than 0 and 1"),
+    "length": (lambda: GreedyContainment().fit(X0, Y0[:5]), "different numbers of rows"),
+}
+
+
+@pytest.mark.parametrize("case", [*SHORT, *ODD])
+def test_refusals(case):
+    """What is wrong is refused in a sentence that names the way out."""
+    call, words = (SHORT | ODD)[case]
+
+    with pytest.raises(ParameterError if case in SHORT else SchemaError, match=words) as caught:
+        call()
+    assert isinstance(caught.value, PrivsieveError)
+
+
+@pytest.mark.parametrize("kind", [GreedyContainment, MaximalContainment, ExactContainment,
+                                  PublishableColumns])
+def test_every_parameter_is_documented(kind):
+    """Each parameter has a row under its estimator in `docs/containment.md`, and no other has."""
+    text = (Path(__file__).parents[1] / "docs" / "containment.md").read_text(encoding="utf-8")
+    part = text.split(f"### `{kind.__name__}`")[1].split("\n#")[0]
+
+    assert list(inspect.signature(kind).parameters) == re.findall(r"^\| `(\w+)`", part,
+                                                                  re.MULTILINE)

@@ -1,0 +1,350 @@
+"""Laws of the exact search: the optimum is one, a bound holds, limits and interrupts are kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from fractions import Fraction
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import naive_search as naive
+from privsieve.containment.exact import exact, gap
+from privsieve.core.items import Items
+from privsieve.errors import CheckFailed, ParameterError
+from privsieve.kernels import search as searching
+from privsieve.kernels import search_twin
+from privsieve.kernels.patterns import Rule
+from privsieve.kernels.search import Effort, Found, search
+from privsieve.kernels.search_twin import colour
+from real_data import adult
+
+try:
+    from privsieve.kernels import _native as native
+except ImportError:
+    native = None
+
+PARTS, EACH = range(10), 60  # random tables: 600 in all
+#: HamDist of the proved optimum on Adult, as the evidence page has it.
+ADULT = {5: "5.447", 8: "5.216", 11: "5.209"}
+SOLVER = pytest.mark.skipif(find_spec("ortools") is None, reason="OR-Tools is not installed")
+
+
+@pytest.fixture
+def both(monkeypatch):
+    """A search by both implementations, which must agree node by node."""
+    if native is None:
+        pytest.skip("the native kernels were not built here")
+
+    def run(*asked):
+        found = []
+        for kernels in (native, search_twin):
+            monkeypatch.setattr(searching, "_kernels", kernels)
+            found.append(search(*asked))
+        first, second = ((one.selected.tolist(), *one[1:]) for one in found)
+        assert first == second
+        return found[0]
+
+    return run
+
+
+class Case:
+    """A random table, rule and objective: all that can be asked for occurs."""
+
+    def __init__(self, seed, rows=(2, 13), items=(1, 7)):
+        rng = np.random.default_rng(seed)
+        n, self.d = int(rng.integers(*rows)), int(rng.integers(*items))
+        classes = int(rng.integers(1, 4))
+        matrix = rng.random((n, self.d)) < rng.choice([0.2, 0.5, 0.8], self.d)
+        twin = rng.integers(self.d, size=2)
+        matrix[:, twin[0]] = matrix[:, twin[1]] ^ (seed % 5 == 1)
+        self.rows = [set(np.flatnonzero(row).tolist()) for row in matrix]
+        self.y = rng.integers(0, classes, n).astype(np.int32)
+        self.hidden = rng.random(n) < rng.choice([0, 0, 0.3])
+        self.label = np.where(self.hidden, self.y + classes, self.y).astype(np.int32)
+        items = Items.dense(matrix)
+        self.cells = items.indptr, items.indices
+        self.weights = rng.integers(0, 9, self.d) if seed % 3 else None
+        self.start = rng.permutation(self.d)[: rng.integers(self.d + 1)]
+        self.rule = Rule(
+            k=int(rng.integers(1, 5)), classes=classes,
+            model="k-anonymity" if rng.random() < 0.2 else "containment",
+            l_diversity=int(rng.integers(1, min(classes, 2) + 1)),
+            absent=rng.random(self.d) < 0.4 if rng.random() < 0.3 else None,
+            suppress=int(rng.integers(0, min(n, 4))) if rng.random() < 0.3 else 0,
+        )  # fmt: skip
+
+    def asked(self, nodes=0):
+        """Arguments of the search."""
+        return self.cells, self.label, self.weights, self.rule, self.start, Effort(nodes)
+
+    def best(self):
+        """The optimum by trying all sets."""
+        return naive.best(self.rows, self.y, self.hidden, self.weights, self.rule, self.d)
+
+    def holds(self, found):
+        """Whether a set keeps the rule and has the value that is said."""
+        S = set(found.selected.tolist())
+        value = naive.worth(self.rows, self.y, self.hidden, self.weights, S)
+        return found.value == value and naive.keeps(self.rows, self.y, S, self.rule)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_brute_force(part, both):
+    """The proved optimum is the best of all sets, for both objectives, models and l."""
+    for seed in range(part * EACH, (part + 1) * EACH):
+        case = Case(seed)
+        found = both(*case.asked())
+
+        assert (found.value, found.bound, found.proved) == (case.best(), found.value, True), seed
+        assert found.value < 0 or case.holds(found), seed
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_bound(part, both):
+    """A search that is stopped knows a set that keeps the rule and a bound on all of them."""
+    for seed in range(part * 5, (part + 1) * 5):
+        case = Case(seed, rows=(12, 20), items=(7, 9))
+        found, best = both(*case.asked(1 + seed % 3)), case.best()
+
+        assert found.value <= best <= found.bound, seed
+        assert found.value < 0 or case.holds(found), seed
+        assert found.proved == (found.value == found.bound), seed
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_tree(part, monkeypatch):
+    """The tree alone, without any start, finds the optimum and proves it."""
+    monkeypatch.setattr(searching, "_kernels", search_twin)
+    monkeypatch.setattr(search_twin._Search, "complete", lambda *_: ((), 0))
+    nodes = 0
+    for seed in range(1000 + part * 5, 1000 + (part + 1) * 5):
+        case = Case(seed, rows=(12, 20), items=(7, 9))
+        found = search(*case.asked())
+        nodes += found.nodes
+
+        assert (found.value, found.proved) == (case.best(), True), seed
+    assert nodes > 25  # there was something to search
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_same_tree(part, both):
+    """Where all sets are too many to try, both implementations still walk the same tree."""
+    nodes = 0
+    for seed in range(2000 + part * 3, 2000 + (part + 1) * 3):
+        items, y = random_table(60, 24, 0.3, seed)
+        spread = np.random.default_rng(seed).integers(1, 10**6, 24)
+        asked = (items.indptr, items.indices), y, spread, Rule(4, 2), None
+        nodes += both(*asked).nodes + both(*asked, Effort(7)).nodes
+    assert nodes > 50
+
+
+def test_colouring():
+    """What the classes pay bounds every clique; cliques of those not left over keep the budget."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        n, budget = int(rng.integers(1, 9)), int(rng.integers(0, 30))
+        ties = np.triu(rng.random((n, n)) < rng.random(), 1)
+        graph = [sum(1 << j for j in range(n) if (ties | ties.T)[i, j]) for i in range(n)]
+        weight = sorted(rng.integers(1, 9, n).tolist(), reverse=True)
+        whole, (_, left) = colour(graph, weight, float("inf"))[0], colour(graph, weight, budget)
+        for some in range(1 << n):
+            held = [i for i in range(n) if some >> i & 1]
+            if all(graph[i] >> j & 1 for i in held for j in held if i != j):
+                worth = sum(weight[i] for i in held)
+
+                assert worth <= whole
+                assert worth <= budget or set(left) & set(held)
+
+
+def random_table(n, d, density, seed=0):
+    """Items of a random table, and two classes."""
+    rng = np.random.default_rng(seed)
+    return Items.dense(rng.random((n, d)) < density), rng.integers(0, 2, n).astype(np.int32)
+
+
+def test_choice():
+    """The choice says what was asked: the paper's average, its level, bound and proof."""
+    items, y = random_table(60, 12, 0.3)
+    marked = np.arange(60) < 40
+    for objective in ("hamming", "distinct", "mutual-information", np.arange(12)):
+        choice = exact(items, y, Rule(4, 2), objective, label_rows=marked)
+        shorter = replace(choice, bound=choice.objective * 2)
+
+        assert choice.proved
+        assert choice.level >= 4
+        assert choice.bound == choice.objective
+        assert (gap(choice), gap(shorter)) == (0, 1)
+
+
+def test_limit_is_kept():
+    """A time limit is kept, and what is not proved then has a bound above the value."""
+    items, y = random_table(1000, 60, 0.3)
+    start = time.monotonic()
+    choice = exact(items, y, Rule(5, 2), "hamming", time_limit=0.5)
+
+    assert time.monotonic() - start < 5
+    assert not choice.proved
+    assert choice.bound > choice.objective > 0
+    assert gap(choice) > 0
+
+
+def test_limit_changes_no_proof():
+    """What is proved within a limit is what is proved without one."""
+    items, y = random_table(150, 70, 0.2)
+    for rule in (Rule(8, 2), Rule(8, 2, l_diversity=2), Rule(8, 2, model="k-anonymity")):
+        limited, free = (exact(items, y, rule, "hamming", time_limit=t) for t in (300, None))
+
+        assert limited == free
+        assert free.proved
+
+
+INTERRUPTED = """
+import os, signal, sys, threading
+import numpy as np
+from privsieve.containment.exact import exact
+from privsieve.core.items import Items
+from privsieve.kernels.patterns import Rule
+rng = np.random.default_rng(0)
+items = Items.dense(rng.random((1000, 60)) < 0.3)
+y = rng.integers(0, 2, 1000).astype(np.int32)
+threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+choice = exact(items, y, Rule(5, 2), "hamming", time_limit=None)
+print(choice.proved, choice.level >= 5, choice.bound > choice.objective > 0)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to a process of one's own")
+@pytest.mark.parametrize("kernels", ["native", "numpy"])
+def test_interrupt(kernels):
+    """An interrupt ends the search, and the best so far comes back with its bound."""
+    run = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True,
+                         timeout=120, check=False, env={**os.environ, "PRIVSIEVE_KERNELS": kernels})
+
+    assert (run.stdout.split(), run.returncode) == (["False", "True", "True"], 0), run.stderr
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signal")
+def test_other_signals():
+    """Another signal's error is the user's: it is not swallowed."""
+    class Alarm(Exception):
+        pass
+
+    def ring(*_):
+        raise Alarm
+
+    items, y = random_table(1000, 60, 0.3)
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with pytest.raises(Alarm):
+            exact(items, y, Rule(5, 2), "hamming", time_limit=30)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("k", ADULT)
+def test_adult(k):
+    """The optimum on Adult is the one of the evidence page, proved."""
+    items, y = adult()
+    choice = exact(items, y, Rule(k, 2), "hamming", time_limit=None)
+
+    assert f"{float(choice.objective):.3f}" == ADULT[k]
+    assert choice.proved
+    assert choice.level >= k
+
+
+@SOLVER
+@pytest.mark.parametrize("model", ["containment", "k-anonymity"])
+@pytest.mark.parametrize("k", ADULT)
+def test_adult_twice(k, model):
+    """Branch and bound and OR-Tools find the same optimum on Adult, each with a proof."""
+    from privsieve.containment.cp_sat import opinion
+    from privsieve.containment.weights import weights
+
+    items, y = adult()
+    rule, values = Rule(k, 2, model=model), weights(items, y, 2, "hamming").values
+    cells = items.indptr, items.indices
+    ours = search(cells, y, values, rule)
+    other = opinion(cells, y, values, rule, np.empty(0, np.int64), 300)
+
+    assert (ours.value, ours.proved) == (other.value, other.proved)
+    assert other.proved
+    assert set(sys.modules).isdisjoint({"ortools"})
+
+
+@SOLVER
+def test_second_opinion():
+    """A second opinion on random tables is the first, for both models and two classes a group."""
+    for seed, model in enumerate(("containment", "k-anonymity", "containment")):
+        items, y = random_table(80, 14, 0.4, seed)
+        rule = Rule(4, 2, model=model, l_diversity=1 + seed // 2, absent=np.arange(14) < seed)
+        choice = exact(items, y, rule, "hamming", second_opinion=True)
+
+        assert choice == exact(items, y, rule, "hamming")
+
+
+def test_contradiction(monkeypatch):
+    """Two searches that contradict each other are an error, not a choice."""
+    from privsieve.containment import cp_sat
+    from privsieve.containment import exact as module
+
+    monkeypatch.setattr(module, "find_spec", lambda _: True)
+    items, y = random_table(30, 6, 0.4)
+    for value, bound in ((10**6, 10**6), (0, 0)):
+        said = Found(np.empty(0, np.int64), value, bound, True, 1)
+        monkeypatch.setattr(cp_sat, "opinion", lambda *_, said=said: said)
+        with pytest.raises(CheckFailed, match="contradict each other"):
+            exact(items, y, Rule(3, 2), "hamming", second_opinion=True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"rule": Rule(1, 2)}, "k is 1: a group of one protects nobody; ask for at least 2"),
+        ({"objective": "class-errors"}, "class-errors has no exact search"),
+        ({"time_limit": 0}, "time_limit is 0; give seconds above 0, or None"),
+        ({"objective": "distinct", "second_opinion": True}, "takes weights and suppress = 0"),
+        ({"rule": Rule(3, 2, suppress=1), "second_opinion": True}, "takes weights and suppress"),
+        ({"rule": Rule(3, 3, l_diversity=3)}, "no set of columns keeps l_diversity = 3 with k = 3"),
+        ({"objective": np.full(6, 1 << 51), "second_opinion": True}, "less than 2\\^53 units"),
+    ],
+)
+def test_refused(wrong, text, monkeypatch):
+    """What cannot be answered is refused, and the words say what can."""
+    from privsieve.containment import exact as module
+
+    monkeypatch.setattr(module, "find_spec", lambda _: True)
+    items, y = random_table(30, 6, 0.4)
+    asked = {"rule": Rule(3, 2), "objective": "hamming", **wrong}
+    with pytest.raises(ParameterError, match=text):
+        exact(items, y, **asked)
+
+
+def test_too_many(monkeypatch):
+    """More columns than memory has room for are refused, before anything is searched."""
+    from privsieve.containment import exact as module
+
+    monkeypatch.setattr(module, "MANY", 5)
+    items, y = random_table(30, 6, 0.4)
+    with pytest.raises(ParameterError, match="6 columns could be chosen, but"):
+        exact(items, y, Rule(3, 2), "hamming")
+
+
+def test_no_solver(monkeypatch):
+    """Where OR-Tools is absent, the words say what to install; nothing else needs it."""
+    from privsieve.containment import exact as module
+
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    items, y = random_table(30, 6, 0.4)
+    with pytest.raises(ParameterError, match=r"pip install 'privsieve\[exact\]'"):
+        exact(items, y, Rule(3, 2), second_opinion=True)
+
+    assert exact(items, y, Rule(3, 2), "hamming").objective > Fraction(0)

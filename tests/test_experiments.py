@@ -1,0 +1,67 @@
+"""Law: experiments.  What is called honest saw no test label; a run that was cut off goes on."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
+
+import bars
+import protocol
+from methods import OURS, PRINTED
+from privsieve.core.items import Items
+
+
+@pytest.mark.parametrize("name", [name for name in (*PRINTED, *OURS)
+                                  if name not in ("ours: few", "ours: most")])
+def test_honest_columns_see_no_test_label(name):
+    """A method chooses the same columns whatever the labels are of rows that are not marked."""
+    rng = np.random.default_rng(9)
+    choose = {**PRINTED, **OURS}[name]
+    for _ in range(20):
+        y = rng.integers(0, 2, 80)
+        held = rng.random((80, 9)) < np.where(y[:, None] > 0, 0.5, rng.random(9))
+        items, marked = Items.dense(held), rng.random(80) < 0.8
+        other = np.where(marked, y, 1 - y)
+
+        assert list(choose(items, y, 3, marked)) == list(choose(items, other, 3, marked))
+
+
+def test_a_run_that_was_cut_off_goes_on(tmp_path, monkeypatch):
+    """Whole lines are remembered, a broken last line is computed again, nothing twice."""
+    monkeypatch.setattr(protocol, "CACHE", tmp_path)
+    first = protocol.Memory("cells")
+    first.cell(("a", 5), lambda: [0.5])
+    first.cell(("b", 5), lambda: 0.25)
+    text = first.path.read_text("utf-8")
+    first.path.write_text(text[:-3], "utf-8")
+    second = protocol.Memory("cells")
+
+    assert [0.5] == second.cell(("a", 5), lambda: pytest.fail("it was there"))
+    assert 0.75 == second.cell(("b", 5), lambda: 0.75)
+    assert {"a 5": [0.5], "b 5": 0.75} == protocol.Memory("cells").known
+
+
+def test_errors_and_classifiers():
+    """The corrected error is sqrt((1/J + 1/4) variance); a separable table has AUC 1."""
+    assert np.sqrt(1 / 4 + 1 / 4) == pytest.approx(protocol.corrected_error([0.0, 0.0, 2.0, 0.0]))
+    y = np.arange(40) % 2
+    rows = sparse.csr_matrix(np.column_stack([y, 1 - y]).astype(float))
+
+    assert [1.0, 0.5] == [protocol.svm(rows[:, columns], y, rows[:, columns], y)
+                          for columns in ([0, 1], [])]
+    assert [list(range(40))] * 2 == [
+        sorted(np.concatenate([test for _, test in protocol.splits(y, repeat)]).tolist())
+        for repeat in range(2)]
+
+
+def test_bars_are_as_high_as_their_values():
+    """A bar of height h takes (h - .4) / .6 of the panel; what is below is not drawn upwards."""
+    picture = bars.bars([bars.Group("toy", "true", [1.0, 0.7, 0.3])], ["1", "2", "3"])
+
+    assert [f'height="{h}.0" fill' in picture for h in (160, 80, 0)] == [True] * 3

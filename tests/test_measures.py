@@ -1,0 +1,196 @@
+"""Law: measures.  Levels, risks, hubs and near-duplicates against loops over sets."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import naive_measures as naive
+from privsieve.containment import measures
+from privsieve.containment.greedy import Rule, greedy
+from privsieve.containment.groups import near_duplicates, numbered, source_level
+from privsieve.containment.measures import (
+    classification_metric,
+    containment_group,
+    containment_level,
+    disclosure_risk,
+    hub,
+    k_anonymity_level,
+)
+from privsieve.core.items import Items
+from privsieve.errors import ParameterError, SchemaError
+from real_data import email
+
+PARTS, EACH = range(20), 100  # 2,000 random tables in all
+#: The paper's Table 1.
+TOY = [[1, 0, 1, 0, 1], [1, 0, 1, 0, 1], [1, 0, 0, 1, 1],
+       [1, 0, 1, 0, 1], [1, 1, 1, 0, 1], [1, 1, 0, 1, 1]]
+
+
+def tables(part):
+    """Random tables: the items, what each row holds, classes, k."""
+    for seed in range(part * EACH, (part + 1) * EACH):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.integers(1, 14)), int(rng.integers(1, 8))
+        matrix = rng.random((n, d)) < rng.choice([0.15, 0.3, 0.5, 0.8])
+        rows = [set(np.flatnonzero(row).tolist()) for row in matrix]
+        yield (Items.dense(matrix), rows, rng.integers(0, rng.integers(1, 4), n).tolist(),
+               int(rng.integers(2, 6)), rng)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_levels(part):
+    """The level of a row is the number of rows in its group; of a table, the smallest."""
+    for items, rows, *_ in tables(part):
+        sizes = [len(naive.group(rows, i)) for i in range(len(rows))]
+        copies = [len(naive.equals(rows, i)) for i in range(len(rows))]
+
+        assert sizes == containment_level(items, per_row=True).tolist()
+        assert copies == k_anonymity_level(items, per_row=True).tolist()
+        assert (min(sizes), min(copies)) == (containment_level(items), k_anonymity_level(items))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_risks(part):
+    """Each number of a risk is what loops over all rows count."""
+    for items, rows, y, k, _ in tables(part):
+        every = range(len(rows))
+        sizes = [len(naive.group(rows, i)) for i in every]
+        copies = [len(naive.equals(rows, i)) for i in every]
+        risk = disclosure_risk(items, y, k=k)
+
+        assert (len(rows), k, len(set(map(frozenset, rows)))) == (risk.rows, risk.k, risk.patterns)
+        for crowd, found in ((sizes, risk.containment), (copies, risk.prosecutor)):
+            highest, average = naive.chances(crowd)
+            assert (min(crowd), highest) == (found.level, found.highest)
+            assert average == pytest.approx(found.average, rel=1e-12)
+            assert sum(size < k for size in crowd) == found.below
+        assert Fraction(risk.patterns, len(rows)) == pytest.approx(risk.marketer, rel=1e-12)
+        assert copies.count(1) == risk.unique
+        assert naive.one_class(rows, y, naive.group) == risk.one_class
+        assert naive.one_class(rows, y, naive.equals) == risk.one_class_equals
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_journalist(part):
+    """With a population, the crowd of a row are the rows of the population."""
+    for items, rows, _, k, rng in tables(part):
+        chosen = sorted(rng.choice(len(rows), int(rng.integers(1, len(rows) + 1)), replace=False))
+        matrix = np.array([[j in row for j in range(len(items))] for row in rows])
+        risk = disclosure_risk(Items.dense(matrix[chosen]), k=k, population=items)
+
+        for crowd, found in ((naive.equals, risk.journalist),
+                             (naive.group, risk.journalist_containment)):
+            sizes = [len(crowd(rows, i)) for i in chosen]
+            assert (min(sizes), sum(s < k for s in sizes)) == (found.level, found.below)
+            assert naive.chances(sizes)[1] == pytest.approx(found.average, rel=1e-12)
+        assert risk.marketer == risk.journalist.average
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_groups_hubs_errors(part):
+    """The group of a row, the hub figure and the classification metric follow their words."""
+    for items, rows, y, k, _ in tables(part):
+        assert [naive.group(rows, i) for i in range(len(rows))] == [
+            containment_group(items, i).tolist() for i in range(len(rows))]
+        assert naive.hub(rows, k) == astuple(hub(items, k))
+        assert naive.classification_metric(rows, y, k) == classification_metric(items, y, k)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_near_duplicates(part):
+    """Rows are of one source if a chain of rows alike joins them; a source counts once."""
+    for items, rows, *_ in tables(part):
+        for share in ("0.4", "0.6", "1"):
+            sources = near_duplicates(items, share)
+            assert naive.near_duplicates(rows, Fraction(share)) == sources.tolist()
+        found = [len({int(sources[h]) for h in naive.group(rows, i)}) for i in range(len(rows))]
+        assert found == source_level(items, sources, per_row=True).tolist()
+        assert min(found) == source_level(items, sources)
+
+
+def test_many_sources():
+    """Sources are counted in pieces, and a piece may end anywhere."""
+    items = Items.dense(np.ones((600, 1)))
+
+    assert source_level(items, np.arange(600)) == 600
+    assert source_level(items, np.arange(600) // 2 * 2) == 300
+
+
+def test_toy():
+    """The paper's Table 1 has the row levels 4, 4, 2, 4, 1, 1."""
+    assert containment_level(TOY, per_row=True).tolist() == [4, 4, 2, 4, 1, 1]
+    assert k_anonymity_level(TOY, per_row=True).tolist() == [3, 3, 1, 3, 1, 1]
+
+
+def test_nothing():
+    """A table without columns hides everybody among all, one without rows nobody."""
+    assert containment_level(Items.dense(np.zeros((4, 0)))) == 4
+    assert containment_level(Items.dense(np.zeros((0, 2)))) == 0
+    assert source_level(Items.dense(np.zeros((0, 2))), []) == 0
+
+
+def test_warning():
+    """The hub figure warns above a fifth of the rows, and not at a fifth."""
+    assert measures.Hub(0, 10, 2, 0).warning is None
+    assert "3 of 10 rows fall below k" in measures.Hub(0, 10, 3, 0).warning
+
+
+WRONG = {
+    "k 1": (lambda: disclosure_risk(TOY, k=1), ParameterError, "k is 1; a group of one"),
+    "k true": (lambda: classification_metric(TOY, [0] * 6, k=True), ParameterError, "k is True"),
+    "no row": (lambda: disclosure_risk(Items.dense(np.zeros((0, 2)))), SchemaError, "no row"),
+    "row": (lambda: containment_group(TOY, 6), ParameterError, "rows 0 to 5"),
+    "other people": (lambda: disclosure_risk(TOY, population=[[1, 0, 1, 0, 0]] * 2), SchemaError,
+                     "lacks rows"),
+    "other columns": (lambda: disclosure_risk(TOY, population=[[1, 0]]), SchemaError,
+                      "other columns"),
+    "share": (lambda: near_duplicates(TOY, 0), ParameterError, "above 0 and at most 1"),
+    "flat": (lambda: numbered([[1]]), SchemaError, "2 dimensions"),
+    "sources": (lambda: source_level(TOY, [1]), SchemaError, "different numbers of rows"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_refusals(case):
+    """A wrong argument is refused in a sentence that names the way out."""
+    call, error, words = WRONG[case]
+
+    with pytest.raises(error, match=words):
+        call()
+
+
+#: KAC_EVIDENCE 4 and 6: objective, stop, k; columns; rows in every group, below k and alone
+#: without the busiest; unique rows; patterns; rows in one-class groups.
+PU1 = {
+    ("hamming", "break", 5): (11, (16, 1094, 0, 0), 274, 468, 213),
+    ("hamming", "break", 11): (11, (16, 1088, 29, 0), 274, 468, 213),
+    ("distinct", "break", 5): (11, (5, 1094, 18, 4), 252, 440, 157),
+    ("mutual-information", "skip", 5): (305, (0, 1094, 676, 307), 990, 1034, 464),
+    ("mutual-information", "skip", 8): (401, (8, 1091, 889, 100), 994, 1035, 467),
+    ("hamming", "skip", 11): (71, (11, 1088, 403, 107), 951, 1003, 390),
+}
+
+
+@pytest.mark.parametrize("case", PU1)
+def test_email(case):
+    """On the paper's e-mail the figures of the evidence come back."""
+    items, y = email()
+    objective, stop, k = case
+    choice = greedy(items, y, Rule(k, 2, stop), objective)
+    part = items.take(choice.selected)
+    risk = disclosure_risk(part, y, k=k)
+
+    assert PU1[case] == (len(part), astuple(risk.hub), risk.unique, risk.patterns, risk.one_class)
+    assert choice.level == risk.containment.level
+    assert (risk.hub.warning is not None) == (objective != "distinct" and stop == "skip")
+
+
+def test_email_near_duplicates():
+    """The paper's e-mails are of 939 sources; the largest sent 12, and 252 are not alone."""
+    sizes = np.bincount(near_duplicates(email()[0], "0.6"))
+
+    assert (939, 12, 252) == (len(sizes), sizes.max(), sizes[sizes > 1].sum())

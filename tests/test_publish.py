@@ -1,0 +1,571 @@
+"""Law: publish.  What leaves keeps what is claimed, says nothing else, and adds up."""
+
+import csv
+import io
+import json
+import random
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from privsieve.cli import run
+from privsieve.containment.choice import Choice
+from privsieve.containment.publish import Labelled, project, written
+from privsieve.core.canonical import canonical, digest
+from privsieve.core.items import Items
+from privsieve.core.release import load
+from privsieve.errors import LedgerError, ParameterError
+from privsieve.kernels.patterns import Rule
+from privsieve.privacy import chain
+from privsieve.privacy.ledger import Ledger, populations
+from privsieve.privacy.verify import verify
+from privsieve.privacy.verify_table import Unreadable, recount_table
+
+ROWS = 300
+LEDGER = ("--ledger", "budget.db", "--population", "clinic", "--snapshot", "2026")
+GREEDY = ("--method", "greedy", "--publish-target")
+
+
+def table():
+    """A table whose label follows the dose."""
+    rng = random.Random(7)
+    lines = ["age,dose,ward,smoker,ill"]
+    for _ in range(ROWS):
+        dose = rng.randint(0, 10)
+        ill = "yes" if dose + rng.randint(-2, 2) > 5 else "no"
+        lines.append(f"{rng.randint(0, 110)},{dose},{rng.choice('ABC')},{rng.randint(0, 1)},{ill}")
+    return "\n".join([*lines, ""])
+
+
+@pytest.fixture
+def privsieve(tmp_path, monkeypatch, capsys):
+    """Run one command line in a folder with a table: its exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text(table())
+
+    def call(*args):
+        capsys.readouterr()
+        code = run([str(arg) for arg in args])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def publish(*more, out="out", k=5):
+    """The words of a publication."""
+    return ("publish", "t.csv", "--target", "ill", "-k", k, "--out", out, *more)
+
+
+def naive(rows, absent=(), *, equal=False):
+    """The size of the smallest group, from the definition."""
+    def fits(mine, other):
+        return mine == other if equal else all(
+            b >= a if j not in absent else a == b
+            for j, (a, b) in enumerate(zip(mine, other, strict=True)))
+
+    return min(sum(fits(mine, other) for other in rows) for mine in rows)
+
+
+def lines(data):
+    """The rows of a CSV file of zeros and ones, without its head."""
+    return [tuple(map(int, row)) for row in list(csv.reader(io.StringIO(data.decode())))[1:]]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("how", [(), ("--profile", "strict"), GREEDY,
+                                 ("--profile", "most"), ("--method", "maximal"),
+                                 ("--method", "exact", "--weights", "hamming"),
+                                 ("--method", "greedy", "--weights", "distinct")])
+def test_publish(privsieve, form, how):
+    """A folder of three files; the table has the claimed columns and level, and `verify` agrees."""
+    code, out, err = privsieve(*publish("--format", form, *how))
+    assert 0 == code, err
+    data = Path(f"out/table.{form}").read_bytes()
+    certificate = json.loads(Path("out/certificate.json").read_text())
+    claim = certificate["claim"]
+
+    assert {f"table.{form}", "release.json", "certificate.json"} == {
+        path.name for path in Path("out").iterdir()}
+    assert {0o600} == {path.stat().st_mode & 0o777 for path in Path("out").iterdir()}
+    assert out.splitlines() == list(load("out").selected)
+    assert set(out.split()) <= {"age", "dose", "ward", "smoker"}
+    found = recount_table(data, target=claim["target"], model=claim["model"])
+    assert (tuple(claim["columns"]), ROWS, claim["level"]) == (
+        found.columns, found.rows, found.level)
+    assert claim["level"] >= 5
+    assert verify("out/certificate.json", "out/release.json", table=f"out/table.{form}").valid
+    code, out, _err = privsieve("verify", "out")
+    assert (0, "valid") == (code, out.split()[0])
+    if claim["target"]:
+        assert (2, "ill") == (claim["l_diversity"], claim["target"])
+        assert found.classes >= 2
+
+
+def test_nothing_else_leaves(privsieve):
+    """No index, metadata, statistics or order: Parquet holds names, types and cells only."""
+    privsieve(*publish("--format", "parquet", *GREEDY, out="p"))
+    file = pq.ParquetFile("p/table.parquet")
+
+    assert file.metadata.metadata is None
+    assert file.schema_arrow.metadata is None
+    assert {"ill": pa.string()} == {field.name: field.type for field in file.schema_arrow
+                                    if field.type != pa.int8()}
+    for group in range(file.metadata.num_row_groups):
+        for j in range(file.metadata.num_columns):
+            column = file.metadata.row_group(group).column(j)
+            assert (False, False, False) == (column.is_stats_set, column.has_column_index,
+                                             column.has_offset_index)
+    privsieve(*publish(*GREEDY, out="c"))
+    head = Path("c/table.csv").read_text().splitlines()[0]
+    assert [*json.loads(Path("c/release.json").read_text())["columns"], "ill"] == next(
+        csv.reader([head]))
+
+
+def test_the_order_is_drawn(privsieve):
+    """Rows leave in another order than they came in, and each time in another; none is lost."""
+    for out in ("a", "b"):
+        assert 0 == privsieve(*publish(*GREEDY, out=out))[0]
+    first, second = (Path(out, "table.csv").read_text().splitlines() for out in "ab")
+    place = Labelled(Items.dense(np.eye(40, dtype=int)), np.zeros(40, np.int32), (None,))
+    rows = project(place, Choice(tuple(range(40)), 1), Rule(k=1, classes=1), with_target=False)
+
+    assert first != second
+    assert (first[0], Counter(first)) == (second[0], Counter(second))
+    assert sorted(rows.cells.argmax(1).tolist()) == list(range(40))
+    assert rows.cells.argmax(1).tolist() != list(range(40))
+
+
+def test_a_changed_table_is_found(privsieve):
+    """A row more, less or other, other columns, another file: each has its reason."""
+    privsieve(*publish(*GREEDY))
+    whole = Path("out/table.csv").read_text().splitlines(keepends=True)
+    flipped = str(1 - int(whole[1][0])) + whole[1][1:]
+    for change in ([*whole[:-1]], [*whole, whole[-1]], [whole[0], flipped, *whole[2:]],
+                   [whole[0].replace("ill", "sick"), *whole[1:]], whole[:1],
+                   ["a,ill\n", "1,2,3\n"]):
+        Path("other.csv").write_text("".join(change))
+        code, out, _err = privsieve("verify", "out/certificate.json", "--table", "other.csv")
+        assert (7, True) == (code, "NOT VALID" in out)
+    assert 7 == privsieve("verify", "out", "--table", "none.csv")[0]
+    assert 0 == privsieve("verify", "out", "--table", "out/table.csv")[0]
+
+
+def test_a_false_claim_is_found(privsieve):
+    """A certificate that claims more than the table keeps does not pass, nor one of other shape."""
+    privsieve(*publish(*GREEDY))
+    good = json.loads(Path("out/certificate.json").read_text())
+    for name, value in (("k", 4), ("k", 1), ("level", 400), ("l_diversity", 3), ("target", None),
+                        ("absent", ["none"]), ("model", "k-anonymity"), ("columns", []),
+                        ("suppressed", -1), ("k", "5"), ("model", "magic"), ("target", 3)):
+        bad = {**good, "claim": {**good["claim"], name: value}}
+        found = verify(bad, "out/release.json", table="out/table.csv")
+        # A smaller k is a weaker claim, and true: only the ledger binds it.
+        assert (name, value) == ("k", 4) or found.reasons
+    assert verify({**good, "plan": {}}, "out/release.json").reasons
+    assert verify({**good, "population": "clinic"}).reasons
+    assert verify(good, table=object()).reasons
+    assert any("level was not recounted" in note for note in verify(good).notes)
+
+
+def test_recounting_is_the_definition():
+    """On 400 random tables the recount is the naive one, for each model and known absences."""
+    rng = np.random.default_rng(3)
+    for _ in range(400):
+        cells = (rng.random((rng.integers(1, 12), rng.integers(1, 6))) < rng.random()).astype(int)
+        rows, width = [tuple(row) for row in cells.tolist()], cells.shape[1]
+        labels = rng.integers(0, 3, len(rows)).astype(str).tolist()
+        absent = [j for j in range(width) if rng.random() < 0.3]
+        text = "".join(",".join([*map(str, row), label]) + "\n"
+                       for row, label in zip(rows, labels, strict=True))
+        data = (",".join([*(f"c{j}" for j in range(width)), "y"]) + "\n" + text).encode()
+        found = recount_table(data, target="y", absent=[f"c{j}" for j in absent])
+        equal = recount_table(data, target="y", model="k-anonymity")
+        poorest = min(len({label for other, label in zip(rows, labels, strict=True)
+                           if all(b >= a if j not in absent else a == b
+                                  for j, (a, b) in enumerate(zip(mine, other, strict=True)))})
+                      for mine in rows)
+
+        assert (naive(rows, absent), poorest) == (found.level, found.classes)
+        assert naive(rows, equal=True) == equal.level
+
+
+@pytest.mark.parametrize("data", [
+    b"", b"a,b\n", b"a,a\n1,0\n", b"a,b\n1\n", b"a\n2\n", b"a\n\xff\n", b'a\n"1\n', b"PAR1",
+])
+def test_no_table(data):
+    """What is no table of zeros and ones is said so."""
+    with pytest.raises(Unreadable):
+        recount_table(data)
+    with pytest.raises(Unreadable):
+        recount_table(data, target="y")
+
+
+def test_suppressed_rows_are_left_out(privsieve):
+    """With a row budget the rows that would stand alone do not leave, and k holds in the file."""
+    Path("t.csv").write_text("a,b,ill\n" + "1,0,0\n0,1,1\n1,0,1\n0,1,0\n" * 5 + "1,1,1\n")
+    code, _out, err = privsieve("publish", "t.csv", "--target", "ill", "-k", 5, "--out", "out",
+                                "--method", "greedy", "--weights", "even", "--suppress", 1)
+    assert (0, True) == (code, "1 rows left out" in err)
+    claim = json.loads(Path("out/certificate.json").read_text())["claim"]
+
+    assert (1, ["a", "b"]) == (claim["suppressed"], claim["columns"])
+    assert 20 == len(lines(Path("out/table.csv").read_bytes()))
+    assert claim["level"] == naive(lines(Path("out/table.csv").read_bytes())) == 10
+
+
+def test_known_absences(privsieve):
+    """A column whose absence is known counts as equal in groups, and the certificate says it."""
+    code, _out, err = privsieve(*publish("--method", "greedy", "--absent", "smoker,ward"))
+    assert 0 == code, err
+    claim = json.loads(Path("out/certificate.json").read_text())["claim"]
+    known = [claim["columns"].index(name) for name in claim["absent"]]
+
+    assert claim["absent"] == [name for name in claim["columns"]
+                               if name.partition("=")[0] in ("smoker", "ward")]
+    assert claim["level"] == naive(lines(Path("out/table.csv").read_bytes()), known)
+    assert verify("out/certificate.json", table="out/table.csv").valid
+
+
+def test_partial_columns(privsieve):
+    """A result speaks of the table's columns, and lists the items of those that leave in part."""
+    privsieve(*publish("--method", "greedy"))
+    body = json.loads(Path("out/release.json").read_text())
+
+    for name in body["selected"]:
+        assert any(item == name or item.startswith((f"{name}=", f"{name}<", f"{name}>"))
+                   for item in body["columns"])
+    assert set(body["partial"]) <= set(body["selected"])
+    assert all(item in body["columns"] for part in body["partial"].values() for item in part)
+
+
+# --- the ledger ---------------------------------------------------------------------------------
+
+def test_the_ledger_notes_it(privsieve):
+    """People need no budget; the entry binds the certificate; the chain recounts."""
+    assert 4 == privsieve(*publish(*LEDGER))[0]
+    assert not Path("out").exists()
+    code, _out, err = privsieve(*publish(*LEDGER, "--first"))
+    assert 0 == code, err
+    ledger = Ledger("budget.db", population="clinic")
+
+    assert ["people", "publish"] == [entry.kind for entry in ledger.entries()]
+    assert (0, 0, True) == (ledger.limit(), ledger.left(), ledger.verify_chain().valid)
+    assert 0 == privsieve("verify", "out", "--ledger", "budget.db")[0]
+    out = privsieve("ledger", "show", "--ledger", "budget.db")[1]
+    assert "of 2026 published (containment, k = 5)" in " ".join(out.split())
+    ledger.grant("2")
+    assert (2, True) == (ledger.limit(), ledger.verify_chain().valid)
+    assert ("clinic",) == tuple(one.population for one in populations("budget.db"))
+    good = json.loads(Path("out/certificate.json").read_text())
+    for claim in ({**good["claim"], "k": 4}, {**good["claim"], "suppressed": 1}):
+        assert "noted in the ledger" in " ".join(verify({**good, "claim": claim}).reasons)
+    other = Ledger("other.db", population="clinic")
+    other.introduce()
+    assert "does not hold the publication" in " ".join(verify(good, ledger="other.db").reasons)
+
+
+def test_introduced_people(tmp_path):
+    """Introducing twice changes nothing; a budget comes once; capitals make no second account."""
+    path = str(tmp_path / "b.db")
+    ledger = Ledger(path, population="town")
+    for _ in range(2):
+        ledger.introduce()
+    assert ["people"] == [entry.kind for entry in ledger.entries()]
+    for act in ("introduce", "grant"):
+        with pytest.raises(LedgerError, match="town: these people are in the ledger"):
+            getattr(Ledger(path, population="Town"), act)(*["1"] * (act == "grant"))
+    ledger.grant("1")
+    with pytest.raises(LedgerError, match="granted already"):
+        ledger.grant("1")
+    ledger.introduce()
+    assert ledger.verify_chain().valid
+    with pytest.raises(ParameterError, match="who signs"):
+        ledger.other_people("2027", " ")
+    with pytest.raises(LedgerError, match="try again"):
+        ledger.publish("2026", ["a"], 2, "containment", after=7)
+
+
+@pytest.mark.parametrize(("kind", "body"), [
+    ("people", {"population": "p"}), ("people", {}),
+    ("other-people", {"population": "q", "snapshot": "s", "signed": "n"}),
+    ("other-people", {"population": "p", "snapshot": "s", "signed": ""}),
+    ("other-people", {"population": "p", "snapshot": "s"}),
+    ("reserve", {"population": "p", "request": "a", "units": 1}),
+])
+def test_impossible_entries(kind, body):
+    """People twice, a signature for nobody or by nobody, a charge without a budget: found."""
+    first = chain.Entry.after(None, "people", {"population": "p"})
+
+    assert () == chain.replay([first])[2]
+    assert 1 == len(chain.replay([first, chain.Entry.after(first, kind, body)])[2])
+
+
+def test_the_union_rule(privsieve):
+    """Publications of one snapshot keep the largest k together, or the later one is refused."""
+    Path("t.csv").write_text("a,b,ill\n" + "1,0,0\n1,0,1\n0,1,0\n0,1,1\n0,0,1\n0,0,0\n" * 5
+                             + "1,1,0\n")
+    even = ("--method", "greedy", "--weights", "even")
+    first = privsieve(*publish(*even, *LEDGER, "--columns", "a", "--first", out="1"))
+    assert 0 == first[0], first[2]
+    assert 0 == privsieve(*publish(*even, *LEDGER, "--columns", "a", out="2"))[0]
+    assert 0 == privsieve(*publish(*even, "--columns", "b", out="alone"))[0]
+    code, _out, err = privsieve(*publish(*even, *LEDGER, "--columns", "b", out="3"))
+    assert (4, True) == (code, "'a' of this snapshot was published" in err)
+
+    def both(out, *more, k=5):
+        """Choose b from a table that holds a, too."""
+        return privsieve(*publish("--method", "greedy", "--weights", "youden", *LEDGER, *more,
+                                  out=out, k=k))
+
+    Path("t.csv").write_text("a,b,ill\n" + "1,0,0\n1,0,1\n0,1,1\n0,1,1\n0,0,1\n0,0,0\n" * 5
+                             + "1,1,1\n")
+    code, _out, err = both("4")
+    assert (4, True) == (code, "would leave 1 of 31 rows in groups below k = 5" in err)
+    assert not Path("4").exists()
+    assert [("a",), ("a",)] == [noted.columns for noted in
+                                Ledger("budget.db", population="clinic").publications()]
+
+
+def test_the_largest_k_rules(privsieve):
+    """Columns at k = 2 after others at k = 5 have to keep 5 together with these."""
+    Path("t.csv").write_text("a,b,ill\n" + "1,0,0\n1,0,1\n0,0,1\n0,0,0\n" * 5 + "1,1,0\n1,1,1\n"
+                             "0,1,1\n0,1,1\n0,1,0\n0,1,0\n")
+    even = ("--method", "greedy", "--weights", "hamming")
+    assert 0 == privsieve(*publish(*even, *LEDGER, "--columns", "a", "--first", out="1"))[0]
+    assert 0 == privsieve(*publish(*even, out="fits", k=2))[0]
+    code, _out, err = privsieve(*publish(*even, *LEDGER, out="2", k=2))
+
+    assert (4, True) == (code, "below k = 5" in err), err
+
+
+def test_suppression_does_not_add_up(privsieve):
+    """Beside a publication without some rows no other may stand, but the same."""
+    Path("t.csv").write_text("a,b,ill\n" + "1,0,0\n0,1,1\n1,0,1\n0,1,0\n" * 5 + "1,1,1\n")
+    asked = ("--method", "greedy", "--weights", "even", *LEDGER, "--suppress", 1)
+    assert 0 == privsieve(*publish(*asked, "--first", out="1"))[0]
+    assert 0 == privsieve(*publish(*asked, out="2"))[0]
+
+    code, _out, err = privsieve(*publish(*asked, "--columns", "a", out="3"))
+    assert (4, True) == (code, "without some rows" in err)
+
+
+def test_the_snapshot_rule(privsieve):
+    """Another state of the table is refused, unless somebody signs that it is of other people."""
+    assert 0 == privsieve(*publish(*LEDGER, "--first", out="1"))[0]
+    later = (*LEDGER[:-1], "2027")
+    code, _out, err = privsieve(*publish(*later, out="2"))
+    assert (4, True) == (code, '--other-people "NAME"' in err)
+    assert 0 == privsieve(*publish(*later, "--other-people", "Dr. Sign", out="2"))[0]
+    assert 0 == privsieve(*publish(*later, out="3"))[0]
+    assert 0 == privsieve(*publish(*LEDGER, out="4"))[0]
+    ledger = Ledger("budget.db", population="clinic")
+
+    assert [("2027", "Dr. Sign")] == [(entry.body["snapshot"], entry.body["signed"])
+                                      for entry in ledger.entries() if entry.kind == "other-people"]
+    assert ledger.verify_chain().valid
+
+
+def test_strict_and_contained_together(privsieve):
+    """If one publication promised k-anonymity, all columns together are k-anonymous."""
+    Path("t.csv").write_text("a,b,ill\n" + "1,0,0\n1,0,1\n0,0,1\n0,0,0\n" * 5
+                             + "1,1,0\n1,1,1\n0,1,1\n" * 3)
+    asked = ("--method", "greedy", "--weights", "even", *LEDGER)
+    assert 0 == privsieve(*publish(*asked, "--columns", "a", "--first", "--model", "k-anonymity",
+                                   out="1"))[0]
+    assert 0 == privsieve(*publish(*asked[:-6], out="alone"))[0]
+    code, _out, err = privsieve(*publish(*asked, out="2"))
+    assert (4, True) == (code, "3 of 29 rows in groups below k = 5" in err), err
+
+
+def test_one_target_only(privsieve):
+    """Two targets of one snapshot are not counted together, and so refused."""
+    assert 0 == privsieve(*publish(*GREEDY, *LEDGER, "--first", out="1"))[0]
+    code, _out, err = privsieve("publish", "t.csv", "--target", "smoker", "-k", 5, *GREEDY, *LEDGER,
+                                "--out", "2")
+    assert (4, True) == (code, "another target" in err)
+
+
+def test_a_search_says_what_it_proved(privsieve):
+    """An exact choice says that it is the best one, or by how much another may be better."""
+    from fractions import Fraction
+
+    from privsieve.cli.publish import _searched
+
+    err = privsieve(*publish("--method", "exact", "--weights", "hamming"))[2]
+
+    assert "no other set of columns is better: proved" in err
+    assert "by 25 % at most" in _searched(Choice((0,), 5, Fraction(4), Fraction(5)))
+
+
+def test_columns_are_cut_as_asked(privsieve):
+    """Cuts, thermometers, levels, bins and left-out columns of the shell are those of Python."""
+    asked = ("--cut", "age=40,60", "--thermometer", "dose=3,6", "--levels", "ward=A", "--without",
+             "smoker", "--missing", "level")
+    found = json.loads(privsieve("check", "t.csv", "--target", "ill", *asked, "--json")[1])
+
+    assert (3, 9) == (found["columns"], found["items"])
+    out = privsieve("check", "t.csv", "--bins", 5, "--without", "ward,ill", "--json")[1]
+    assert (3, 11) == (json.loads(out)["columns"], json.loads(out)["items"])
+    assert 0 == privsieve("check", "t.csv", "--columns", "age,ward", "--cut", "age=50")[0]
+
+
+# --- refusals -----------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("more", "code", "text"), [
+    (("-k", 1), 2, "k is 1"),
+    (("-k", 301), 2, "k is 301"),
+    (("--profile", "few", "--method", "greedy"), 2, "leave --method and --weights away"),
+    (("--weights", "hamming"), 2, "say --method greedy"),
+    (("--method", "greedy", "--weights", "magic"), 2, "magic"),
+    (("--ledger", "budget.db"), 2, "go together"),
+    (("--first",), 2, "speak to a ledger"),
+    (("--absent", "nobody"), 2, "'nobody'"),
+    (("--model", "k-anonymity"), 2, "--profile strict"),
+    (("--long", "a", "b"), 2, "--people"),
+    (("--value", "age"), 2, "are for logs"),
+    (("--columns", "nobody"), 3, "'nobody' is not in the table"),
+    (("--cut", "age"), 2, "write a column, ="),
+    (("--cut", "age=x"), 2, "no number and no date"),
+    (("--cut", "age=5", "--columns", "ward"), 2, "not among --columns"),
+    (("--out", "t.csv"), 2, "exists"),
+    (("--without", "age", "--columns", "ward"), 2, "left out, and is not among"),
+    (("--long", "a", "b", "--people", "t.csv", "--cut", "a=1"), 2, "are not cut"),
+    (("--target", "none"), 3, "'none' is not in the table"),
+    (("--publish-target", "--target", "", "--method", "greedy", "--weights", "even"), 2,
+     "needs a target"),
+    (("--l-diversity", 3, "--method", "greedy"), 2, "l_diversity is 3"),
+])
+def test_refusals(privsieve, more, code, text):
+    """A refusal is one sentence with its code, and leaves no folder."""
+    found, out, err = privsieve(*publish(), *more)
+
+    assert (code, "", 1) == (found, out, len(err.splitlines())), err
+    assert text in err
+    assert not Path("out").exists()
+
+
+def test_no_target(privsieve):
+    """Without a target columns are chosen by number only if that is said."""
+    code, _out, err = privsieve("publish", "t.csv", "-k", 5, "--out", "out", "--columns", "ward")
+    assert (2, True) == (code, "--weights even" in err)
+    assert 0 == privsieve("publish", "t.csv", "-k", 5, "--out", "out", "--columns", "ward",
+                          "--method", "greedy", "--weights", "even")[0]
+
+
+def test_one_class(privsieve):
+    """A target of one class says nothing, and is refused in words."""
+    Path("t.csv").write_text("a,b,ill\n" + "1,0,1\n0,1,1\n" * 9)
+    code, _out, err = privsieve(*publish())
+
+    assert (3, True) == (code, "one class" in err)
+
+
+def test_no_column_fits(privsieve):
+    """Where no column keeps k the exit code is 5, and a k that would work is named."""
+    Path("t.csv").write_text("a,b,ill\n1,0,1\n0,1,0\n1,0,1\n0,0,0\n0,0,0\n")
+    code, _out, err = privsieve(*publish("--method", "greedy", k=3))
+
+    assert (5, True) == (code, "at most k = 2" in err)
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("name", ["=cmd|' /C calc'!A0", "+1", "@sum", "-x", "a\u202eb"])
+def test_hostile_names(privsieve, name):
+    """A name that a spreadsheet would run, or that shows backwards, is refused."""
+    text = Path("t.csv").read_text().splitlines()
+    quoted = '"' + name.replace('"', '""') + '"'
+    Path("t.csv").write_text("\n".join([f"age,dose,ward,{quoted},ill", *text[1:], ""]))
+    code, _out, err = privsieve("publish", "t.csv", "--target", "ill", "-k", 5, "--out", "out",
+                                "--method", "greedy", "--weights", "even", "--columns", name)
+
+    assert 3 == code, err
+    assert "\u202e" not in err
+    assert not Path("out").exists()
+
+
+def test_hostile_cells_and_quotes():
+    """Quotes, commas and blanks in names come back; labels that begin like a formula do not."""
+    items = Items.dense([[1, 0], [1, 0], [0, 1], [0, 1]], ['a,"b"', " c "])
+    place = Labelled(items, np.array([0, 1, 0, 1], np.int32), ("no, never", '"yes"'), "x")
+    projected = project(place, Choice((0, 1), 2), Rule(k=2, classes=2), with_target=True)
+    read = list(csv.reader(io.StringIO(written(projected, "csv").decode())))
+
+    assert ['a,"b"', " c ", "x"] == read[0]
+    assert {"no, never", '"yes"'} == {row[2] for row in read[1:]}
+    assert recount_table(written(projected, "csv"), target="x") == recount_table(
+        written(projected, "parquet"), target="x")
+    for bad in (("=1+1", "b"), ("a\nb", "c")):
+        with pytest.raises(ValueError, match="a label of the target"):
+            project(Labelled(items, place.y, bad, "x"), Choice((0, 1), 2), Rule(k=2, classes=2),
+                    with_target=True)
+    assert project(Labelled(items, place.y, (-1, 1), "x"), Choice((0, 1), 2),
+                   Rule(k=2, classes=2), with_target=True).labels
+
+
+def test_a_mistake_of_ours_is_not_published(privsieve, monkeypatch):
+    """If what was written does not keep k, nothing is published: the file itself is counted."""
+    from privsieve.containment import issue as module
+
+    monkeypatch.setattr(module, "written", lambda *_: b"a,b\n1,0\n0,1\n1,1\n")
+    code, _out, err = privsieve(*publish(*LEDGER, "--first"))
+
+    assert (7, True) == (code, "mistake of privsieve" in err)
+    assert not Path("out").exists()
+    assert () == Ledger("budget.db", population="clinic").publications()
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, OSError])
+def test_a_note_comes_before_a_name(privsieve, monkeypatch, fault):
+    """Files get their names after the note; one that is lost then may be published again."""
+    from privsieve.privacy.folder import Folder
+
+    noted = []
+
+    def link(self):
+        noted.extend(Ledger("budget.db", population="clinic").publications())
+        raise fault
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Folder, "link", link)
+        assert privsieve(*publish(*LEDGER, "--first"))[0] in (1, 130)
+    assert (1, False) == (len(noted), Path("out").exists())
+    assert 0 == privsieve(*publish(*LEDGER))[0]
+    assert 0 == privsieve("verify", "out", "--ledger", "budget.db")[0]
+
+
+def test_json_and_digests(privsieve):
+    """`--json` is one object; the certificate's digests are those of the files."""
+    out = privsieve(*publish("--json"))[1]
+    claim = json.loads(out)["claim"]
+    certificate = json.loads(Path("out/certificate.json").read_text())
+
+    assert claim == certificate["claim"]
+    assert digest(Path("out/table.csv").read_bytes()) == claim["table_sha256"]
+    assert digest(Path("out/release.json").read_bytes()) == certificate["release_sha256"]
+    assert canonical(certificate) == Path("out/certificate.json").read_bytes()
+    shutil.rmtree("out")
+
+
+def test_other_inputs(privsieve):
+    """A log with its people, and a basket file with labels apart, can be published."""
+    rng = random.Random(3)
+    Path("log.csv").write_text("who,film\n" + "".join(
+        f"u{j},{film}\n" for j in range(60) for film in "AB" if rng.random() < 0.5))
+    Path("people.csv").write_text("who,ill\n" + "".join(f"u{j},{j % 2}\n" for j in range(60)))
+    Path("b.dat").write_text("".join(" ".join(str(i) for i in range(4) if rng.random() < 0.5) + "\n"
+                                     for _ in range(60)))
+    Path("y.txt").write_text("".join(f"{j % 2}\n" for j in range(60)))
+    log = privsieve("publish", "log.csv", "--long", "who", "film", "--people", "people.csv",
+                    "--target", "ill", "-k", 5, "--out", "1", "--method", "greedy")
+    basket = privsieve("publish", "b.dat", "--labels", "y.txt", "-k", 5, "--out", "2", "--method",
+                       "greedy", "--publish-target")
+
+    assert (0, 0) == (log[0], basket[0]), (log, basket)
+    assert "label" == Path("2/table.csv").read_text().splitlines()[0].split(",")[-1]
+    assert 0 == privsieve("verify", "1")[0] == privsieve("verify", "2")[0]
