@@ -12,7 +12,7 @@ from privsieve.containment.cp_sat import opinion
 from privsieve.containment.weights import weights
 from privsieve.core.items import Items
 from privsieve.kernels import implementation, search_twin
-from privsieve.kernels.patterns import Rule, _facts
+from privsieve.kernels.patterns import Rule, rule_facts
 from privsieve.kernels.search import search
 
 
@@ -52,7 +52,7 @@ def goals(*, short):
     """The search beats a general solver, and the native one its twin."""
     cells, y, w = table(600, 50, (0.1, 0.3))
     rule = Rule(5, 2)
-    facts = np.append(_facts(cells, y, np.empty(0, np.int64), rule)[0], [0, 0])
+    facts = np.append(rule_facts(cells, y, np.empty(0, np.int64), rule)[0], [0, 0])
     absent = np.zeros(50, np.uint8)
     native = call(lambda: search(cells, y, w, rule), 3)
     plain = call(lambda: search_twin.search(cells, y, w, facts, absent, np.empty(0, np.int64)), 1)
