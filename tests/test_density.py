@@ -11,8 +11,9 @@ import pytest
 from scipy import stats
 
 from exact import exponential_order, geometric_order, order_law, set_law
-from privsieve.privacy.noise import discrete_laplace, gamma_norm, geometric, replay
+from privsieve.privacy.noise import discrete_laplace, geometric, replay
 from privsieve.privacy.race import exponential_race, geometric_race, top_k
+from privsieve.privacy.vector import gamma_norm
 
 #: A right sampler is rejected once in a million; seeds are fixed, so it passes or it does not.
 MILLIONTH = 1e-6
