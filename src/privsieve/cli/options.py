@@ -23,6 +23,9 @@ _OPTIONS = (
                  help="The domain file: columns, bounds, label, unit."),
     click.option("--epsilon", metavar="E", required=True,
                  help="What this release may cost, for example 0.5."),
+    click.option("--delta", metavar="D", default="0", show_default=True,
+                 help="Allow this much beyond epsilon, for example 1e-9: less noise where many "
+                      "columns are chosen."),
     click.option("--top", metavar="N", type=int, help="How many columns to choose."),
     click.option("--fraction", metavar="F", help="Or: which fraction of the columns."),
     click.option("--method", metavar="NAME", default="rule-sieve", show_default=True,
@@ -98,7 +101,8 @@ def planned(domain: Domain, rows: int | None, options: Mapping[str, Any], *,
     from privsieve.selectors import plan
 
     return plan(options["method"], domain, k=_count(options), rows=rows,
-                epsilon=epsilon or options["epsilon"], class_prior=_prior(options["class_prior"]),
+                epsilon=epsilon or options["epsilon"], delta=options["delta"],
+                class_prior=_prior(options["class_prior"]),
                 order=options["order"], ordered=options["ordered"], diverse=options["diverse"],
                 allow_weak=options["allow_weak"])
 
