@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from privsieve import fit as fitting
 from privsieve.core.domain import Box
 from privsieve.errors import DomainError
-from privsieve.selectors import rule_sieve
+from privsieve.selectors import plan
 from privsieve.selectors.parameters import MAX_OPS
 
 if TYPE_CHECKING:
@@ -32,13 +32,21 @@ class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
     holder of the table.
     """
 
+    #: The name of the method in the registry (`selectors.plan`).
+    method: str
     domain: Domain | None
     ledger: Ledger | None
     release_: Release
     n_features_in_: int
 
+    def options(self) -> dict[str, Any]:
+        """The parameters as the method's `plan` takes them."""
+        found: dict[str, Any] = self.get_params(deep=False)
+        del found["domain"], found["ledger"]
+        return {"k": found.pop("n_features_to_select"), **found}
+
     def _plan(self, domain: Domain, rows: int | None) -> Plan:
-        raise NotImplementedError
+        return plan(self.method, domain, rows=rows, **self.options())
 
     def plan(self, *, rows: int | None = None, domain: Domain | None = None) -> Plan:
         """Cost, settings and forecast; reads no row."""
@@ -119,6 +127,8 @@ class RuleSieve(Selector):
     np.int64(1)
     """
 
+    method = "rule-sieve"
+
     def __init__(
         self,
         n_features_to_select: float = 5,
@@ -143,9 +153,3 @@ class RuleSieve(Selector):
         self.diverse = diverse
         self.max_ops = max_ops
         self.allow_weak = allow_weak
-
-    def _plan(self, domain: Domain, rows: int | None) -> Plan:
-        options = self.get_params(deep=False)
-        for name in ("n_features_to_select", "domain", "ledger"):
-            del options[name]
-        return rule_sieve.plan(domain, k=self.n_features_to_select, rows=rows, **options)
