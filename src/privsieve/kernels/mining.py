@@ -12,23 +12,27 @@ import time
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from privsieve.kernels import implementation, mining_twin
-from privsieve.kernels.contract import I64, demand_array, demand_equal, demand_offsets
+from privsieve.kernels.contract import demand_array, demand_equal, demand_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import TypeAlias
+
+    import numpy.typing as npt
+
+    from privsieve.kernels.contract import I64
+
+    I32: TypeAlias = npt.NDArray[np.int32]
+    Cells: TypeAlias = tuple[I64, I32]
 
 __all__ = [
-    "Cells", "Sets", "Top", "TopRule", "all_maximal", "top_by_items", "top_by_rows", "top_maximal",
+    "Sets", "Top", "TopRule", "all_maximal", "top_by_items", "top_by_rows", "top_maximal",
 ]  # fmt: skip
-
-I32: TypeAlias = npt.NDArray[np.int32]
-Cells: TypeAlias = tuple[I64, I32]
 
 _kernels: Any = (
     import_module("privsieve.kernels._native") if implementation() == "native" else mining_twin

@@ -10,16 +10,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from privsieve.kernels import implementation, patterns_twin
-from privsieve.kernels.contract import I64, U64, demand_array, demand_equal, demand_offsets
+from privsieve.kernels.contract import demand_array, demand_equal, demand_offsets
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import numpy.typing as npt
+
+    from privsieve.kernels.contract import I64, U64
+
+    I32: TypeAlias = npt.NDArray[np.int32]
+    Bools: TypeAlias = npt.NDArray[np.bool_]
+    Cells: TypeAlias = tuple[I64, I32]
 
 __all__ = [
-    "Cells",
     "Levels",
     "Rule",
     "Table",
@@ -32,10 +41,6 @@ __all__ = [
     "peel",
     "superset_counts",
 ]
-
-I32: TypeAlias = npt.NDArray[np.int32]
-Bools: TypeAlias = npt.NDArray[np.bool_]
-Cells: TypeAlias = tuple[I64, I32]
 
 _kernels: Any = (
     import_module("privsieve.kernels._native") if implementation() == "native" else patterns_twin

@@ -7,21 +7,25 @@ Items, `y` and the rule are those of `patterns`.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from privsieve.kernels import implementation, search_twin
-from privsieve.kernels.contract import I64, demand_array, demand_equal
+from privsieve.kernels.contract import demand_array, demand_equal
 from privsieve.kernels.patterns import rule_facts
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import numpy.typing as npt
+
+    from privsieve.kernels.contract import I64
     from privsieve.kernels.patterns import Cells, Rule
 
-__all__ = ["Effort", "Found", "search"]
+    I32: TypeAlias = npt.NDArray[np.int32]
 
-I32: TypeAlias = npt.NDArray[np.int32]
+__all__ = ["Effort", "Found", "search"]
 
 _kernels: Any = (
     import_module("privsieve.kernels._native") if implementation() == "native" else search_twin
