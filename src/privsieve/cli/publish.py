@@ -175,13 +175,14 @@ def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str,
     risk = disclosure_risk(issued.items, k=claim["k"])
     if options["as_json"]:
         words.json({"claim": claim, "selected": selected, "promise": promise,
+                    "complete": choice.complete,
                     "unique": risk.unique, "hub": tables.hub(risk), "warning": risk.hub.warning})
     else:
         for name in selected:
             click.echo(name)
     words.say("level", f"{claim['level']} (k = {claim['k']}, {claim['model']}), "
                        f"{len(choice.selected)} items, {choice.suppressed} rows left out")
-    if choice.bound is not None:
+    if choice.bound is not None or not choice.complete:
         words.say("search", _searched(choice))
     words.say("promise", promise)
     profile = _profile(options)
@@ -199,6 +200,8 @@ def _searched(choice: Choice) -> str:
     """What a search knows of its own result."""
     from privsieve.containment.exact import gap
 
+    if choice.bound is None:
+        return "stopped before it was done: another set may be better"
     if choice.proved:
         return "no other set of columns is better: proved"
     return (f"stopped: another set may be better, by {words.number(100 * gap(choice))} % "

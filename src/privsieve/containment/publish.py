@@ -60,6 +60,9 @@ class Projection:
 
 def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool) -> Projection:
     """The chosen columns of the rows that stay, shuffled by the system's entropy."""
+    if not choice.selected and not choice.complete:
+        raise NothingFits(f"the search ended before it found a column that keeps k = {rule.k}; "
+                          "give it more time (--time-limit SECONDS)")
     if not choice.selected:
         raise NothingFits(f"no column keeps k = {rule.k} in all rows and says something about the "
                           f"classes; one alone keeps at most k = {_largest(table.items, rule)}: "
@@ -100,7 +103,8 @@ def claim_of(table: Projection, choice: Choice, rule: Rule, absent: Sequence[str
 def body_of(items: Items, choice: Choice, plan: Mapping[str, Json]) -> dict[str, Json]:
     """The release: names, and how they were chosen.  `selected` are columns of the table.
 
-    A column of which only some items leave stands in `partial` with these.
+    A column of which only some items leave stands in `partial` with these.  `complete` is false
+    where time or Ctrl-C ended the search.
     """
     chosen: dict[str, list[str]] = {}
     for j in choice.selected:
@@ -113,6 +117,7 @@ def body_of(items: Items, choice: Choice, plan: Mapping[str, Json]) -> dict[str,
         "columns": [items.names[j] for j in choice.selected],
         "selected": list(chosen),
         "partial": partial,
+        "complete": choice.complete,
         "plan": dict(plan),
     }
 

@@ -4,6 +4,8 @@ Items are `(indptr, indices)`: item j is held by the rows ``indices[indptr[j]:in
 A pattern is the set of chosen items that a row holds; the group of a row are the rows that hold
 all of its pattern.  `y` is the class of each row, plus `classes` where the label may be used for
 `l_diversity` only, not for a score.
+
+Ctrl-C ends a choice with what was accepted by then; -1 then stands last (`finished`).
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ __all__ = [
     "Table",
     "class_counts",
     "class_errors",
+    "finished",
     "greedy",
     "lazy_distinct",
     "levels",
@@ -123,6 +126,16 @@ def greedy(items: Cells, y: I32, order: I64, rule: Rule) -> I64:
     """
     out: I64 = _kernels.greedy(items, y, order, *rule_facts(items, y, order, rule))
     return out
+
+
+def finished(accepted: I64) -> tuple[I64, bool]:
+    """What was accepted, and whether the choice came to its end.
+
+    >>> finished(np.array([4, 2, -1]))
+    (array([4, 2]), False)
+    """
+    cut = bool(len(accepted)) and accepted[-1] == patterns_twin.ENDED
+    return (accepted[:-1] if cut else accepted), not cut
 
 
 def lazy_distinct(
