@@ -28,7 +28,8 @@ struct Told {
 
 static nb::tuple py_search(std::tuple<In<i64, 1>, In<i32, 1>> cells, In<i32, 1> y,
                            Maybe<In<i64, 1>> weights, In<i64, 1> facts, In<u8, 1> absent,
-                           In<i64, 1> start, nb::object told) {
+                           std::tuple<In<i64, 1>, nb::object> begin) {
+    const auto& [start, told] = begin;
     const auto& [indptr, indices] = cells;
     const Items items{indptr.data(), indices.data(), indptr.shape(0) - 1, y.data(), y.shape(0)};
     const i64* f = facts.data();
@@ -49,6 +50,5 @@ static nb::tuple py_search(std::tuple<In<i64, 1>, In<i32, 1>> cells, In<i32, 1> 
 void bind_search(nb::module_& m) {
     const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("search", py_search, strict("items"), strict("y"), strict("weights").none(),
-          strict("facts"), strict("absent"), strict("start"),
-          nb::arg("told").none() = nb::none());
+          strict("facts"), strict("absent"), strict("begin"));
 }

@@ -92,4 +92,4 @@ def search(
         if (weights < 0).any() or total >= 1 << 62:
             raise ValueError("weights must not be negative, and sum to less than 2^62")
     facts = np.append(facts, np.array(effort[:2], np.int64))
-    return Found(*_kernels.search(items, y, weights, facts, absent, start, effort.told))
+    return Found(*_kernels.search(items, y, weights, facts, absent, (start, effort.told)))

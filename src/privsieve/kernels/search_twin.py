@@ -29,9 +29,13 @@ CLOSING = 1 << 18  # vertices coloured for the bound of one open node
 
 
 def search(items: Cells, y: npt.NDArray[np.int32], weights: I64 | None, facts: I64,
-           absent: npt.NDArray[np.uint8], start: I64,
-           told: Callable[[int, int], object] | None = None) -> tuple[I64, int, int, bool, int]:
-    """The heaviest set that keeps the rule, as `search.search` returns it."""
+           absent: npt.NDArray[np.uint8], begin: tuple[I64, Callable[[int, int], object] | None],
+           ) -> tuple[I64, int, int, bool, int]:
+    """The heaviest set that keeps the rule, as `search.search` returns it.
+
+    `begin` is a start, and who is told how far it is.
+    """
+    start, told = begin
     covers = Covers.of(items, y, weights, facts.tolist(), absent.tolist())
     empty = covers.root()
     if empty is None:
