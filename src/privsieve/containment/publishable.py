@@ -123,7 +123,8 @@ def by_sources(items: Items, y: Codes, rule: Rule, objective: str | npt.ArrayLik
     (1,)
     """
     count = int(sources.max(initial=-1)) + 1
-    if rule.l_diversity > 1 or rule.suppress or objective in ("distinct", "class-errors"):
+    counted_pairs = isinstance(objective, str) and objective in ("distinct", "class-errors")
+    if rule.l_diversity > 1 or rule.suppress or counted_pairs:
         raise ParameterError("sources are counted by weights only, without l_diversity and "
                              "suppress; leave these out, or take profile 'few'")
     if count < rule.k:
