@@ -22,7 +22,7 @@ class Progress:
     >>> progress.stage("choosing")
     >>> progress.known("3 columns")
     >>> progress.text()
-    'choosing: 3 columns (0 s)'
+    'choosing, 0 s: 3 columns'
     """
 
     def __init__(self) -> None:
@@ -38,9 +38,9 @@ class Progress:
         self._said = (self._said[0], words)
 
     def text(self) -> str:
-        """The stage, what is known of it, and the seconds since the start."""
+        """The stage, the seconds since the start, and what is known: less than a line."""
         name, known = self._said
-        return f"{name}{': ' * bool(known)}{known} ({monotonic() - self._began:.0f} s)"
+        return f"{name}, {monotonic() - self._began:.0f} s{': ' * bool(known)}{known}"
 
 
 @contextmanager
@@ -66,6 +66,9 @@ def _show(progress: Progress, done: Event) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    with Console(stderr=True).status(Text(progress.text())) as status:
+    def line() -> Text:
+        return Text(progress.text(), no_wrap=True, overflow="ellipsis")
+
+    with Console(stderr=True).status(line()) as status:
         while not done.wait(PAUSE):
-            status.update(Text(progress.text()))
+            status.update(line())

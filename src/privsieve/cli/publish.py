@@ -79,15 +79,15 @@ def command(data: str, **options: Any) -> None:
         form = Form(_plan(rule, options), options["publish_target"], options["form"])
         with Folder.create(options["out"]) as folder:
             try:
-                progress.stage("choosing columns, Ctrl-C takes the best so far")
+                progress.stage("choosing (Ctrl-C ends it)")
                 choice = _choose(table, rule, options)
-                progress.stage("writing the table, and counting its groups from the file")
+                progress.stage("writing, and counting the file's groups")
                 issued = issue(table, choice, rule, form, folder, people=people)
             except BaseException:
                 # A note that was made stands; the same may be published again.
                 folder.discard()
                 raise
-        progress.stage("counting what the table gives away")
+        progress.stage("counting risks")
         risk = disclosure_risk(issued.items, k=rule.k)
     _show(table, choice, (issued, risk), options)
 

@@ -39,12 +39,12 @@ def tell(words: str) -> None:
 def tell_sets(top: Top) -> None:
     """Say what is known while maximal sets are mined."""
     best = int(top.value[0]) if len(top.value) else 0
-    tell(f"{top.nodes} nodes searched, the best set at {_share(best, top.bound)} of the bound")
+    tell(f"{top.nodes} nodes, best at {_share(best, top.bound)} of the bound")
 
 
 def tell_nodes(nodes: int, best: int, most: int) -> None:
     """Say what is known while the exact search goes on."""
-    tell(f"{nodes} nodes searched, the best set at {_share(best, most)} of all columns together")
+    tell(f"{nodes} nodes, best at {_share(best, most)} of all columns")
 
 
 def _share(part: int, whole: int) -> str:
