@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import TYPE_CHECKING
 
 from privsieve.errors import ParameterError
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
     from privsieve.core.domain import Domain
     from privsieve.core.plan import Plan
 
-METHODS = ("rule-sieve",)
+METHODS = ("rule-sieve", "noisy-top-k")
 
 
 def plan(method: str, domain: Domain, **options: object) -> Plan:
@@ -24,4 +25,12 @@ def plan(method: str, domain: Domain, **options: object) -> Plan:
         from privsieve.selectors.rule_sieve import plan as rule_sieve
 
         return rule_sieve(domain, **options)  # type: ignore[arg-type]
+    if method == "noisy-top-k":
+        from privsieve.selectors.noisy_top_k import plan as noisy_top_k
+
+        known = set(signature(noisy_top_k).parameters) - {"domain"}
+        if strange := sorted(options.keys() - known):
+            raise ParameterError(f"noisy-top-k has no option {', '.join(strange)}; it has "
+                                 f"{', '.join(sorted(known))}")
+        return noisy_top_k(domain, **options)  # type: ignore[arg-type]
     raise ParameterError(f"method is {method!r}; known are: {', '.join(METHODS)}")

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from privsieve import fit as fitting
 from privsieve.core.domain import Box
 from privsieve.errors import DomainError
-from privsieve.selectors import rule_sieve
+from privsieve.selectors import noisy_top_k, rule_sieve
 from privsieve.selectors.parameters import MAX_OPS
 
 if TYPE_CHECKING:
@@ -149,3 +149,66 @@ class RuleSieve(Selector):
         for name in ("n_features_to_select", "domain", "ledger"):
             del options[name]
         return rule_sieve.plan(domain, k=self.n_features_to_select, rows=rows, **options)
+
+
+class NoisyTopK(Selector):
+    """Choose columns under pure epsilon-DP by a score of each column and a race.
+
+    Looks at one column at a time; what matters only together with others is for `RuleSieve`.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float
+        how many columns, or which fraction of them.
+    score : text
+        what a column is worth: "mean-difference", "disagreement", "class-counts",
+        "mutual-information", or "correlation" for a numeric target.
+    mechanism : text
+        how the race is run: "exponential".
+    epsilon : number or text
+        what this release costs.
+    domain : Domain
+        the public facts about the table.
+    ledger : Ledger, optional
+        who keeps the sum over all releases.
+    class_share : "noisy", share, shares or None
+        how the classes are weighed; "noisy" spends a twentieth of epsilon on noisy counts.
+    ordered : bool
+        release the order of the chosen columns, too.
+
+    Examples
+    --------
+    >>> import privsieve as ps
+    >>> domain = ps.Domain.box(0.0, 1.0, columns=4)
+    >>> ps.NoisyTopK(1, epsilon=2, domain=domain).plan(rows=1000).settings["score"]
+    'mean-difference'
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: float = 5,
+        *,
+        score: str = "mean-difference",
+        mechanism: str = "exponential",
+        epsilon: object = None,
+        domain: Domain | None = None,
+        ledger: Ledger | None = None,
+        class_share: object = "noisy",
+        ordered: bool = False,
+        allow_weak: bool = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.score = score
+        self.mechanism = mechanism
+        self.epsilon = epsilon
+        self.domain = domain
+        self.ledger = ledger
+        self.class_share = class_share
+        self.ordered = ordered
+        self.allow_weak = allow_weak
+
+    def _plan(self, domain: Domain, rows: int | None) -> Plan:
+        options = self.get_params(deep=False)
+        for name in ("n_features_to_select", "domain", "ledger"):
+            del options[name]
+        return noisy_top_k.plan(domain, k=self.n_features_to_select, rows=rows, **options)
