@@ -122,18 +122,18 @@ def test_a_score_equals_its_loops(name, neighbours):
 
 @pytest.mark.parametrize("name", PERSONS)
 def test_a_score_of_persons_equals_its_loops(name):
-    """The same with rows that share the weight of their person."""
+    """The same with rows that share a person's weight, fewer or more persons than declared."""
     rng = np.random.default_rng(2)
-    for _ in range(40):
+    for persons in [4, 9] * 20:
         kinds, classes = "".join(rng.choice(list("nmfc"), 2)), 3
         domain = tables.domain(kinds, classes, person="id", rows_per_person=3, persons=4)
         unit = rng.integers(0, 6, 10) * 7919
         codes, label = tables.random_codes(rng, kinds, 10), rng.integers(0, classes, 10)
         domain, label = target_of(name, domain, rng, label)
-        score, weights = score_of(name, Public(domain, 4)), random_weights(rng, classes)
+        score, weights = score_of(name, Public(domain, persons)), random_weights(rng, classes)
         weight, _first = row_weights(unit.astype(np.uint64), 3, 5)
         if score.counted:
-            weight = np.where(among_first(unit.astype(np.uint64), 4), weight, 0)
+            weight = np.where(among_first(unit.astype(np.uint64), persons), weight, 0)
 
         found = values(score, [tables.batch(codes, label, unit)], weights, key=5)
 
@@ -270,6 +270,29 @@ def test_a_person_moves_no_value_beyond_the_bound(name, neighbours):
 
         furthest = max(abs(a - b) for a, b in zip(before, after, strict=True))
         assert furthest <= bound(score, weights)
+
+
+def test_what_differs_inside_a_person_counts():
+    """Pairs and covariances inside one person move a score beyond what single rows could."""
+    three = tables.domain("c", 3, person="id", persons=3, rows_per_person=2)
+    pairs = score_of("disagreement", Public(three, 3))
+    others = [[0], [0]], [0, 0], [1, 2]
+    inside = [tables.batch([*others[0], *codes], [*others[1], *label], [*others[2], 3, 3])
+              for codes, label in (([[1], [2]], [1, 2]), ([[0], [0]], [0, 0]))]
+    far, near = (values(pairs, [rows], None)[0] for rows in inside)
+
+    assert 2**2 * 2 < far - near <= pairs.sensitivity(None)
+
+    number = tables.domain("n", person="id", persons=5, rows_per_person=10)
+    moments = score_of("correlation", Public(with_number(number), 5))
+    # Four others are all but zero: one of ten rows of one of them is at the top.
+    x, unit = [0, 0, 0, *[0] * 9, 65535], [1, 2, 3, *[4] * 10]
+    one, two = [65535] * 2, [0, 65535]
+    first = tables.batch([[v] for v in [*x, *one]], [*x, *one], [*unit, 5, 5])
+    second = tables.batch([[v] for v in [*x, *two]], [*x, *two[::-1]], [*unit, 5, 5])
+    furthest = abs(values(moments, [first], None)[0] - values(moments, [second], None)[0])
+
+    assert 2520**2 * 65535**2 * 4 < furthest <= moments.sensitivity(None)
 
 
 def every_table(records, rows):

@@ -166,6 +166,5 @@ def _value(codes: Ints, column: Column | Target | None) -> Ints:
 
 
 def _best_set(moved: list[int]) -> int:
-    # [best-set] all levels that go up, or all that go down
-    up = sum(m for m in moved if m > 0)
-    return ONE * max(up, up - sum(moved))
+    # [best-set] all levels that go up; together the others go down by no more
+    return ONE * sum(m for m in moved if m > 0)
