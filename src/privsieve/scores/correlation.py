@@ -22,8 +22,6 @@ from privsieve.core.columns import CODES, Category, Label, Number
 from privsieve.errors import DomainError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy as np
     import numpy.typing as npt
 
@@ -101,12 +99,12 @@ class Correlation:
             rows = slice(start, start + CHUNK)
             y = _value(batch.label[rows].astype(np.int64), self.public.domain.target)
             one = np.ones(len(y), np.int64) if weight is None else weight[rows]
-            x, xy = [], []
+            x: list[int] = []
+            xy: list[int] = []
             for j, column in enumerate(self.public.domain.columns):
-                for value in _values(batch.codes[rows, j].astype(np.int64), column):
-                    # [exact] below 2^62 in a chunk; then Python's integers
-                    x.append(int(value @ one))
-                    xy.append(int((value * y) @ one))
+                codes = batch.codes[rows, j].astype(np.int64)
+                x += _sums(codes, column, one)
+                xy += _sums(codes, column, y * one)
             made += Moments(int(one.sum()), int(y @ one), np.array(x, object),
                             np.array(xy, object))
         return made
@@ -145,15 +143,16 @@ def _slots(column: Column) -> int:
     return column.levels if isinstance(column, Category) else 1
 
 
-def _values(codes: Ints, column: Column) -> Iterator[Ints]:
-    """A number as it is, a flag as 0 or 65535, a category as one 0-or-1 for each level."""
+def _sums(codes: Ints, column: Column, by: Ints) -> list[int]:
+    """The sum of `by` times a number, or a flag as 0 or 65535; of `by` at each level of a category."""
+    import numpy as np
+
+    # [exact] below 2^62 in a chunk; of levels, as doubles, below 2^46
     if isinstance(column, Category):
-        for level in range(column.levels):
-            yield (codes == level).astype(codes.dtype)
-    elif column.levels:
-        yield codes * ONE
-    else:
-        yield _value(codes, column)
+        sums: list[int] = np.bincount(codes, by, column.levels).astype(np.int64).tolist()
+        return sums
+    x = codes * ONE if column.levels else _value(codes, column)
+    return [int(x @ by)]
 
 
 def _value(codes: Ints, column: Column | Target | None) -> Ints:

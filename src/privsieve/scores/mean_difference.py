@@ -80,16 +80,19 @@ class MeanDifference:
 
         from privsieve.scores.levels import tally
 
-        domain, zero = self.public.domain, np.zeros(len(batch), np.int64)
+        domain = self.public.domain
         one = np.ones(len(batch), np.int64) if weight is None else weight
         member = np.where(batch.label == np.arange(domain.classes)[:, None], one, 0)
-        sums, levels = [], []
+        sums, levels = [], [np.zeros((domain.classes, 0), np.int64)]
         for j, column in enumerate(domain.columns):
             codes = batch.codes[:, j].astype(np.int64)
-            # [free] each level of a category, or the missing level of a number: no mean
-            at, beyond = _free_levels(codes, column)
-            levels.append(tally(at, beyond + 1, batch, weight, domain.classes)[:, :beyond])
-            sums.append(member @ np.where(at == beyond, _centred(codes, column), zero))
+            value = _centred(codes, column)
+            if beyond := free(column):
+                # [free] each level of a category, or the missing level of a number: no mean
+                at = codes if isinstance(column, Category) else (codes != ONE).astype(np.int64)
+                levels.append(tally(at, beyond + 1, batch, weight, domain.classes)[:, :beyond])
+                value[at < beyond] = 0
+            sums.append(member @ value)
         return Sums(np.array(sums, np.int64).T.astype(object), np.concatenate(levels, axis=1),
                     tuple(member.sum(axis=1).tolist()))
 
@@ -130,18 +133,6 @@ def free(column: Column) -> int:
     1
     """
     return column.levels if isinstance(column, Category) else int(column.missing_level)
-
-
-def _free_levels(codes: npt.NDArray[np.int64], column: Column,
-                 ) -> tuple[npt.NDArray[np.int64], int]:
-    """The free level of each row, and the number of them, which stands for none."""
-    import numpy as np
-
-    if isinstance(column, Category):
-        return codes, column.levels
-    if column.missing_level:
-        return np.where(codes == ONE, 0, 1), 1
-    return np.zeros_like(codes), 0
 
 
 def _centred(codes: npt.NDArray[np.int64], column: Column) -> npt.NDArray[np.int64]:
