@@ -144,7 +144,7 @@ def _slots(column: Column) -> int:
 
 
 def _sums(codes: Ints, column: Column, by: Ints) -> list[int]:
-    """The sum of `by` times a number, or a flag as 0 or 65535; of `by` at each level of a category."""
+    """The sum of `by` times a number (a flag is 0 or 65535); of a category, `by` at each level."""
     import numpy as np
 
     # [exact] below 2^62 in a chunk; of levels, as doubles, below 2^46
