@@ -164,7 +164,6 @@ def test_all_columns_are_free():
     ({"class_share": [1, 2, 3]}, "class_share"),
     ({"class_share": 0.5, "score": "disagreement"}, "weighs no classes"),
     ({"rows": 1}, "at least 2"), ({"k": 13}, "13 columns"), ({"epsilon": 0}, "epsilon"),
-    ({"diverse": True}, "no option diverse"),
 ], ids=str)
 def test_public_mistakes_are_refused(options, word):
     """Each names the option and the way out."""
@@ -357,3 +356,14 @@ def test_a_numeric_target_is_fitted_from_arrays():
     made = ps.NoisyTopK(1, score="correlation", epsilon=4, domain=NUMBER).fit(X, target)
 
     assert [3] == np.flatnonzero(made.get_support()).tolist()
+
+
+def test_tuning_takes_scores_as_candidates():
+    """PrivateTuning chooses among scores, and finds what they find."""
+    X, y = strong(6000)
+    made = plan("private-tuning", BOX, epsilon=9, rows=6000, candidates=[
+        {"method": "noisy-top-k", "k": 3, "score": name} for name in CLASSED])
+
+    release = fit(made, open_source(X, y), noise=replay(5))
+
+    assert {"x2", "x5", "x9"} == set(release.selected)

@@ -168,6 +168,18 @@ def test_any_cut_gives_the_same_values(name, person):
                 assert expected == score.values(summary, weights if score.weighed else None)
 
 
+@pytest.mark.parametrize("name", ["disagreement", "mutual-information", "correlation"])
+def test_no_more_units_take_part_than_are_public(name):
+    """Rows beyond the public number, which no reader gives, count for nothing."""
+    rng = np.random.default_rng(9)
+    domain, label = target_of(name, tables.domain("nf"), rng, rng.integers(0, 2, 12))
+    rows = tables.batch(tables.random_codes(rng, "nf", 12), label)
+    score = score_of(name, Public(domain, 8))
+
+    assert (values(score, [rows.take(np.arange(8))], None)
+            == values(score, cut(rows, rng, 3), None))
+
+
 def test_sums_are_exact_beyond_64_bits():
     """Sums that no 64-bit integer holds add up all the same."""
     domain = tables.domain("nn")

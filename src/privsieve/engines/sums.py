@@ -33,7 +33,7 @@ S = TypeVar("S", bound=Adds)
 
 def summed(batches: Iterable[Batch], key: int, *, domain: Domain, zero: S,
            of: Callable[[Batch, Weight | None], S], most: int | None = None) -> S:
-    """The sum of `of` over the batches; of persons, `most` at most take part.
+    """The sum of `of` over the batches; of units, `most` at most take part.
 
     >>> from privsieve.core.domain import Domain
     >>> domain = Domain.box(0, 1, columns=1)
@@ -42,9 +42,10 @@ def summed(batches: Iterable[Batch], key: int, *, domain: Domain, zero: S,
     """
     total = zero
     if domain.person is None:
-        # [rows] a source under replace-one gives exactly the public number of rows
         for batch in batches:
-            total += of(batch, None)
+            # [rows] those beyond the public number, by position: the reader gives no such row
+            inside = batch.row < (most or 2**63)
+            total += of(batch if inside.all() else batch.take(np.flatnonzero(inside)), None)
         return total
     held = list(batches)
     if not held:
