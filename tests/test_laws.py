@@ -6,6 +6,8 @@ import os
 import pickle
 import warnings
 from fractions import Fraction
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -26,7 +28,8 @@ from privsieve.privacy.folder import Folder
 from privsieve.privacy.noise import replay
 from privsieve.sources import open_source, resolve
 
-SELECTORS = [ps.RuleSieve]
+SELECTORS = [ps.RuleSieve, ps.NoisyTopK, *(
+    partial(ps.NoisyTopK, score=name) for name in ("class-counts", "disagreement"))]
 ROWS = 400
 DOMAIN = ps.Domain(
     [ps.Number("age", 0, 110), ps.Number("stay", 1, 365, scale="log"), ps.Flag("smoker"),
@@ -186,9 +189,8 @@ def test_without_entropy_nothing_leaves_and_the_charge_stays(tmp_path, ledger, m
         return urandom(count)
 
     with Folder.create(tmp_path / "out") as folder, monkeypatch.context() as patch:
-        # The ledger's own request number is drawn before the charge, by another way.
-        patch.setattr("privsieve.privacy.noise.os.urandom", broken)
-        patch.setattr("privsieve.privacy.ledger.secrets.token_hex", lambda _: "a" * 32)
+        # Only where noise comes from: the ledger draws its request number before the charge.
+        patch.setattr("privsieve.privacy.noise.os", SimpleNamespace(urandom=broken))
         with pytest.raises(ReleaseFailed) as caught:
             fitting.fit(made, source, ledger=ledger, folder=folder)
 

@@ -11,8 +11,6 @@ import datetime as dt
 import json
 import os
 import re
-import secrets
-import shlex
 import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
@@ -126,7 +124,7 @@ class Ledger:
         units = cost.units
         if units <= 0:
             raise ParameterError(f"the cost is {decimal(units)}; only a cost above 0 is reserved")
-        request = secrets.token_hex(16)
+        request = os.urandom(16).hex()
         with sql.transaction(self.path) as db:
             charged = db.execute(
                 "UPDATE population SET spent = spent + ?1, delta_spent = delta_spent + ?2 "
@@ -246,6 +244,8 @@ class Ledger:
         row = db.execute("SELECT account, lim, spent, delta_lim, delta_spent FROM population "
                          "WHERE id = ?", (self.population,)).fetchone()
         if row is None:
+            import shlex
+
             raise LedgerError(f"{self.population}: the ledger has no such population; "
                               "`privsieve ledger grant --ledger FILE --population "
                               f"{shlex.quote(self.population)} --epsilon E` grants it a budget")

@@ -11,7 +11,6 @@ Here are the source, the streams and the integers that follow from one stream ea
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from contextlib import contextmanager
@@ -90,6 +89,8 @@ class _Replay(Noise):
         self._left = bytearray()
 
     def bytes(self, count: int) -> bytes:
+        import hashlib
+
         while len(self._left) < count:
             block = self._blocks.to_bytes(16) + self._seed
             self._left += hashlib.blake2b(block, person=b"privsieve-replay").digest()
