@@ -105,6 +105,8 @@ class RuleSieve(Selector):
         how many columns, or which fraction of them.
     epsilon : number or text
         what this release costs.
+    delta : number or text
+        what it may cost beyond: less noise where many columns are chosen.
     domain : Domain
         the public facts about the table.
     ledger : Ledger, optional
@@ -134,6 +136,7 @@ class RuleSieve(Selector):
         n_features_to_select: float = 5,
         *,
         epsilon: object = None,
+        delta: object = 0,
         domain: Domain | None = None,
         ledger: Ledger | None = None,
         class_prior: object = "auto",
@@ -145,6 +148,7 @@ class RuleSieve(Selector):
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.epsilon = epsilon
+        self.delta = delta
         self.domain = domain
         self.ledger = ledger
         self.class_prior = class_prior
@@ -168,9 +172,11 @@ class NoisyTopK(Selector):
         what a column is worth: "mean-difference", "disagreement", "class-counts",
         "mutual-information", or "correlation" for a numeric target.
     mechanism : text
-        how the race is run: "exponential".
+        how the race is run: "exponential" (the least noise), "laplace" or "gumbel".
     epsilon : number or text
         what this release costs.
+    delta : number or text
+        what it may cost beyond: less noise where many columns are chosen.
     domain : Domain
         the public facts about the table.
     ledger : Ledger, optional
@@ -197,6 +203,7 @@ class NoisyTopK(Selector):
         score: str = "mean-difference",
         mechanism: str = "exponential",
         epsilon: object = None,
+        delta: object = 0,
         domain: Domain | None = None,
         ledger: Ledger | None = None,
         class_share: object = "noisy",
@@ -207,6 +214,7 @@ class NoisyTopK(Selector):
         self.score = score
         self.mechanism = mechanism
         self.epsilon = epsilon
+        self.delta = delta
         self.domain = domain
         self.ledger = ledger
         self.class_share = class_share
@@ -265,6 +273,7 @@ def _candidate(selector: Any) -> dict[str, Any]:
                              "RuleSieve(5)")
     found = {"method": selector.method, **selector.options()}
     given = [name for name, value in (("epsilon", found.pop("epsilon")),
+                                      ("delta", found.pop("delta", None) or None),
                                       ("domain", selector.domain), ("ledger", selector.ledger))
              if value is not None]
     if given:
