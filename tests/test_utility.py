@@ -107,11 +107,11 @@ def test_at_a_tiny_epsilon_the_choice_is_uniform():
 
 
 def test_a_pair_first_finds_the_pair():
-    """diverse=True finds an exclusive or with fewer rows."""
+    """joint="pair" finds an exclusive or with fewer rows."""
     found = 0
     for seed in range(50):
         X, y, planted = tables.xor(np.random.default_rng(seed), n=1500)
-        found += tables.recall(choose(X, y, 2, "0.1", seed, diverse=True), planted) == 1
+        found += tables.recall(choose(X, y, 2, "0.1", seed, joint="pair"), planted) == 1
 
     assert found >= 40
 

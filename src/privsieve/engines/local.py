@@ -22,8 +22,8 @@ PART_ROWS = 2**23
 
 
 def rule_tables(batches: Iterable[Batch], key: int, *, domain: Domain, order: int, grid: int,
-                part_rows: int = PART_ROWS) -> RuleTables:
-    """The summary of RuleSieve over some batches."""
+                joint: tuple[int, ...] = (), part_rows: int = PART_ROWS) -> RuleTables:
+    """The summary of RuleSieve over some batches; `joint` are further grids."""
     layout = Layout.of(domain)
     held = gather(batches, part_rows) or [Batch.empty(len(domain.columns))]
     whole, single = _parts(held, key, domain, layout)
@@ -35,7 +35,8 @@ def rule_tables(batches: Iterable[Batch], key: int, *, domain: Domain, order: in
         if cuts is not None:
             signs = _ranked(Signs.of(one, cuts, key, layout.kind), ranked)
         made.append(RuleTables(Runs.of(part), signs,
-                               Bins.of(part, layout, grid) if grid else None))
+                               Bins.of(part, layout, grid) if grid else None,
+                               {fine: Bins.of(part, layout, fine) for fine in joint}))
     return total(made)
 
 
