@@ -40,7 +40,8 @@ def strong(n=3000):
 
 @pytest.mark.parametrize("options", [
     {}, {"class_prior": None}, {"class_prior": 0.5}, {"class_prior": ["0.5", "0.5"]},
-    {"order": 1}, {"order": 2}, {"joint": "pair"}, {"max_ops": 10_000},
+    {"order": 1}, {"order": 2}, {"joint": "pair"}, {"joint": "triple"}, {"max_ops": 10_000},
+    {"class_prior": "centred"}, {"class_prior": "unbalanced"},
 ], ids=str)
 def test_each_option_finds_strong_columns(options):
     """Whatever the options, three strong columns are found at epsilon 2."""

@@ -125,15 +125,15 @@ def labellings(counts: Sequence[int], standing: Sequence[int], rules: Rules, noi
     from privsieve.privacy.noise import discrete_laplace
 
     prior, classes, scale = rules.class_prior, len(counts), rules.scale
-    if prior is None:
+    if prior is None or prior == "average":
         return equal(classes, rules.units), rules.epsilon
     if prior == "centred":
         return _centred(counts, standing, rules, None), rules.epsilon
     if isinstance(prior, tuple):
         declared = [int(share * rules.units * FINE) for share in prior]
         if classes == 2 and min(prior) < RAREST:
-            clamped = [max(1, scale * part // FINE) for part in declared]
-            return _centred(counts, standing, rules, clamped), rules.epsilon
+            known = _inside(int(prior[1] * rules.units * scale), rules.units * scale)
+            return _centred(counts, standing, rules, known), rules.epsilon
         return balanced(declared, FINE), rules.epsilon
     spent = rules.epsilon * AUTO_SHARE
     left = rules.epsilon - spent
@@ -143,12 +143,17 @@ def labellings(counts: Sequence[int], standing: Sequence[int], rules: Rules, noi
         one = counts[1] + discrete_laplace(mean, noise)
         released = [total - one, one]
         if abs(released[0] - released[1]) >= 4 * mean and min(released) < RARE * total:
-            clamped = [min(max(count, 1), total - 1) for count in released]
-            return _centred(counts, standing, rules, clamped), left
+            return _centred(counts, standing, rules, _inside(one, total)), left
     else:
         mean = (2 if rules.replace else 1) * scale / spent
         released = [count + discrete_laplace(mean, noise) for count in counts]
     return balanced(released, scale, margin=4 * mean), left
+
+
+def _inside(one: int, total: int) -> list[int]:
+    """Both counts, with at least 1 in each class."""
+    one = min(max(one, 1), total - 1)
+    return [total - one, one]
 
 
 def _centred(counts: Sequence[int], standing: Sequence[int], rules: Rules,

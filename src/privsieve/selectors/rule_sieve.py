@@ -149,9 +149,10 @@ def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, 
     if rules.k == len(rules.domain.columns) and not rules.ordered:
         return tuple(range(rules.k))
     layout = Layout.of(rules.domain)
-    if rules.class_prior == "average":
+    total = int(summary.runs.counts.sum())
+    if rules.class_prior == "average" and not uncentred(rules.domain, total):
         # [average-sensitivity]
-        moves = 4 * rules.scale * max(1, int(summary.runs.counts.sum()))
+        moves = 4 * rules.scale * max(1, total)
         return race(class_scores(summary, layout, rules.grid).tolist(), rules.k, moves,
                     rules.epsilon)
     by, moves, epsilon = weighed(summary, layout, rules, noise)
