@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -173,7 +174,8 @@ CASES = (
          {**RARE, "public share": {"class_prior": 0.01}}),
     Case("even classes", partial(rare, n=7000, share=0.5), 5, 7000, 25,
          {**RARE, "equal": {"class_prior": None}}),
-    Case("six classes", six_classes, 4, 3000, 50, MANY, top=0.97),
+    Case("six classes", six_classes, 4, 3000, 50,
+         {**MANY, "all cuts, public shares": {"class_prior": [Fraction(1, 6)] * 6}}, top=0.97),
     Case("soybean, 19 classes", soybean, 5, 215, 10, MANY, top=0.6, guessing=0.46, tables=6),
     Case("parity of four, at the grid", partial(parity, size=4, cut=0.5), 4, 4000, 8, FOUR),
     Case("parity of four, off the grid", partial(parity, size=4, cut=0.62), 4, 4000, 30, FOUR),

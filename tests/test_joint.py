@@ -68,6 +68,19 @@ def test_gain_for_many_classes(seed):
     assert expected == kernel.class_gain(t.bins, t.starts, t.weight, 4, t.nominal).tolist()
 
 
+@pytest.mark.usefixtures("implementation")
+@pytest.mark.parametrize("cells", list(product((0, 1, 2), repeat=4)))
+def test_gain_of_every_pattern_of_four_cells(cells):
+    """Each cell of two columns has a class, any of three: all 81 patterns, exclusive or as well."""
+    order = np.argsort(cells, kind="stable")
+    bins = np.array([[0, 0, 3, 3], [0, 3, 0, 3]], np.uint8)[:, order].copy()
+    label = sorted(cells)
+    starts = np.searchsorted(label, range(4)).astype(np.int64)
+    expected = naive.class_gain(bins.tolist(), label, [1] * 4, 3, 4, (0, 0))
+
+    assert expected == kernel.class_gain(bins, starts, None, 4, np.zeros(2, np.uint8)).tolist()
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_long_columns(seed, monkeypatch):
     """On columns longer than every block native and NumPy agree, weighted or not."""
