@@ -385,8 +385,8 @@ def test_any_cut_gives_the_same_scores(kinds):
                   for a, b in zip([0, *cuts], [*cuts, n], strict=True)]
         found = []
         for batches, rows in (([whole], n), (pieces, 0), (pieces[::-1], 0)):
-            made = rule_tables(batches, 5, domain=tables.domain(kinds, classes), order=2, grid=8,
-                               joint=(8, 4), part_rows=rows)
+            made = rule_tables(batches, 5, domain=tables.domain(kinds, classes), order=2,
+                               grid=(8, 8, 4), part_rows=rows)
             by = Weighing(np.array(centred(made.runs.counts.tolist())),
                           np.zeros((1, len(kinds)), np.int64), 1, 2, 8)
             found.append((class_scores(made, layout, 8).tolist(),

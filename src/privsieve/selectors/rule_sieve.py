@@ -130,8 +130,8 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: Rules) -> RuleTables
     from privsieve.summaries.joint import grids
 
     more = grids(beginning(rules.joint, rules.k).needed) if rules.joint else ()
-    return rule_tables(batches, key, domain=rules.domain, order=rules.order, grid=rules.grid,
-                       joint=more)
+    return rule_tables(batches, key, domain=rules.domain, order=rules.order,
+                       grid=(rules.grid, *more))
 
 
 # [mechanism]
