@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from privsieve.core.plan import Plan
     from privsieve.core.release import Release
     from privsieve.privacy.ledger import Ledger
+    from privsieve.selectors.joint import Joint
 
 
 class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -111,13 +112,14 @@ class RuleSieve(Selector):
         the public facts about the table.
     ledger : Ledger, optional
         who keeps the sum over all releases.
-    class_prior : "auto", share, shares or None
+    class_prior : "auto", "centred", "unbalanced", "average", share, shares or None
         how the classes are weighted; "auto" spends a tenth of epsilon on noisy counts.
     ordered : bool
         release the order of the chosen columns, too (at the same cost, with more noise where
         more than half are chosen).
-    diverse : bool
-        begin with the best pair: less redundancy, where rows are many.
+    joint : "pair", "triple", "quad" or None
+        begin with the best set of two, three or four columns: less redundancy, and finds what
+        matters only together.
 
     Examples
     --------
@@ -142,7 +144,7 @@ class RuleSieve(Selector):
         class_prior: object = "auto",
         order: int | None = None,
         ordered: bool = False,
-        diverse: bool = False,
+        joint: Joint | None = None,
         max_ops: int = MAX_OPS,
         allow_weak: bool = False,
     ) -> None:
@@ -154,7 +156,7 @@ class RuleSieve(Selector):
         self.class_prior = class_prior
         self.order = order
         self.ordered = ordered
-        self.diverse = diverse
+        self.joint = joint
         self.max_ops = max_ops
         self.allow_weak = allow_weak
 
