@@ -133,7 +133,7 @@ def test_public_mistakes_are_refused(options, word):
 
 
 @pytest.mark.parametrize("domain", [
-    ps.Domain.box(0, 1), ps.Domain([ps.Flag("a"), ps.Flag("b")], target=ps.Number("y", 0, 1)),
+    ps.Domain.box(0, 1), ps.Domain.box(0, 1, target=(0, 9)),
     ps.Domain([ps.Flag("a"), ps.Flag("b")]),
     ps.Domain([ps.Flag("a")], target=ps.Label("y", [0, 1]), person="who"),
 ])

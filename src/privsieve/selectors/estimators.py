@@ -108,6 +108,8 @@ class RuleSieve(Selector):
         more than half are chosen).
     diverse : bool
         begin with the best pair: less redundancy, where rows are many.
+    numeric : "ranks", "all-cuts", "kendall", "median-cut" or None
+        how a numeric target is compared with the columns; None is "ranks".
 
     Examples
     --------
@@ -132,6 +134,7 @@ class RuleSieve(Selector):
         diverse: bool = False,
         max_ops: int = MAX_OPS,
         allow_weak: bool = False,
+        numeric: str | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.epsilon = epsilon
@@ -143,6 +146,7 @@ class RuleSieve(Selector):
         self.diverse = diverse
         self.max_ops = max_ops
         self.allow_weak = allow_weak
+        self.numeric = numeric
 
     def _plan(self, domain: Domain, rows: int | None) -> Plan:
         options = self.get_params(deep=False)

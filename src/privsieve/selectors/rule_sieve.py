@@ -14,11 +14,12 @@ from functools import partial
 from math import isqrt
 from typing import TYPE_CHECKING, Literal
 
+from privsieve.core.columns import Number
 from privsieve.core.cost import Cost
 from privsieve.core.domain import Box
 from privsieve.core.plan import Plan
 from privsieve.errors import DomainError, ParameterError
-from privsieve.selectors import forecast
+from privsieve.selectors import forecast, rule_sieve_numeric
 from privsieve.selectors.parameters import MAX_OPS, count, depth
 from privsieve.selectors.weights import Labellings, balanced, equal, shares
 
@@ -87,6 +88,7 @@ def plan(  # the method's public options, all keyword-only
     diverse: bool = False,
     max_ops: int = MAX_OPS,
     allow_weak: bool = False,
+    numeric: str | None = None,
 ) -> Plan:
     """Plan one selection; reads no row.
 
@@ -99,6 +101,12 @@ def plan(  # the method's public options, all keyword-only
     if isinstance(domain, Box):
         raise DomainError("this domain fits arrays of any width; to plan before there is one, say "
                           "how many columns: Domain.box(low, high, columns=30)")
+    if isinstance(domain.target, Number):
+        return rule_sieve_numeric.plan(
+            domain, k=k, epsilon=epsilon, rows=rows, numeric=numeric, class_prior=class_prior,
+            order=order, ordered=ordered, diverse=diverse, max_ops=max_ops, allow_weak=allow_weak)
+    if numeric is not None:
+        raise ParameterError(f"numeric is {numeric!r}, and the target is no number; leave it out")
     d = len(domain.columns)
     k = count(k, d)
     prior = _prior(class_prior, domain.classes)
