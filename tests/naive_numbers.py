@@ -56,11 +56,12 @@ def below_rank(order, r):
 def score(columns, order, ranks, grid, degree):
     """8 n times the best rule of ordered columns on distinct codes; rows in the order of y.
 
-    `order` lists rows by the target, `columns[j][i]` are codes without ties; no offset.
+    `order` lists rows by the target, `columns[j][i]` are codes without ties; without ranks only
+    pairs and products count.
     """
     n, d = len(order), len(columns)
     v = signs(order, n)
-    best = [max((8 * covariance(c, below_rank(order, r), 0) for r in ranks), default=0)
+    best = [max((8 * covariance(c, below_rank(order, r), 0) for r in ranks), default=-10**9)
             for c in columns]
     bins = [[x * grid // 65536 for x in c] for c in columns]
     planes = [signs(sorted(range(n), key=c.__getitem__), n) for c in columns]

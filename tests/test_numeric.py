@@ -11,7 +11,7 @@ import tables
 from privsieve import kernels
 from privsieve.core.columns import Number
 from privsieve.core.domain import Domain
-from privsieve.engines.numbers import Wanted, number_tables
+from privsieve.engines.numbers import CUTS, Wanted, hold, number_tables
 from privsieve.kernels import numpy_twin, ranks, ranks_twin
 from privsieve.summaries.layout import Layout
 from privsieve.summaries.numbers import HALVES, Depth, concordances, scores
@@ -46,15 +46,15 @@ def layout_of(kinds):
     return Layout.of(tables.domain(kinds))
 
 
-def score(batches, domain, *, alone="ranks", order=3, grid=4, key=0, part_rows=2**20):
-    """Scores without offsets."""
+def score(batches, domain, *, alone="ranks", order=3, grid=4, key=0, part_rows=2**20, offset=0):
+    """Scores with the same offset for all rules on one column."""
     made = number_tables(batches, key, domain=domain, wanted=Wanted(alone, order, grid),
                          part_rows=part_rows)
     kinds = Layout.of(tables.domain("n" * len(domain.columns)))
     layout = Layout(np.array([_kind(c) for c in domain.columns], np.uint8),
                     np.array([c.levels or 0 for c in domain.columns]), kinds.classes)
-    offset = np.zeros((max(1, made.rows), len(domain.columns)), np.int64)
-    return scores(made, layout, Depth(offset, order, grid))
+    offsets = np.full((max(1, made.rows), len(domain.columns)), offset, np.int64)
+    return scores(made, layout, Depth(offsets, 0, order, grid))
 
 
 def _kind(column):
@@ -197,8 +197,12 @@ def test_scores_equal_loops(n):
         batch = tables.batch(np.array(columns).T, label)
 
         for degree in (1, 2, 3):
-            expected = naive_numbers.score(columns, order, spread(n, 31), grid, degree)
+            expected = naive_numbers.score(columns, order, spread(n, CUTS), grid, degree)
             found = score([batch], number_domain("nnnn"), order=degree, grid=grid)
+            assert expected == found.tolist()
+            # Pairs and products by themselves: rules on one column are larger on small tables.
+            expected = naive_numbers.score(columns, order, [], grid, degree)
+            found = score([batch], number_domain("nnnn"), order=degree, grid=grid, offset=10**8)
             assert expected == found.tolist()
 
 
@@ -257,6 +261,18 @@ def test_the_unit_of_the_target_does_not_matter(alone):
         assert (score([tables.batch(codes, label)], number_domain("nnmf"), alone=alone).tolist()
                 == score([tables.batch(codes, other)], number_domain("nnmf"),
                          alone=alone).tolist())
+
+
+def test_a_cell_cuts_the_rows_that_were_counted():
+    """Rows of class 0 are those of the cells up to the chosen one."""
+    rng = np.random.default_rng(7)
+    batches = [tables.batch(np.zeros((n, 1)), rng.integers(0, 65536, n)) for n in (40, 60)]
+    held = hold(batches, 0, domain=number_domain("n"))
+
+    assert 100 == sum(held.counts)
+    for cell in (0, 7, 255, 510):
+        label = np.concatenate([batch.label for batch in held.labelled(cell)])
+        assert sum(held.counts[:cell + 1]) == (label == 0).sum()
 
 
 def test_no_rows_have_scores():

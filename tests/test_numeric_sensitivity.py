@@ -186,22 +186,30 @@ def test_kendall_reaches_its_bound():
     assert 6 == bound == abs(one - two)[0]
 
 
-def test_the_noisy_median_moves_by_two():
-    """Its utility, over all tables of four units in four cells: a replaced unit moves it by 2."""
-    cells = 4
-    moved = 0
+def test_the_noisy_median_moves_by_what_it_says(monkeypatch):
+    """All tables of four units in four cells: a replaced unit moves what is raced by 2 at most."""
+    raced = []
+    monkeypatch.setattr("privsieve.privacy.race.top_k",
+                        lambda scores, k, sensitivity, epsilon, _noise:
+                        raced.append((scores, k, sensitivity, epsilon)) or (0,))
+    cells, moved = 4, 0
     for table in product(range(cells), repeat=4):
         for other in range(cells):
-            one, two = (utilities(np.bincount(t, minlength=cells).tolist())
-                        for t in (table, (other, *table[1:])))
-            moved = max(moved, *(abs(a - b) for a, b in zip(one, two, strict=True)))
+            raced.clear()
+            for t in (table, (other, *table[1:])):
+                median_cell(np.bincount(t, minlength=cells).tolist(), Fraction(1, 3), replay(1))
+            moved = max(moved, *(abs(a - b) for a, b in zip(raced[0][0], raced[1][0],
+                                                            strict=True)))
+
+            assert (1, 2, Fraction(1, 3)) == raced[0][1:] == raced[1][1:]
+            assert utilities(np.bincount(table, minlength=cells).tolist()) == raced[0][0]
 
     assert 2 == moved
 
 
 def utilities(counts):
-    """What `median_cell` races, by its definition."""
-    return [-abs(2 * sum(counts[:g + 1]) - sum(counts)) for g in range(len(counts) - 1)]
+    """How uneven each cell splits the units, by its definition."""
+    return [-abs(sum(counts[:g + 1]) - sum(counts[g + 1:])) for g in range(len(counts) - 1)]
 
 
 def test_the_noisy_median_is_a_median():

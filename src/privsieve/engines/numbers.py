@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from privsieve.core.domain import Domain
 
-#: Cuts of the target at fixed ranks: it is cut into 32 parts of as many rows.
-CUTS = 31
+#: Cuts of the target at fixed ranks: it is cut into 16 parts of as many rows.
+CUTS = 15
 #: Cells of the public grid on which a noisy median is looked for.
 MEDIAN_GRID = 512
 

@@ -1,6 +1,6 @@
 """RuleSieve where the target is a number: four ways to compare a column with it.
 
-ranks : covariance of rules on a column with cuts of the target at 31 fixed ranks; pairs and
+ranks : covariance of rules on a column with cuts of the target at 15 fixed ranks; pairs and
     products against the halves of the target.  No bound of the target matters but the grid.
 all-cuts : the same with every cut of the target by value; for small tables.
 kendall : pairs of rows in the same order of column and target; for dependence in one direction.
@@ -134,9 +134,11 @@ def scored(summary: NumberTables, rules: Rules) -> tuple[list[int], int]:
     if rules.numeric == "kendall":
         # [kendall-sensitivity] a row is in n - 1 pairs, and each may turn round
         return concordances(summary, layout).tolist(), 2 * max(1, summary.rows - 1)
-    by = Depth(_offsets(summary.rows, layout, rules), rules.order, rules.grid)
+    n = summary.rows
+    by = Depth(_offsets(n, layout, rules), isqrt(PARTS**2 * TRIPLE_SQUARE * n**3 // 1_000_000),
+               rules.order, rules.grid)
     # [number-sensitivity]
-    return scores(summary, layout, by).tolist(), PARTS * max(1, summary.rows)
+    return scores(summary, layout, by).tolist(), PARTS * max(1, n)
 # [/number-mechanism]
 
 
@@ -165,8 +167,8 @@ def _offsets(n: int, layout: Layout, rules: Rules) -> npt.NDArray[np.int64]:
     return found
 
 
-#: The square of the constant for all cuts, in millionths: (0.5)^2.
-ALL_CUTS_SQUARE = 250_000
+#: Squares, in millionths, of the constants for all cuts (0.5) and for products of three (0.1).
+ALL_CUTS_SQUARE, TRIPLE_SQUARE = 250_000, 10_000
 
 
 # [median-mechanism]

@@ -85,11 +85,13 @@ class Depth(NamedTuple):
     """Public numbers by which tables become scores.
 
     offset : what is taken off the score of a column alone, per cut and column, in `PARTS`.
+    triple : what is taken off products of three, of which there are so many.
     order : 1, 2 or 3: how many signs a product may have.
     grid : cells a side of the pair grid, or 0.
     """
 
     offset: Ints
+    triple: int
     order: int
     grid: int
 
@@ -98,8 +100,8 @@ class Depth(NamedTuple):
 def scores(tables: NumberTables, layout: Layout, by: Depth) -> Ints:
     """8 n times the best rule's value in rows, for each column.
 
-    U_j = max(C_j - offset, g_j / 4, X_j / 4, Y_j / 4): C over rules on one column and cuts of the
-    target, g, X and Y over pairs and products against its halves.
+    U_j = max(C_j - offset, g_j / 4, X_j / 4, Y_j / 4 - triple): C over rules on one column and
+    cuts of the target, g, X and Y over pairs and products against its halves.
     """
     n = tables.rows
     if isinstance(tables.alone, Joint):
@@ -118,7 +120,8 @@ def scores(tables: NumberTables, layout: Layout, by: Depth) -> Ints:
         products = (one.planes, one.masks, one.zeros, one.words, one.rows, HALVES)
         best[columns] = np.maximum(best[columns], n * kernels.sign_pairs(*products))
         if by.order >= 3 and len(columns) > 2:
-            best[columns] = np.maximum(best[columns], n * kernels.sign_triples(*products))
+            best[columns] = np.maximum(best[columns],
+                                       n * kernels.sign_triples(*products) - by.triple)
     return best
 # [/number-scores]
 
