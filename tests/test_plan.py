@@ -134,7 +134,7 @@ def test_public_mistakes_are_refused(options, word):
 
 
 @pytest.mark.parametrize("domain", [
-    ps.Domain.box(0, 1), ps.Domain([ps.Flag("a"), ps.Flag("b")], target=ps.Number("y", 0, 1)),
+    ps.Domain.box(0, 1), ps.Domain.box(0, 1, target=(0, 9)),
     ps.Domain([ps.Flag("a"), ps.Flag("b")]),
     ps.Domain([ps.Flag("a")], target=ps.Label("y", [0, 1]), person="who"),
 ])
@@ -202,7 +202,7 @@ def test_a_delta_is_charged_only_where_it_helps():
     assert many.forecast["found_percent"]["0.02"] > pure.forecast["found_percent"]["0.02"]
 
 
-@pytest.mark.parametrize("options", [{"ordered": True}, {"diverse": True}, {"class_prior": None}])
+@pytest.mark.parametrize("options", [{"ordered": True}, {"joint": "pair"}, {"class_prior": None}])
 def test_the_delta_of_a_plan_reaches_the_race(options, monkeypatch):
     """The race is run with the epsilon that is left and the delta that the plan charges."""
     from privsieve.privacy import race

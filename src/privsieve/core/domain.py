@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import datetime as dt
 import unicodedata
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from privsieve.core.canonical import Json, canonical, digest
@@ -114,9 +114,12 @@ class Domain:
         high: float,
         *,
         classes: Sequence[Scalar] = (0, 1),
+        target: tuple[float, float] | None = None,
         columns: Sequence[str] | int | None = None,
     ) -> Domain:
         """The same bounds for every column of an array; the unit is a row.
+
+        `target` is the bounds of a numeric target, which then has no classes.
 
         `columns` is names or how many; with None the domain fits any number of columns, and
         takes their names `x0`, `x1`, … from the width of the array.
@@ -124,12 +127,13 @@ class Domain:
         >>> Domain.box(0.0, 1.0, columns=2).names
         ('x0', 'x1')
         """
+        made = Number("y", *_ends(target)) if target is not None else Label("y", tuple(classes))
         if columns is None:
-            return Box((Number("x0", low, high),), target=Label("y", tuple(classes)))
+            return Box((Number("x0", low, high),), target=made)
         if isinstance(columns, int):
             columns = [f"x{j}" for j in range(columns)]
         return cls(tuple(Number(name, low, high) for name in columns),
-                   target=Label(_free("y", columns), tuple(classes)))
+                   target=replace(made, name=_free("y", columns)))
 
     @staticmethod
     def from_toml(path: str | Path) -> Domain:
@@ -230,9 +234,16 @@ class Box(Domain):
         """The domain for columns of these names."""
         first = self.columns[0]
         assert isinstance(first, Number)
-        assert isinstance(self.target, Label)
+        assert self.target is not None
         return Domain(tuple(Number(name, first.low, first.high) for name in names),
-                      target=Label(_free("y", names), self.target.values))
+                      target=replace(self.target, name=_free("y", names)))
+
+
+def _ends(target: object) -> tuple[float, float]:
+    if not isinstance(target, (tuple, list)) or len(target) != 2:
+        raise DomainError(f"target is {target!r}; write its two bounds, for example (0, 500), or "
+                          "leave it out and give classes")
+    return target[0], target[1]
 
 
 def _free(name: str, taken: Sequence[str]) -> str:

@@ -120,6 +120,8 @@ class RuleSieve(Selector):
     joint : "pair", "triple", "quad" or None
         begin with the best set of two, three or four columns: less redundancy, and finds what
         matters only together.
+    numeric : "ranks", "all-cuts", "kendall", "median-cut" or None
+        how a numeric target is compared with the columns; None is "ranks".
 
     Examples
     --------
@@ -147,6 +149,7 @@ class RuleSieve(Selector):
         joint: Joint | None = None,
         max_ops: int = MAX_OPS,
         allow_weak: bool = False,
+        numeric: str | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.epsilon = epsilon
@@ -159,6 +162,7 @@ class RuleSieve(Selector):
         self.joint = joint
         self.max_ops = max_ops
         self.allow_weak = allow_weak
+        self.numeric = numeric
 
 
 class NoisyTopK(Selector):

@@ -13,11 +13,12 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from privsieve.core.columns import Number
 from privsieve.core.cost import Cost
 from privsieve.core.domain import Box
 from privsieve.core.plan import Plan
 from privsieve.errors import DomainError, ParameterError
-from privsieve.selectors import forecast
+from privsieve.selectors import forecast, rule_sieve_numeric
 from privsieve.selectors.joint import Joint, beginning, check, choose
 from privsieve.selectors.labels import (
     AUTO_SHARE,
@@ -88,6 +89,7 @@ def plan(  # the method's public options, all keyword-only
     joint: Joint | None = None,
     max_ops: int = MAX_OPS,
     allow_weak: bool = False,
+    numeric: str | None = None,
 ) -> Plan:
     """Plan one selection; reads no row.
 
@@ -100,6 +102,13 @@ def plan(  # the method's public options, all keyword-only
     if isinstance(domain, Box):
         raise DomainError("this domain fits arrays of any width; to plan before there is one, say "
                           "how many columns: Domain.box(low, high, columns=30)")
+    if isinstance(domain.target, Number):
+        return rule_sieve_numeric.plan(
+            domain, k=k, epsilon=epsilon, delta=delta, rows=rows, numeric=numeric,
+            class_prior=class_prior, order=order, ordered=ordered, joint=joint, max_ops=max_ops,
+            allow_weak=allow_weak)
+    if numeric is not None:
+        raise ParameterError(f"numeric is {numeric!r}, and the target is no number; leave it out")
     d = len(domain.columns)
     k = count(k, d)
     units = domain.public_units(rows)

@@ -1,0 +1,256 @@
+"""Law: for a numeric target, too, a neighbouring table moves each score by at most the bound."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+import privsieve as ps
+import tables
+from privsieve import audit, kernels
+from privsieve.engines.numbers import Wanted, number_tables
+from privsieve.fit import fit
+from privsieve.privacy.noise import replay, system
+from privsieve.selectors import plan
+from privsieve.selectors.rule_sieve_numeric import median_cell, scored
+from privsieve.sources import open_source
+from privsieve.summaries.numbers import HALVES
+from test_numeric import number_domain
+
+PAIRS = {"ranks": 1000, "all-cuts": 500, "kendall": 500}
+
+
+def found(batches, domain, way, key=0, rows=1000, **options):
+    """Scores and bound as the mechanism has them."""
+    made = plan("rule-sieve", domain, k=1, epsilon=1, rows=rows, numeric=way, **options)
+    score, sensitivity = scored(made.summarise(batches, key), made.mechanism.keywords["rules"])
+    return np.array(score, dtype=object), sensitivity
+
+
+def random_pair(rng):
+    """Two tables that differ in one row: ties, duplicates, constants, extremes."""
+    kinds = "".join(rng.choice(list("nnmf"), rng.integers(1, 5)))
+    n = int(rng.integers(2, 30))
+    codes = tables.random_codes(rng, kinds, n)
+    label = rng.integers(0, int(rng.choice([1, 2, 5, 65536])), n)
+    if rng.random() < 0.3:
+        label = np.sort(label)
+    other, moved, one = codes.copy(), label.copy(), int(rng.integers(n))
+    other[one] = (tables.random_codes(rng, kinds, n)[one] if rng.random() < 0.5 else
+                  [rng.choice([0, {"f": 1}.get(kind, 65535)]) for kind in kinds])
+    moved[one] = rng.choice([0, 65535, label[rng.integers(n)], rng.integers(65536)])
+    return kinds, (codes, label), (other, moved)
+
+
+@pytest.mark.parametrize("way", ["ranks", "all-cuts", "kendall"])
+def test_replacing_a_row_moves_no_score_beyond_the_bound(way):
+    """2,000 random and adversarial pairs: the scores move by at most the mechanism's bound."""
+    rng = np.random.default_rng(len(way))
+    for _ in range(PAIRS[way]):
+        kinds, first, second = random_pair(rng)
+        key, domain = int(rng.integers(2**63)), number_domain(kinds)
+        one, bound = found([tables.batch(*first)], domain, way, key)
+        two, same = found([tables.batch(*second)], domain, way, key)
+
+        assert bound == same == (2 * (len(first[0]) - 1) if way == "kendall"
+                                 else 8 * len(first[0]))
+        assert np.abs(one - two).max() <= bound
+
+
+@pytest.mark.parametrize("way", ["ranks", "all-cuts", "kendall"])
+def test_replacing_a_person_moves_no_score_beyond_the_bound(way):
+    """A person with any number of rows counts as one row: the same bound."""
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        kinds = "".join(rng.choice(list("nmf"), rng.integers(1, 4)))
+        domain = number_domain(kinds, person="id", persons=9, rows_per_person=2)
+        persons = [_person(rng, kinds, unit) for unit in range(int(rng.integers(1, 9)))]
+        changed, key = list(persons), int(rng.integers(2**63))
+        changed[rng.integers(len(persons))] = _person(rng, kinds, 99)
+        one, bound = found([_joined(persons)], domain, way, key)
+        two, same = found([_joined(changed)], domain, way, key)
+
+        assert bound == same
+        assert np.abs(one - two).max() <= bound
+
+
+def _person(rng, kinds, unit):
+    rows = int(rng.choice([1, 2, 5]))
+    return (tables.random_codes(rng, kinds, rows), rng.integers(0, 65536, rows),
+            np.full(rows, unit * 7919 + 5))
+
+
+def _joined(persons):
+    return tables.batch(*(np.concatenate([p[at] for p in persons]) for at in range(3)))
+
+
+def worst(values, targets, n, way):
+    """The largest move over all tables of one column and n rows and all neighbours; the bound.
+
+    All columns that n rows can have stand side by side; they meet one target at a time.
+    """
+    columns = np.array(list(product(values, repeat=n))).T
+    domain = number_domain("n" * columns.shape[1])
+    labels = list(product(targets, repeat=n))
+    pairs = [found([tables.batch(columns, label)], domain, way, rows=n, order=1,
+                   max_ops=n * n * columns.shape[1])  # too little for pairs
+             for label in labels]
+    score = np.array([one for one, _ in pairs], np.int64)
+    score = score.reshape(*[len(targets)] * n, *[len(values)] * n)
+    moved = max(int(np.ptp(score, axis=(i, n + i)).max()) for i in range(n))
+    return moved, pairs[0][1]
+
+
+@pytest.mark.parametrize(("values", "targets", "n", "way", "expected"), [
+    ((0, 9, 65535), (0, 9, 65535), 4, "ranks", 24),
+    ((0, 9, 65535), (0, 9, 65535), 4, "all-cuts", 24),
+    ((0, 65535), (0, 9, 99, 65535), 4, "ranks", 24),
+    ((0, 65535), (0, 9, 99, 65535), 4, "all-cuts", 24),
+    ((0, 9, 65535), (0, 9, 65535), 4, "kendall", 5),
+    ((0, 65535), (0, 9, 65535), 5, "all-cuts", 32),
+    ((0, 65535), (0, 9, 65535), 5, "ranks", 32),
+], ids=str)
+def test_every_neighbour_of_every_small_table(values, targets, n, way, expected):
+    """All tables, all neighbours: n - 1 rows are reached, and nothing goes beyond the bound."""
+    moved, bound = worst(values, targets, n, way)
+
+    assert expected == moved <= bound
+
+
+@pytest.mark.parametrize("n", [4, 5])
+def test_a_single_rank_reaches_its_bound(monkeypatch, n):
+    """At one fixed rank a score moves by n rows, as is claimed: n - 1 would be refuted."""
+    monkeypatch.setattr("privsieve.engines.numbers.CUTS", 1)
+    moved, bound = worst((0, 65535), (0, 9, 99, 65535), n, "ranks")
+
+    assert 8 * n == moved == bound
+    assert moved > 8 * (n - 1)
+
+
+def test_every_neighbour_of_every_table_of_two_columns():
+    """All tables of 4 rows with two binary columns: pairs and products stay inside, too."""
+    domain, records = number_domain("nn"), list(product((0, 65535), (0, 65535), (0, 65535)))
+    score = np.array([
+        found([tables.batch([records[r][:2] for r in table], [records[r][2] for r in table])],
+              domain, "ranks")[0] for table in product(range(8), repeat=4)], np.int64)
+    score = score.reshape(8, 8, 8, 8, 2)
+
+    assert max(int(np.ptp(score, axis=i).max()) for i in range(4)) <= 32
+
+
+#: The target and two or three columns as ranks; then the first row goes to one end of each.
+TWO = ([[6, 3, 0, 9, 2, 5, 4, 7, 1, 8], [0, 1, 2, 7, 9, 5, 4, 8, 3, 6],
+        [9, 6, 7, 3, 2, 0, 1, 4, 5, 8]], [-1, 10, -1])
+THREE = ([[9, 7, 8, 3, 4, 5, 6, 1, 2, 0], [1, 5, 7, 3, 8, 2, 6, 0, 4, 9],
+          [5, 8, 7, 0, 3, 1, 2, 9, 4, 6], [1, 9, 8, 4, 5, 6, 3, 7, 0, 2]], [11, 11, -1, 11])
+
+
+@pytest.mark.parametrize(("degree", "rows", "end"), [(2, *TWO), (3, *THREE)])
+def test_products_reach_their_bound(degree, rows, end):
+    """A row that changes sides in the target and most columns moves a product's sum by 8."""
+    one = np.array(rows).T * 100 + 200
+    two = one.copy()
+    two[0] = np.array(end) * 100 + 200
+    domain = number_domain("n" * degree)
+    before, after = (_products(tables.batch(t[:, 1:], t[:, 0]), domain, 0)[degree]
+                     for t in (one, two))
+
+    assert {8} == set(np.abs(before - after).tolist())
+
+
+def test_products_stay_inside():
+    """What own sign and others' signs can do to a product adds up to 8, for three and for four."""
+    for factors in (3, 4):
+        moves = [sum(abs(x - y) for x, y in zip(a, b, strict=True)) + abs(np.prod(a) - np.prod(b))
+                 for a in product((-1, 0, 1), repeat=factors)
+                 for b in product((-1, 0, 1), repeat=factors)]
+
+        assert 8 == max(moves)
+
+
+def _products(batch, domain, key):
+    made = number_tables([batch], key, domain=domain, wanted=Wanted("kept", 3, 0)).signs
+    given = made.planes, made.masks, made.zeros, made.words, made.rows, HALVES
+    return {2: kernels.sign_pairs(*given), 3: kernels.sign_triples(*given)}
+
+
+def test_kendall_reaches_its_bound():
+    """One row at the other end of the target turns n - 1 pairs round."""
+    domain, x = number_domain("n"), [[0], [1], [2], [3]]
+    one, bound = found([tables.batch(x, [1, 2, 3, 4])], domain, "kendall")
+    two, _ = found([tables.batch(x, [1, 2, 3, 0])], domain, "kendall")
+
+    assert 6 == bound == abs(one - two)[0]
+
+
+def test_the_noisy_median_moves_by_what_it_says(monkeypatch):
+    """All tables of four units in four cells: a replaced unit moves what is raced by 2 at most."""
+    raced = []
+    monkeypatch.setattr("privsieve.privacy.race.top_k",
+                        lambda scores, k, sensitivity, epsilon, _noise:
+                        raced.append((scores, k, sensitivity, epsilon)) or (0,))
+    cells, moved = 4, 0
+    for table in product(range(cells), repeat=4):
+        for other in range(cells):
+            raced.clear()
+            for t in (table, (other, *table[1:])):
+                median_cell(np.bincount(t, minlength=cells).tolist(), Fraction(1, 3), replay(1))
+            moved = max(moved, *(abs(a - b) for a, b in zip(raced[0][0], raced[1][0],
+                                                            strict=True)))
+
+            assert (1, 2, Fraction(1, 3)) == raced[0][1:] == raced[1][1:]
+            assert utilities(np.bincount(table, minlength=cells).tolist()) == raced[0][0]
+
+    assert 2 == moved
+
+
+def utilities(counts):
+    """How uneven each cell splits the units, by its definition."""
+    return [-abs(sum(counts[:g + 1]) - sum(counts[g + 1:])) for g in range(len(counts) - 1)]
+
+
+def test_the_noisy_median_is_a_median():
+    """With little noise the cell splits the units as evenly as the grid allows."""
+    rng = np.random.default_rng(8)
+    for seed in range(20):
+        counts = rng.integers(0, 50, 16).tolist()
+        cell = median_cell(counts, Fraction(100), replay(seed))
+
+        assert max(utilities(counts)) - utilities(counts)[cell] <= 1
+
+
+FIRST_X = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [0, 0], [0, 1], [1, 0], [1, 1]], float)
+FIRST_Y = np.arange(8.0)
+
+
+def sieve(epsilon, way):
+    """The mechanism as it is shipped."""
+    domain = ps.Domain.box(0, 1, columns=2, target=(0, 8))
+    made = plan("rule-sieve", domain, k=1, epsilon=epsilon, rows=8, numeric=way)
+    return lambda y: fit(made, open_source(FIRST_X, y), noise=system()).selected
+
+
+@pytest.mark.parametrize("way", ["ranks", "all-cuts", "kendall", "median-cut"])
+def test_an_attack_stays_under_the_claim(way):
+    """200 runs on two tables that differ in one target do not refute epsilon = 1."""
+    other = FIRST_Y.copy()
+    other[0] = 7.5
+
+    found = audit(sieve(1, way), FIRST_Y, other, epsilon=1)
+
+    assert not found.exceeded
+
+
+def test_an_attack_finds_a_tenth_of_the_noise():
+    """A twin at epsilon 10 on a pair whose order of columns turns round is refuted."""
+    domain = ps.Domain.box(0, 1, columns=2, target=(0, 8))
+    made = plan("rule-sieve", domain, k=1, epsilon=10, rows=4, numeric="kendall")
+    x = np.array([[0, 0], [1, 0.1], [2, 0.2], [3, 0]]) / 4
+
+    def twin(y):
+        return fit(made, open_source(x, y), noise=system()).selected
+
+    assert audit(twin, np.array([1, 2, 3, 4.0]), np.array([1, 2, 3, 0.0]), epsilon=1).exceeded
