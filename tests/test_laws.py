@@ -254,7 +254,7 @@ def test_a_fitted_selector_holds_its_release_only(kind, ledger):
     made.fit(table())
 
     assert parameters | {"n_features_in_", "feature_names_in_", "release_"} == set(vars(made))
-    assert {"format", "kind", "private", "columns", "selected", "forecast", "plan",
+    assert {"format", "kind", "private", "columns", "domain", "selected", "forecast", "plan",
             "warning"} == set(made.release_.body)
 
 

@@ -83,6 +83,7 @@ def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry
     """Stage, commit, certify, link: a release stands in the ledger before it can be seen."""
     from privsieve.core.canonical import canonical
     from privsieve.privacy.certificate import certificate
+    from privsieve.report import stage_report
 
     if not release.body["private"]:
         return release
@@ -92,6 +93,7 @@ def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry
     signed = certificate(plan, release.sha256, reserved, committed, SOFTWARE)
     if folder is not None:
         folder.stage("certificate.json", canonical(signed))
+        stage_report(folder, release.body, signed)
         folder.link()
     return Release(release.body, signed)
 
@@ -103,6 +105,7 @@ def _body(plan: Plan, picked: tuple[int, ...], *, private: bool) -> dict[str, Js
         "kind": plan.kind,
         "private": private,
         "columns": list(names),
+        "domain": plan.domain.json(),
         "selected": [names[j] for j in picked],
         "forecast": plan.forecast,
         "plan": plan.json(),

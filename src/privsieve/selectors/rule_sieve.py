@@ -8,7 +8,7 @@ free; see rule_sieve.proof.md.  A race with geometric noise then picks k columns
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from math import isqrt
@@ -111,15 +111,15 @@ def plan(  # the method's public options, all keyword-only
                              "a pair grid (fewer columns or rows), and ordered=False")
     rules = Rules(domain, k, cost.epsilon, units, prior, ordered, diverse, order, grid)
     free = k == d and not ordered
-    paid = _race_share(rules) * cost.epsilon
-    # Where units come and go instead of being replaced, one moves a score by half as much.
-    strength = units * paid * (1 if rules.replace else 2)
+    strength = _strength(rules)
     expected = forecast.expected(d, k, strength, ordered=ordered)
+    costs = forecast.by_cost(cost.epsilon, lambda other: forecast.expected(
+        d, k, _strength(replace(rules, epsilon=other)), ordered=ordered))
     return Plan(
         method=METHOD, kind="selection", domain=domain,
         cost=Cost(Fraction(0)) if free else cost,
         units=units, settings=_settings(rules), noise=_raced(rules) * 2 * units / strength,
-        forecast=forecast.json(expected), warning=None if free else forecast.warning(expected),
+        forecast=forecast.json(expected, costs), warning=None if free else forecast.warning(expected),
         theorem="rule-sieve", assumes=("ideal-bits",),
         summarise=partial(summarise, rules=rules), mechanism=partial(mechanism, rules=rules),
     )
@@ -240,6 +240,14 @@ def _race_share(rules: Rules) -> Fraction:
     """The part of epsilon that the race gets."""
     auto = rules.class_prior == "auto" and rules.units * rules.epsilon >= AUTO_FROM
     return 1 - AUTO_SHARE if auto else Fraction(1)
+
+
+def _strength(rules: Rules) -> Fraction:
+    """Units times the epsilon of the race.
+
+    Where units come and go instead of being replaced, one moves a score by half as much.
+    """
+    return rules.units * _race_share(rules) * rules.epsilon * (1 if rules.replace else 2)
 
 
 def _raced(rules: Rules) -> int:
