@@ -26,14 +26,16 @@ BELOW = {
     "engines": WORDS | {"kernels", "summaries"},
     "sources": WORDS,
     # Another kind of guarantee: it meets rows, the ledger and the folder, and never noise.
-    "containment": ROWS | {"privacy"},
+    "containment": ROWS | {"privacy", "report"},
     # As printed, for experiments and tests: no module of the package imports it.
     "papers": ROWS | {"containment"},
     "privacy": WORDS,
-    "fit": WORDS | {"privacy", "sources"},
+    # A face: it tells what a release says, and knows no row.
+    "report": WORDS | {"privacy"},
+    "fit": WORDS | {"privacy", "sources", "report"},
     "selectors": ROWS | {"privacy", "fit"},
     "demo": ROWS | {"privacy", "fit", "selectors"},
-    "cli": ROWS | {"privacy", "fit", "selectors", "containment", "demo"},
+    "cli": ROWS | {"privacy", "fit", "selectors", "containment", "demo", "report"},
     "__main__": {"cli"},
     # The names of the public surface, imported when they are asked for.
     "__init__": ROWS | {"privacy", "selectors", "containment"},
@@ -41,6 +43,7 @@ BELOW = {
 #: Imports that point up, each with the reason why it may.
 UPWARD = {
     ("core/release.py", "privacy.folder"): "`Release.save` is a word; the folder is asked for late",
+    ("core/release.py", "report"): "`Release.save` writes the page, too, and asks for it late",
     ("core/domain.py", "sources"): "`Domain.draft` asks a source for its names and types",
 }
 CHECKERS = ("verify", "verify_containment", "verify_table", "audit", "ledger", "ledger_sql",
@@ -123,6 +126,16 @@ def test_checkers_meet_no_mechanism():
         ours, _ = imported(f"privacy/{name}.py")
 
         assert set() == ours & {"privacy.noise", "privacy.race"}, name
+
+
+def test_a_report_knows_no_row():
+    """A report imports the words of releases and certificates, MarkupSafe, and nothing else."""
+    for name in modules():
+        if part(name) == "report":
+            ours, others = imported(name)
+
+            assert {"privacy.certificate"} >= {one for one in ours if part(one) == "privacy"}, name
+            assert {"markupsafe"} >= others - sys.stdlib_module_names, name
 
 
 def test_containment_meets_no_noise():

@@ -53,6 +53,8 @@ _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out colu
               help="Who signs that this snapshot is of other people than those before it.")
 @click.option("--out", metavar="DIR", required=True,
               help="The release folder; it must not exist.")
+@click.option("--internal-report", metavar="FILE",
+              help="PRIVATE: a page that also speaks of closed columns, for the holder's eyes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
 def command(data: str, **options: Any) -> None:
     """Choose columns of DATA that may be published together, and write them to DIR.
@@ -61,6 +63,7 @@ def command(data: str, **options: Any) -> None:
     shuffled; only the chosen columns leave, as zeros and ones.  No noise, no epsilon: this is not
     differential privacy.
     """
+    from privsieve.cli.internal import internal
     from privsieve.containment.issue import Form, issue, people_of
     from privsieve.privacy.folder import Folder
 
@@ -71,7 +74,7 @@ def command(data: str, **options: Any) -> None:
     table = tables.opened(data, options)
     rule = _rule(table, options)
     form = Form(_plan(rule, options), options["publish_target"], options["form"])
-    with Folder.create(options["out"]) as folder:
+    with internal(options["internal_report"]) as write, Folder.create(options["out"]) as folder:
         try:
             choice = _choose(table, rule, options)
             issued = issue(table, choice, rule, form, folder, people=people)
@@ -79,7 +82,8 @@ def command(data: str, **options: Any) -> None:
             # A note that was made stands; the same may be published again.
             folder.discard()
             raise
-    _show(table, choice, issued, options)
+        _show(table, choice, issued, options)
+        write(table, rule, choice, issued)
 
 
 def _check(options: Mapping[str, Any]) -> None:
@@ -166,13 +170,12 @@ def _plan(rule: Rule, options: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str, Any]) -> None:
-    from privsieve.containment.measures import disclosure_risk
     from privsieve.containment.publishable import PROFILES
     from privsieve.privacy.certificate import sentence
 
     selected = list(dict.fromkeys(table.items.origin[j] for j in choice.selected))
     claim, promise = issued.certificate["claim"], sentence(issued.certificate)
-    risk = disclosure_risk(issued.items, k=claim["k"])
+    risk = issued.risk
     if options["as_json"]:
         words.json({"claim": claim, "selected": selected, "promise": promise,
                     "unique": risk.unique, "hub": tables.hub(risk), "warning": risk.hub.warning})

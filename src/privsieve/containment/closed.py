@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from privsieve.containment.measures import cells
 from privsieve.kernels.patterns import pattern_table, superset_counts
 

@@ -6,6 +6,7 @@ page is made of an object that has no private field, so no slip of a template ca
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from privsieve.errors import SchemaError
@@ -70,7 +71,5 @@ def stage_report(folder: Place, release: Mapping[str, Any], certificate: Mapping
 
     The release was paid for and says all; `privsieve report` makes the page again.
     """
-    try:
+    with suppress(Exception, KeyboardInterrupt):  # a page is not worth a release
         folder.stage(NAME, html(release, certificate))
-    except (Exception, KeyboardInterrupt):  # noqa: BLE001, S110  # a page is not worth a release
-        pass

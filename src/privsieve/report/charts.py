@@ -22,6 +22,8 @@ _LINE = Markup('<line x1="{0}%" x2="{0}%" y1="0" y2="14" class="l1"/>')
 
 #: Of the chart of costs: heights of the scale, in pixels.
 _TOP, _BASE = 26, 206
+#: The part of the width that has points; beside it stand the scale, and the word on guessing.
+_LEFT, _RIGHT = 10, 80
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,8 @@ def costs(points: Sequence[Cost], guessing: int) -> Markup:
                           '<text x="0" y="{1}" class="q">{2} %</text>').format(y, y - 5, mark)
                    for y, mark in zip(marks, (50, 100), strict=True)), "")
     y = _height(guessing)
-    step = 100 / len(points)
-    drawn = joined(_point(p, step * (at + 0.5)) for at, p in enumerate(points))
+    step = (_RIGHT - _LEFT) / len(points)
+    drawn = joined(_point(p, _LEFT + step * (at + 0.5)) for at, p in enumerate(points))
     return Markup(
         '<figure><figcaption>How many of the best columns would be found?</figcaption>\n'
         '<svg width="100%" height="232" role="img" aria-labelledby="c1 c2"><title id="c1">Share '

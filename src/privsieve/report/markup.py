@@ -89,8 +89,8 @@ def names(texts: Iterable[object]) -> Markup:
 def joined(parts: Iterable[str], between: str = "\n") -> Markup:
     """Pieces one after the other; what is not markup is escaped.
 
-    >>> joined(["<", Markup("<br>")])
-    Markup('&lt;\\n<br>')
+    >>> joined(["<", Markup("<br>")], "")
+    Markup('&lt;<br>')
     """
     return escape(between).join(parts)
 

@@ -62,7 +62,7 @@ def share_up(part: int, whole: int) -> str:
     """
     if 0 < part * 100 < whole:
         tenths = -(-part * 1000 // whole)
-        return f"{tenths // 10}.{tenths % 10} %"
+        return f"{tenths // 10}.{tenths % 10} %" if tenths < 10 else "1 %"
     return f"{-(-part * 100 // whole)} %"
 
 

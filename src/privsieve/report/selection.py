@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from privsieve.privacy.certificate import UNIT, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from fractions import Fraction
 
 #: Where the proofs of this version lie, beside what they prove.
 _PROOFS = ("privacy", "selectors", "summaries")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from privsieve.report import selection_middle as middle
 from privsieve.report import selection_proof
-from privsieve.report.charts import Cost, Piece, bar, costs
 from privsieve.report.markup import (
     clean,
     count,
@@ -17,26 +16,27 @@ from privsieve.report.markup import (
     joined,
     name,
     names,
-    page as whole,
     pair,
     paragraph,
     points,
     section,
     steps,
-    table,
 )
-from privsieve.report.rounding import belief, down, factor, percent
+from privsieve.report.markup import (
+    page as whole,
+)
+from privsieve.report.rounding import down, factor
 
 if TYPE_CHECKING:
     from privsieve.report.selection import Forecast, SelectionPage
 
 #: More names than this stand in the table only.
 _MANY = 30
-#: How sure somebody is before, in the table of beliefs.
-_BEFORE = (Fraction(1, 2), Fraction(1, 10), Fraction(1, 100))
 #: From here on a cost says little, and the page says so.
 _WEAK = 5
 
+_SOURCE = ("Kinds, bounds, levels and classes come from a code book or a study plan, not from this "
+           "table.")
 _PLACES = (("cols", "The columns"), ("means", "What the protection means"),
            ("good", "How good the answer is"), ("budget", "The budget"),
            ("not", "What is not protected"), ("assume", "Assumptions"),
@@ -49,15 +49,17 @@ def page(told: SelectionPage) -> bytes:
              "privsieve report, public edition")
     body = joined([
         Markup('<main class="page">'), _line(told), _question(told), _answers(told),
-        steps(_PLACES), _columns(told), _meaning(told), _good(told), _budget(told), _limits(told),
-        _assumed(told), selection_proof.expert(told), selection_proof.check(told),
+        steps(_PLACES), middle.columns(told),
+        middle.meaning(told), middle.good(told), _budget(told), _limits(told), _assumed(told),
+        selection_proof.expert(told), selection_proof.check(told),
         Markup("<footer>This page loads nothing, runs nothing and stores nothing. It says what "
                "release.json and certificate.json say, and no more.</footer>\n</main>")])
     return whole(title, "public", body)
 
 
 def _line(told: SelectionPage) -> Markup:
-    date = f" · charged on {told.charge.date}" if told.charge else ""
+    date = (Markup(' · <span class="nb">charged on {}</span>').format(clean(told.charge.date))
+            if told.charge else "")
     return Markup('<div class="top"><span><b>privsieve</b> report · <b>Public edition</b></span>'
                   "<span>Release {}{}</span></div>").format(told.short, date)
 
@@ -82,8 +84,7 @@ def _answers(told: SelectionPage) -> Markup:
         ("What it does not protect",
          Markup("<b>The values in these columns.</b> Only their names may leave: to share rows or "
                 "counts of them is another question, with a cost of its own."),
-         f"the claim speaks of the selected {'list' if told.ordered else 'set'} and of nothing "
-         "else"),
+         f"the claim is about the {'list' if told.ordered else 'set'} of names alone"),
     ])
 
 
@@ -160,137 +161,6 @@ def _protects_term(told: SelectionPage) -> Markup:
         kind, neighbours, claim.unit, power)
 
 
-def _columns(told: SelectionPage) -> Markup:
-    if told.ordered:
-        order = pair("The first name stands for the column that came out best. The order was paid "
-                     "for; there are still no scores, which would tell more and cost more.",
-                     "the claim covers the ordered list; scores need a release of their own")
-    else:
-        order = pair("From A to Z: the order says nothing. Ranks and scores are missing on "
-                     "purpose. They would tell more about the table, and would have to be paid "
-                     "for.", "the claim covers the unordered set; ranks need an ordered release")
-    head = ["Column", "Declared in the domain"]
-    rows = [[name(column.name), _declaration(column.declared)] for column in told.chosen]
-    return section("cols", f"The {count(len(told.chosen))} columns" if len(told.chosen) > 1
-                   else "The column", order,
-                   table("What was public about them before", head, rows, words=2),
-                   paragraph("The declarations are the table holder’s. None of this was read from "
-                             "the rows.", "note"))
-
-
-def _declaration(declared: str | None) -> str | Markup:
-    if declared is None:
-        return "This release does not say what was declared."
-    return clean(declared) if len(declared) <= 128 else Markup("{}…").format(clean(declared[:120]))
-
-
-def _meaning(told: SelectionPage) -> Markup:
-    title = "What protection of this size means"
-    claim = told.claim
-    if told.free:
-        return section("means", title, paragraph(
-            "Nothing can be learnt about anybody: the answer was known before the table was."))
-    if claim.delta != "0" or claim.account != "pure":
-        return section("means", title, paragraph(
-            f"{claim.sentence} Ranges of belief are not shown for a promise that holds only up to "
-            "a δ."))
-    wavers = (f"two ideas about what yours holds, fifty-fifty. Your {claim.noun}"
-              if claim.replaced else
-              f"whether your {claim.noun} is in it at all, fifty-fifty. That")
-    low, high = (percent(end) for end in belief(claim.epsilon, _BEFORE[0]))
-    rows = []
-    for before in _BEFORE:
-        least, most = belief(claim.epsilon, before)
-        rows.append([bar(percent_of(before), [Piece(float(least), float(most))],
-                         float(100 * before)), percent(least), percent(most)])
-    text = Markup(
-        "Picture a stranger who knows all the rest of the table, and wavers between {} is what "
-        "the promise is about: after this release the stranger is at least {} and at most {} sure "
-        "of either.").format(wavers, low, high)
-    return section(
-        "means", title,
-        pair(text, "posterior odds ≤ e^ε × prior odds, in both directions; percentages are "
-             "rounded outwards"),
-        table("How sure such a stranger can be afterwards",
-              ["Sure before (line), and the range afterwards", "At least", "At most"], rows),
-        paragraph("Nobody can pass these limits, whatever else they know; most learn far less. "
-                  "Other releases about the same people widen the range: costs add up. Their sum "
-                  "stands in the ledger, not in this release."))
-
-
-def percent_of(share: Fraction) -> str:
-    """A round share in per cent.
-
-    >>> percent_of(Fraction(1, 10))
-    '10 %'
-    """
-    return f"{100 * share.numerator // share.denominator} %"
-
-
-def _good(told: SelectionPage) -> Markup:
-    title, forecast = "How good the answer is likely to be", told.forecast
-    warning = [paragraph(Markup("<b>Said before the charge:</b> {}.").format(
-        clean_sentence(told.warning)))] if told.warning else []
-    if told.free:
-        return section("good", title, paragraph("All columns were asked for: none can be missing."))
-    if forecast is None:
-        return section("good", title, *warning, paragraph(
-            "This release holds no forecast, and nothing was measured on the table: a measurement "
-            "would have cost more of the budget."))
-    k = len(told.chosen)
-    rows = [[bar(f"{_hundredths(gap)} of the {told.claim.noun}s", [Piece(0, found)],
-                 forecast.guessing), f"{down(found, k)} of {k}", f"{found} %"]
-            for gap, found in forecast.by_gap]
-    return section(
-        "good", title, *warning,
-        pair(Markup("Nobody looked: this is a forecast from public numbers alone, and it was known "
-                    "before the first row was read. How many of the best columns are found "
-                    "depends on how much they stand out from the others."),
-             "recall, first-order forecast; the gap is by what share of the units the best columns "
-             "score higher; rounded down"),
-        _by_cost(told, forecast),
-        table("At the cost of this release",
-              ["How much the best columns stand out, and what is found (line: guessing)",
-               "Found", "Share"], rows, marked=_marked(forecast)),
-        paragraph(f"Guessing finds {forecast.guessing} %. How much the columns of this very table "
-                  "stand out is not known here: to measure it would cost more of the budget."))
-
-
-def _marked(forecast: Forecast) -> int | None:
-    gaps = [gap for gap, _ in forecast.by_gap]
-    return gaps.index(forecast.usual_gap) if forecast.usual_gap in gaps else None
-
-
-def _by_cost(told: SelectionPage, forecast: Forecast) -> Markup:
-    if not forecast.by_cost or forecast.usual_gap is None:
-        return paragraph("This release holds no forecast at other costs.")
-    drawn = [Cost(cost, found, cost == told.claim.text) for cost, found in forecast.by_cost]
-    k = len(told.chosen)
-    this = [at for at, one in enumerate(drawn) if one.this]
-    rows = [[f"{one.text}{', this release' if one.this else ''}", f"{down(one.found, k)} of {k}",
-             f"{one.found} %"] for one in drawn]
-    return joined([
-        costs(drawn, forecast.guessing),
-        table(f"The same in numbers, where the best columns stand out in "
-              f"{_hundredths(forecast.usual_gap)} of the {told.claim.noun}s",
-              ["Cost (ε)", "Found", "Share"], rows, marked=this[0] if this else None)])
-
-
-def _hundredths(gap: str) -> str:
-    """A share of rows, in per cent."""
-    share = Fraction(gap) * 100
-    return f"{share.numerator} %" if share.denominator == 1 else f"{float(share):g} %"
-
-
-def clean_sentence(text: str) -> str:
-    """A sentence of a release, without a stop at its end.
-
-    >>> clean_sentence("too few rows.")
-    'too few rows'
-    """
-    return " ".join(clean(part) for part in text[:1000].split(" ")).rstrip(". ")
-
-
 def _budget(told: SelectionPage) -> Markup:
     claim = told.claim
     always = pair(
@@ -320,16 +190,15 @@ def _budget(told: SelectionPage) -> Markup:
 
 def _limits(told: SelectionPage) -> Markup:
     noun = told.claim.noun
-    several = (
-        "<b>People who stand in several rows.</b> A row is protected, not a person: somebody with "
-        "g rows is protected by g times the cost, which is less."
-        if noun == "row" else
+    several = Markup("<b>People who stand in several rows.</b> A row is protected, not a person: "
+                     "for somebody with <i>g</i> rows the promise is that of <i>g</i> times the "
+                     "cost.") if noun == "row" else Markup(
         "<b>People who appear under several names.</b> Each name counts as a person of its own.")
     first = name(told.chosen[0].name) if told.chosen else "A column"
     return section("not", "What this does not protect", points([
         Markup("<b>The cells of the table.</b> That {} was chosen says almost nothing about "
                "anybody. Its values would.").format(first),
-        Markup(several),
+        several,
         Markup("<b>What is true of people in general.</b> If a column goes with the outcome, that "
                "is learnt about everybody who has such a value, in the table or not."),
         Markup("<b>Releases that this ledger does not know</b>: made earlier, elsewhere, or under "
@@ -346,11 +215,9 @@ def _assumed(told: SelectionPage) -> Markup:
         unit.append(f"At most {told.rows_per_person} rows of a person were used.")
     owner = points([
         *unit,
-        "Kinds, bounds, levels and classes come from a code book or a study plan, not from this "
-        "table.",
-        "All copies of the data of these people draw on the same budget."
-        if told.charge else "Nothing else was, or will be, released about these people: no ledger "
-        "adds it up."])
+        _SOURCE,
+        ("All copies of the data of these people draw on the same budget." if told.charge else
+         "Nothing else was, or will be, released about these people: no ledger adds it up.")])
     return section("assume", "What was assumed, and what was public", Markup(
         '<div class="two"><div><h3>Declared by the holder of the table</h3>{}{}</div>\n'
         "<div><h3>Public from the start</h3>{}{}</div></div>").format(

@@ -35,8 +35,8 @@ def expert(told: SelectionPage) -> Markup:
         ("Assumes", joined(map(name, claim.assumes), ", ") if claim.assumes
          else "nothing beyond the declarations above"),
         ("Proofs", _proofs(told)),
-        ("Audit", "Not part of a release. The tests of this software attack the mechanism and "
-                  "bound its ε from below."),
+        ("Audit", ("Not part of a release. The tests of this software attack the mechanism and "
+                   "bound its ε from below.")),
     ])
     parameters = facts("Parameters", [
         *((f"{key}", name(value)) for key, value in told.settings),

@@ -119,7 +119,8 @@ def plan(  # the method's public options, all keyword-only
         method=METHOD, kind="selection", domain=domain,
         cost=Cost(Fraction(0)) if free else cost,
         units=units, settings=_settings(rules), noise=_raced(rules) * 2 * units / strength,
-        forecast=forecast.json(expected, costs), warning=None if free else forecast.warning(expected),
+        forecast=forecast.json(expected, costs),
+        warning=None if free else forecast.warning(expected),
         theorem="rule-sieve", assumes=("ideal-bits",),
         summarise=partial(summarise, rules=rules), mechanism=partial(mechanism, rules=rules),
     )
