@@ -326,6 +326,6 @@ def test_save_writes_what_fit_made(tmp_path):
     made.release_.save(tmp_path / "out")
 
     assert made.release_ == ps.load(tmp_path / "out")
-    assert 2 == len(list((tmp_path / "out").iterdir()))
+    assert 3 == len(list((tmp_path / "out").iterdir()))
     with pytest.raises(ParameterError, match="exists"):
         made.release_.save(tmp_path / "out")

@@ -35,8 +35,7 @@ def command(release: str, out: str | None, check: bool) -> None:  # noqa: FBT001
     place = Path(out) if out is not None else Path(release) / NAME
     if check:
         _compare(_read(place), made)
-        words.show("valid", "the report is what the release gives, byte for byte", fg="green",
-                   bold=True)
+        words.show("valid", "the report is what the release gives, byte for byte", fg="green")
         return
     with new_file(place, "of the report") as file:
         file.write(made)

@@ -60,7 +60,7 @@ def internal_html(release: Mapping[str, Any], certificate: Mapping[str, Any],
 
     `closed` is what `containment.closed` says of the columns that stay behind.
     """
-    from privsieve.report.internal_html import page
+    from privsieve.report.internal_edition import page
     from privsieve.report.publication import internal_of
 
     return page(internal_of(release, certificate, closed))

@@ -128,7 +128,8 @@ def check(told: PublicationPage) -> Markup:
         Markup("<pre>privsieve verify .\nprivsieve report . --check</pre>"),
         facts("Digests (SHA-256)", [
             *((what, digest(value)) for what, value in told.digests),
-            ("Signature", "None: the certificate shows what is claimed, not who claims it."),
+            ("Signature", ("There is none: the certificate shows what is claimed, not who claims "
+                           "it.")),
         ]),
         paragraph("There is no digest of the whole table, on purpose: whoever has one can try out "
                   "guesses about closed columns.", "note"))

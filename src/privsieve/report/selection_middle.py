@@ -42,7 +42,7 @@ def columns(told: SelectionPage) -> Markup:
     return section("cols", f"The {count(len(told.chosen))} columns" if len(told.chosen) > 1
                    else "The column", order,
                    table("What was public about them before", head, rows, words=2),
-                   paragraph("The declarations are the table holder’s. None of this was read from "
+                   paragraph("The declarations are the table holder’s. Nothing here was read from "
                              "the rows.", "note"))
 
 

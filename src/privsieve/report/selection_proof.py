@@ -66,8 +66,8 @@ def check(told: SelectionPage) -> Markup:
     if told.charge is not None:
         rows.append(("ledger, head", digest(told.charge.head)))
         rows.append(("ledger, request", digest(told.charge.request)))
-    rows.append(("Signature", Markup("None: the certificate shows what is claimed, not who claims "
-                                     "it.")))
+    rows.append(("Signature", Markup("There is none: the certificate shows what is claimed, not "
+                                     "who claims it.")))
     return section(
         "check", "Check this report",
         paragraph("The certificate ties the answer to its charge. In the folder of the release, "
