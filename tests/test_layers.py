@@ -184,6 +184,7 @@ SELECT = """
 import privsieve as ps
 from pathlib import Path
 from privsieve.fit import fit
+from privsieve.privacy.folder import Folder
 from privsieve.sources import open_source, resolve
 Path("t.csv").write_text("a,b,y\\n" + "1,0,1\\n0,1,0\\n" * 50)
 domain = ps.Domain([ps.Number("a", 0, 1), ps.Number("b", 0, 1)], target=ps.Label("y", [0, 1]))
@@ -192,7 +193,9 @@ shape = source.shape(count_rows=True)
 domain = resolve(domain, shape, strict=True)
 ledger = ps.Ledger("budget.db", population="people")
 ledger.grant(epsilon=1)
-fit(ps.plan("rule-sieve", domain, k=1, epsilon=1, rows=shape.rows), source, ledger=ledger)
+with Folder.create("out") as folder:
+    fit(ps.plan("rule-sieve", domain, k=1, epsilon=1, rows=shape.rows), source, ledger=ledger,
+        folder=folder)
 """
 
 
@@ -202,8 +205,12 @@ def test_a_plan_needs_no_numpy(tmp_path):
 
 
 def test_a_selection_needs_numpy_and_flint_only(tmp_path):
-    """A selection from a CSV file loads no frame library, no scikit-learn, no cryptography."""
+    """A selection from a CSV file loads no frame library, no scikit-learn, no cryptography.
+
+    Its report is written with what escapes, and with no engine of templates.
+    """
     found = loaded(SELECT, tmp_path)
 
     assert set() == found & SLOW
-    assert {"numpy", "flint"} <= found
+    assert {"numpy", "flint", "markupsafe"} <= found
+    assert (tmp_path / "out" / "report.html").exists()

@@ -34,7 +34,8 @@ from privsieve.sources import open_source
 HOSTILE = (
     "<script>alert(1)</script>", '"></title><img src=x onerror=alert(1)>', "' onload='x",
     "\u202egnp.exe\u202c", "=cmd|' /C calc'!A0", "x" * 10_000, "</style><style>*{}",
-    "{0.__class__}", "&lt;b&gt;", "a\x00b\x1b[31m\u2028", "javascript:alert(1)", "]]>", "<!--", "%s", "\u200b",
+    "{0.__class__}", "&lt;b&gt;", "a\x00b\x1b[31m\u2028", "javascript:alert(1)", "]]>",
+    "<!--", "%s", "\u200b",
 )
 SENTINEL = "SENTINEL-4711"
 #: What a page may refer to: its own sections.
@@ -502,7 +503,7 @@ def test_the_public_edition_knows_no_closed_column(published):
     assert "PRIVATE" in inner
     assert "DO NOT RELEASE" not in public
     assert "3 more were not looked at" in inner
-    fields = {*PublicationPage.__dataclass_fields__, *Measured.__dataclass_fields__}
+    fields = {*PublicationPage._fields, *Measured._fields}
     assert set() == {one for one in fields if "closed" in one or "internal" in one}
 
 

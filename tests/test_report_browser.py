@@ -9,10 +9,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from test_report import CLOSED, ROWS, publication, selection
 
 from privsieve.core.canonical import canonical, digest
 from privsieve.report import html, internal_html
+from test_report import CLOSED, ROWS, publication, selection
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -30,7 +30,7 @@ const wide = document.documentElement.clientWidth;
 return [...document.querySelectorAll('body *')].filter(one =>
     one.getBoundingClientRect().right > wide + 0.5).map(one => one.tagName + ' ' + one.className);
 """
-#: Texts that lie over each other: pairs of labels of one chart, and cells of one row.
+#: Labels of a chart that lie over another label, or over a mark.
 OVER = """
 const over = [];
 const meet = (a, b) => a.left < b.right - 0.5 && b.left < a.right - 0.5
@@ -40,6 +40,9 @@ for (const chart of document.querySelectorAll('svg')) {
     for (const [at, one] of labels.entries()) for (const other of labels.slice(at + 1))
         if (meet(one.getBoundingClientRect(), other.getBoundingClientRect()))
             over.push(one.textContent + ' over ' + other.textContent);
+    for (const one of labels) for (const other of chart.querySelectorAll('circle, .lg, .la'))
+        if (meet(one.getBoundingClientRect(), other.getBoundingClientRect()))
+            over.push(one.textContent + ' over a mark');
 }
 return over;
 """

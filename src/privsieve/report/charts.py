@@ -5,8 +5,7 @@ x is in per cent of the width, y in pixels.  Every figure also stands in a table
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
 
@@ -23,11 +22,10 @@ _LINE = Markup('<line x1="{0}%" x2="{0}%" y1="0" y2="14" class="l1"/>')
 #: Of the chart of costs: heights of the scale, in pixels.
 _TOP, _BASE = 26, 206
 #: The part of the width that has points; beside it stand the scale, and the word on guessing.
-_LEFT, _RIGHT = 10, 80
+_LEFT, _RIGHT = 10, 68
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """A part of a bar, from here to there in per cent of the width."""
 
     start: float
@@ -47,8 +45,7 @@ def bar(label: str, pieces: Sequence[Piece], limit: float | None = None) -> Mark
     return _ROW.format(label, drawn, line)
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(NamedTuple):
     """A cost, the percentage that is found at it, and whether it is that of this release."""
 
     text: str
@@ -75,8 +72,8 @@ def costs(points: Sequence[Cost], guessing: int) -> Markup:
         '<line x1="0" x2="100%" y1="{base}" y2="{base}" class="l2"/>'
         '<line x1="0" x2="100%" y1="{y}" y2="{y}" class="l2 da"/>'
         '<text x="100%" y="{above}" text-anchor="end" class="q">guessing: {guessing} %</text>\n'
-        '{drawn}</svg>\n<div class="ends"><span>← stronger protection</span><span>cost (ε)</span>'
-        "<span>better answer →</span></div></figure>").format(
+        '{drawn}</svg>\n<div class="ends"><span>←&nbsp;stronger protection</span>'
+        "<span>cost (ε)</span><span>better answer&nbsp;→</span></div></figure>").format(
             said=said, guessing=guessing, grid=grid, base=_BASE, y=y,
             above=y - 5 if y > _TOP + 20 else y + 17, drawn=drawn)
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 LARGEST_NAME = 128
 #: What a screen does not show, or takes for a direction: controls, formats, surrogates, separators.
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-#: Where a long name may be broken: after a mark, and every 16 characters.
+#: Where a name that is not short may be broken: after a mark, and every 16 characters.
+_SHORT = 16
 _PIECES = re.compile(r"[^_./-]{0,15}[_./-]|[^_./-]{1,16}")
 
 _PAGE = Markup("""\
@@ -65,16 +66,18 @@ def clean(text: object) -> str:
 
 
 def name(text: object) -> Markup:
-    """A name that a stranger chose, harmless and with places to break.
+    """A name that a stranger chose, harmless and, if it is long, with places to break.
 
-    >>> name("<b>_x")
-    Markup('<code translate="no"><bdi>&lt;b&gt;_<wbr>x</bdi></code>')
+    >>> name("<b>")
+    Markup('<code translate="no"><bdi>&lt;b&gt;</bdi></code>')
+    >>> name("admissions_last_year").count("<wbr>")
+    2
     """
     shown = clean(text)
     if not shown.strip():
         return Markup('<span class="t">(a name that cannot be shown)</span>')
-    return Markup('<code translate="no"><bdi>{}</bdi></code>').format(
-        Markup("<wbr>").join(_PIECES.findall(shown)))
+    pieces = [shown] if len(shown) <= _SHORT else _PIECES.findall(shown)
+    return Markup('<code translate="no"><bdi>{}</bdi></code>').format(Markup("<wbr>").join(pieces))
 
 
 def names(texts: Iterable[object]) -> Markup:

@@ -6,8 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.core.canonical import canonical, digest
 from privsieve.privacy.certificate import sentence
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """A published column: how many rows have it, and the smallest crowd without it, if counted."""
 
     name: str
@@ -25,8 +23,7 @@ class Item:
     without: int | None
 
 
-@dataclass(frozen=True)
-class Crowds:
+class Crowds(NamedTuple):
     """The crowds of one kind of stranger.
 
     average : the mean chance that a row is found, rounded up, in billionths.
@@ -37,8 +34,7 @@ class Crowds:
     billionths: int
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """What was counted on the published table.
 
     bins : from this size to that (None: and more), how many rows have such a crowd.
@@ -55,8 +51,7 @@ class Measured:
     items: tuple[Item, ...]
 
 
-@dataclass(frozen=True)
-class PublicationPage:
+class PublicationPage(NamedTuple):
     """All that the public edition may say."""
 
     short: str
@@ -79,8 +74,7 @@ class PublicationPage:
     digests: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
-class Closed:
+class Closed(NamedTuple):
     """A column that stays behind: the smallest crowd with it, and the rows it would expose."""
 
     name: str
@@ -89,8 +83,7 @@ class Closed:
     poor: int
 
 
-@dataclass(frozen=True)
-class InternalPage:
+class InternalPage(NamedTuple):
     """The public edition, and what only the holder of the table may know."""
 
     public: PublicationPage

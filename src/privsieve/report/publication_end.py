@@ -101,7 +101,7 @@ def expert(told: PublicationPage) -> Markup:
                    "equal it in all of them" if told.equal else Markup("hold all its ones")),
         facts("Guarantee and method", [
             ("Claim", told.sentence),
-            ("Guarantee", Markup("{}, <i>k</i> = {} asked, level {} reached").format(
+            ("Guarantee", Markup("{}, <i>k</i>&nbsp;=&nbsp;{} asked, level {} reached").format(
                 "k-anonymity" if told.equal else "k-anonymity by containment; presences only",
                 count(told.k), count(told.level))),
             ("Known absences", names(told.absent) if told.absent else

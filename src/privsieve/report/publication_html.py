@@ -69,7 +69,7 @@ def answers(told: PublicationPage) -> Markup:
         ("What was asked",
          Markup("Columns that can be published row by row, so that every row hides in a crowd of "
                 "at least {}.").format(k),
-         Markup("{}, <i>k</i> = {}").format(
+         Markup("{}, <i>k</i>&nbsp;=&nbsp;{}").format(
              "k-anonymity" if told.equal else "k-anonymity by containment", k)),
         ("What was answered", _answered(told), _answer_term(told)),
         ("What it cost",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve._version import __version__
 from privsieve.core.canonical import canonical, digest
@@ -19,16 +18,14 @@ if TYPE_CHECKING:
 _PROOFS = ("privacy", "selectors", "summaries")
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """A name, and what the domain declares of it; None where the release does not say."""
 
     name: str
     declared: str | None
 
 
-@dataclass(frozen=True)
-class Forecast:
+class Forecast(NamedTuple):
     """Per cent of the best columns that would be found, from public numbers alone.
 
     by_gap : for each share of rows by which those columns stand out.
@@ -41,8 +38,7 @@ class Forecast:
     usual_gap: str | None
 
 
-@dataclass(frozen=True)
-class Charge:
+class Charge(NamedTuple):
     """Who was charged, and where that stands in the ledger."""
 
     population: str
@@ -53,8 +49,7 @@ class Charge:
     head: str
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(NamedTuple):
     """What the certificate claims, in its own terms."""
 
     sentence: str
@@ -70,8 +65,7 @@ class Claim:
     assumes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class SelectionPage:
+class SelectionPage(NamedTuple):
     """All that the public edition may say; made of release.json and certificate.json."""
 
     short: str

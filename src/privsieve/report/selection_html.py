@@ -77,7 +77,8 @@ def _answers(told: SelectionPage) -> Markup:
         ("What was asked",
          Markup("Which {} of {} columns say most, alone or together, about {}?").format(
              k, d, outcome),
-         Markup("feature selection, <i>k</i> = {} of <i>d</i> = {}").format(k, d)),
+         Markup("feature selection, <i>k</i>&nbsp;=&nbsp;{} of <i>d</i>&nbsp;=&nbsp;{}").format(
+             k, d)),
         ("What was answered", _answered(told), _answer_term(told)),
         ("What it cost", _cost(told), _cost_term(told)),
         ("What it protects", _protects(told), _protects_term(told)),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from privsieve.report.markup import clean, digest, facts, joined, name, paragraph, section
+from privsieve.report.markup import clean, count, digest, facts, joined, name, paragraph, section
 
 if TYPE_CHECKING:
     from privsieve.report.selection import SelectionPage
@@ -40,7 +40,7 @@ def expert(told: SelectionPage) -> Markup:
     ])
     parameters = facts("Parameters", [
         *((f"{key}", name(value)) for key, value in told.settings),
-        ("units", clean(told.units) if told.units else "This release does not name them."),
+        ("units", count(int(told.units)) if told.units else "This release does not name them."),
         ("columns", f"{len(told.chosen)} chosen of {told.candidates}"),
         ("outcome", Markup("{}: {}").format(name(told.target.name), clean(told.target.declared))
          if told.target else "This release does not name it."),
