@@ -127,6 +127,12 @@ def selection(tmp_path, *, ledger=True, columns=("age", "dose", "sex"), k=2, fol
     return fit(plan, source, ledger=book, folder=folder)
 
 
+SRC = Path(ps.__file__).parent
+#: The proof of the theorem, and those on which it rests.
+PROOFS = (SRC / "selectors" / "rule_sieve.proof.md", SRC / "summaries" / "rules.proof.md",
+          SRC / "privacy" / "race.proof.md", SRC / "privacy" / "noise.proof.md")
+
+
 @pytest.fixture(scope="module")
 def chosen(tmp_path_factory):
     """A selection with a ledger."""
@@ -254,7 +260,8 @@ def test_a_selection_says_all_of_its_certificate(chosen):
                  ledger["reserved_at"][:10], *release["selected"], "ill",
                  *(f"{percent} %" for percent in release["forecast"]["found_percent"].values()),
                  f"guessing: {release['forecast']['guessing_percent']} %",
-                 *certificate["plan"]["settings"], "rule_sieve.proof.md"):
+                 *certificate["plan"]["settings"], *(proof.name for proof in PROOFS),
+                 *(digest(proof.read_bytes()) for proof in PROOFS)):
         assert fact in words, fact
     assert ledger["reserved_at"] not in words
     for declared in ("number, 0 to 110", "number, 1 to 9, on a log scale", "one of 2: F, M"):
@@ -337,7 +344,7 @@ def test_gaps_are_sentences(chosen, published):
     for number, sentence in ((0, "This release does not say what was declared."),
                              (0, "This release holds no forecast"),
                              (0, "made without a ledger"), (0, "No ledger keeps the sum"),
-                             (0, "made by another version"),
+                             (0, "not made by the version that made the release"),
                              (1, "This release holds no forecast at other costs."),
                              (2, "This release does not say what each column costs."),
                              (2, "This release does not say how many rows then stand alone."),
@@ -418,7 +425,7 @@ def test_a_free_release_is_said(tmp_path):
     assert "Nothing was charged." in words
 
 
-def naive_facts(rows, k):
+def naive_facts(rows, k, labels):
     """From the definitions, with loops."""
     held = [frozenset(np.flatnonzero(row)) for row in rows]
     has = [sum(mine <= other for other in held) for mine in held]
@@ -427,7 +434,10 @@ def naive_facts(rows, k):
     for j in range(rows.shape[1]):
         less = [mine - {j} for mine in held]
         without.append(min(sum(mine <= other for other in less) for mine in less))
+    one_class = sum(len({labels[i] for i, other in enumerate(held) if mine <= other}) == 1
+                    for mine in held)
     return {
+        "one_class": one_class,
         "has": {"level": min(has), "below": sum(size < k for size in has),
                 "average": sum(Fraction(1, size) for size in has) / len(has)},
         "all": {"level": min(every), "below": sum(size < k for size in every),
@@ -442,9 +452,11 @@ def test_facts_are_counted_as_defined(seed):
     rng = np.random.default_rng(seed)
     rows = (rng.random((40, 5)) < 0.5 + seed / 40).astype(int)
     k = 2 + seed % 4
-    _, told = facts(Items.dense(rows), None, k)
-    true = naive_facts(rows, k)
+    labels = rng.choice(["no", "yes", "unknown"], len(rows), p=[0.9, 0.05, 0.05]).tolist()
+    _, told = facts(Items.dense(rows), labels, k)
+    true = naive_facts(rows, k, labels)
 
+    assert true["one_class"] == told["one_class"]
     for kind in ("has", "all"):
         assert (true[kind]["level"], true[kind]["below"]) == (told[kind]["level"],
                                                               told[kind]["below"])

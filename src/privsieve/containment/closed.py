@@ -21,9 +21,10 @@ MOST_CLOSED, MOST_PAIRS = 256, 5 * 10**10
 def closed(table: Labelled, rule: Rule, selected: Sequence[int]) -> dict[str, Json]:
     """The smallest crowd with each closed item, and the rows that would lose theirs.
 
-    Counted on all rows of the table.  The item nearest to what was asked for comes first: each is
+    Counted on all rows of the table.  The largest crowds come first; each is
     [name, smallest crowd, rows below k, rows whose crowd has too few classes].
 
+    >>> import numpy as np
     >>> from privsieve.containment.publish import Labelled
     >>> from privsieve.core.items import Items
     >>> from privsieve.kernels.patterns import Rule

@@ -184,12 +184,23 @@ def _told(value: object) -> str:
 
 
 def _proofs(certificate: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The proofs that came with this version, if it is the one that made the release."""
+    """The theorem's proof and those that it names, if this version made the release."""
     if certificate["software"].get("privsieve") != __version__:
         return ()
     package = Path(__file__).parents[1]
-    return tuple((path.name, digest(path.read_bytes())) for part in _PROOFS
-                 for path in sorted((package / part).glob("*.proof.md")))
+    texts = {path.name: path.read_bytes() for part in _PROOFS
+             for path in (package / part).glob("*.proof.md")}
+    heading = f"# {certificate['claim']['theorem']}\n".encode()
+    wanted = [file for file, text in texts.items() if text.startswith(heading)]
+    for file in wanted:  # grows while it is read
+        wanted += [other for other in texts
+                   if other not in wanted and _names(texts[file], other)]
+    return tuple((file, digest(texts[file])) for file in sorted(wanted))
+
+
+def _names(text: bytes, file: str) -> bool:
+    """Whether a proof names another, alone or with its folder."""
+    return any(before + file.encode() in text for before in (b"(", b"/", b" "))
 
 
 def _alphabet(name: str) -> tuple[str, str]:

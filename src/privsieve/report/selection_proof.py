@@ -52,8 +52,8 @@ def expert(told: SelectionPage) -> Markup:
 
 def _proofs(told: SelectionPage) -> Markup:
     if not told.proofs:
-        return Markup("This page was made by another version than the release: its proofs lie "
-                      "beside the code of that version.")
+        return Markup("This page was not made by the version that made the release, or knows no "
+                      "such theorem: the proofs lie beside the code of that version.")
     return Markup("They lie beside the code; SHA-256 of each:<br>{}").format(
         joined((Markup("{} {}").format(name(file), digest(value)) for file, value in told.proofs),
                Markup("<br>")))
