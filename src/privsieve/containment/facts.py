@@ -47,6 +47,7 @@ def facts(items: Items, labels: Sequence[str] | None, k: int) -> tuple[Risk, dic
         "has": {**_crowd(risk.containment), "bins": _bins(risk.containment, k)},
         "all": {**_crowd(risk.prosecutor), "alone": risk.unique},
         "one_class": risk.one_class,
+        "one_class_equals": risk.one_class_equals,
         "items": [[name, rows, without.get(name, level) if told else None]
                   for name, rows in zip(items.names, held, strict=True)],
     }

@@ -38,7 +38,8 @@ class Measured(NamedTuple):
     """What was counted on the published table.
 
     bins : from this size to that (None: and more), how many rows have such a crowd.
-    one_class : rows whose whole crowd has one class; None where no class was published.
+    one_class : rows whose whole crowd (under k-anonymity: all of whose equals) has one class; None
+        where no class was published.
     """
 
     rows: int
@@ -111,7 +112,7 @@ def page_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Publi
         k=int(claim["k"]), level=int(claim["level"]), equal=claim["model"] == "k-anonymity",
         absent=tuple(claim["absent"]), l_diversity=int(claim["l_diversity"]),
         suppressed=int(claim["suppressed"]),
-        measured=_measured(release.get("measured")),
+        measured=_measured(release.get("measured"), equal=claim["model"] == "k-anonymity"),
         population=certificate["population"],
         snapshot=ledger["snapshot"] if ledger else None,
         entry=str(ledger["publish"]["seq"]) if ledger else None,
@@ -133,13 +134,13 @@ def internal_of(release: Mapping[str, Any], certificate: Mapping[str, Any],
         passed_over=closed["passed_over"])
 
 
-def _measured(said: Mapping[str, Any] | None) -> Measured | None:
+def _measured(said: Mapping[str, Any] | None, *, equal: bool) -> Measured | None:
     if said is None:
         return None
     return Measured(
         rows=int(said["rows"]), patterns=int(said["patterns"]), has=_crowds(said["has"]),
         every=_crowds(said["all"]), alone=int(said["all"]["alone"]),
-        one_class=said["one_class"],
+        one_class=said["one_class_equals" if equal else "one_class"],
         bins=tuple((int(low), high, int(rows)) for low, high, rows in said["has"]["bins"]),
         items=tuple(Item(str(name), int(rows), without) for name, rows, without in said["items"]))
 

@@ -22,7 +22,7 @@ from privsieve.report.rounding import share_up
 if TYPE_CHECKING:
     from privsieve.report.publication import PublicationPage
 
-_ALONE = "The published file leaves alone: without dates, places or row numbers beside it."
+_ALONE = "Nothing but the published file is passed on: no dates, places or row numbers."
 HELD = Markup(
     "<h3>What this edition holds</h3><p>Only what anybody can work out from the published table "
     "itself, and the settings below. Nothing about columns that stay closed.</p>")

@@ -164,17 +164,26 @@ def crowds(told: PublicationPage) -> Markup:
     rows = [[bar(_span(low, high, at), [Piece(0, 100 * found / most)]),
              count(found) if found else "none", share_up(found, measured.rows)]
             for at, (low, high, found) in enumerate(measured.bins)]
-    note = [paragraph(Markup("Counted for who knows what a row has. Who also knows who lacks {} "
-                             "finds at least {} rows.").format(names(told.absent),
-                                                               count(told.level)), "note")
-            ] if told.absent else []
     return section(
         "crowds", title,
         pair(Markup("The crowd of a row is all rows that have everything it has, itself included. "
                     "Crowds below {} are forbidden: that line comes first.").format(count(told.k)),
              "containment counts of the published rows; shares rounded up"),
         table("In how large a crowd the rows hide", ["Size of the crowd", "Rows", "Share"], rows),
-        *note, paragraph("The steps get wider further down: compare neighbours with care.", "note"))
+        *_counted_for(told), paragraph("The steps get wider further down: compare neighbours with care.", "note"))
+
+
+def _counted_for(told: PublicationPage) -> list[Markup]:
+    """For whom the crowds were counted, where the promise speaks of more."""
+    level = count(told.level)
+    if told.equal:
+        return [paragraph("Counted for who knows only what a row has. The promise is stronger: "
+                          f"every row has at least {level} equals, itself included.", "note")]
+    if told.absent:
+        return [paragraph(Markup("Counted for who knows only what a row has. Who also knows who "
+                                 "lacks {} finds at least {} rows.").format(
+                                     names(told.absent), level), "note")]
+    return []
 
 
 def _span(low: int, high: int | None, at: int) -> str:
@@ -226,10 +235,10 @@ def _worst(every: Crowds, measured: Measured) -> str:
     return f"1 in {count(every.level)} at most"
 
 
-def _list(crowd: Crowds, measured: Measured) -> str:
+def _list(crowd: Crowds, measured: Measured) -> Markup:
     hits = -(-crowd.billionths * measured.rows // 10**9)
-    return (f"about {count(min(hits, measured.rows))} of {count(measured.rows)} right "
-            f"({share_up(crowd.billionths, 10**9)})")
+    return Markup('about {} of {} right <span class="nb">({})</span>').format(
+        count(min(hits, measured.rows)), count(measured.rows), share_up(crowd.billionths, 10**9))
 
 
 def _lost(told: PublicationPage, measured: Measured) -> Markup:
