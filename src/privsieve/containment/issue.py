@@ -22,6 +22,7 @@ from privsieve.containment.publish import (
     check_together,
     claim_of,
     project,
+    sources_at,
     written,
 )
 from privsieve.core.canonical import canonical, digest
@@ -104,7 +105,11 @@ def issue(table: Labelled, choice: Choice, rule: Rule, form: Form, folder: Folde
     if counted.level < rule.k or (projected.target and counted.classes < rule.l_diversity):
         raise CheckFailed("the written table does not keep what was asked, and is taken away: "
                           "this is a mistake of privsieve; report it")
-    claim = {**claim_of(projected, choice, rule, absent), "level": counted.level,
+    if table.sources is not None and int(sources_at(table, rule, choice.selected).min()) < rule.k:
+        raise CheckFailed("a group of the chosen columns has fewer sources than asked: this is a "
+                          "mistake of privsieve; report it")
+    claim = {**claim_of(projected, choice, rule, absent, sources=table.sources is not None),
+             "level": counted.level,
              "table_sha256": digest(data)}
     risk, measured = facts(Items.dense(projected.cells, projected.names), projected.labels, rule.k)
     body = {**body_of(table.items, choice, form.plan), "measured": measured}

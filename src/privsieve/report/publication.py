@@ -66,6 +66,7 @@ class PublicationPage(NamedTuple):
     absent: tuple[str, ...]
     l_diversity: int
     suppressed: int
+    sources: bool
     measured: Measured | None
     population: str | None
     snapshot: str | None
@@ -111,7 +112,7 @@ def page_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Publi
         target=claim["target"],
         k=int(claim["k"]), level=int(claim["level"]), equal=claim["model"] == "k-anonymity",
         absent=tuple(claim["absent"]), l_diversity=int(claim["l_diversity"]),
-        suppressed=int(claim["suppressed"]),
+        suppressed=int(claim["suppressed"]), sources=claim.get("counted") == "sources",
         measured=_measured(release.get("measured"), equal=claim["model"] == "k-anonymity"),
         population=certificate["population"],
         snapshot=ledger["snapshot"] if ledger else None,

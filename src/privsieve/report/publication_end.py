@@ -104,6 +104,8 @@ def expert(told: PublicationPage) -> Markup:
             ("Guarantee", Markup("{}, <i>k</i>&nbsp;=&nbsp;{} asked, level {} reached").format(
                 "k-anonymity" if told.equal else "k-anonymity by containment; presences only",
                 count(told.k), count(told.level))),
+            ("Counted", ("different sources, which the published table does not show; whoever has "
+                         "it can recount rows only") if told.sources else "rows"),
             ("Known absences", names(told.absent) if told.absent else
              "all" if told.equal else "none"),
             ("Classes in a crowd", f"at least {told.l_diversity}" if told.l_diversity > 1

@@ -170,7 +170,8 @@ def crowds(told: PublicationPage) -> Markup:
                     "Crowds below {} are forbidden: that line comes first.").format(count(told.k)),
              "containment counts of the published rows; shares rounded up"),
         table("In how large a crowd the rows hide", ["Size of the crowd", "Rows", "Share"], rows),
-        *_counted_for(told), paragraph("The steps get wider further down: compare neighbours with care.", "note"))
+        *_counted_for(told),
+        paragraph("The steps get wider further down: compare neighbours with care.", "note"))
 
 
 def _counted_for(told: PublicationPage) -> list[Markup]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +12,7 @@ from privsieve.core.cost import exact
 from privsieve.privacy.certificate import UNIT, sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
     from fractions import Fraction
 
 #: Where the proofs of this version lie, beside what they prove.
@@ -113,7 +114,7 @@ def page_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Selec
         forecast=_forecast(release.get("forecast")),
         warning=release.get("warning"),
         charge=_charge(certificate),
-        settings=tuple((name, _told(value)) for name, value in sorted(plan["settings"].items())),
+        settings=tuple(_settings(plan["settings"])),
         proofs=_proofs(certificate),
         software=tuple((str(name), str(of)) for name, of in
                        sorted(certificate["software"].items())),
@@ -172,15 +173,19 @@ def _declared(column: Mapping[str, Any]) -> str:
     return f"{kind}, {low} to {high}{', on a log scale' if column.get('scale') == 'log' else ''}"
 
 
-def _told(value: object) -> str:
-    """A setting in words."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if value is None:
-        return "none"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value))
-    return str(value)
+def _settings(told: object, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Settings as names and words; what stands inside another has both names."""
+    if isinstance(told, Mapping):
+        for name, value in sorted(told.items()):
+            yield from _settings(value, f"{prefix} {name}".strip())
+    elif isinstance(told, list | tuple) and any(isinstance(one, Mapping) for one in told):
+        for at, value in enumerate(told, 1):
+            yield from _settings(value, f"{prefix} {at}")
+    elif isinstance(told, list | tuple):
+        yield prefix, ", ".join(map(str, told))
+    else:
+        yield prefix, {None: "none", True: "yes", False: "no"}[told] if (
+            told is None or isinstance(told, bool)) else str(told)
 
 
 def _proofs(certificate: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

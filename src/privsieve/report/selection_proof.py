@@ -39,7 +39,7 @@ def expert(told: SelectionPage) -> Markup:
                    "bound its ε from below.")),
     ])
     parameters = facts("Parameters", [
-        *((f"{key}", name(value)) for key, value in told.settings),
+        *((clean(key), name(value)) for key, value in told.settings),
         ("units", count(int(told.units)) if told.units else "This release does not name them."),
         ("columns", f"{len(told.chosen)} chosen of {told.candidates}"),
         ("outcome", Markup("{}: {}").format(name(told.target.name), clean(told.target.declared))
