@@ -155,6 +155,65 @@ class RuleSieve(Selector):
         self.allow_weak = allow_weak
 
 
+class NoisyTopK(Selector):
+    """Choose columns under pure epsilon-DP by a score of each column and a race.
+
+    Looks at one column at a time; what matters only together with others is for `RuleSieve`.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float
+        how many columns, or which fraction of them.
+    score : text
+        what a column is worth: "mean-difference", "disagreement", "class-counts",
+        "mutual-information", or "correlation" for a numeric target.
+    mechanism : text
+        how the race is run: "exponential".
+    epsilon : number or text
+        what this release costs.
+    domain : Domain
+        the public facts about the table.
+    ledger : Ledger, optional
+        who keeps the sum over all releases.
+    class_share : "noisy", share, shares or None
+        how the classes are weighed; "noisy" spends a twentieth of epsilon on noisy counts.
+    ordered : bool
+        release the order of the chosen columns, too.
+
+    Examples
+    --------
+    >>> import privsieve as ps
+    >>> domain = ps.Domain.box(0.0, 1.0, columns=4)
+    >>> ps.NoisyTopK(1, epsilon=2, domain=domain).plan(rows=1000).settings["score"]
+    'mean-difference'
+    """
+
+    method = "noisy-top-k"
+
+    def __init__(
+        self,
+        n_features_to_select: float = 5,
+        *,
+        score: str = "mean-difference",
+        mechanism: str = "exponential",
+        epsilon: object = None,
+        domain: Domain | None = None,
+        ledger: Ledger | None = None,
+        class_share: object = "noisy",
+        ordered: bool = False,
+        allow_weak: bool = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.score = score
+        self.mechanism = mechanism
+        self.epsilon = epsilon
+        self.domain = domain
+        self.ledger = ledger
+        self.class_share = class_share
+        self.ordered = ordered
+        self.allow_weak = allow_weak
+
+
 class PrivateTuning(Selector):
     """Choose columns by the best of some public candidates, at one price for all of them.
 
