@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 #: Where the proofs of this version lie, beside what they prove.
-_PROOFS = ("privacy", "selectors", "summaries")
+_PROOFS = ("privacy", "scores", "selectors", "summaries")
 
 
 class Column(NamedTuple):

@@ -66,14 +66,15 @@ def _recall(d: int, k: int, strength: float, *, ordered: bool) -> float:
     return k / (k + (d - k) * exp(-strength / (2 * k)))
 
 
-def json(made: Forecast, costs: Mapping[str, Json] | None = None) -> Mapping[str, Json]:
+def json(made: Forecast, costs: Mapping[str, Json]) -> Mapping[str, Json]:
     """The forecast as it stands on a release: per cent, rounded down."""
-    found: dict[str, Json] = {
+    return {
         "guessing_percent": int(100 * made.guessing),
+        "usual_gap": str(float(USUAL)),
         "found_percent": {str(float(gap)): int(100 * share)
                           for gap, share in zip(GAPS, made.recall, strict=True)},
+        "by_cost": costs,
     }
-    return found if costs is None else {**found, "by_cost": costs, "usual_gap": str(float(USUAL))}
 
 
 def by_cost(epsilon: Fraction, at: Callable[[Fraction], Forecast]) -> Mapping[str, Json]:

@@ -7,7 +7,7 @@ noisy_top_k.proof.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -75,6 +75,15 @@ class Terms:
         """The part of epsilon that goes to class counts."""
         return self.epsilon * COUNT_SHARE if self.class_share == "noisy" else Fraction(0)
 
+    @property
+    def strength(self) -> Fraction:
+        """Units times the epsilon of the race.
+
+        Where units come and go instead of being replaced, one moves a score by half as much.
+        """
+        public = self.public
+        return public.units * (self.epsilon - self.counted) * (1 if public.replace else 2)
+
 
 def plan(  # the method's public options, all keyword-only
     domain: Domain,
@@ -109,14 +118,15 @@ def plan(  # the method's public options, all keyword-only
                              "needs at least 2")
     share = _share(class_share, score, weighed=score_of(score, public).weighed, domain=domain)
     terms = Terms(public, score, mechanism, k, cost.epsilon, share, ordered)
-    # Where units come and go instead of being replaced, one moves a score by half as much.
-    strength = public.units * (cost.epsilon - terms.counted) * (1 if public.replace else 2)
-    expected = forecast.expected(d, k, strength, ordered=ordered)
+    expected = forecast.expected(d, k, terms.strength, ordered=ordered)
+    costs = forecast.by_cost(cost.epsilon, lambda other: forecast.expected(
+        d, k, replace(terms, epsilon=other).strength, ordered=ordered))
     return Plan(
         method=METHOD, kind="selection", domain=domain,
         cost=Cost(Fraction(0)) if terms.free else cost,
         units=public.units, settings=_settings(terms),
-        noise=terms.raced * 2 * public.units / strength, forecast=forecast.json(expected),
+        noise=terms.raced * 2 * public.units / terms.strength,
+        forecast=forecast.json(expected, costs),
         warning=None if terms.free else forecast.warning(expected),
         theorem="noisy-top-k", assumes=("ideal-bits",),
         summarise=partial(summarise, terms=terms), mechanism=partial(choose, terms=terms),
