@@ -23,6 +23,9 @@ _OPTIONS = (
                  help="The domain file: columns, bounds, label, unit."),
     click.option("--epsilon", metavar="E", required=True,
                  help="What this release may cost, for example 0.5."),
+    click.option("--delta", metavar="D",
+                 help="Allow this much beyond epsilon, for example 1e-9: less noise where many "
+                      "columns are chosen."),
     click.option("--top", metavar="N", type=int, help="How many columns to choose."),
     click.option("--fraction", metavar="F", help="Or: which fraction of the columns."),
     click.option("--method", metavar="NAME", default="rule-sieve", show_default=True,
@@ -125,7 +128,7 @@ def _prior(text: str) -> object:
 
 #: What belongs to single methods, and how its text is read.
 OWN: Mapping[str, Callable[[Any], object]] = {
-    "class_prior": _prior, "order": int, "ordered": bool, "diverse": bool,
+    "delta": str, "class_prior": _prior, "order": int, "ordered": bool, "diverse": bool,
 }
 
 

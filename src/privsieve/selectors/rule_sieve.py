@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from privsieve.core.canonical import Json
     from privsieve.core.domain import Domain
     from privsieve.privacy.noise import Noise
+    from privsieve.privacy.race import Race
     from privsieve.summaries.layout import Layout
     from privsieve.summaries.rules import RuleTables
 
@@ -57,6 +58,7 @@ class Rules:
     diverse: bool
     order: int
     grid: int
+    delta: Fraction = Fraction(0)
 
     @property
     def replace(self) -> bool:
@@ -80,6 +82,7 @@ def plan(  # the method's public options, all keyword-only
     *,
     k: float | Fraction,
     epsilon: object,
+    delta: object = 0,
     rows: int | None = None,
     class_prior: object = "auto",
     order: int | None = None,
@@ -95,7 +98,7 @@ def plan(  # the method's public options, all keyword-only
     >>> made.cost.text, made.settings["order"], made.settings["grid"]
     ('1', 3, 16)
     """
-    cost = Cost.of(epsilon, allow_weak=allow_weak)
+    cost = Cost.of(epsilon, delta=delta, allow_weak=allow_weak)
     if isinstance(domain, Box):
         raise DomainError("this domain fits arrays of any width; to plan before there is one, say "
                           "how many columns: Domain.box(low, high, columns=30)")
@@ -105,11 +108,15 @@ def plan(  # the method's public options, all keyword-only
     units = domain.public_units(rows)
     if units < 2:
         raise ParameterError(f"the table has {units} rows; a choice from rows needs at least 2")
+    cost.check_units(units)
     order, grid = depth(units, d, order, max_ops)
     if diverse and (k < 2 or not grid or ordered):
         raise ParameterError("diverse=True starts with a pair: it needs k of at least 2, "
                              "a pair grid (fewer columns or rows), and ordered=False")
-    rules = Rules(domain, k, cost.epsilon, units, prior, ordered, diverse, order, grid)
+    rules = Rules(domain, k, cost.epsilon, units, prior, ordered, diverse, order, grid, cost.delta)
+    race = _race(rules)
+    if race.account == "pure":  # the delta would buy nothing: it is not spent
+        cost, rules = replace(cost, delta=Fraction(0)), replace(rules, delta=Fraction(0))
     free = k == d and not ordered
     strength = _strength(rules)
     expected = forecast.expected(d, k, strength, ordered=ordered)
@@ -149,7 +156,7 @@ def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, 
     score = scores(summary, layout, by).tolist()
     if not rules.diverse:
         return top_k(score, rules.k, rules.sensitivity(labels.largest), epsilon, noise,
-                     ordered=rules.ordered)
+                     ordered=rules.ordered, delta=rules.delta)
     # A pair first, from the pair values; then the rest by the race, given the pair.
     share = epsilon * 2 / rules.k
     values = pair_values(summary, layout, by).tolist()
@@ -160,7 +167,7 @@ def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, 
         return pair
     rest = [j for j in range(len(score)) if j not in pair]
     others = top_k([score[j] for j in rest], rules.k - 2, rules.sensitivity(labels.largest),
-                   epsilon - share, noise)
+                   epsilon - share, noise, delta=rules.delta)
     return tuple(sorted((*pair, *(rest[j] for j in others))))
 # [/mechanism]
 
@@ -244,11 +251,31 @@ def _race_share(rules: Rules) -> Fraction:
 
 
 def _strength(rules: Rules) -> Fraction:
-    """Units times the epsilon of the race.
+    """Units times the epsilon of the race, and what a delta adds to it.
 
     Where units come and go instead of being replaced, one moves a score by half as much.
     """
-    return rules.units * _race_share(rules) * rules.epsilon * (1 if rules.replace else 2)
+    paid = _race_share(rules) * rules.epsilon
+    return rules.units * paid * (1 if rules.replace else 2) * _gain(rules, _race(rules))
+
+
+def _race(rules: Rules) -> Race:
+    """The race that a delta may help: of all columns, or of those that a pair leaves."""
+    from privsieve.privacy.race import Race
+
+    pair = 2 if rules.diverse and rules.k > 2 else 0
+    epsilon = _race_share(rules) * rules.epsilon * (rules.k - pair) / rules.k
+    return Race.of(len(rules.domain.columns) - pair, rules.k - pair, 1, epsilon,
+                   delta=Fraction(0) if rules.diverse and not pair else rules.delta,
+                   ordered=rules.ordered)
+
+
+def _gain(rules: Rules, race: Race) -> Fraction:
+    """By how much a delta makes the noise smaller."""
+    if race.account == "pure":
+        return Fraction(1)
+    pure = _race(replace(rules, delta=Fraction(0)))
+    return pure.scale / race.scale
 
 
 def _raced(rules: Rules) -> int:
