@@ -186,7 +186,8 @@ def test_select(privsieve):
     assert "clinic has 1 left" in err
     assert "Replacing one row of the table" in err
     assert "first" in err
-    assert {"release.json", "certificate.json"} == {path.name for path in Path("first").iterdir()}
+    assert {"release.json", "certificate.json", "report.html"} == {
+        path.name for path in Path("first").iterdir()}
     assert 0o700 == stat.S_IMODE(Path("first").stat().st_mode)
     assert Fraction(1) == spent()
 

@@ -283,7 +283,7 @@ def test_a_fitted_selector_holds_its_release_only(kind, ledger):
     made.fit(table())
 
     assert parameters | {"n_features_in_", "feature_names_in_", "release_"} == set(vars(made))
-    assert {"format", "kind", "private", "columns", "selected", "forecast", "plan",
+    assert {"format", "kind", "private", "columns", "domain", "selected", "forecast", "plan",
             "warning"} == set(made.release_.body)
 
 
@@ -355,6 +355,6 @@ def test_save_writes_what_fit_made(tmp_path):
     made.release_.save(tmp_path / "out")
 
     assert made.release_ == ps.load(tmp_path / "out")
-    assert 2 == len(list((tmp_path / "out").iterdir()))
+    assert 3 == len(list((tmp_path / "out").iterdir()))
     with pytest.raises(ParameterError, match="exists"):
         made.release_.save(tmp_path / "out")

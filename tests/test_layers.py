@@ -28,14 +28,16 @@ BELOW = {
     "engines": WORDS | {"kernels", "summaries"},
     "sources": WORDS,
     # Another kind of guarantee: it meets rows, the ledger and the folder, and never noise.
-    "containment": ROWS | {"privacy"},
+    "containment": ROWS | {"privacy", "report"},
     # As printed, for experiments and tests: no module of the package imports it.
     "papers": ROWS | {"containment"},
     "privacy": WORDS,
-    "fit": WORDS | {"privacy", "sources"},
+    # A face: it tells what a release says, and knows no row.
+    "report": WORDS | {"privacy"},
+    "fit": WORDS | {"privacy", "sources", "report"},
     "selectors": ROWS | {"privacy", "fit"},
     "demo": ROWS | {"privacy", "fit", "selectors"},
-    "cli": ROWS | {"privacy", "fit", "selectors", "containment", "demo"},
+    "cli": ROWS | {"privacy", "fit", "selectors", "containment", "demo", "report"},
     "__main__": {"cli"},
     # The names of the public surface, imported when they are asked for.
     "__init__": ROWS | {"privacy", "selectors", "containment"},
@@ -43,6 +45,7 @@ BELOW = {
 #: Imports that point up, each with the reason why it may.
 UPWARD = {
     ("core/release.py", "privacy.folder"): "`Release.save` is a word; the folder is asked for late",
+    ("core/release.py", "report"): "`Release.save` writes the page, too, and asks for it late",
     ("core/domain.py", "sources"): "`Domain.draft` asks a source for its names and types",
 }
 CHECKERS = ("verify", "verify_containment", "verify_table", "audit", "ledger", "ledger_sql",
@@ -137,6 +140,16 @@ def test_every_file_of_privacy_checks_or_makes():
     assert {*CHECKERS, *(name.removeprefix("privacy.") for name in MECHANISMS)} == found
 
 
+def test_a_report_knows_no_row():
+    """A report imports the words of releases and certificates, MarkupSafe, and nothing else."""
+    for name in modules():
+        if part(name) == "report":
+            ours, others = imported(name)
+
+            assert {"privacy.certificate"} >= {one for one in ours if part(one) == "privacy"}, name
+            assert {"markupsafe"} >= others - sys.stdlib_module_names, name
+
+
 def test_containment_meets_no_noise():
     """Its guarantee has no epsilon: no noise, no race, no selector of the other kind."""
     for name in modules():
@@ -184,6 +197,7 @@ SELECT = """
 import privsieve as ps
 from pathlib import Path
 from privsieve.fit import fit
+from privsieve.privacy.folder import Folder
 from privsieve.sources import open_source, resolve
 Path("t.csv").write_text("a,b,y\\n" + "1,0,1\\n0,1,0\\n" * 50)
 domain = ps.Domain([ps.Number("a", 0, 1), ps.Number("b", 0, 1)], target=ps.Label("y", [0, 1]))
@@ -192,7 +206,9 @@ shape = source.shape(count_rows=True)
 domain = resolve(domain, shape, strict=True)
 ledger = ps.Ledger("budget.db", population="people")
 ledger.grant(epsilon=1)
-fit(ps.plan("rule-sieve", domain, k=1, epsilon=1, rows=shape.rows), source, ledger=ledger)
+with Folder.create("out") as folder:
+    fit(ps.plan("rule-sieve", domain, k=1, epsilon=1, rows=shape.rows), source, ledger=ledger,
+        folder=folder)
 """
 
 
@@ -202,8 +218,12 @@ def test_a_plan_needs_no_numpy(tmp_path):
 
 
 def test_a_selection_needs_numpy_and_flint_only(tmp_path):
-    """A selection from a CSV file loads no frame library, no scikit-learn, no cryptography."""
+    """A selection from a CSV file loads no frame library, no scikit-learn, no cryptography.
+
+    Its report is written with what escapes, and with no engine of templates.
+    """
     found = loaded(SELECT, tmp_path)
 
     assert set() == found & SLOW
-    assert {"numpy", "flint"} <= found
+    assert {"numpy", "flint", "markupsafe"} <= found
+    assert (tmp_path / "out" / "report.html").exists()

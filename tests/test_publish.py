@@ -90,7 +90,7 @@ def test_publish(privsieve, form, how):
     certificate = json.loads(Path("out/certificate.json").read_text())
     claim = certificate["claim"]
 
-    assert {f"table.{form}", "release.json", "certificate.json"} == {
+    assert {f"table.{form}", "release.json", "certificate.json", "report.html"} == {
         path.name for path in Path("out").iterdir()}
     assert {0o600} == {path.stat().st_mode & 0o777 for path in Path("out").iterdir()}
     assert out.splitlines() == list(load("out").selected)

@@ -17,6 +17,7 @@ from privsieve._version import __version__
 from privsieve.core.cost import EPSILON_UNITS, decimal
 from privsieve.core.release import FORMAT, Release
 from privsieve.errors import ParameterError, ReleaseFailed
+from privsieve.report import stage_report  # here, so that a broken one fails before the charge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,17 +81,19 @@ def _choose(plan: Plan, source: Source, noise: Noise, progress: Callable[[str], 
 def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry | None,
             folder: Folder | None) -> Release:
     """Stage, commit, certify, link: a release stands in the ledger before it can be seen."""
-    from privsieve.core.canonical import canonical
+    from privsieve.core.canonical import canonical, digest
     from privsieve.privacy.certificate import certificate
 
     if not release.body["private"]:
         return release
+    data = release.bytes  # once: of a domain of many columns it takes a while
     if folder is not None:
-        folder.stage("release.json", release.bytes)
-    committed = ledger.commit(reserved, release.sha256) if ledger and reserved else None
-    signed = certificate(plan, release.sha256, reserved, committed, SOFTWARE)
+        folder.stage("release.json", data)
+    committed = ledger.commit(reserved, digest(data)) if ledger and reserved else None
+    signed = certificate(plan, digest(data), reserved, committed, SOFTWARE)
     if folder is not None:
         folder.stage("certificate.json", canonical(signed))
+        stage_report(folder, release.body, signed)
         folder.link()
     return Release(release.body, signed)
 
@@ -101,6 +104,7 @@ def _body(plan: Plan, output: Any, *, private: bool) -> dict[str, Json]:
         "kind": plan.kind,
         "private": private,
         "columns": list(plan.domain.names),
+        "domain": plan.domain.json(),
         **plan.said(output),
         "forecast": plan.forecast,
         "plan": plan.json(),

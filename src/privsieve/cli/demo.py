@@ -26,6 +26,12 @@ _NEXT = (
     ("plan your.csv --domain domain.toml --unit row --epsilon 0.5 --top 6", "what it would cost"),
 )
 
+_PAGES = (
+    (("first", "report.html"), "the selection: for everybody"),
+    (("columns", "report.html"), "the publication: for everybody who gets the table"),
+    (("internal.html",), "the publication, with its closed columns: PRIVATE, for the holder"),
+)
+
 
 @click.command("demo", epilog=_EXAMPLE)
 @click.option("--out", metavar="DIR", default="privsieve-demo", show_default=True,
@@ -41,7 +47,8 @@ def command(out: str) -> None:
     click.echo(_INTRO)
     write(folder)
     at = {name: os.path.join(out, name)  # noqa: PTH118  # as typed, not as resolved
-          for name in ("patients.csv", "domain.toml", "budget.db", "first", "columns")}
+          for name in ("patients.csv", "domain.toml", "budget.db", "first", "columns",
+                       "internal.html")}
     asked = ["--domain", at["domain.toml"], "--unit", "row", "--epsilon", "0.5", "--top", "6"]
     charged = ["--ledger", at["budget.db"], "--population", "demo-clinic"]
     _step("Its holder grants the patients a budget.")
@@ -56,8 +63,12 @@ def command(out: str) -> None:
     _step("Another question: which columns may be published row by row?  Everybody is to\n"
           "have five equals.  This needs no noise, and promises less.")
     _run(["publish", at["patients.csv"], "--domain", at["domain.toml"], "--profile", "strict",
-          "-k", "5", "--publish-target", "--out", at["columns"]])
+          "-k", "5", "--publish-target", "--out", at["columns"],
+          "--internal-report", at["internal.html"]])
     _run(["verify", at["columns"]])
+    _step("Each release says all of this on one page that any browser shows:")
+    for name, whose in _PAGES:
+        click.echo(f"  {os.path.join(out, *name)}\n      {whose}")  # noqa: PTH118  # as typed
     _step("With a table of your own:")
     for line, why in _NEXT:
         click.echo(f"  privsieve {line}\n      {why}")

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from privsieve.containment.choice import Choice
     from privsieve.containment.issue import Issued
-    from privsieve.containment.measures import Risk
     from privsieve.containment.publish import Labelled
     from privsieve.core.canonical import Json
     from privsieve.kernels.patterns import Rule
@@ -54,6 +53,8 @@ _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out colu
               help="Who signs that this snapshot is of other people than those before it.")
 @click.option("--out", metavar="DIR", required=True,
               help="The release folder; it must not exist.")
+@click.option("--internal-report", metavar="FILE",
+              help="PRIVATE: a page that also speaks of closed columns, for the holder's eyes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
 def command(data: str, **options: Any) -> None:
     """Choose columns of DATA that may be published together, and write them to DIR.
@@ -62,9 +63,9 @@ def command(data: str, **options: Any) -> None:
     shuffled; only the chosen columns leave, as zeros and ones.  No noise, no epsilon: this is not
     differential privacy.
     """
+    from privsieve.cli.internal import internal
     from privsieve.cli.progress import shown
     from privsieve.containment.issue import Form, issue, people_of
-    from privsieve.containment.measures import disclosure_risk
     from privsieve.containment.told import listening
     from privsieve.privacy.folder import Folder
 
@@ -72,24 +73,24 @@ def command(data: str, **options: Any) -> None:
     people = people_of(options["ledger"], options["population"], options["snapshot"],
                        signed=options["other_people"],
                        first=options["first"]) if options["ledger"] else None
-    with shown() as progress, listening(progress.known):
-        progress.stage("reading the table")
-        table = tables.opened(data, options)
-        rule = _rule(table, options)
-        form = Form(_plan(rule, options), options["publish_target"], options["form"])
-        with Folder.create(options["out"]) as folder:
-            try:
-                progress.stage("choosing (Ctrl-C ends it)")
-                choice = _choose(table, rule, options)
-                progress.stage("writing, and counting the file's groups")
-                issued = issue(table, choice, rule, form, folder, people=people)
-            except BaseException:
-                # A note that was made stands; the same may be published again.
-                folder.discard()
-                raise
-        progress.stage("counting risks")
-        risk = disclosure_risk(issued.items, k=rule.k)
-    _show(table, choice, (issued, risk), options)
+    with internal(options["internal_report"]) as write:
+        with shown() as progress, listening(progress.known):
+            progress.stage("reading the table")
+            table = tables.opened(data, options)
+            rule = _rule(table, options)
+            form = Form(_plan(rule, options), options["publish_target"], options["form"])
+            with Folder.create(options["out"]) as folder:
+                try:
+                    progress.stage("choosing (Ctrl-C ends it)")
+                    choice = _choose(table, rule, options)
+                    progress.stage("writing, and counting the file's groups and risks")
+                    issued = issue(table, choice, rule, form, folder, people=people)
+                except BaseException:
+                    # A note that was made stands; the same may be published again.
+                    folder.discard()
+                    raise
+        _show(table, choice, issued, options)
+        write(table, rule, choice, issued)
 
 
 def _check(options: Mapping[str, Any]) -> None:
@@ -182,14 +183,13 @@ def _plan(rule: Rule, options: Mapping[str, Any]) -> dict[str, Json]:
     }
 
 
-def _show(table: Labelled, choice: Choice, found: tuple[Issued, Risk],
-          options: Mapping[str, Any]) -> None:
+def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str, Any]) -> None:
     from privsieve.containment.publishable import PROFILES
     from privsieve.privacy.certificate import sentence
 
     selected = list(dict.fromkeys(table.items.origin[j] for j in choice.selected))
-    issued, risk = found
     claim, promise = issued.certificate["claim"], sentence(issued.certificate)
+    risk = issued.risk
     if options["as_json"]:
         words.json({"claim": claim, "selected": selected, "promise": promise,
                     "complete": choice.complete,

@@ -4,6 +4,8 @@
 2. The table is written under a hidden name, and its level is counted from that file.
 3. All publications of the snapshot, taken as one, keep the largest k.
 4. The ledger's note is durable before a file gets its name.
+
+Beside them lies a report, made of the release and its certificate alone.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from privsieve._version import __version__
+from privsieve.containment.facts import facts
 from privsieve.containment.publish import (
     body_of,
     check_snapshot,
@@ -28,11 +31,13 @@ from privsieve.errors import CheckFailed, LedgerError
 from privsieve.privacy.certificate import contained
 from privsieve.privacy.ledger import Ledger, populations
 from privsieve.privacy.verify_table import recount_table
+from privsieve.report import stage_report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from privsieve.containment.choice import Choice
+    from privsieve.containment.measures import Risk
     from privsieve.containment.publish import Labelled
     from privsieve.core.canonical import Json
     from privsieve.kernels.patterns import Rule
@@ -64,10 +69,11 @@ class Form:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Issued:
-    """What left: the certificate, and the published rows as items."""
+    """What left: the release, its certificate, and what the published rows give away."""
 
+    release: Mapping[str, Any]
     certificate: Mapping[str, Any]
-    items: Items
+    risk: Risk
 
 
 def people_of(path: str, population: str, snapshot: str, *, signed: str | None = None,
@@ -105,13 +111,16 @@ def issue(table: Labelled, choice: Choice, rule: Rule, form: Form, folder: Folde
     claim = {**claim_of(projected, choice, rule, absent, sources=table.sources is not None),
              "level": counted.level,
              "table_sha256": digest(data)}
-    release = canonical(body_of(table.items, choice, form.plan))
+    risk, measured = facts(Items.dense(projected.cells, projected.names), projected.labels, rule.k)
+    body = {**body_of(table.items, choice, form.plan), "measured": measured}
+    release = canonical(body)
     folder.stage("release.json", release)
     entry = _note(table, claim, digest(release), people)
     certificate = contained(claim, form.plan, digest(release), entry, {"privsieve": __version__})
     folder.stage("certificate.json", canonical(certificate))
+    stage_report(folder, body, certificate)
     folder.link()
-    return Issued(certificate, Items.dense(projected.cells, projected.names))
+    return Issued(body, certificate, risk)
 
 
 def _note(table: Labelled, claim: Mapping[str, Any], release_sha256: str, people: People | None,

@@ -7,7 +7,7 @@ lacks finds the person among these.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -32,12 +32,14 @@ class Crowd:
     level : rows in the smallest group.
     highest, average : the chance that a row is found, of the worst row and over all rows.
     below : rows whose group is smaller than k.
+    sizes : each size of a group, and how many rows have a group of it.
     """
 
     level: int
     highest: float
     average: float
     below: int
+    sizes: tuple[tuple[int, int], ...] = field(default=(), repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -247,7 +249,8 @@ def crowd(group: Ints, k: int) -> Crowd:
     """What the sizes of the rows' groups say together."""
     sizes, rows = np.unique(group, return_counts=True)
     return Crowd(int(sizes[0]), 1 / int(sizes[0]), float((rows / sizes).sum() / len(group)),
-                 int(rows[sizes < k].sum()))
+                 int(rows[sizes < k].sum()),
+                 tuple(zip(sizes.tolist(), rows.tolist(), strict=True)))
 
 
 def _one_class(size: Ints, classes: Ints) -> int:

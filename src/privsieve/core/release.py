@@ -49,13 +49,16 @@ class Release:
         return digest(self.bytes)
 
     def save(self, folder: str | Path) -> None:
-        """Write the release folder; it must not exist."""
+        """Write the release folder, with its report; it must not exist."""
         from privsieve.privacy.folder import Folder
+        from privsieve.report import stage_report
 
         with Folder.create(folder) as opened:
-            opened.write("release.json", self.bytes)
+            opened.stage("release.json", self.bytes)
             if self.certificate is not None:
-                opened.write("certificate.json", canonical(self.certificate))
+                opened.stage("certificate.json", canonical(self.certificate))
+                stage_report(opened, self.body, self.certificate)
+            opened.link()
 
 
 def load(folder: str | Path) -> Release:

@@ -15,8 +15,10 @@ from fractions import Fraction
 from math import exp
 from typing import TYPE_CHECKING, NamedTuple
 
+from privsieve.core.cost import EPSILON_UNITS, decimal
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from privsieve.core.canonical import Json
 
@@ -25,6 +27,8 @@ GAPS = (Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))
 USUAL = Fraction(1, 10)
 #: Below this part of what is to be gained over guessing, we say so before the charge.
 LITTLE = 0.2
+#: Costs beside which a report shows that of its release.
+COSTS = (Fraction(1, 10), Fraction(3, 10), Fraction(1), Fraction(3))
 
 
 class Forecast(NamedTuple):
@@ -62,13 +66,25 @@ def _recall(d: int, k: int, strength: float, *, ordered: bool) -> float:
     return k / (k + (d - k) * exp(-strength / (2 * k)))
 
 
-def json(made: Forecast) -> Mapping[str, Json]:
+def json(made: Forecast, costs: Mapping[str, Json]) -> Mapping[str, Json]:
     """The forecast as it stands on a release: per cent, rounded down."""
     return {
         "guessing_percent": int(100 * made.guessing),
+        "usual_gap": str(float(USUAL)),
         "found_percent": {str(float(gap)): int(100 * share)
                           for gap, share in zip(GAPS, made.recall, strict=True)},
+        "by_cost": costs,
     }
+
+
+def by_cost(epsilon: Fraction, at: Callable[[Fraction], Forecast]) -> Mapping[str, Json]:
+    """Per cent found on a usual table, rounded down, at this and other costs.
+
+    >>> by_cost(Fraction(1), lambda epsilon: expected(30, 3, 569 * epsilon))
+    {'0.1': 22, '0.3': 65, '1': 99, '3': 99}
+    """
+    return {decimal(-(-cost * EPSILON_UNITS // 1)): int(100 * at(cost).recall[GAPS.index(USUAL)])
+            for cost in sorted({*COSTS, epsilon})}
 
 
 def warning(made: Forecast) -> str | None:

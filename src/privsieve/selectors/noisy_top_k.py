@@ -77,6 +77,17 @@ class Terms:
         """The part of epsilon that goes to class counts."""
         return self.epsilon * COUNT_SHARE if self.class_share == "noisy" else Fraction(0)
 
+    @property
+    def strength(self) -> Fraction:
+        """Units times the epsilon of an exponential race with as much noise as this one.
+
+        Where units come and go instead of being replaced, one moves a score by half as much.
+        """
+        public = self.public
+        whole = public.units * (self.epsilon - self.counted) * (1 if public.replace else 2)
+        plain = replace(self, delta=Fraction(0), mechanism="exponential").race.scale
+        return whole * plain / self.race.scale if plain else whole
+
 
 def plan(  # the method's public options, all keyword-only
     domain: Domain,
@@ -113,27 +124,19 @@ def plan(  # the method's public options, all keyword-only
     terms = Terms(public, score, mechanism, k, cost.epsilon, share, ordered, cost.delta)
     if terms.race.account == "pure":  # the delta would buy nothing: it is not spent
         cost, terms = replace(cost, delta=Fraction(0)), replace(terms, delta=Fraction(0))
-    expected = forecast.expected(d, k, _strength(terms), ordered=ordered)
+    expected = forecast.expected(d, k, terms.strength, ordered=ordered)
+    costs = forecast.by_cost(cost.epsilon, lambda other: forecast.expected(
+        d, k, replace(terms, epsilon=other).strength, ordered=ordered))
     return Plan(
         method=METHOD, kind="selection", domain=domain,
         cost=Cost(Fraction(0)) if terms.free else cost,
         units=public.units, settings=_settings(terms),
         noise=terms.race.scale * (1 if public.replace else Fraction(1, 2)),
-        forecast=forecast.json(expected),
+        forecast=forecast.json(expected, costs),
         warning=None if terms.free else forecast.warning(expected),
         theorem="noisy-top-k", assumes=("ideal-bits",),
         summarise=partial(summarise, terms=terms), mechanism=partial(choose, terms=terms),
     )
-
-
-def _strength(terms: Terms) -> Fraction:
-    """Units times epsilon, as a race with exponential noise would need them for this scale."""
-    whole = terms.public.units * (terms.epsilon - terms.counted)
-    if not terms.race.scale:
-        return whole
-    plain = replace(terms, delta=Fraction(0), mechanism="exponential").race.scale
-    # Where units come and go instead of being replaced, one moves a score by half as much.
-    return whole * (1 if terms.public.replace else 2) * plain / terms.race.scale
 
 
 def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> Summary:

@@ -126,15 +126,16 @@ def plan(  # the method's public options, all keyword-only
     if race.account == "pure":  # the delta would buy nothing: it is not spent
         cost, rules = replace(cost, delta=Fraction(0)), replace(rules, delta=Fraction(0))
     free = k == d and not ordered
-    paid = _race_share(rules) * cost.epsilon
-    # Where units come and go instead of being replaced, one moves a score by half as much.
-    strength = units * paid * (1 if rules.replace else 2) * _gain(rules, race)
+    strength = _strength(rules)
     expected = forecast.expected(d, k, strength, ordered=ordered)
+    costs = forecast.by_cost(cost.epsilon, lambda other: forecast.expected(
+        d, k, _strength(replace(rules, epsilon=other)), ordered=ordered))
     return Plan(
         method=METHOD, kind="selection", domain=domain,
         cost=Cost(Fraction(0)) if free else cost,
         units=units, settings=_settings(rules), noise=_raced(rules) * 2 * units / strength,
-        forecast=forecast.json(expected), warning=None if free else forecast.warning(expected),
+        forecast=forecast.json(expected, costs),
+        warning=None if free else forecast.warning(expected),
         theorem="rule-sieve", assumes=("ideal-bits",),
         summarise=partial(summarise, rules=rules), mechanism=partial(mechanism, rules=rules),
     )
@@ -203,6 +204,15 @@ def weighed(summary: RuleTables, layout: Layout, rules: Rules, noise: Noise,
 def _race_share(rules: Rules) -> Fraction:
     """The part of epsilon that the race gets."""
     return 1 - AUTO_SHARE if rules.class_prior == "auto" else Fraction(1)
+
+
+def _strength(rules: Rules) -> Fraction:
+    """Units times the epsilon of the race, and what a delta adds to it.
+
+    Where units come and go instead of being replaced, one moves a score by half as much.
+    """
+    paid = _race_share(rules) * rules.epsilon
+    return rules.units * paid * (1 if rules.replace else 2) * _gain(rules, _race(rules))
 
 
 def _race(rules: Rules) -> Race:

@@ -72,6 +72,12 @@ class Rules:
                        ordered=self.ordered)
 
     @property
+    def strength(self) -> Fraction:
+        """Half (a covariance is half of a gain) of units times what an exponential race needs."""
+        plain = replace(self, delta=Fraction(0)).race.scale
+        return self.units * self.epsilon / 2 * (plain / self.race.scale if plain else 1)
+
+    @property
     def kept(self) -> bool:
         """Whether codes and target are kept as they are."""
         return self.numeric != "ranks"
@@ -104,19 +110,18 @@ def plan(domain: Domain, *, k: float | Fraction, epsilon: object, rows: int | No
     order, grid = (1, 0) if way == "kendall" else depth(units, d, options["order"],
                                                         options["max_ops"])
     rules = Rules(domain, k, cost.epsilon, units, way, options["ordered"], order, grid, cost.delta)
-    pure = replace(rules, delta=Fraction(0))
     if rules.race.account == "pure":  # the delta would buy nothing: it is not spent
-        cost, rules = replace(cost, delta=Fraction(0)), pure
+        cost, rules = replace(cost, delta=Fraction(0)), replace(rules, delta=Fraction(0))
     free = k == d and not rules.ordered
-    scale = rules.race.scale
-    # A covariance is half of what a rule gains on a balanced label, at the same sensitivity.
-    strength = units * cost.epsilon / 2 * (pure.race.scale / scale if scale else 1)
-    expected = forecast.expected(d, k, strength, ordered=rules.ordered)
+    expected = forecast.expected(d, k, rules.strength, ordered=rules.ordered)
+    costs = forecast.by_cost(cost.epsilon, lambda other: forecast.expected(
+        d, k, replace(rules, epsilon=other).strength, ordered=rules.ordered))
     return Plan(
         method=METHOD, kind="selection", domain=domain,
         cost=Cost(Fraction(0)) if free else cost,
-        units=units, settings=_settings(rules), noise=2 * scale,
-        forecast=forecast.json(expected), warning=None if free else forecast.warning(expected),
+        units=units, settings=_settings(rules), noise=2 * rules.race.scale,
+        forecast=forecast.json(expected, costs),
+        warning=None if free else forecast.warning(expected),
         theorem="rule-sieve-numeric", assumes=("ideal-bits",),
         summarise=partial(summarise, rules=rules), mechanism=partial(mechanism, rules=rules),
     )

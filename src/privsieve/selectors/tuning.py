@@ -191,5 +191,6 @@ def _weakest(plans: Sequence[Plan]) -> Mapping[str, Json]:
     shares: list[dict[str, int]] = [one["found_percent"] for one in found]  # type: ignore[misc]
     return {
         "guessing_percent": min(one["guessing_percent"] for one in found),  # type: ignore[type-var]
+        "usual_gap": found[0]["usual_gap"],
         "found_percent": {gap: min(one.get(gap, 100) for one in shares) for gap in shares[0]},
     }

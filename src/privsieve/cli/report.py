@@ -1,0 +1,78 @@
+"""`privsieve report`: the page of a release, made again, or compared with what its JSON gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from privsieve.cli import words
+from privsieve.cli.private_file import new_file
+from privsieve.errors import CheckFailed, ParameterError, SchemaError
+
+_EXAMPLE = "Example: privsieve report first --out first.html"
+
+#: A report is a few hundred kilobytes; what is far larger was not written by privsieve.
+LARGEST = 256 * 2**20
+
+
+@click.command("report", epilog=_EXAMPLE)
+@click.argument("release")
+@click.option("--out", metavar="FILE",
+              help="Write here instead of RELEASE/report.html; the file must not exist.")
+@click.option("--check", is_flag=True,
+              help="Write nothing; exit with code 7 unless RELEASE/report.html (or --out) is what "
+                   "the release gives, byte for byte.")
+def command(release: str, out: str | None, check: bool) -> None:  # noqa: FBT001  # click gives it by name
+    """Make the HTML report of the folder RELEASE, from release.json and certificate.json alone.
+
+    The two files are verified first; neither the table nor a ledger is needed.
+    """
+    from privsieve.report import NAME
+
+    made = _made(Path(release))
+    place = Path(out) if out is not None else Path(release) / NAME
+    if check:
+        _compare(_read(place), made)
+        words.show("valid", "the report is what the release gives, byte for byte", fg="green")
+        return
+    with new_file(place, "of the report") as file:
+        file.write(made)
+    words.say("report", str(place))
+
+
+def _made(folder: Path) -> bytes:
+    from privsieve.core.release import load
+    from privsieve.privacy.verify import verify
+    from privsieve.report import html
+
+    found: Any = load(folder)
+    if found.certificate is None:
+        raise SchemaError("the release has no certificate: it is not private, and gets no report")
+    wrong = verify(found.certificate, found.body).reasons
+    if wrong:
+        raise CheckFailed(f"{wrong[0]}; no report is made of a release that does not hold "
+                          "(privsieve verify says more)")
+    return html(found.body, found.certificate)
+
+
+def _read(place: Path) -> bytes:
+    try:
+        with place.open("rb") as file:
+            return file.read(LARGEST)
+    except (OSError, ValueError):
+        raise ParameterError("there is no report to check; make one with privsieve report, or name "
+                             "it with --out") from None
+
+
+def _compare(found: bytes, made: bytes) -> None:
+    if found == made:
+        return
+    from privsieve._version import __version__
+
+    same = f'<meta name="generator" content="privsieve {__version__}">'.encode() in found
+    raise CheckFailed("the report is not what the release gives: it was changed, or belongs to "
+                      "another release" if same else
+                      f"the report was not made by privsieve {__version__}, and cannot be "
+                      "compared; make it again with privsieve report")

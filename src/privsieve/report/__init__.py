@@ -1,0 +1,75 @@
+"""Report: a release told to people, as one HTML page that needs nothing else.
+
+A face: it reads release.json and certificate.json, knows no row, and measures nothing.  The public
+page is made of an object that has no private field, so no slip of a template can leak one.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol
+
+from privsieve.errors import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from privsieve.core.canonical import Json
+
+NAME = "report.html"
+#: What a file that privsieve did not write can raise.
+_WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
+
+
+class Place(Protocol):
+    """Where a release is written."""
+
+    def stage(self, name: str, data: bytes) -> None:
+        """Keep the bytes until all files of the release get their names."""
+
+
+def html(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> bytes:
+    """The public edition: the same two files give the same bytes.
+
+    >>> html({"kind": "poem"}, {"claim": {"kind": "poem"}})
+    Traceback (most recent call last):
+        ...
+    privsieve.errors.SchemaError: release.json is of a kind that has no report yet
+    """
+    kind = release.get("kind")
+    if kind not in ("selection", "containment"):
+        raise SchemaError("release.json is of a kind that has no report yet")
+    try:
+        if kind == "selection":
+            from privsieve.report.selection import page_of
+            from privsieve.report.selection_html import page
+
+            return page(page_of(release, certificate))
+        from privsieve.report.publication import page_of as published
+        from privsieve.report.publication_html import page as public
+
+        return public(published(release, certificate))
+    except _WRONG:
+        raise SchemaError("release.json or certificate.json lacks what a report says; take the "
+                          "files as privsieve wrote them") from None
+
+
+def internal_html(release: Mapping[str, Any], certificate: Mapping[str, Any],
+                  closed: Mapping[str, Json]) -> bytes:
+    """The internal edition of a publication: PRIVATE, for who holds the table.
+
+    `closed` is what `containment.closed` says of the columns that stay behind.
+    """
+    from privsieve.report.internal_edition import page
+    from privsieve.report.publication import internal_of
+
+    return page(internal_of(release, certificate, closed))
+
+
+def stage_report(folder: Place, release: Mapping[str, Any], certificate: Mapping[str, Any]) -> None:
+    """Lay the report beside its release.  If that fails the release leaves without it.
+
+    The release was paid for and says all; `privsieve report` makes the page again.
+    """
+    with suppress(Exception, KeyboardInterrupt):  # a page is not worth a release
+        folder.stage(NAME, html(release, certificate))

@@ -1,0 +1,151 @@
+"""Publication: what a page says of columns that were published under containment.
+
+`PublicationPage` holds what anybody can work out from the published table and the public settings;
+`InternalPage` adds what its holder knows.  The public template never meets the second.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from privsieve.core.canonical import canonical, digest
+from privsieve.privacy.certificate import sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Item(NamedTuple):
+    """A published column: how many rows have it, and the smallest crowd without it, if counted."""
+
+    name: str
+    rows: int
+    without: int | None
+
+
+class Crowds(NamedTuple):
+    """The crowds of one kind of stranger.
+
+    average : the mean chance that a row is found, rounded up, in billionths.
+    """
+
+    level: int
+    below: int
+    billionths: int
+
+
+class Measured(NamedTuple):
+    """What was counted on the published table.
+
+    bins : from this size to that (None: and more), how many rows have such a crowd.
+    one_class : rows whose whole crowd (under k-anonymity: all of whose equals) has one class; None
+        where no class was published.
+    """
+
+    rows: int
+    patterns: int
+    has: Crowds
+    every: Crowds
+    alone: int
+    one_class: int | None
+    bins: tuple[tuple[int, int | None, int], ...]
+    items: tuple[Item, ...]
+
+
+class PublicationPage(NamedTuple):
+    """All that the public edition may say."""
+
+    short: str
+    sentence: str
+    columns: tuple[str, ...]
+    partial: tuple[tuple[str, tuple[str, ...]], ...]
+    target: str | None
+    k: int
+    level: int
+    equal: bool
+    absent: tuple[str, ...]
+    l_diversity: int
+    suppressed: int
+    sources: bool
+    measured: Measured | None
+    population: str | None
+    snapshot: str | None
+    entry: str | None
+    settings: tuple[tuple[str, str], ...]
+    software: tuple[tuple[str, str], ...]
+    digests: tuple[tuple[str, str], ...]
+
+
+class Closed(NamedTuple):
+    """A column that stays behind: the smallest crowd with it, and the rows it would expose."""
+
+    name: str
+    level: int
+    below: int
+    poor: int
+
+
+class InternalPage(NamedTuple):
+    """The public edition, and what only the holder of the table may know."""
+
+    public: PublicationPage
+    rows: int
+    items: int
+    columns: int
+    closed: tuple[Closed, ...]
+    passed_over: int
+
+
+def page_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> PublicationPage:
+    """The page of a publication; what is not in its two files becomes None."""
+    claim, ledger = certificate["claim"], certificate["ledger"]
+    digests = [("the published table", claim["table_sha256"]),
+               ("certificate.json", digest(canonical(certificate))),
+               ("release.json", certificate["release_sha256"])]
+    if ledger is not None:
+        digests.append(("ledger, head", ledger["head"]))
+    return PublicationPage(
+        short=certificate["release_sha256"][:12],
+        sentence=sentence(certificate),
+        columns=tuple(sorted(claim["columns"], key=lambda name: (name.casefold(), name))),
+        partial=tuple((name, tuple(items)) for name, items in sorted(release["partial"].items())),
+        target=claim["target"],
+        k=int(claim["k"]), level=int(claim["level"]), equal=claim["model"] == "k-anonymity",
+        absent=tuple(claim["absent"]), l_diversity=int(claim["l_diversity"]),
+        suppressed=int(claim["suppressed"]), sources=claim.get("counted") == "sources",
+        measured=_measured(release.get("measured"), equal=claim["model"] == "k-anonymity"),
+        population=certificate["population"],
+        snapshot=ledger["snapshot"] if ledger else None,
+        entry=str(ledger["publish"]["seq"]) if ledger else None,
+        settings=tuple((name, "none" if value is None else str(value))
+                       for name, value in sorted(certificate["plan"].items())),
+        software=tuple((str(name), str(of)) for name, of in
+                       sorted(certificate["software"].items())),
+        digests=tuple(digests))
+
+
+def internal_of(release: Mapping[str, Any], certificate: Mapping[str, Any],
+                closed: Mapping[str, Any]) -> InternalPage:
+    """The internal page: the public one, and what `containment.closed` says."""
+    return InternalPage(
+        public=page_of(release, certificate), rows=closed["rows"], items=closed["items"],
+        columns=closed["columns"],
+        closed=tuple(Closed(str(name), level, below, poor)
+                     for name, level, below, poor in closed["closed"]),
+        passed_over=closed["passed_over"])
+
+
+def _measured(said: Mapping[str, Any] | None, *, equal: bool) -> Measured | None:
+    if said is None:
+        return None
+    return Measured(
+        rows=int(said["rows"]), patterns=int(said["patterns"]), has=_crowds(said["has"]),
+        every=_crowds(said["all"]), alone=int(said["all"]["alone"]),
+        one_class=said["one_class_equals" if equal else "one_class"],
+        bins=tuple((int(low), high, int(rows)) for low, high, rows in said["has"]["bins"]),
+        items=tuple(Item(str(name), int(rows), without) for name, rows, without in said["items"]))
+
+
+def _crowds(said: Mapping[str, Any]) -> Crowds:
+    whole, _, part = said["average"].partition(".")
+    return Crowds(int(said["level"]), int(said["below"]), int(whole) * 10**9 + int(part))

@@ -1,0 +1,156 @@
+"""Law: reports in a browser.  Every page fits a telephone, a screen and paper, and says nothing."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from privsieve.core.canonical import canonical, digest
+from privsieve.report import html, internal_html
+from test_report import CLOSED, ROWS, publication, selection
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DRIVER = shutil.which("chromedriver")
+if CHROMIUM is None or DRIVER is None:
+    pytest.skip("Chromium and its driver are not installed (Debian: chromium, chromium-driver)",
+                allow_module_level=True)
+webdriver = pytest.importorskip("selenium.webdriver",
+                                reason="selenium, which drives Chromium, is not installed")
+
+pytestmark = pytest.mark.browser
+
+#: What a page may overflow: nothing.
+WIDER = """
+const wide = document.documentElement.clientWidth;
+return [...document.querySelectorAll('body *')].filter(one =>
+    one.getBoundingClientRect().right > wide + 0.5).map(one => one.tagName + ' ' + one.className);
+"""
+#: Labels of a chart that lie over another label, or over a mark.
+OVER = """
+const over = [];
+const meet = (a, b) => a.left < b.right - 0.5 && b.left < a.right - 0.5
+    && a.top < b.bottom - 0.5 && b.top < a.bottom - 0.5;
+for (const chart of document.querySelectorAll('svg')) {
+    const labels = [...chart.querySelectorAll('text')];
+    for (const [at, one] of labels.entries()) for (const other of labels.slice(at + 1))
+        if (meet(one.getBoundingClientRect(), other.getBoundingClientRect()))
+            over.push(one.textContent + ' over ' + other.textContent);
+    for (const one of labels) for (const other of chart.querySelectorAll('circle, .lg, .la'))
+        if (meet(one.getBoundingClientRect(), other.getBoundingClientRect()))
+            over.push(one.textContent + ' over a mark');
+}
+return over;
+"""
+#: The smallest contrast of a text with the page behind it, as WCAG counts it.
+CONTRAST = """
+const light = colour => { const c = colour.match(/[0-9.]+/g).slice(0, 3).map(Number).map(v =>
+    v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2]; };
+const behind = one => { for (let at = one; at; at = at.parentElement) {
+    const colour = getComputedStyle(at).backgroundColor;
+    if (!/, 0\\)$/.test(colour)) return colour; } return 'rgb(255, 255, 255)'; };
+let worst = 99;
+for (const one of document.querySelectorAll('body *')) {
+    if (![...one.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
+    const style = getComputedStyle(one);
+    if (one.closest('svg') && one.tagName !== 'text') continue;
+    const [a, b] = [light(one.tagName === 'text' ? style.fill : style.color), light(behind(one))];
+    worst = Math.min(worst, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05));
+}
+return worst;
+"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A browser of its own, without a network."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for one in ("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run",
+                "disable-background-networking", "disable-component-update", "disable-sync",
+                "hide-scrollbars", "host-resolver-rules=MAP * ~NOTFOUND"):
+        options.add_argument(f"--{one}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """The three editions, with usual names and with the worst that a table may have."""
+    place = tmp_path_factory.mktemp("pages")
+    written = {}
+    for kind, columns in (("plain", ("age", "length_of_stay", "sex")),
+                          ("long", ("W" * 128, "a_b" * 40, "<b>" * 40))):
+        (place / kind).mkdir()
+        made = selection(place / kind, columns=columns, k=2)
+        release, certificate = publication(ROWS, columns, ("x", "y") * 3, target=columns[0])
+        inner = {**CLOSED, "closed": [[columns[0], 1, 4, 2], ["b", 3, 0, 0]]}
+        certificate = {**certificate, "population": columns[1], "ledger": {
+            "snapshot": columns[2], "publish": {"seq": 7, "prev": "0", "hash": "0"},
+            "head": digest(canonical(release))}}
+        for name, data in (("selection", html(made.body, made.certificate)),
+                           ("publication", html(release, certificate)),
+                           ("internal", internal_html(release, certificate, inner))):
+            written[name, kind] = place / kind / f"{name}.html"
+            written[name, kind].write_bytes(data)
+    return written
+
+
+def opened(browser, path, width, scheme):
+    """Open a page on a screen of this width."""
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+        "features": [{"name": "prefers-color-scheme", "value": scheme}]})
+    browser.get(path.as_uri())
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("names", ["plain", "long"])
+@pytest.mark.parametrize("edition", ["selection", "publication", "internal"])
+def test_a_page_fits(browser, pages, edition, names, width, scheme):
+    """No sideways scrolling, nothing over something, readable contrast, no word on the console."""
+    opened(browser, pages[edition, names], width, scheme)
+
+    assert [] == browser.get_log("browser")
+    assert width == browser.execute_script("return document.documentElement.scrollWidth")
+    assert [] == browser.execute_script(WIDER)
+    assert [] == browser.execute_script(OVER)
+    assert browser.execute_script(CONTRAST) >= 4.5
+    shown = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert ("rgb(255, 255, 255)" if scheme == "light" else "rgb(18, 21, 23)") == shown
+    kept = os.environ.get("PRIVSIEVE_SHOTS")
+    if kept:
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": 3000, "deviceScaleFactor": 1, "mobile": False})
+        browser.save_screenshot(str(Path(kept) / f"{edition}-{names}-{width}-{scheme}.png"))
+
+
+@pytest.mark.parametrize("edition", ["selection", "publication", "internal"])
+def test_a_page_prints(browser, pages, edition):
+    """Printed on A4 it is a few pages of light paper."""
+    opened(browser, pages[edition, "plain"], 1280, "dark")
+    printed = base64.b64decode(browser.execute_cdp_cmd(
+        "Page.printToPDF", {"preferCSSPageSize": True})["data"])
+
+    assert printed.startswith(b"%PDF-")
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 8
+    assert b"/MediaBox [0 0 594" in printed or b"/MediaBox [0 0 595" in printed
+
+
+def test_nothing_runs(browser, tmp_path, pages):
+    """A page whose policy is broken on purpose is caught: the console speaks of it."""
+    data = pages["selection", "plain"].read_bytes()
+    broken = tmp_path / "broken.html"
+    broken.write_bytes(data.replace(b"</main>", b"<img src='x.png' onerror='alert(1)'></main>"))
+    opened(browser, broken, 1280, "light")
+
+    assert [] != browser.get_log("browser")
