@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privsieve import fit as fitting
 from privsieve.core.domain import Box
-from privsieve.errors import DomainError
+from privsieve.errors import DomainError, ParameterError
 from privsieve.selectors import plan
 from privsieve.selectors.parameters import MAX_OPS
 
@@ -153,3 +153,63 @@ class RuleSieve(Selector):
         self.diverse = diverse
         self.max_ops = max_ops
         self.allow_weak = allow_weak
+
+
+class PrivateTuning(Selector):
+    """Choose columns by the best of some public candidates, at one price for all of them.
+
+    A third of the units judges what the others chose.  The number of tries is random and secret.
+
+    Parameters
+    ----------
+    candidates : list of selectors
+        each with its number of columns and its options, without epsilon, domain and ledger.
+    epsilon : number or text
+        what this release costs in all, however many candidates there are.
+    domain : Domain
+        the public facts about the table.
+    ledger : Ledger, optional
+        who keeps the sum over all releases.
+
+    Examples
+    --------
+    >>> import numpy as np, privsieve as ps
+    >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
+    >>> y = X[:, 2] > 0.5
+    >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
+    >>> tuned = ps.PrivateTuning([ps.RuleSieve(1), ps.RuleSieve(2)], epsilon=4, domain=domain)
+    >>> tuned.fit(X, y).release_.body["candidate"] in (0, 1)
+    True
+    """
+
+    method = "private-tuning"
+
+    def __init__(self, candidates: Any = (), *, epsilon: object = None,
+                 domain: Domain | None = None, ledger: Ledger | None = None,
+                 allow_weak: bool = False) -> None:
+        self.candidates = candidates
+        self.epsilon = epsilon
+        self.domain = domain
+        self.ledger = ledger
+        self.allow_weak = allow_weak
+
+    def options(self) -> dict[str, Any]:
+        """The parameters as the method's `plan` takes them."""
+        return {"candidates": [_candidate(one) for one in self.candidates],
+                "epsilon": self.epsilon, "allow_weak": self.allow_weak}
+
+
+def _candidate(selector: Any) -> dict[str, Any]:
+    """A selector as options; what tuning decides for it must be left away."""
+    if not isinstance(selector, Selector):
+        raise ParameterError(f"a candidate is a {type(selector).__name__}; give selectors such as "
+                             "RuleSieve(5)")
+    found = {"method": selector.method, **selector.options()}
+    given = [name for name, value in (("epsilon", found.pop("epsilon")),
+                                      ("domain", selector.domain), ("ledger", selector.ledger))
+             if value is not None]
+    if given:
+        raise ParameterError(f"a candidate has a {given[0]} of its own; PrivateTuning decides it "
+                             "for all of them: leave it away")
+    found.pop("allow_weak", None)
+    return found
