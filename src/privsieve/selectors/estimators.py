@@ -14,6 +14,7 @@ from privsieve.core.domain import Box
 from privsieve.errors import DomainError, ParameterError
 from privsieve.selectors import plan
 from privsieve.selectors.parameters import MAX_OPS
+from privsieve.sources.source import fold
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -66,18 +67,44 @@ class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
             the target, where X does not hold it.
         """
         from privsieve.sources import open_source, resolve
+        from privsieve.sources.opening import names_of
 
         domain = self._public(None)
         source = open_source(X, y, csv=domain.csv)
         shape = source.shape(count_rows=domain.rows_are_public)
         domain = resolve(domain, shape, strict=True)
+        if shape.rows == 1:
+            raise ParameterError("the table has one row (n_samples = 1); a choice from rows needs "
+                                 "at least 2")
         plan = self._plan(domain, shape.rows)
         self.release_ = fitting.fit(plan, source, ledger=self.ledger)
         self.n_features_in_ = len(domain.columns)
-        if hasattr(X, "columns"):
-            self.feature_names_in_ = np.array(
-                [name for name in X.columns if name in set(domain.names)], dtype=object)
+        self._remember(names_of(X), domain)
         return self
+
+    def transform(self, X: Any) -> Any:
+        """The chosen columns of X: private rows, for the holder of the table."""
+        from privsieve.sources.opening import typed
+
+        check_is_fitted(self, "release_")
+        return typed(super().transform(X), X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """The names of the chosen columns; for an array those that the domain gives."""
+        mask = self._get_support_mask()
+        if input_features is None and not hasattr(self, "feature_names_in_"):
+            return np.array(self.release_.columns, dtype=object)[mask]
+        found: npt.NDArray[Any] = super().get_feature_names_out(input_features)
+        return found
+
+    def _remember(self, names: tuple[str, ...] | None, domain: Domain) -> None:
+        """The names of a frame in its order and spelling; none where it had none."""
+        if names is not None:
+            known = set(map(fold, domain.names))
+            self.feature_names_in_ = np.array([name for name in names if fold(name) in known],
+                                              dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _public(self, domain: Domain | None) -> Domain:
         found = domain or self.domain
@@ -89,9 +116,18 @@ class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
 
     def _get_support_mask(self) -> npt.NDArray[np.bool_]:
         check_is_fitted(self, "release_")
-        chosen = set(self.release_.selected)
+        chosen = set(map(fold, self.release_.selected))
         names = getattr(self, "feature_names_in_", self.release_.columns)
-        return np.array([name in chosen for name in names])
+        return np.array([fold(name) in chosen for name in names])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.target_tags.required = True
+        tags.non_deterministic = True
+        return tags
 
 
 class RuleSieve(Selector):

@@ -175,6 +175,9 @@ def type_of(kind: str) -> Type:
     >>> type_of("f"), type_of("M"), type_of("O")
     ('number', 'date', 'text')
     """
+    if kind == "c":
+        raise SchemaError("Complex data not supported: give the real and the imaginary part as "
+                          "two columns")
     words: dict[str, Type] = {"b": "flag", "i": "number", "u": "number", "f": "number",
                               "M": "date", "U": "text", "S": "text", "O": "text"}
     return words.get(kind, "other")
