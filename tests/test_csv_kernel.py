@@ -159,6 +159,23 @@ def test_numbers_near_ties():
             assert exactly(moved), moved
 
 
+EDGES = [0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED,
+         0xEE, 0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xFF]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "cp1252", "iso8859-7"])
+def test_decoding(encoding):
+    """Bytes are decoded as Python decodes them: whole characters, and one mark for each ruin."""
+    four = itertools.product([0x41, 0xE0, 0xED, 0xF0, 0xF4], EDGES, [0x41, 0x80, 0xBF, 0xED], EDGES)
+    texts = [bytes(one) for one in [*itertools.product(EDGES, repeat=3), *four]]
+    records = csv.Records((",", "."), encoding, 1, 1, 100)
+    records.text(0)
+    found = records.read(b"\n".join(texts), 0, len(texts))
+
+    assert [text.decode(encoding, "replace") for text in texts] \
+        == [found.texts[0][at] for at in found.ids[0]]
+
+
 def test_long_lines(tmp_path):
     """The longest line that is read, one byte more, and the longest field in quotes."""
     wide = Domain([Number("c1", 0, 9), Category("c1500", ["A"])], csv=Csv(header=False))
