@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,8 @@ from privsieve.privacy.folder import Folder
 from privsieve.privacy.noise import replay
 from privsieve.sources import open_source, resolve
 
-SELECTORS = [ps.RuleSieve]
+SELECTORS = [ps.RuleSieve, ps.NoisyTopK, *(
+    partial(ps.NoisyTopK, score=name) for name in ("class-counts", "disagreement"))]
 ROWS = 400
 DOMAIN = ps.Domain(
     [ps.Number("age", 0, 110), ps.Number("stay", 1, 365, scale="log"), ps.Flag("smoker"),

@@ -15,7 +15,7 @@ import privsieve
 SRC = Path(privsieve.__file__).parent
 
 WORDS = {"errors", "_version", "core"}
-ROWS = WORDS | {"kernels", "summaries", "engines", "sources", "containment"}
+ROWS = WORDS | {"kernels", "summaries", "scores", "engines", "sources", "containment"}
 #: What each part may import; a part may always import itself.
 BELOW = {
     "errors": set(),
@@ -23,6 +23,8 @@ BELOW = {
     "kernels": set(),
     "core": {"errors"},
     "summaries": WORDS | {"kernels"},
+    # A summary, what it is worth, and how far one unit moves it; they meet no noise.
+    "scores": WORDS | {"kernels", "summaries"},
     "engines": WORDS | {"kernels", "summaries"},
     "sources": WORDS | {"kernels"},
     # Another kind of guarantee: it meets rows, the ledger and the folder, and never noise.
@@ -165,6 +167,7 @@ PLAN = """
 import privsieve as ps
 import privsieve.privacy.ledger, privsieve.privacy.verify
 ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
+ps.plan("noisy-top-k", ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
 """
 
 SELECT = """

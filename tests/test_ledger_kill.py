@@ -30,8 +30,8 @@ while True:
     name = dice.choice(["wide", "narrow"])
     cost = Cost.of(f"0.0{dice.randint(1, 9)}")
     if early == "early":  # the planted fault: a result is shown before its charge is durable
-        request = os.urandom(16).hex()
-        module.secrets.token_hex = lambda _: request
+        request = dice.randbytes(16).hex()
+        module.os.urandom = lambda count: bytes.fromhex(request)[:count]
         say("charged", name, request, cost.units)
         time.sleep(0.03)
     try:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from privsieve.privacy.ledger import Ledger as Ledger
     from privsieve.privacy.verify import verify as verify
     from privsieve.selectors import plan as plan
+    from privsieve.selectors.estimators import NoisyTopK as NoisyTopK
     from privsieve.selectors.estimators import PrivateTuning as PrivateTuning
     from privsieve.selectors.estimators import RuleSieve as RuleSieve
     from privsieve.sources.inspect import inspect as inspect
@@ -45,6 +46,7 @@ _HOMES = {
     "Label": "core.columns",
     "Ledger": "privacy.ledger",
     "MaximalContainment": "containment.estimators",
+    "NoisyTopK": "selectors.estimators",
     "Number": "core.columns",
     "PrivateTuning": "selectors.estimators",
     "PublishableColumns": "containment.estimators",

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from privsieve.kernels import implementation
-from privsieve.kernels.contract import U16, demand_array
+from privsieve.kernels.contract import demand_array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
+
+    from privsieve.kernels.contract import U16
 
 __all__ = ["Lines", "Records", "serves"]
 

@@ -116,9 +116,10 @@ def sentence(certificate: Mapping[str, Any]) -> str:
                  else "any things that a person has")
         if claim["absent"]:
             known += f" (and lacks, of {len(claim['absent'])})"
+        rows = "rows of {} different sources" if claim.get("counted") else "{} rows"
         return (f"Whoever knows {known} among the {len(claim['columns'])} columns finds at least "
-                f"{claim['k']} rows that fit; this is neither differential privacy nor a promise "
-                "against other knowledge.")
+                f"{rows.format(claim['k'])} that fit; this is neither differential privacy nor a "
+                "promise against other knowledge.")
     return (f"{_NEIGHBOURS[claim['neighbours']]} {claim['unit']} changes the probability of any "
             f"released {_RESULT.get(claim['kind'], 'result')} by a factor of at most "
             f"e^{claim['epsilon']}.")

@@ -11,8 +11,6 @@ import datetime as dt
 import json
 import os
 import re
-import secrets
-import shlex
 import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
@@ -112,7 +110,7 @@ class Ledger:
         units = cost.units
         if units <= 0:
             raise ParameterError(f"the cost is {decimal(units)}; only a cost above 0 is reserved")
-        request = secrets.token_hex(16)
+        request = os.urandom(16).hex()
         with sql.transaction(self.path) as db:
             charged = db.execute(
                 "UPDATE population SET spent = spent + ?1 WHERE id = ?2 AND ?1 <= lim - spent",
@@ -234,6 +232,8 @@ class Ledger:
         row = db.execute("SELECT lim, spent FROM population WHERE id = ?",
                          (self.population,)).fetchone()
         if row is None:
+            import shlex
+
             raise LedgerError(f"{self.population}: the ledger has no such population; "
                               "`privsieve ledger grant --ledger FILE --population "
                               f"{shlex.quote(self.population)} --epsilon E` grants it a budget")

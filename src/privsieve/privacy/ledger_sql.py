@@ -7,7 +7,6 @@ and a balance only grows: a mistake in the code above meets a refusal below.
 from __future__ import annotations
 
 import os
-import secrets
 import sqlite3
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -77,7 +76,7 @@ def create(path: str) -> None:
                           "move it away, or restore the ledger that it belongs to")
     # Built beside its place and linked into it: nobody ever opens half a ledger, and no file
     # descriptor of ours closes on a database that another thread has locked.
-    draft = f"{path}.{secrets.token_hex(8)}"
+    draft = f"{path}.{os.urandom(8).hex()}"
     try:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         try:

@@ -8,7 +8,6 @@ So no draw is ever "a float near the formula": see `noise.proof.md`.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from dataclasses import dataclass
@@ -77,6 +76,8 @@ class _Replay(Noise):
         self._left = bytearray()
 
     def bytes(self, count: int) -> bytes:
+        import hashlib
+
         while len(self._left) < count:
             block = self._blocks.to_bytes(16) + self._seed
             self._left += hashlib.blake2b(block, person=b"privsieve-replay").digest()

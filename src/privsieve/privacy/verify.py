@@ -154,7 +154,9 @@ def _containment(body: Mapping[str, Any], release: Source | None,
 def _check_shape(body: Mapping[str, Any]) -> None:
     claim = body.get("claim")
     contained = isinstance(claim, Mapping) and claim.get("kind") == CONTAINMENT
-    shape, entry = (containment.SHAPE, containment.LEDGER) if contained else (_SHAPE, _LEDGER)
+    shape, entry = _SHAPE, _LEDGER
+    if contained:
+        shape, entry = containment.shape(body["claim"]), containment.LEDGER
     if not _fits(body, shape) or not (body["ledger"] is None or _fits(body["ledger"], entry)):
         raise _Unreadable(f"the certificate does not have the fields of {FORMAT}")
     if body["format"] != FORMAT:

@@ -88,7 +88,7 @@ def _pieces(source: Source, domain: Domain, encode: _Encoder, size: int) -> Iter
         yield from map(encode.piece, source.raw(names, size))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Encoder:
     """One function for each column of the domain, the target, and the unit."""
 
