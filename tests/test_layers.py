@@ -47,6 +47,9 @@ UPWARD = {
 }
 CHECKERS = ("verify", "verify_containment", "verify_table", "audit", "ledger", "ledger_sql",
             "chain", "certificate", "folder")
+#: What meets noise, or sizes it; no checker does.
+MECHANISMS = {"privacy.noise", "privacy.vector", "privacy.values", "privacy.approximate",
+              "privacy.race", "privacy.stopping"}
 #: What a checker may load: an audit counts with NumPy; a published Parquet file needs pyarrow.
 NEEDS = {"audit": {"numpy"}, "verify_table": {"pyarrow"}}
 NUMPY = {"numpy", "pandas", "polars", "pyarrow", "scipy", "sklearn", "flint"}
@@ -124,7 +127,14 @@ def test_checkers_meet_no_mechanism():
     for name in CHECKERS:
         ours, _ = imported(f"privacy/{name}.py")
 
-        assert set() == ours & {"privacy.noise", "privacy.race"}, name
+        assert set() == ours & MECHANISMS, name
+
+
+def test_every_file_of_privacy_checks_or_makes():
+    """A new file of `privacy` is a checker or a mechanism, on purpose."""
+    found = {Path(name).stem for name in modules() if part(name) == "privacy"} - {"__init__"}
+
+    assert {*CHECKERS, *(name.removeprefix("privacy.") for name in MECHANISMS)} == found
 
 
 def test_containment_meets_no_noise():
@@ -133,7 +143,7 @@ def test_containment_meets_no_noise():
         if part(name) in ("containment", "papers"):
             ours, _ = imported(name)
 
-            assert set() == ours & {"privacy.noise", "privacy.race", "fit", "selectors"}, name
+            assert set() == ours & {*MECHANISMS, "fit", "selectors"}, name
 
 
 def test_nothing_shipped_replays_noise():

@@ -56,6 +56,7 @@ def command(data: str | None, **options: Any) -> None:
             for units, found in sizes.items()}})
     else:
         _show(plan, forecasts)
+        _speak(plan, options["delta"])
 
 
 def _forecasts(plan: Plan, options: Mapping[str, Any], times: Fraction,
@@ -114,7 +115,7 @@ def _show(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> None:
     k, d = plan.settings["k"], len(plan.domain.columns)
     unit = "rows" if plan.domain.unit == "row" else "persons"
     words.show("choose", f"{k} of {d} columns")
-    words.show("cost", f"epsilon {plan.cost.text}, charged before a row is read")
+    words.show("cost", f"{plan.cost.words}, charged before a row is read")
     words.show("protects", f"{UNIT[plan.domain.unit]} ({plan.domain.neighbours})")
     words.show(unit, f"{plan.units}")
     words.show("method", plan.method)
@@ -124,6 +125,14 @@ def _show(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> None:
     words.show("theorem", f"{plan.theorem}; assumes {', '.join(plan.assumes)}")
     click.echo()
     _table(unit, forecasts, plan)
+
+
+def _speak(plan: Plan, delta: str | None) -> None:
+    """What has to be said of the plan."""
+    from privsieve.core.cost import exact
+
+    if exact(delta or 0, "delta") and not plan.cost.delta:
+        words.show("delta", "not charged: for so few columns noise without a delta is smaller")
     if plan.warning:
         click.echo()
         words.show("warning", plan.warning, fg="yellow")

@@ -57,6 +57,7 @@ class Plan:
         return {
             "method": self.method,
             "epsilon": self.cost.text,
+            "delta": self.cost.delta_text,
             "settings": dict(self.settings),
             "units": str(self.units),
         }
