@@ -27,10 +27,11 @@ import containment  # noqa: E402
 import exact  # noqa: E402
 import mining  # noqa: E402
 import noise  # noqa: E402
+import reader  # noqa: E402
 import rule_sieve  # noqa: E402
 
 SLACK = 3
-PARTS = (command_line, rule_sieve, noise, containment, mining, exact)
+PARTS = (command_line, reader, rule_sieve, noise, containment, mining, exact)
 
 
 def main():

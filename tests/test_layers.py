@@ -26,7 +26,7 @@ BELOW = {
     # A summary, what it is worth, and how far one unit moves it; they meet no noise.
     "scores": WORDS | {"kernels", "summaries"},
     "engines": WORDS | {"kernels", "summaries"},
-    "sources": WORDS,
+    "sources": WORDS | {"kernels"},
     # Another kind of guarantee: it meets rows, the ledger and the folder, and never noise.
     "containment": ROWS | {"privacy", "report"},
     # As printed, for experiments and tests: no module of the package imports it.

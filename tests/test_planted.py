@@ -67,7 +67,7 @@ FAULTS = {
         "    _choose(plan, source, noise or __import__('privsieve.privacy.noise', "
         "fromlist=['system']).system(), progress)\n" + RESERVE, SPEND),
     "scores-attribute": (
-        "selectors/estimators.py", "        self.n_features_in_ = ",
+        "selectors/selector.py", "        self.n_features_in_ = ",
         "        self.scores_ = [1.0] * len(domain.columns)\n        self.n_features_in_ = ",
         HOLDS),
     "upward-import": (

@@ -214,7 +214,7 @@ REFUSED = {
     "no file": ("nowhere.csv", None, "does not exist"),
     "file and y": ("nowhere.csv", [1], "name the target"),
     "width": (np.zeros((1, 2)), np.zeros(1), "has 2 columns and the domain names 6"),
-    "no y": (np.zeros((1, 6)), None, "y is missing"),
+    "no y": (np.zeros((1, 6)), None, "target y is None"),
 }
 
 

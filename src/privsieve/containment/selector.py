@@ -95,15 +95,21 @@ class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
             the person or source of a row (`near_duplicates` finds them): a group is then k
             distinct sources.
         """
+        from privsieve.sources.arrays import array_of
         from privsieve.sources.items import items_of
+        from privsieve.sources.opening import names_of
 
+        if hasattr(X, "__array__") and not hasattr(X, "shape"):
+            X = array_of(X)
         items, codes, classes = items_of(X, y)
         marked = None if label_rows is None else _mask(label_rows, items.rows)
         numbers = None if sources is None else numbered(sources)
         if numbers is not None and len(numbers) != items.rows:
             raise SchemaError("sources and X have different numbers of rows; give one source for "
                               "each row")
-        columns = _columns(X, y, items)
+        named = names_of(X)
+        columns = _columns(X, named, y, items)
+        _demand_cells(items.rows, len(columns))
         rule = self._rule(items, len(classes))
         choice = self._choose(items, codes, rule, marked, numbers)
         if not choice.selected and not choice.complete:
@@ -120,19 +126,24 @@ class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
             tuple(items.names[j] for j in choice.selected), choice.level, choice.objective,
             choice.bound, choice.proved, choice.suppressed, choice.complete)
         self.n_features_in_ = len(columns)
-        if hasattr(X, "columns"):
+        if named is not None:
             self.feature_names_in_ = np.array(columns, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
         return self
 
     def transform(self, X: Any) -> Any:
         """The chosen columns of X."""
+        from privsieve.sources.opening import typed
+
         check_is_fitted(self, "release_")
+        chosen = typed(super().transform(X), X)
         if self.release_.partial:
             raise ParameterError(
                 f"column {self.release_.partial[0]!r} may leave only as the items of "
                 "release_.items, not with all its cells; use `privsieve publish`, or cut the "
                 "table into columns of yes and no first")
-        return super().transform(X)
+        return chosen
 
     def _rule(self, items: Items, classes: int) -> Rule:
         given = self.get_params(deep=False)
@@ -149,7 +160,16 @@ class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
         return tags
+
+
+def _demand_cells(rows: int, columns: int) -> None:
+    if not columns:
+        raise SchemaError(f"the table has 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is "
+                          "required; give at least one column")
+    if not rows:
+        raise SchemaError("the table has no row; give at least one")
 
 
 def _mask(given: Any, rows: int) -> Bools:
@@ -175,10 +195,10 @@ def _absent(given: Any, items: Items) -> Bools | None:
     return np.array([name in names for name in items.origin], bool)
 
 
-def _columns(X: Any, y: Any, items: Items) -> tuple[str, ...]:
+def _columns(X: Any, named: tuple[str, ...] | None, y: Any, items: Items) -> tuple[str, ...]:
     """The columns of the table in its order, also those of which no item was made."""
-    if hasattr(X, "columns"):
-        return tuple(str(name) for name in X.columns if not (isinstance(y, str) and name == y))
+    if named is not None:
+        return tuple(name for name in named if not (isinstance(y, str) and name == y))
     if len(np.shape(X)) == 2:
         return tuple(f"x{j}" for j in range(np.shape(X)[1]))
     return tuple(dict.fromkeys(items.origin))

@@ -160,6 +160,9 @@ void bind_mining(nb::module_& m);
 void bind_search(nb::module_& m);
 void bind_joint(nb::module_& m);
 void bind_ranks(nb::module_& m);
+#ifdef PRIVSIEVE_CSV
+void bind_csv(nb::module_& m);
+#endif
 
 NB_MODULE(_native, m) {
     bind_patterns(m);
@@ -167,6 +170,9 @@ NB_MODULE(_native, m) {
     bind_search(m);
     bind_joint(m);
     bind_ranks(m);
+#ifdef PRIVSIEVE_CSV
+    bind_csv(m);
+#endif
     const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("mix64", py_mix, strict("z"));
     m.def("tie_keys", [](In<u64, 1> unit, u64 feature, u64 key) {

@@ -1,98 +1,19 @@
-"""The scikit-learn face: parameters in, `fit`, `transform`; a fitted one holds its release."""
+"""The private selectors as scikit-learn knows them: one a method."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted
-
-from privsieve import fit as fitting
-from privsieve.core.domain import Box
-from privsieve.errors import DomainError, ParameterError
-from privsieve.selectors import plan
+from privsieve.errors import ParameterError
 from privsieve.selectors.parameters import MAX_OPS
+from privsieve.selectors.selector import Selector
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from privsieve.core.domain import Domain
-    from privsieve.core.plan import Plan
-    from privsieve.core.release import Release
     from privsieve.privacy.ledger import Ledger
     from privsieve.selectors.joint import Joint
 
-
-class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """What every private selector is: parameters, `plan`, and `fit` written once.
-
-    A fitted selector holds its parameters, `n_features_in_`, `feature_names_in_` (for named
-    columns) and `release_`, and nothing else.  `transform` returns private rows: it is for the
-    holder of the table.
-    """
-
-    #: The name of the method in the registry (`selectors.plan`).
-    method: str
-    domain: Domain | None
-    ledger: Ledger | None
-    release_: Release
-    n_features_in_: int
-
-    def options(self) -> dict[str, Any]:
-        """The parameters as the method's `plan` takes them."""
-        found: dict[str, Any] = self.get_params(deep=False)
-        del found["domain"], found["ledger"]
-        return {"k": found.pop("n_features_to_select"), **found}
-
-    def _plan(self, domain: Domain, rows: int | None) -> Plan:
-        return plan(self.method, domain, rows=rows, **self.options())
-
-    def plan(self, *, rows: int | None = None, domain: Domain | None = None) -> Plan:
-        """Cost, settings and forecast; reads no row."""
-        found = self._public(domain)
-        if isinstance(found, Box) and hasattr(self, "n_features_in_"):
-            found = found.of_width([f"x{j}" for j in range(self.n_features_in_)])
-        return self._plan(found, rows)
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Charge, read, choose.  Each call is a release of its own.
-
-        Parameters
-        ----------
-        X : a frame, an array, a path, or a `Source`
-            the table; a frame may hold the target.
-        y : array, optional
-            the target, where X does not hold it.
-        """
-        from privsieve.sources import open_source, resolve
-
-        domain = self._public(None)
-        source = open_source(X, y, csv=domain.csv)
-        shape = source.shape(count_rows=domain.rows_are_public)
-        domain = resolve(domain, shape, strict=True)
-        plan = self._plan(domain, shape.rows)
-        self.release_ = fitting.fit(plan, source, ledger=self.ledger)
-        self.n_features_in_ = len(domain.columns)
-        if hasattr(X, "columns"):
-            self.feature_names_in_ = np.array(
-                [name for name in X.columns if name in set(domain.names)], dtype=object)
-        return self
-
-    def _public(self, domain: Domain | None) -> Domain:
-        found = domain or self.domain
-        if found is None:
-            raise DomainError("no domain is given: bounds and classes have to be public facts; "
-                              "give domain=Domain([...]) or, for an array, "
-                              "domain=Domain.box(low, high)")
-        return found
-
-    def _get_support_mask(self) -> npt.NDArray[np.bool_]:
-        check_is_fitted(self, "release_")
-        chosen = set(self.release_.selected)
-        names = getattr(self, "feature_names_in_", self.release_.columns)
-        return np.array([name in chosen for name in names])
+__all__ = ["NoisyTopK", "PrivateTuning", "RuleSieve", "Selector"]
 
 
 class RuleSieve(Selector):

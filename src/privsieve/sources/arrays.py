@@ -68,6 +68,17 @@ def positional(shape: tuple[int, ...], kind: Type, read: Any, y: RawColumn | Non
                   lambda: rows, read, y)
 
 
+def array_of(X: Any) -> npt.NDArray[Any]:
+    """What says of itself that it is an array."""
+    try:
+        found = np.asarray(X)
+    except Exception:  # noqa: BLE001  # the text of a foreign library could speak of rows
+        found = None
+    if found is None:
+        raise SchemaError("the object cannot be taken for an array; give a NumPy array or a frame")
+    return found
+
+
 def target(y: Any) -> RawColumn:
     """The target as one column, whatever holds it."""
     if hasattr(y, "to_pandas") and hasattr(y, "to_list"):  # polars keeps nulls apart from NaN
@@ -85,7 +96,8 @@ def target(y: Any) -> RawColumn:
             raise SchemaError("y has 2 dimensions; give one label for each row")
         return [cell[0] if isinstance(cell, (list, tuple)) and len(cell) == 1 else cell
                 for cell in y]
-    found = y if isinstance(y, np.ndarray) else np.asarray(y)
+    found = y if isinstance(y, np.ndarray) else array_of(y)
+    type_of(found.dtype.kind)
     if found.ndim == 2 and found.shape[1] == 1:
         found = found[:, 0]
     if found.ndim != 1:

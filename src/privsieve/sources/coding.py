@@ -102,7 +102,7 @@ class Gather:
             self._pieces.append(codes[inverse.reshape(-1)])
             return
         try:
-            known = {cell: self._code(self._cell(cell)) for cell in set(raw)}
+            known = {cell: self._code(self._cell(cell)) for cell in dict.fromkeys(raw)}
             self._pieces.append(np.fromiter((known[cell] for cell in raw), np.int32, len(raw)))
         except TypeError:  # a cell that has no hash is no text either
             self._pieces.append(np.array([self._code(self._cell(cell)) for cell in raw], np.int32))

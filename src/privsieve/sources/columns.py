@@ -44,15 +44,11 @@ _EQUAL_TEXT = frozenset((str, bool, int, float))
 
 def encoder(part: Column | Target, decimal: str) -> Encode:
     """The function from a raw column to codes; what depends on the domain alone is done here."""
-    if isinstance(part, (Category, Label)):
-        table = {text_of(value): code for code, value in enumerate(part.values)}
-        other = len(table) if isinstance(part, Category) else part.default_class
-        return lambda column: levels(column, table, other)
-    if isinstance(part, Flag):
-        default = int(part.default)
-        return lambda column: levels(column, FLAGS, default, lower=True)
-    missing = MISSING if part.missing_level else MIDDLE
-    used = MISSING if part.missing_level else CODES
+    if isinstance(part, (Category, Label, Flag)):
+        table, other = known(part)
+        lower = isinstance(part, Flag)
+        return lambda column: levels(column, table, other, lower=lower)
+    used, missing = grid(part)
     low, high = bounds(part)
     if isinstance(part, Date):
         form = part.format
@@ -61,6 +57,27 @@ def encoder(part: Column | Target, decimal: str) -> Encode:
         edges = log_edges(part)
         return lambda column: logarithmic(numbers(column, decimal), edges, used, missing)
     return lambda column: linear(numbers(column, decimal), low, used / (high - low), used, missing)
+
+
+def known(part: Category | Label | Flag) -> tuple[Mapping[str, int], int]:
+    """The codes of the texts that are known, and the code of all others.
+
+    >>> known(Category("ward", ["A", "B"]))
+    ({'A': 0, 'B': 1}, 2)
+    """
+    if isinstance(part, Flag):
+        return FLAGS, int(part.default)
+    table = {text_of(value): code for code, value in enumerate(part.values)}
+    return table, len(table) if isinstance(part, Category) else part.default_class
+
+
+def grid(part: Number | Date) -> tuple[int, int]:
+    """How many codes are used for values, and the code of what is missing.
+
+    >>> grid(Date("day", "2020-01-01", "2021-01-01", missing="level"))
+    (65535, 65535)
+    """
+    return (MISSING, MISSING) if part.missing_level else (CODES, MIDDLE)
 
 
 def bounds(part: Number | Date) -> tuple[float, float]:

@@ -6,7 +6,7 @@ no width is counted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from privsieve.core.columns import check_name
@@ -36,25 +36,44 @@ _NO_HEADER = ("the first line does not look like column names (a field is empty,
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _File:
-    """Where the body begins and how its lines are cut."""
+class File:
+    """Where the body begins and how its lines are cut.
+
+    width : how many fields a record has, as the header says.  Without one it has at least the
+        fields that the domain names: the width of any row is that row's own affair.
+    """
 
     path: Path
     csv: Csv
     start: int
+    width: int | None = None
 
-    def lines(self, longest: int) -> Iterator[list[bytes | None]]:
-        """Lists of lines, a block of the file at a time; None is a line that is too long."""
+    def longest(self, positions: Sequence[int]) -> int:
+        """A line with more bytes is no record."""
+        return LARGEST_LINE + LARGEST_CELL * (self.width or max(positions) + 1)
+
+    def blocks(self, longest: int) -> Iterator[bytes]:
+        """Whole lines, a block of the file at a time; the last may lack its end."""
         tail = b""
         with self.path.open("rb") as file:
             file.seek(self.start)
             while block := file.read(_BLOCK):
-                found = (tail + block).split(b"\n")
+                cut = block.rfind(b"\n") + 1
+                if cut:
+                    yield tail + block[:cut]
+                    tail = b""
                 # What is kept of a line without end stays too long, and takes no more room.
-                tail = found.pop()[:longest + 1]
-                yield [line if len(line) <= longest else None for line in found]
+                tail = (tail + block[cut:])[:longest + 1]
         if tail:
-            yield [tail if len(tail) <= longest else None]
+            yield tail
+
+    def lines(self, longest: int) -> Iterator[list[bytes | None]]:
+        """Lists of lines, a block of the file at a time; None is a line that is too long."""
+        for block in self.blocks(longest):
+            found = block.split(b"\n")
+            if not found[-1]:
+                found.pop()
+            yield [line if len(line) <= longest else None for line in found]
 
     def count(self) -> int:
         """Physical lines of the body; nothing in them is parsed."""
@@ -97,29 +116,25 @@ def open_csv(path: Path, how: Csv) -> Source:
     skip = len(_BOM) if head.startswith(_BOM) else 0
     if len(head) == skip:
         raise SchemaError("the file is empty; a table has at least a line of column names")
-    body = _File(path, how, len(head) if how.header else skip)
+    body = File(path, how, len(head) if how.header else skip)
     first = body.fields(head[skip:].removesuffix(b"\n"))
     columns = _header(head, first, how) if how.header else _numbered(first)
     # The header is public; the first row of a file without one is not, and decides nothing.
-    width = len(columns) if how.header else None
+    body = replace(body, width=len(columns) if how.header else None)
 
     def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
-        return _records(body, positions, width, batch_rows)
+        return _records(body, positions, batch_rows)
 
     types: list[Type] = ["other"] * len(columns)
-    return Source(columns, tuple(types), "header" if how.header else "field", body.count, read)
+    return Source(columns, tuple(types), "header" if how.header else "field", body.count, read,
+                  file=body)
 
 
-def _records(file: _File, positions: Sequence[int], width: int | None, batch_rows: int,
-             ) -> Iterator[list[RawColumn]]:
-    """Columns of some lines.  A header says how many fields a record has.
-
-    Without one a record has at least the fields that the domain names: the width of any row is
-    that row's own affair.
-    """
-    need = max(positions) + 1
+def _records(file: File, positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
+    """Columns of some lines."""
+    need, width = max(positions) + 1, file.width
     blank = [None] * need
-    for lines in file.lines(LARGEST_LINE + LARGEST_CELL * (width or need)):
+    for lines in file.lines(file.longest(positions)):
         for start in range(0, len(lines), batch_rows):
             records: list[Sequence[Any]] = []
             for line in lines[start:start + batch_rows]:

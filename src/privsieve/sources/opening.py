@@ -84,6 +84,32 @@ def needed(domain: Domain, *, labelled: bool) -> list[str]:
     return names
 
 
+def names_of(X: Any) -> tuple[str, ...] | None:
+    """The names of a frame's columns; None for what has positions only.
+
+    >>> import pyarrow as pa
+    >>> names_of(pa.table({"age": [1]})), names_of([[1]])
+    (('age',), None)
+    """
+    # pyarrow: its `columns` are the cells
+    names: Any = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ())
+    found: tuple[object, ...] = tuple(names)
+    if not found or not all(isinstance(name, str) for name in found):
+        return None
+    return tuple(map(str, found))
+
+
+def typed(kept: Any, X: Any) -> Any:
+    """Columns that scikit-learn took through an array, with the types that they had in X.
+
+    >>> typed([1], [[1, 2]])
+    [1]
+    """
+    if type(kept) is type(X) and "polars" in _homes(X):
+        return X.select(kept.columns)
+    return kept
+
+
 def _open_path(path: Path, csv: Csv) -> Source:
     ending = path.suffix.lower()
     if ending not in (*_TEXT_FILES, *_PARQUET_FILES):
@@ -118,6 +144,8 @@ def _open_object(X: Any, y: Any, home: set[str]) -> Source:
         return arrays.open_array(X, target)
     if isinstance(X, (list, tuple)):
         return arrays.open_rows(X, target)
+    if hasattr(X, "__array__"):
+        return arrays.open_array(arrays.array_of(X), target)
     if hasattr(X, "__next__"):
         raise SchemaError(f"X is an iterator, whose order cannot be relied on; {_ACCEPTED}")
     raise SchemaError(f"X is of a type that is not read here; {_ACCEPTED}")
@@ -155,8 +183,8 @@ def _check_positions(domain: Domain, shape: Shape) -> None:
                           "give a frame or a file")
     width = len(shape.columns)
     if domain.target is not None and not shape.labelled:
-        raise SchemaError("y is missing: an array holds columns only, and the domain has the "
-                          f"target {domain.target.name!r}; give y")
+        raise SchemaError(f"the domain has the target {domain.target.name!r} and requires y to be "
+                          "passed, but the target y is None: an array holds columns only; give y")
     if width != len(domain.columns):
         raise SchemaError(f"the array has {width} columns and the domain names "
                           f"{len(domain.columns)}; give both the same columns in the same order")

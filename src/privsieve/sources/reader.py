@@ -14,6 +14,7 @@ import numpy as np
 
 from privsieve.core.batch import Batch
 from privsieve.errors import ReleaseFailed
+from privsieve.sources import csv_codes
 from privsieve.sources.columns import encoder, texts
 from privsieve.sources.opening import needed
 from privsieve.sources.source import TARGET
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from privsieve.core.domain import Domain
-    from privsieve.sources.columns import Encode
+    from privsieve.sources.columns import Codes, Encode
     from privsieve.sources.source import RawColumn, Source
 
     Units = npt.NDArray[np.uint64]
+    #: Codes of the columns and the target, a row for each, and the persons.
+    Piece = tuple[Codes, RawColumn | None]
 
 #: Cells of a batch: what is in memory at a time.
 BATCH_CELLS = 2**21
@@ -63,48 +66,62 @@ def batches(source: Source, domain: Domain, *, rows: int | None,
     size = batch_rows or max(1, min(LARGEST_BATCH, BATCH_CELLS // len(domain.columns)))
     encode = _Encoder.of(domain, entropy)
     at = 0
-    for columns in _guarded(source.raw(names_read(source, domain), size)):
-        left = len(columns[0]) if rows is None else min(len(columns[0]), rows - at)
+    for codes, person in _guarded(_pieces(source, domain, encode, size)):
+        count = codes.shape[1]
+        left = count if rows is None else min(count, rows - at)
         if left <= 0:
             break
-        yield encode.batch([column[:left] for column in columns], at)
+        yield encode.batch(codes[:, :left], None if person is None else person[:left], at)
         at += left
     while rows is not None and at < rows:
         count = min(size, rows - at)
-        yield encode.batch([[None] * count] * encode.width, at)
+        yield encode.batch(*encode.piece([[None] * count] * encode.width), at)
         at += count
+
+
+def _pieces(source: Source, domain: Domain, encode: _Encoder, size: int) -> Iterator[Piece]:
+    """The body as codes; which of two ways it goes is a public fact."""
+    names = names_read(source, domain)
+    if csv_codes.serves(source):
+        yield from csv_codes.pieces(source, domain, names, size)
+    else:
+        yield from map(encode.piece, source.raw(names, size))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Encoder:
     """One function for each column of the domain, the target, and the unit."""
 
-    columns: tuple[Encode, ...]
-    target: Encode | None
+    parts: tuple[Encode, ...]
+    columns: int
     unit: Callable[[RawColumn | None, int, int], Units]
     person: bool
 
     @classmethod
     def of(cls, domain: Domain, entropy: Callable[[int], bytes]) -> _Encoder:
-        decimal = domain.csv.decimal
-        return cls(tuple(encoder(column, decimal) for column in domain.columns),
-                   encoder(domain.target, decimal) if domain.target else None,
-                   _units(domain, entropy), domain.person is not None)
+        parts = [*domain.columns, *([domain.target] if domain.target else [])]
+        return cls(tuple(encoder(part, domain.csv.decimal) for part in parts),
+                   len(domain.columns), _units(domain, entropy), domain.person is not None)
 
     @property
     def width(self) -> int:
-        return len(self.columns) + (self.target is not None) + self.person
+        """How many raw columns are read."""
+        return len(self.parts) + self.person
 
-    def batch(self, raw: Sequence[RawColumn], at: int) -> Batch:
+    def piece(self, raw: Sequence[RawColumn]) -> Piece:
         """Encode the columns, the target and the person, in this order."""
-        n, d = len(raw[0]), len(self.columns)
-        codes = np.empty((d, n), dtype=np.uint16)
-        for j, encode in enumerate(self.columns):
+        codes = np.empty((len(self.parts), len(raw[0])), dtype=np.uint16)
+        for j, encode in enumerate(self.parts):
             codes[j] = encode(raw[j])
-        label = np.zeros(n, dtype=np.int32) if self.target is None else self.target(raw[d])
+        return codes, raw[-1] if self.person else None
+
+    def batch(self, codes: Codes, person: RawColumn | None, at: int) -> Batch:
+        """Some rows, the first of which stands at this position."""
+        n, d = codes.shape[1], self.columns
+        label = codes[d] if d < len(codes) else np.zeros(n, dtype=np.int32)
         row = np.arange(at, at + n, dtype=np.uint64)
-        unit = self.unit(raw[-1] if self.person else None, at, n)
-        return Batch(codes.T, label.astype(np.int32), unit, row)
+        return Batch(np.ascontiguousarray(codes[:d]).T, label.astype(np.int32),
+                     self.unit(person, at, n), row)
 
 
 def names_read(source: Source, domain: Domain) -> list[str]:
@@ -147,7 +164,7 @@ def _units(domain: Domain, entropy: Callable[[int], bytes],
     return tagged
 
 
-def _guarded(raw: Iterator[list[RawColumn]]) -> Iterator[list[RawColumn]]:
+def _guarded(raw: Iterator[Piece]) -> Iterator[Piece]:
     """The body, without the warnings and the error texts of foreign libraries."""
     while True:
         with warnings.catch_warnings():
@@ -158,7 +175,7 @@ def _guarded(raw: Iterator[list[RawColumn]]) -> Iterator[list[RawColumn]]:
         yield found
 
 
-def _next(raw: Iterator[list[RawColumn]]) -> list[RawColumn] | None:
+def _next(raw: Iterator[Piece]) -> Piece | None:
     try:
         return next(raw, None)
     except Exception:  # noqa: BLE001, S110  # whatever it was, its text could speak of rows

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from privsieve.sources.csv_file import File
+
     #: A column of some rows: an array of bool, int, float or datetime64, or a list of objects.
     RawColumn = npt.NDArray[Any] | list[Any]
     #: The body: columns at these positions, in batches of at most so many rows.
@@ -62,6 +64,7 @@ class Source:
     read : (positions, batch rows) -> batches of raw columns
         the body.  Only `reader`, `inspect` and `items` call it.
     y : the target, where it came apart from the table
+    file : a CSV file, whose lines a kernel can read
     """
 
     columns: tuple[str, ...]
@@ -70,6 +73,7 @@ class Source:
     count: Callable[[], int] | None
     read: Read
     y: RawColumn | None = None
+    file: File | None = None
 
     def __post_init__(self) -> None:
         if self.by != "field":
@@ -84,7 +88,7 @@ class Source:
 
     def raw(self, names: Sequence[str], batch_rows: int) -> Iterator[list[RawColumn]]:
         """The body in batches: these columns, in this order."""
-        positions = self._positions([name for name in names if name != TARGET])
+        positions = self.positions([name for name in names if name != TARGET])
         at = 0
         for batch in self.read(positions, batch_rows):
             n = len(batch[0])
@@ -92,7 +96,8 @@ class Source:
             yield [self._target(at, n) if name == TARGET else next(columns) for name in names]
             at += n
 
-    def _positions(self, names: Sequence[str]) -> list[int]:
+    def positions(self, names: Sequence[str]) -> list[int]:
+        """Where the columns of these names stand."""
         if self.by == "field":
             return [j for name in names if (j := field_position(name)) is not None]
         place = {fold(name): j for j, name in enumerate(self.columns)}
@@ -170,6 +175,9 @@ def type_of(kind: str) -> Type:
     >>> type_of("f"), type_of("M"), type_of("O")
     ('number', 'date', 'text')
     """
+    if kind == "c":
+        raise SchemaError("Complex data not supported: give the real and the imaginary part as "
+                          "two columns")
     words: dict[str, Type] = {"b": "flag", "i": "number", "u": "number", "f": "number",
                               "M": "date", "U": "text", "S": "text", "O": "text"}
     return words.get(kind, "other")

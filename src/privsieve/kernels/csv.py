@@ -1,0 +1,121 @@
+"""Lines of a CSV file as codes, in C++.  Its twin is the reader in Python (`sources.csv_file`).
+
+A line is a record, or it is none and then every cell of it is missing; no line touches another.
+Whether this serves is decided by the implementation and the encoding, which are public.
+"""
+
+from __future__ import annotations
+
+import codecs
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from privsieve.kernels import implementation
+from privsieve.kernels.contract import demand_array
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from privsieve.kernels.contract import U16
+
+__all__ = ["Lines", "Records", "serves"]
+
+#: Encodings in which each byte is a character, the lower 128 as in ASCII.
+_BYTES = {"ascii", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1257", "iso8859-1",
+          "iso8859-2", "iso8859-5", "iso8859-7", "iso8859-9", "iso8859-15"}
+_native: Any = import_module("privsieve.kernels._native") if implementation() == "native" else None
+
+
+class Lines(NamedTuple):
+    """What was read of some lines.
+
+    codes : a row for each part, in the order in which they were named; 0 where it is a text.
+    ids : a row for each text part: which of its `texts` a line has.
+    texts : the different texts of each text part, without blanks around them.
+    end : where the next line begins.
+    """
+
+    codes: U16
+    ids: npt.NDArray[np.int32]
+    texts: list[list[str]]
+    end: int
+
+
+def serves(encoding: str) -> bool:
+    """Whether lines in this encoding can be read here.
+
+    >>> serves("utf-16")
+    False
+    """
+    return hasattr(_native, "CsvRecords") and codecs.lookup(encoding).name in {"utf-8", *_BYTES}
+
+
+class Records:
+    r"""How a line becomes codes: the fields that are read, each a part of the table.
+
+    Parameters
+    ----------
+    signs : the delimiter and the decimal sign.
+    encoding : one that `serves`.
+    width : how many fields a record has; None: at least `need`.
+    need : the first so many fields hold all parts.
+    longest : a line with more bytes is no record.
+
+    Examples
+    --------
+    >>> if serves("utf-8"):
+    ...     records = Records((",", "."), "utf-8", 2, 2, 100)
+    ...     records.linear(0, 0.0, 65536.0, 65536, 7)
+    ...     records.text(1)
+    ...     lines = records.read(b"0.5, A\n?,B\nC\n", 0, 10)
+    ...     assert [[32768, 7, 7], [0, 0, 0]] == lines.codes.tolist()
+    ...     assert ["A", "B", ""] == [lines.texts[0][at] for at in lines.ids[0]]
+    """
+
+    def __init__(self, signs: tuple[str, str], encoding: str, width: int | None, need: int,
+                 longest: int) -> None:
+        if not serves(encoding):
+            raise ValueError(f"lines in {encoding} are read in Python; ask `serves` first")
+        points = np.empty(0, np.uint16)
+        if codecs.lookup(encoding).name != "utf-8":
+            points = np.array([ord(bytes([byte]).decode(encoding, "replace"))
+                               for byte in range(256)], np.uint16)
+        delimiter, decimal = map(ord, signs)
+        self._need = need
+        self._records = _native.CsvRecords((delimiter, decimal), points, width or 0, need, longest)
+
+    def linear(self, position: int, low: float, step: float, used: int, missing: int) -> None:
+        """A number: `floor((x - low) * step)`, cut to 0..used - 1."""
+        self._records.add_linear(self._checked(position), low, step, used - 1, missing)
+
+    def logarithmic(self, position: int, edges: npt.NDArray[np.float64], used: int,
+                    missing: int) -> None:
+        """A number: how many edges are at or below it, at most used - 1."""
+        demand_array("edges", edges, np.float64, 1)
+        self._records.add_log(self._checked(position), edges, used - 1, missing)
+
+    def levels(self, position: int, table: Mapping[str, int], other: int) -> None:
+        """A text that has a code in a table; the others have the code `other`."""
+        texts = [text.encode() for text in table]
+        codes = np.array(list(table.values()), np.uint16)
+        self._records.add_levels(self._checked(position), texts, codes, other)
+
+    def text(self, position: int) -> None:
+        """A text, as it is."""
+        self._records.add_text(self._checked(position))
+
+    def read(self, block: bytes, start: int, most: int) -> Lines:
+        """At most so many lines of a block, from this place on; the last may lack its end."""
+        if not 0 <= start <= len(block):
+            raise ValueError(f"start is {start}, and the block has {len(block)} bytes")
+        codes, ids, texts, end = self._records.read(block, start, most)
+        return Lines(codes, ids, [[text.decode() for text in part] for part in texts], end)
+
+    def _checked(self, position: int) -> int:
+        if not 0 <= position < self._need:
+            raise ValueError(f"position is {position}; choose from 0 to {self._need - 1}")
+        return position

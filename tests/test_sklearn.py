@@ -1,0 +1,325 @@
+"""Law: scikit-learn.  Every exported estimator is one as scikit-learn's own tests know it."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import pickle
+import tracemalloc
+import unicodedata
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import privsieve as ps
+from data_makers import codes
+from privsieve.containment.selector import ContainmentSelector
+from privsieve.privacy.noise import replay
+from privsieve.sources import open_source, resolve
+from privsieve.sources.reader import batches
+
+pytestmark = pytest.mark.filterwarnings("ignore::privsieve.fit.UnsignedWarning")
+
+#: By what they are, so that nobody has to remember a new one.
+KINDS = [kind for kind in (getattr(ps, name) for name in ps.__all__)
+         if isinstance(kind, type) and issubclass(kind, BaseEstimator)]
+PRIVATE = [kind for kind in KINDS if not issubclass(kind, ContainmentSelector)]
+BOX = ps.Domain.box(-10, 10, classes=(0, 1, 2))
+NAMES = ["age", "b", "c", "d", "e", "f"]
+TABLE = ps.Domain([ps.Number("age", 0, 1), *map(ps.Flag, NAMES[1:])], target=ps.Label("y", [0, 1]))
+
+
+def made(kind, domain=BOX, **options):
+    """An estimator with every parameter that it demands."""
+    known = inspect.signature(kind).parameters
+    given = {"n_features_to_select": 1, "epsilon": 5, "k": 2, "domain": domain, "profile": "strict",
+             "candidates": [ps.RuleSieve(1), ps.RuleSieve(1, order=1)], **options}
+    return kind(**{name: value for name, value in given.items() if name in known})
+
+
+def checked(kind):
+    """What scikit-learn's checks get: containment chooses among columns of yes and no."""
+    if kind in PRIVATE:
+        return made(kind)
+    return make_pipeline(KBinsDiscretizer(2, encode="ordinal", strategy="quantile"), made(kind))
+
+
+def expected_failures(estimator):
+    """Checks that do not hold, each with its reason."""
+    if type(estimator) in PRIVATE:
+        found = {"check_estimators_empty_data_messages":
+                 "the error does not say the number of rows, which may be private"}
+        if "score" in estimator.get_params(deep=False):
+            found |= dict.fromkeys(("check_fit_score_takes_y", "check_n_features_in_after_fitting"),
+                                   "`score` is a parameter here; these call it as a method")
+        return found
+    return dict.fromkeys(("check_estimators_overwrite_params", "check_dont_overwrite_parameters"),
+                         "a Pipeline of scikit-learn fits its steps in place")
+
+
+@pytest.fixture
+def replayed(monkeypatch):
+    """Every fit draws the same noise, so that two can be compared; such releases are not private.
+
+    With noise of the system two fits differ, and `check_fit_idempotent` does not hold.
+    """
+    monkeypatch.setattr("privsieve.privacy.noise.system", lambda: replay(7))
+
+
+@pytest.mark.usefixtures("replayed")
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([*map(checked, KINDS)], expected_failed_checks=expected_failures)
+def test_scikit_learn(estimator, check):
+    """What scikit-learn asks of every estimator holds, but for the failures that are listed."""
+    check(estimator)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in PRIVATE])
+def test_scikit_learn_fit(kind):
+    """Containment alone, on any numbers: it fits, and says why the columns cannot leave."""
+    X = np.random.default_rng(0).random((40, 3))
+    fitted = made(kind).fit(X, X[:, 0] > 0.5)
+
+    with pytest.raises(ValueError, match="may leave only as the items"):
+        fitted.transform(X)
+    with pytest.raises(ValueError, match="X has 2 features, but"):
+        fitted.transform(X[:, :2])
+
+
+def rows(n=300):
+    """A table of yes and no, whose third column decides the label."""
+    X = (np.random.default_rng(2).random((n, len(NAMES))) < 0.4).astype(int)
+    return X, X[:, 2] ^ (np.arange(n) % 7 == 0)
+
+
+def frames():
+    """The same table in each container that has names."""
+    X, y = rows()
+    frame = pd.DataFrame(X, columns=NAMES)
+    return {"pandas": frame, "polars": pl.DataFrame(frame.to_dict("list")),
+            "arrow": pa.table(frame.to_dict("list")),
+            "batch": pa.RecordBatch.from_pydict(frame.to_dict("list")),
+            "nullable": frame.convert_dtypes(), "sparse": frame.astype(pd.SparseDtype(int, 0))}, y
+
+
+@pytest.mark.usefixtures("replayed")
+@pytest.mark.parametrize("kind", KINDS)
+def test_containers(kind):
+    """The same table is the same choice, whatever holds it."""
+    tables, y = frames()
+    X, _ = rows()
+    expected = made(kind, TABLE).fit(tables["pandas"], y)
+    for name, table in tables.items():
+        fitted = made(kind, TABLE).fit(table, y)
+
+        assert NAMES == fitted.feature_names_in_.tolist(), name
+        assert expected.release_.selected == fitted.release_.selected, name
+        assert expected.release_.selected == tuple(fitted.get_feature_names_out()), name
+        if name != "batch":  # whose names scikit-learn does not know
+            assert expected.get_support().sum() == fitted.transform(table).shape[1], name
+    for form in (sparse.csr_matrix, sparse.csc_array, sparse.coo_array, list, np.asfortranarray):
+        dense = made(kind).fit(X, y)
+        fitted = made(kind).fit(form(X), y)
+
+        assert dense.release_.selected == fitted.release_.selected, form
+        assert not hasattr(fitted, "feature_names_in_")
+        kept = fitted.transform(form(X))
+        assert sparse.issparse(kept) == sparse.issparse(form(X))
+        assert X[:, dense.get_support()].tolist() == np.asarray(
+            kept.toarray() if sparse.issparse(kept) else kept).tolist()
+
+
+@pytest.mark.usefixtures("replayed")
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_out_of_order(kind):
+    """A mask is in the order of the frame that was fitted."""
+    tables, y = frames()
+    frame = tables["pandas"][NAMES[::-1]]
+    fitted = made(kind, TABLE).fit(frame, y)
+
+    assert NAMES[::-1] == fitted.feature_names_in_.tolist()
+    assert set(fitted.release_.selected) == set(fitted.get_feature_names_out())
+    assert list(frame.columns[fitted.get_support()]) == list(fitted.get_feature_names_out())
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("wrong", [
+    (lambda frame: frame.rename(columns={"b": "z"}), "names"),
+    (lambda frame: frame.drop(columns="b"), "names"),
+    (lambda frame: frame[NAMES[::-1]], "order"),
+    (lambda frame: frame.to_numpy()[:, :3], "3 features"),
+    (lambda frame: frame["b"], "2-dimensional|2D"),
+], ids=["renamed", "fewer", "order", "narrow", "series"])
+def test_other_columns_are_refused(kind, wrong):
+    """`transform` takes the columns that were fitted, in their order."""
+    change, text = wrong
+    tables, y = frames()
+    fitted = made(kind, TABLE).fit(tables["pandas"], y)
+
+    with pytest.raises(ValueError, match=text):
+        fitted.transform(change(tables["pandas"]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("form", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+def test_set_output(kind, form, frame):
+    """The output is a frame of the kind that was asked for, with the names of the columns."""
+    tables, y = frames()
+    X, _ = rows()
+    for table in (tables["pandas"], tables["polars"], X):
+        fitted = made(kind, TABLE).set_output(transform=form).fit(table, y)
+        kept = fitted.transform(table)
+
+        assert isinstance(kept, frame)
+        assert list(fitted.get_feature_names_out()) == list(kept.columns)
+
+
+@pytest.mark.parametrize("kind", PRIVATE)
+@pytest.mark.parametrize(("form", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+def test_columns_keep_their_types(kind, form, frame):
+    """Numbers beside texts stay numbers, where a frame is to come out as it went in."""
+    domain = ps.Domain([ps.Number("age", 0, 1), ps.Category("ward", ["A", "B"])],
+                       target=ps.Label("y", [0, 1]))
+    table = frame({"age": [0.25, 0.5] * 50, "ward": ["A", "B"] * 50})
+    fitted = made(kind, domain, n_features_to_select=2,
+                  candidates=[ps.RuleSieve(2), ps.RuleSieve(2, order=1)])
+    kept = fitted.set_output(transform=form).fit(table, [0, 1] * 50).transform(table)
+
+    assert list(table.dtypes) == list(kept.dtypes)
+    assert kept.equals(table)
+
+
+@pytest.mark.parametrize("kind", PRIVATE)
+def test_an_array_has_the_names_of_the_domain(kind):
+    """The columns of an array are called as the domain calls them."""
+    X, y = rows()
+    fitted = made(kind, TABLE).fit(X, y)
+
+    assert fitted.release_.selected == tuple(fitted.get_feature_names_out())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fitted_again(kind):
+    """An estimator that is fitted again knows nothing of the first time."""
+    tables, y = frames()
+    fitted = made(kind, TABLE)
+    fitted.fit(tables["pandas"], y)
+    fitted.fit(rows()[0], y)
+
+    assert not hasattr(fitted, "feature_names_in_")
+    assert len(NAMES) == fitted.n_features_in_ == len(fitted.get_support())
+
+
+@pytest.mark.parametrize("kind", PRIVATE)
+def test_names_in_another_spelling(kind):
+    """A name whose accents are written apart is the same name; the frame's spelling is kept."""
+    written = unicodedata.normalize("NFD", "größe")
+    domain = ps.Domain([ps.Flag("größe"), ps.Flag("b")], target=ps.Label("y", [0, 1]))
+    X, y = rows()
+    fitted = made(kind, domain, n_features_to_select=2).fit(
+        pd.DataFrame({"b": X[:, 0], written: X[:, 2], "y": y.astype(int)}))
+
+    assert ["b", written] == fitted.feature_names_in_.tolist()
+    assert fitted.get_support().any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_clone_and_pickle(kind, tmp_path):
+    """A clone has the parameters, a pickle the release as well, and neither has rows or keys."""
+    ledger = ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
+    ledger.grant(epsilon=20)
+    tables, y = frames()
+    secret = "Zebedee"
+    frame = tables["pandas"].astype(object)
+    if kind in PRIVATE:
+        frame.iloc[0, 0] = secret
+    fresh = made(kind, TABLE, ledger=ledger)
+    copied = clone(pickle.loads(pickle.dumps(fresh)))
+    fitted = copied.fit(frame, y)
+    pickled = pickle.dumps(fitted)
+    again = pickle.loads(pickled)
+
+    assert repr(fresh.get_params()) == repr(clone(fitted).get_params())
+    assert fitted.release_ == again.release_
+    assert fitted.get_support().tolist() == again.get_support().tolist()
+    assert secret.encode() not in pickled
+    for key in tmp_path.glob("*.key"):
+        assert key.read_bytes().strip() not in pickled
+    with pytest.raises(NotFittedError):
+        fresh.transform(tables["pandas"])
+    with pytest.raises(NotFittedError):
+        clone(fitted).get_support()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pipelines(kind):
+    """A step before, a step after, and some columns only."""
+    tables, y = frames()
+    X, _ = rows()
+    model = make_pipeline(made(kind, ps.Domain.box(0, 1)), LogisticRegression()).fit(X, y)
+    some = make_column_transformer((made(kind, ps.Domain(TABLE.columns[1:], TABLE.target)),
+                                    NAMES[1:]), remainder="passthrough")
+
+    assert len(y) == len(model.predict(X))
+    kept = some.fit_transform(tables["pandas"], y)
+    assert kept.shape[1] == 1 + some.transformers_[0][1].get_support().sum()
+    assert "remainder__age" == some.get_feature_names_out()[-1]
+
+
+@pytest.mark.parametrize("kind", PRIVATE)
+def test_a_search_charges_each_fit(kind, tmp_path):
+    """Inside a search each fold and candidate is a release of its own, and the ledger adds up."""
+    ledger = ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
+    ledger.grant(epsilon=50)
+    X, y = rows()
+    inside = make_pipeline(made(kind, ps.Domain.box(0, 1), ledger=ledger), LogisticRegression())
+    GridSearchCV(inside, {"logisticregression__C": [0.1, 1]}, cv=2, n_jobs=1).fit(X, y)
+
+    assert Fraction(5 * (2 * 2 + 1)) == ledger.spent()
+    chosen = made(kind, ps.Domain.box(0, 1), ledger=ledger).fit_transform(X, y)
+    GridSearchCV(LogisticRegression(), {"C": [0.1, 1]}, cv=2).fit(chosen, y)
+    assert Fraction(5 * 6) == ledger.spent()
+
+
+def test_sparse_rows_are_made_dense_in_batches():
+    """A sparse table is never dense as a whole, and its codes are those of the dense one."""
+    wide = sparse.random(20_000, 2_000, 0.001, "csc", rng=np.random.default_rng(0))
+    source = open_source(wide, np.zeros(20_000))
+    domain = resolve(ps.Domain.box(0, 1), source.shape(count_rows=True))
+    tracemalloc.start()
+    sums = sum(batch.codes.sum(dtype=np.int64) for batch in batches(
+        source, domain, rows=20_000, entropy=bytes))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert np.floor(wide.data * 65536).sum() == sums
+    assert peak < wide.shape[0] * wide.shape[1] * 8 / 4
+    part = wide[:50].tocoo()
+    zeros = np.zeros(50)
+    assert codes(part.toarray(), ps.Domain.box(0, 1), zeros) == codes(
+        part, ps.Domain.box(0, 1), zeros)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_shown_without_rows(kind):
+    """What a notebook shows of a fitted estimator is its parameters."""
+    tables, y = frames()
+    fitted = made(kind, TABLE).fit(tables["pandas"], y)
+    shown = io.StringIO(repr(fitted) + fitted._repr_html_()).getvalue()
+
+    assert kind.__name__ in shown
+    assert "release_" not in repr(fitted)
