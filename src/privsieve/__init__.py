@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     from privsieve.privacy.ledger import Ledger as Ledger
     from privsieve.privacy.verify import verify as verify
     from privsieve.selectors import plan as plan
+    from privsieve.selectors.estimators import BlockFWELL as BlockFWELL
     from privsieve.selectors.estimators import RuleSieve as RuleSieve
     from privsieve.sources.inspect import inspect as inspect
 
 #: Where each public name lives.  Names are imported when they are asked for: a program that
 #: plans or verifies needs no NumPy, and nothing but an estimator needs scikit-learn.
 _HOMES = {
+    "BlockFWELL": "selectors.estimators",
     "Category": "core.columns",
     "Date": "core.columns",
     "Domain": "core.domain",

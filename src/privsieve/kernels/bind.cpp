@@ -158,11 +158,13 @@ static nb::list py_loops(In<u64, 2> words, In<u16, 1> codes, u16 low, u16 high) 
 void bind_patterns(nb::module_& m);
 void bind_mining(nb::module_& m);
 void bind_search(nb::module_& m);
+void bind_blocks(nb::module_& m);
 
 NB_MODULE(_native, m) {
     bind_patterns(m);
     bind_mining(m);
     bind_search(m);
+    bind_blocks(m);
     const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("mix64", py_mix, strict("z"));
     m.def("tie_keys", [](In<u64, 1> unit, u64 feature, u64 key) {

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from privsieve.core.domain import Domain
     from privsieve.core.plan import Plan
 
-METHODS = ("rule-sieve",)
+METHODS = ("rule-sieve", "block-fwell")
 
 
 def plan(method: str, domain: Domain, **options: object) -> Plan:
@@ -24,4 +24,8 @@ def plan(method: str, domain: Domain, **options: object) -> Plan:
         from privsieve.selectors.rule_sieve import plan as rule_sieve
 
         return rule_sieve(domain, **options)  # type: ignore[arg-type]
+    if method == "block-fwell":
+        from privsieve.selectors.block_fwell import plan as block_fwell
+
+        return block_fwell(domain, **options)  # type: ignore[arg-type]
     raise ParameterError(f"method is {method!r}; known are: {', '.join(METHODS)}")
