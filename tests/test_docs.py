@@ -56,10 +56,11 @@ def test_every_error_is_documented():
     assert {(name, str(getattr(errors, name).exit_code)) for name in errors.__all__} == set(rows)
 
 
-@pytest.mark.parametrize("kind", [ps.RuleSieve])
-def test_every_parameter_is_documented(kind):
-    """Each parameter of a selector has a row in `docs/rule-sieve.md`, and no other has."""
-    rows = re.findall(r"^\| `(\w+)`", page("docs/rule-sieve.md"), re.MULTILINE)
+@pytest.mark.parametrize(("kind", "name"), [
+    (ps.RuleSieve, "rule-sieve"), (ps.BlockFWELL, "block-fwell")])
+def test_every_parameter_is_documented(kind, name):
+    """Each parameter of a selector has a row on the page of its method, and no other has."""
+    rows = re.findall(r"^\| `(\w+)`", page(f"docs/{name}.md"), re.MULTILINE)
 
     assert set(inspect.signature(kind).parameters) == set(rows)
 

@@ -25,7 +25,7 @@ from privsieve.privacy.folder import Folder
 from privsieve.privacy.noise import replay
 from privsieve.sources import open_source, resolve
 
-SELECTORS = [ps.RuleSieve]
+SELECTORS = [ps.RuleSieve, ps.BlockFWELL]
 ROWS = 400
 DOMAIN = ps.Domain(
     [ps.Number("age", 0, 110), ps.Number("stay", 1, 365, scale="log"), ps.Flag("smoker"),
