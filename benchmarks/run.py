@@ -22,6 +22,7 @@ from measure import ONE_THREAD  # noqa: E402
 
 os.environ.update(ONE_THREAD)  # before any library that starts threads is imported
 
+import blocks  # noqa: E402
 import command_line  # noqa: E402
 import containment  # noqa: E402
 import exact  # noqa: E402
@@ -29,7 +30,7 @@ import mining  # noqa: E402
 import rule_sieve  # noqa: E402
 
 SLACK = 3
-PARTS = (command_line, rule_sieve, containment, mining, exact)
+PARTS = (command_line, rule_sieve, blocks, containment, mining, exact)
 
 
 def main():

@@ -74,7 +74,7 @@ def blocks(units, key, scheme):
     for part in range(scheme.parts):
         mine = [u for u in units if scaled(tie_key(u, 2**23, key), scheme.parts) == part]
         for repeat in range(scheme.repeats):
-            ranked = sorted(mine, key=lambda u: tie_key(u, repeat, key))  # noqa: B023
+            ranked = sorted(mine, key=lambda u: tie_key(u, repeat, key))
             if scheme.blocks is None:
                 found += [ranked[at:at + scheme.block]
                           for at in range(0, len(ranked) - scheme.block + 1, scheme.block)]

@@ -187,7 +187,7 @@ def test_the_sensitivity_follows_the_unit():
 
 
 def test_public_rows_need_less_epsilon():
-    """With public rows to look into, each row has a vote: a third of epsilon is enough."""
+    """With public rows to look into, each row has a vote: less epsilon is enough."""
     X, y = strong()
     known, mine = (X[:60], y[:60]), (X[60:], y[60:])
 
@@ -237,7 +237,7 @@ def test_a_wrong_reference_is_refused(known, error, word):
 def test_a_reference_has_nothing_to_repeat():
     """Blocks and repeats belong to tables without a reference."""
     X, y = strong(40)
-    with pytest.raises(ParameterError, match="nothing|no blocks"):
+    with pytest.raises(ParameterError, match="no blocks"):
         planned(reference=(X, y), repeats=3)
 
 
@@ -307,17 +307,24 @@ def test_the_law_of_the_choice():
 # the attack
 
 
+FIRST, SECOND, LABEL = worst_pair()
+
+
 def attacked(epsilon):
-    """The mechanism as it is shipped, on six rows in blocks of three."""
-    made = plan("block-fwell", ps.Domain.box(0, 1, columns=2), k=1, epsilon=epsilon, rows=6,
-                block=3, repeats=2)
-    y = worst_pair()[2]
-    return lambda table: fit(made, open_source(table, y), noise=system()).selected
+    """Summary and race as `fit` calls them, on six rows in blocks of three."""
+    domain, noise = ps.Domain.box(0, 1, columns=2), system()
+    made = plan("block-fwell", domain, k=1, epsilon=epsilon, rows=6, block=3, repeats=1)
+
+    def mechanism(table):
+        read = [tables.batch(np.floor(table * 65535), LABEL)]
+        return made.mechanism(made.summarise(read, noise.key()), noise)
+
+    return mechanism
 
 
 def test_the_worst_pair_keeps_the_claim_and_comes_near_it():
     """The pair that moves both sums by 2 T: its loss at epsilon 1 is 0.83, and is seen."""
-    found = ps.audit(attacked(1), *worst_pair()[:2], epsilon=1, profile="ci")
+    found = ps.audit(attacked(1), FIRST, SECOND, epsilon=1, profile="ci")
 
     assert not found.exceeded
     assert 0.7 < found.bound <= 1
@@ -325,4 +332,4 @@ def test_the_worst_pair_keeps_the_claim_and_comes_near_it():
 
 def test_half_the_noise_is_caught():
     """A twin that adds half of the noise (it runs at epsilon 2) is found out."""
-    assert ps.audit(attacked(2), *worst_pair()[:2], epsilon=1, profile="ci").exceeded
+    assert ps.audit(attacked(2), FIRST, SECOND, epsilon=1, profile="ci").exceeded

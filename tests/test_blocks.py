@@ -184,7 +184,8 @@ def test_every_set_of_loops_agrees():
     (lambda rows: kernel.reference_votes(rows, rows, np.zeros((2, 1), np.uint16), 0),
      ValueError, "kinds and codes"),
     (lambda rows: kernel.reference_votes(rows, rows, None, -1), ValueError, "tau"),
-    (lambda rows: kernel.deal(rows.codes, np.array([0, 0])), ValueError, "a place of its own"),
+    (lambda rows: kernel.deal(rows.codes, np.array([0, 0]), np.zeros((2, 3), np.uint16)),
+     ValueError, "a place of its own"),
 ])
 def test_the_contract_of_the_kernels(call, error, text):
     """Arrays that do not fit are refused before a kernel touches them."""
@@ -201,7 +202,7 @@ def test_rows_are_dealt(implementation):
         expected = np.empty((n, d), np.uint16)
         expected[place] = codes.T
 
-        assert expected.tolist() == kernel.deal(codes, place).tolist()
+        assert expected.tolist() == kernel.deal(codes, place, np.empty((n, d), np.uint16)).tolist()
 
 
 # merge

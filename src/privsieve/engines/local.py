@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privsieve.core.batch import Batch
-from privsieve.kernels.blocks import Rows, deal
+from privsieve.kernels.blocks import Rows
 from privsieve.summaries.blocks import BlockVotes, Dealt, Scheme
 from privsieve.summaries.layout import Layout, Part
 from privsieve.summaries.persons import row_weights
@@ -45,7 +45,7 @@ def block_votes(batches: Iterable[Batch], key: int, *, domain: Domain, scheme: S
                 ) -> BlockVotes:
     """The summary of BlockFWELL over some batches; codes are held once, by part."""
     columns = len(domain.columns)
-    dealt = [Dealt.of(batch, key, scheme.parts) for batch in batches]
+    dealt = Dealt.all(batches, key, scheme.parts)
     votes = BlockVotes.zero(columns)
     for part in range(scheme.parts):
         votes += BlockVotes.of(Dealt.part(dealt, part, columns), key, scheme, domain)
@@ -58,14 +58,14 @@ def reference_votes(batches: Iterable[Batch], key: int, *, domain: Domain, schem
     columns = len(domain.columns)
     votes = BlockVotes.zero(columns)
     if domain.person is not None:
-        dealt = [Dealt.of(batch, key, scheme.parts) for batch in batches]
+        dealt = Dealt.all(batches, key, scheme.parts)
         for part in range(scheme.parts):
             rows = Dealt.part(dealt, part, columns).rows
             votes += BlockVotes.against(reference, rows, scheme.tau, domain)
         return votes
     for batch in batches:
         own = np.arange(len(batch) + 1)
-        rows = Rows(deal(np.ascontiguousarray(batch.codes.T), own[:-1]), batch.label, own)
+        rows = Rows(np.ascontiguousarray(batch.codes), batch.label, own)
         votes += BlockVotes.against(reference, rows, scheme.tau, domain)
     return votes
 

@@ -34,10 +34,10 @@ static Out<i64> py_reference_votes(Table table, Table reference, Maybe<In<u16, 2
     return give(std::move(votes), {rows.codes.columns});
 }
 
-static Out<u16> py_deal(In<u16, 2> codes, In<i64, 1> place) {
-    Buffer<u16> out(codes.size());
-    unlocked([&] { deal(matrix(codes), place.data(), out.at(0)); });
-    return give(std::move(out), {codes.shape(1), codes.shape(0)});
+using Into = nb::ndarray<u16, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+static void py_deal(In<u16, 2> codes, In<i64, 1> place, Into out) {
+    unlocked([&] { deal(matrix(codes), place.data(), out.data()); });
 }
 
 // What every set of loops that this machine can run answers: they must all be the same.
@@ -64,5 +64,5 @@ void bind_blocks(nb::module_& m) {
     m.def("reference_votes", py_reference_votes, strict("rows"), strict("reference"),
           strict("kinds").none(), nb::arg("tau"));
     m.def("block_loops", py_block_loops, strict("codes"), strict("kinds").none());
-    m.def("deal", py_deal, strict("codes"), strict("place"));
+    m.def("deal", py_deal, strict("codes"), strict("place"), strict("out"));
 }

@@ -42,8 +42,7 @@ struct Sums {
     const std::vector<u16> kinds;
     std::vector<i32> some;
     std::vector<i64> sum, votes;
-    i64 in_some = 0;
-    bool any = false;
+    i64 in_some = 0, flushed = 0;  // rows in `some`; whether `sum` has others
 
     Sums(const Ballot& ballot, size_t columns)
         : tau(ballot.tau), columns(columns), line(padded(columns)),
@@ -57,7 +56,6 @@ struct Sums {
     void add(const u16* x, const u16* miss, const u16* hit) {
         const u16* const both[2] = {miss, hit};
         loops.lean(x, both, masks(), line, some.data());
-        any = true;
         if (++in_some == FULL) flush();
     }
 
@@ -65,17 +63,25 @@ struct Sums {
         for (size_t j = 0; j < columns; j++) sum[j] += some[j];
         std::memset(some.data(), 0, line * sizeof(i32));
         in_some = 0;
+        flushed = 1;
+    }
+
+    template <class Sum> void vote_by(std::vector<Sum>& by) {
+        if (tau)
+            for (size_t j = 0; j < columns; j++) votes[j] += std::clamp(i64(by[j]), -tau, tau);
+        else
+            for (size_t j = 0; j < columns; j++) votes[j] += (by[j] > 0) - (by[j] < 0);
+        std::memset(by.data(), 0, columns * sizeof(Sum));
     }
 
     void vote() {
-        if (!any) return;
-        flush();
-        if (tau)
-            for (size_t j = 0; j < columns; j++) votes[j] += std::clamp(sum[j], -tau, tau);
-        else
-            for (size_t j = 0; j < columns; j++) votes[j] += (sum[j] > 0) - (sum[j] < 0);
-        std::memset(sum.data(), 0, columns * sizeof(i64));
-        any = false;
+        if (flushed) {
+            flush();
+            vote_by(sum);
+        } else if (in_some) {
+            vote_by(some);
+        }
+        in_some = flushed = 0;
     }
 };
 
@@ -243,17 +249,52 @@ void reference_votes(const Rows& rows, const Rows& reference, const Ballot& ball
 }
 // [/blocks]
 
+namespace {
+
+typedef u16 Eight __attribute__((vector_size(16)));
+
+Eight load(const u16* from) {
+    Eight v;
+    std::memcpy(&v, from, sizeof v);
+    return v;
+}
+
+// The low halves (h = 0) or the high ones (h = 4) of two vectors, a code of each in turn.
+#if defined(__clang__)
+#define INTERLEAVE(a, b, h) \
+    __builtin_shufflevector(a, b, h, h + 8, h + 1, h + 9, h + 2, h + 10, h + 3, h + 11)
+#else
+#define INTERLEAVE(a, b, h) \
+    __builtin_shuffle(a, b, Eight{h, h + 8, h + 1, h + 9, h + 2, h + 10, h + 3, h + 11})
+#endif
+
+// Eight columns of eight codes become eight rows: three rounds of interleaving.
+void turn(const u16* from, size_t stride, u16* const row[8], size_t j) {
+    Eight a[8], b[8];
+    for (size_t k = 0; k < 8; k++) a[k] = load(from + k * stride);
+    for (int round = 0; round < 3; round++) {
+        for (size_t k = 0; k < 4; k++) {
+            b[2 * k] = INTERLEAVE(a[k], a[k + 4], 0);
+            b[2 * k + 1] = INTERLEAVE(a[k], a[k + 4], 4);
+        }
+        std::memcpy(a, b, sizeof a);
+    }
+    for (size_t k = 0; k < 8; k++) std::memcpy(row[k] + j, &a[k], sizeof a[k]);
+}
+
+}  // namespace
+
 void deal(Matrix<u16> codes, const i64* place, u16* out) {
     constexpr size_t SOME = 32;  // a line of codes
     const size_t columns = codes.rows, many = codes.columns;
     for (size_t first = 0; first < many; first += SOME) {
-        const size_t some = std::min(SOME, many - first);
+        const size_t some = std::min(SOME, many - first), turned = some == SOME ? columns / 8 * 8 : 0;
         u16* row[SOME];
         for (size_t i = 0; i < some; i++) row[i] = out + size_t(place[first + i]) * columns;
-        for (size_t j = 0; j < columns; j++) {
-            const u16* from = codes[j] + first;
-            for (size_t i = 0; i < some; i++) row[i][j] = from[i];
-        }
+        for (size_t j = 0; j < turned; j += 8)
+            for (size_t i = 0; i < SOME; i += 8) turn(codes[j] + first + i, many, row + i, j);
+        for (size_t j = turned; j < columns; j++)
+            for (size_t i = 0; i < some; i++) row[i][j] = codes[j][first + i];
     }
 }
 

@@ -81,18 +81,22 @@ def reference_votes(rows: Rows, reference: Rows, kinds: U16 | None, tau: int) ->
     return out
 
 
-def deal(codes: U16, place: I64) -> U16:
-    """Rows from columns: row `place[i]` of what comes out is column i of `codes`.
+def deal(codes: U16, place: I64, out: U16) -> U16:
+    """Rows from columns: row `place[i]` of `out` becomes column i of `codes`; returns `out`.
 
-    >>> deal(np.array([[1, 2], [3, 4]], np.uint16), np.array([1, 0])).tolist()
+    >>> some = np.array([[1, 2], [3, 4]], np.uint16)
+    >>> deal(some, np.array([1, 0]), np.empty((2, 2), np.uint16)).tolist()
     [[2, 4], [1, 3]]
     """
     demand_array("codes", codes, np.uint16, 2)
     demand_array("place", place, np.int64, 1)
+    demand_array("out", out, np.uint16, 2)
     demand_equal("place and codes", len(place), codes.shape[1])
+    demand_equal("rows of out and place", len(out), len(place))
+    demand_equal("columns of out and codes", out.shape[1], len(codes))
     if (np.bincount(place, minlength=len(place)) != 1).any():
         raise ValueError("place must give each row a place of its own")
-    out: U16 = _kernels.deal(codes, place)
+    _kernels.deal(codes, place, out)
     return out
 
 

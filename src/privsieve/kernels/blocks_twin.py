@@ -61,11 +61,9 @@ def reference_votes(rows: Rows, reference: Rows, kinds: U16 | None, tau: int) ->
     return votes
 
 
-def deal(codes: U16, place: I64) -> U16:
-    """Rows from columns: row `place[i]` of what comes out is column i of `codes`."""
-    out = np.empty(codes.shape[::-1], np.uint16)
+def deal(codes: U16, place: I64, out: U16) -> None:
+    """Rows from columns: row `place[i]` of `out` becomes column i of `codes`."""
     out[place] = codes.T
-    return out
 
 
 def _gap(a: U16, b: U16, kinds: U16 | None) -> I64:

@@ -18,7 +18,7 @@ from privsieve import kernels
 from privsieve.kernels.blocks import Blocks, Rows, block_votes, deal, reference_votes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from privsieve.core.batch import Batch
     from privsieve.core.domain import Domain
@@ -29,6 +29,8 @@ Units = npt.NDArray[np.uint64]
 #: Rows of a person beyond these (in the order of the source) have no part in a block's vote:
 #: the work of a block grows with the square of its rows.
 MOST_ROWS = 256
+#: Codes are held in pieces of up to 32 megabytes, for which the system gives large pages.
+PIECE_CODES = 2**24
 #: The place of the hash that puts units into parts; orders have the places from 0.
 PARTS = 2**23
 #: 65535 is the whole of the grid: the distance of two levels, and of missing from any value.
@@ -40,7 +42,7 @@ class Scheme(NamedTuple):
 
     block : units of a block.
     repeats : how many times the units are cut into blocks.
-    parts : how many parts the table has.
+    parts : how many parts the table has, at most 65536.
     blocks : blocks of a part, each unit thrown into one of them; None: the units of a part are
         ranked and cut, which takes a public number of units.
     tau : the largest vote; 0 takes signs, which are at most 1.
@@ -83,16 +85,30 @@ class Dealt:
     starts: Ints
 
     @classmethod
-    def of(cls, batch: Batch, key: int, parts: int) -> Dealt:
-        """Deal a batch into parts."""
-        part = part_of(batch.unit, key, parts)
+    def all(cls, batches: Iterable[Batch], key: int, parts: int) -> list[Dealt]:
+        """Deal batches into parts; each code is held once, in pieces that grow with the table."""
+        dealt, held, room = [], 0, np.empty((0, 0), np.uint16)
+        for batch in batches:
+            many, columns = batch.codes.shape
+            if not many:
+                continue
+            if many > len(room):
+                room = np.empty((max(many, min(held, PIECE_CODES // columns)), columns), np.uint16)
+            dealt.append(cls.of(batch, key, parts, room[:many]))
+            held, room = held + many, room[many:]
+        return dealt
+
+    @classmethod
+    def of(cls, batch: Batch, key: int, parts: int, room: npt.NDArray[np.uint16]) -> Dealt:
+        """Deal a batch into parts; its codes are written into `room`."""
+        part = part_of(batch.unit, key, parts).astype(np.uint16)  # there are few: sorting is fast
         order = np.argsort(part, kind="stable")
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
         ids = batch.unit[order]
         # Where the unit is the row, one array serves.
         same = batch.unit is batch.row or np.array_equal(batch.unit, batch.row)
-        return cls(deal(np.ascontiguousarray(batch.codes.T), place), batch.label[order],
+        return cls(deal(np.ascontiguousarray(batch.codes.T), place, room), batch.label[order],
                    (ids, ids if same else batch.row[order]),
                    np.searchsorted(part[order], np.arange(parts + 1)))
 
