@@ -55,7 +55,8 @@ def goals(*, short):
     facts = np.append(rule_facts(cells, y, np.empty(0, np.int64), rule)[0], [0, 0])
     absent = np.zeros(50, np.uint8)
     native = call(lambda: search(cells, y, w, rule), 3)
-    plain = call(lambda: search_twin.search(cells, y, w, facts, absent, np.empty(0, np.int64)), 1)
+    begin = np.empty(0, np.int64), None
+    plain = call(lambda: search_twin.search(cells, y, w, facts, absent, begin), 1)
     return [*solver(short),
             Goal("exact / its Python twin", native / plain, 1 / 10,
                  f"600 x 50, {implementation()}: {native:.3f} s and {plain:.2f} s")]

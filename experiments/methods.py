@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from privsieve.containment.greedy import Rule, greedy
+from privsieve.containment.maximal import maximal
 from privsieve.containment.publishable import publishable
 from privsieve.core.items import Items
 from privsieve.papers import containment as paper
@@ -48,6 +49,14 @@ def greedy_skip(items: Items, y: np.ndarray, k: int, marked: np.ndarray) -> Sequ
     return greedy(items, y.astype(np.int32), Rule(k, 2), label_rows=marked).selected
 
 
+def heaviest_completed(items: Items, y: np.ndarray, k: int, marked: np.ndarray) -> Sequence[int]:
+    """The maximal set of most mutual information, completed; a group may be of one class.
+
+    It is what the profile most chooses from, without its rule of two classes.
+    """
+    return maximal(items, y.astype(np.int32), Rule(k, 2), label_rows=marked).selected
+
+
 def profile(name: str) -> Method:
     """A profile of `PublishableColumns`."""
     def method(items: Items, y: np.ndarray, k: int, marked: np.ndarray) -> Sequence[int]:
@@ -75,6 +84,7 @@ def on_training_rows(method: Method) -> Method:
 
 OURS: dict[str, Method] = {
     "ours: greedy, skip": greedy_skip,
+    "ours: heaviest, completed": heaviest_completed,
     "ours: few": profile("few"),
     "ours: most": profile("most"),
     "ours: strict": profile("strict"),

@@ -43,27 +43,52 @@ def exponential_order(scores, order, mean):
 
 def geometric_order(scores, order, mean):
     """P(the list `order` is the ranking of the best), geometric noise, ties to the lower index."""
-    low = min(scores)
-    values = np.arange(low, max(scores) + math.ceil(45 * mean) + 2)
     q = math.exp(-1 / mean)
+    values = np.arange(min(scores), max(scores) + math.ceil(45 * mean) + 2)
+    return _integer_order(
+        scores, order, values,
+        lambda z: np.where(z >= 0, (1 - q) * q ** np.maximum(z, 0.0), 0.0),
+        lambda z: np.where(z >= 0, 1 - q ** np.maximum(z + 1.0, 0), 0.0))
 
-    def below(j, x):  # P(s_j + G_j <= x)
-        return np.where(x >= scores[j], 1 - q ** np.maximum(x - scores[j] + 1.0, 0), 0.0)
 
-    # `loses[x - low]` is for a winner with value x; where it has the higher index it needs x + 1.
+def laplace_order(scores, order, scale):
+    """P(the list `order` is the ranking of the best), two-sided geometric noise, ties as above."""
+    q, far = math.exp(-1 / scale), math.ceil(45 * scale) + 2
+    values = np.arange(min(scores) - far, max(scores) + far)
+    return _integer_order(
+        scores, order, values,
+        lambda z: (1 - q) / (1 + q) * q ** np.abs(z),
+        lambda z: np.where(z >= 0, 1 - q ** np.maximum(z + 1.0, 0) / (1 + q),
+                           q ** np.maximum(-z, 0.0) / (1 + q)))
+
+
+def _integer_order(scores, order, values, chance, up_to):
+    """The chain for noise on integers: P(noise = z), P(noise <= z), and the values that matter."""
+    def below(j, x):  # P(s_j + noise <= x)
+        return up_to(x - scores[j])
+
+    # `loses[i]` is for a winner with this value; where it has the higher index it needs one more.
     last = order[-1]
     loses = np.ones(len(values))
     for j in range(len(scores)):
         if j not in order:
             loses = loses * below(j, values - (last > j))
     for better, winner in itertools.zip_longest(reversed(order[:-1]), reversed(order)):
-        at = values - scores[winner]
-        weight = np.where(at >= 0, (1 - q) * q ** np.maximum(at, 0.0), 0.0) * loses
-        total = np.cumsum(weight)
+        total = np.cumsum(chance(values - scores[winner]) * loses)
         if better is None:
             return float(total[-1])
         loses = np.concatenate([[0.0], total[:-1]]) if better > winner else total
     raise AssertionError
+
+
+def gumbel_order(scores, order, scale):
+    """P(the list `order` is the ranking of the best) with Gumbel noise: choices one by one."""
+    left = [math.exp((s - max(scores)) / scale) for s in scores]
+    total, found = math.fsum(left), 1.0
+    for winner in order:
+        found *= left[winner] / total
+        total -= left[winner]
+    return found
 
 
 def set_law(scores, k, mean, order_law):
@@ -79,18 +104,24 @@ def order_law(scores, k, mean, law):
             for order in itertools.permutations(range(len(scores)), k)}
 
 
-def top_k_law(scores, k, sensitivity, epsilon, *, ordered=False):
-    """The law of the product's mechanism, by definition: geometric noise, the cheaper side."""
-    d = len(scores)
+LAWS = {"exponential": geometric_order, "laplace": laplace_order, "gumbel": gumbel_order}
+
+
+def top_k_law(scores, k, sensitivity, epsilon, *, ordered=False, mechanism="exponential"):
+    """The law of the product's mechanism, by definition: the cheaper side, and its noise."""
+    d, law = len(scores), LAWS[mechanism]
     everybody = tuple(range(d))
     if ordered:
-        named = min(k, d - 1)
-        mean = 2 * named * sensitivity / epsilon
-        return order_law(scores, k, mean, geometric_order) if named else {everybody: 1.0}
+        times = 2 * min(k, d - 1)
+        if mechanism == "laplace":
+            times = min(times, d)
+        scale = times * sensitivity / epsilon
+        return order_law(scores, k, scale, law) if times else {everybody: 1.0}
     if k == d:
         return {everybody: 1.0}
+    if mechanism == "laplace":
+        return set_law(scores, k, min(2 * k, 2 * (d - k), d) * sensitivity / epsilon, law)
     if k <= d - k:
-        return set_law(scores, k, 2 * k * sensitivity / epsilon, geometric_order)
-    left = set_law([-s for s in scores], d - k, 2 * (d - k) * sensitivity / epsilon,
-                   geometric_order)
+        return set_law(scores, k, 2 * k * sensitivity / epsilon, law)
+    left = set_law([-s for s in scores], d - k, 2 * (d - k) * sensitivity / epsilon, law)
     return {tuple(j for j in everybody if j not in out): p for out, p in left.items()}

@@ -6,6 +6,8 @@ from the first column's score and gives it to the second.
 
 from __future__ import annotations
 
+from math import exp
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from privsieve import audit
 from privsieve.core.domain import Domain
 from privsieve.fit import fit
 from privsieve.privacy.noise import system
+from privsieve.privacy.stopping import best_of, tries
 from privsieve.selectors import plan
 from privsieve.sources import open_source
 
@@ -55,3 +58,62 @@ def test_a_count_that_leaves_is_caught():
     found = audit(lambda table: (right(table), int(table.sum()) % 2), FIRST, one_more, epsilon=1)
 
     assert found.exceeded
+
+
+LEARN = np.stack([np.arange(60) % 2, np.arange(60) % 3 == 0], axis=1).astype(float)
+LEARN_Y = np.arange(60) % 2
+
+
+def tuned(price=1):
+    """Tuning between two candidates; `price` times epsilon is what it really spends."""
+    made = plan("private-tuning", Domain.box(0, 1, columns=2), rows=60, epsilon=price,
+                candidates=[{"method": "rule-sieve", "k": 1, "order": 1, "class_prior": None},
+                            {"method": "rule-sieve", "k": 1, "order": 1, "class_prior": 0.5}])
+
+    def run(table):
+        body = fit(made, open_source(table, LEARN_Y), noise=system()).body
+        return body["candidate"], body["selected"]
+
+    return run
+
+
+def test_tuning_keeps_its_claim():
+    """What leaves of a tuning, candidate and names, tells no more of one row than it claims."""
+    changed = LEARN.copy()
+    changed[1] = 1 - changed[1]
+
+    found = audit(tuned(), LEARN, changed, epsilon=1, profile="smoke")
+
+    assert not found.exceeded
+
+
+def answers(table):
+    """A try that answers by randomised response at epsilon 0.5; yes is the better score."""
+    chance = int(2**32 * (exp(.5) if table else 1) / (exp(.5) + 1))
+
+    def attempt(noise):
+        yes = int.from_bytes(noise.bytes(4)) < chance
+        return int(yes), yes
+
+    return attempt
+
+
+def test_the_best_of_many_tries_keeps_twice_the_price():
+    """The best of a secret number of tries at 0.5 each stays under 1, and above the 0.5 of one."""
+    def run(table):
+        noise = system()
+        return best_of(lambda: answers(table)(noise), noise)
+
+    found = audit(run, False, True, epsilon=1, profile="ci")
+
+    assert not found.exceeded
+    assert found.bound > .5
+
+
+def test_showing_all_tries_would_be_caught():
+    """A twin that lets K leave, with what each try gave, is refuted."""
+    def run(table):
+        noise = system()
+        return tuple(answers(table)(noise)[1] for _ in range(tries(noise)))
+
+    assert audit(run, False, True, epsilon=1, profile="ci").exceeded

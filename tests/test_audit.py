@@ -12,8 +12,9 @@ from scipy import stats
 
 from privsieve.errors import ParameterError
 from privsieve.privacy.audit import PROFILES, _epsilon, _lowest, audit
-from privsieve.privacy.noise import discrete_laplace, gamma_norm, replay
+from privsieve.privacy.noise import discrete_laplace, replay
 from privsieve.privacy.race import geometric_race, top_k
+from privsieve.privacy.vector import gamma_norm
 
 #: A neighbouring pair of scores at distance 1 whose loss at k = 1 is epsilon.
 SCORES = ((2, 0), (1, 1))

@@ -8,7 +8,7 @@ import pytest
 import naive_blocks
 import tables
 from privsieve import kernels
-from privsieve.engines.local import block_votes, reference_votes
+from privsieve.engines.blocks import block_votes, reference_votes
 from privsieve.kernels import blocks as kernel
 from privsieve.kernels import blocks_twin, numpy_twin
 from privsieve.summaries.blocks import MOST_ROWS, Group, Scheme, kinds

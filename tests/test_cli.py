@@ -394,6 +394,21 @@ def test_plan_reads_no_row(privsieve, monkeypatch):
     assert 0 == spent()
 
 
+def test_plan_draws(privsieve):
+    """`--figure` draws a curve for each size, in a new file; an old one is never touched."""
+    asked = ("plan", "--rows", "400", *ASKED, "--figure", "curves.svg")
+    code, out, _err = privsieve(*asked, "--json")
+    picture = Path("curves.svg").read_text(encoding="utf-8")
+    again, _out, err = privsieve(*asked)
+
+    assert (0, 2) == (code, again)
+    assert ["100", "1600", "400"] == sorted(json.loads(out)["forecasts_by_size"])
+    assert 3 == picture.count("<polyline")
+    assert "guessing" in picture
+    assert "--figure" in err
+    assert picture == Path("curves.svg").read_text(encoding="utf-8")
+
+
 def test_plan_warns(privsieve):
     """A plan shows the warning that select would refuse on; without a row count it asks for one."""
     asked = ("--domain", "domain.toml", "--epsilon", "0.01", "--top", "2")
@@ -539,6 +554,46 @@ def test_ledger(privsieve):
     assert 0 == code
     assert ["ward-3", "0.5", "0", "0.5", "0"] == out.splitlines()[1].split()
     assert 4 == privsieve("ledger", "show", "--ledger", "none.db")[0]
+
+
+def wide(place, columns=40):
+    """Many columns with a population that has a delta: the words of a selection from them."""
+    rng = random.Random(3)
+    names = [f"c{j}" for j in range(columns)]
+    lines = [",".join([*names, "ill"])]
+    lines += [",".join([*(str(rng.randint(0, 1)) for _ in names), rng.choice(["yes", "no"])])
+              for _ in range(900)]
+    (place / "wide.csv").write_text("\n".join([*lines, ""]))
+    head, target = DOMAIN.split("[[column]]", 1)[0], "[target]" + DOMAIN.split("[target]", 1)[1]
+    columns = "".join(f'[[column]]\nname = "{name}"\nkind = "flag"\n' for name in names)
+    (place / "wide.toml").write_text(head + columns + target)
+    return ("wide.csv", "--domain", "wide.toml", "--epsilon", "1", "--unit", "row", "--top", "16")
+
+
+def test_a_delta_from_grant_to_certificate(place, privsieve):
+    """A delta is granted, planned, charged, shown and certified; a pure account refuses it."""
+    asked, delta = wide(place), ("--delta", "1e-6")
+    assert 0 == privsieve("ledger", "grant", "--ledger", "budget.db", "--population", "towns",
+                          "--epsilon", "3", "--delta", "2e-6")[0]
+    out = privsieve("plan", *asked, *delta)[1]
+    assert "epsilon 1 and delta 0.000001, charged before a row is read" in out
+    out = privsieve("plan", *asked[:-1], "2", *delta)[1]
+    assert "epsilon 1, charged" in out
+    assert "not charged: for so few columns" in out
+    select = ("select", *asked, *delta, "--ledger", "budget.db", "--anyway", "--population")
+    code, out, err = privsieve(*select, "clinic", "--out", "pure")
+    assert (4, "") == (code, out)
+    assert "the account is pure" in err
+    code, out, err = privsieve(*select, "towns", "--out", "first", "--json")
+
+    said = json.loads(out)
+    assert (0, "1", "0.000001", "2", "0.000001") == (
+        code, said["charged"], said["delta_charged"], said["left"], said["delta_left"])
+    assert "towns has 2 and delta 0.000001 left" in " ".join(err.split())
+    assert "and by at most 0.000001 beyond that." in " ".join(err.split())
+    assert 0 == privsieve("verify", "first", "--ledger", "budget.db")[0]
+    out = privsieve("ledger", "show", "--ledger", "budget.db")[1]
+    assert "towns: delta 0.000001 of 0.000002 left" in out
 
 
 def test_ledger_publications(privsieve):

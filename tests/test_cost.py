@@ -37,6 +37,39 @@ def test_bad_amounts_are_refused(bad):
         Cost.of(bad, allow_weak=True)
 
 
+@pytest.mark.parametrize(("text", "units"), [
+    ("1e-6", 10**12), (0, 0), ("0", 0), (1e-9, 10**9), ("0.000000000000000001", 1),
+    (Fraction(1, 2), 5 * 10**17),
+])
+def test_deltas_are_exact(text, units):
+    """A delta becomes its integer units of 1e-18 without rounding, and its text says them."""
+    cost = Cost.of(1, delta=text)
+
+    assert units == cost.delta_units
+    assert cost.delta == exact(cost.delta_text, "delta")
+    assert cost.account == ("approximate" if units else "pure")
+
+
+@pytest.mark.parametrize("bad", [
+    -1, "-1e-9", 1, "1.0", 2, "1e-19", Fraction(1, 3), float("nan"), float("inf"), True, "", None,
+    "1/2",
+])
+def test_bad_deltas_are_refused(bad):
+    """What is not a decimal number from 0 to below 1, of at most eighteen decimals, is refused."""
+    with pytest.raises(ParameterError, match="delta is "):
+        Cost.of(1, delta=bad)
+
+
+def test_a_delta_of_one_in_n_is_refused():
+    """A delta that would let one of n units out whole is refused where n is public."""
+    cost = Cost.of(1, delta="0.001")
+    cost.check_units(999)
+    Cost.of(1).check_units(10**9)
+
+    with pytest.raises(ParameterError, match="1000 units"):
+        cost.check_units(1000)
+
+
 def test_a_weak_promise_is_asked_for():
     """Above 10 an epsilon needs `allow_weak`, and the text says so."""
     with pytest.raises(ParameterError, match="allow_weak"):

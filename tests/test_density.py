@@ -10,9 +10,25 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from exact import exponential_order, geometric_order, order_law, set_law
-from privsieve.privacy.noise import discrete_laplace, gamma_norm, geometric, replay
-from privsieve.privacy.race import exponential_race, geometric_race, top_k
+from exact import (
+    exponential_order,
+    geometric_order,
+    gumbel_order,
+    laplace_order,
+    order_law,
+    set_law,
+)
+from privsieve.privacy.noise import discrete_laplace, geometric, replay
+from privsieve.privacy.race import (
+    Race,
+    exponential_race,
+    geometric_race,
+    gumbel_race,
+    laplace_race,
+    top_k,
+)
+from privsieve.privacy.values import Grid, gaussian, laplace
+from privsieve.privacy.vector import gamma_norm
 
 #: A right sampler is rejected once in a million; seeds are fixed, so it passes or it does not.
 MILLIONTH = 1e-6
@@ -62,7 +78,9 @@ def test_discrete_laplace(off, right):
 
 @pytest.mark.parametrize(("off", "right"), SCALES)
 @pytest.mark.parametrize(("race", "law"), [(exponential_race, exponential_order),
-                                           (geometric_race, geometric_order)])
+                                           (geometric_race, geometric_order),
+                                           (laplace_race, laplace_order),
+                                           (gumbel_race, gumbel_order)])
 @pytest.mark.parametrize("ordered", [False, True])
 def test_races(race, law, ordered, off, right):
     """Races name sets and orders with their exact probabilities."""
@@ -71,6 +89,59 @@ def test_races(race, law, ordered, off, right):
     drawn = (race(scores, 2, mean * off, noise, ordered=ordered) for _ in range(6000))
 
     assert right == lawful(drawn, expected)
+
+
+@pytest.mark.parametrize(("off", "right"), SCALES)
+@pytest.mark.parametrize(("k", "ordered"), [(12, False), (4, False), (12, True)])
+def test_approximate_races(k, ordered, off, right):
+    """With a delta, a race for many names follows the Gumbel law of its scale."""
+    epsilon, delta, noise, d = Fraction(1, 2), Fraction(1, 100), replay(7), 16
+    race = Race.of(d, k, 1, epsilon, delta=delta, ordered=ordered)
+    assert ("gumbel", "approximate") == (race.kind, race.account)
+    scores = [40 * (j == 0) for j in range(d)]
+    # How often the first is named: in the set, or as the best of the list.
+    law = gumbel_order([-s for s in scores] if race.smallest else scores, (0,),
+                       float(race.scale * off))
+    if not ordered:
+        signs, left, chance = -1 if race.smallest else 1, d, 0.0
+        weight, reached = math.exp(signs * 40 / float(race.scale * off)), 1.0
+        for _ in range(race.named):
+            chance += reached * weight / (weight + left - 1)
+            reached *= (left - 1) / (weight + left - 1)
+            left -= 1
+        law = 1 - chance if race.smallest else chance
+    drawn = [top_k(scores, k, 1, epsilon, noise, delta=delta, ordered=ordered)
+             for _ in range(4000)]
+    named = sum(answer[0] == 0 if ordered else 0 in answer for answer in drawn)
+
+    assert right == fits([named, len(drawn) - named], [law, 1 - law])
+
+
+GRID, NARROW = Grid.of(4, Fraction(1)), Grid.of(4, Fraction(1), norm=1)
+
+
+@pytest.mark.parametrize(("off", "right"), SCALES)
+def test_laplace_values(off, right):
+    """Each number gets a Laplace variable of scale sensitivity / epsilon."""
+    noise = replay(8)
+    drawn = [NARROW.numbers(laplace([0] * 4, NARROW, 3 / off, noise)) for _ in range(1000)]
+    fit = stats.kstest(np.ravel(drawn), "laplace", (0, 1 / 3)).pvalue
+
+    assert right == (fit > MILLIONTH)
+
+
+@pytest.mark.parametrize(("off", "right"), SCALES)
+def test_gaussian_values(off, right):
+    """Each number gets a normal variable of this sigma, and no two are correlated."""
+    noise, sigma = replay(9), Fraction(7, 3)
+    drawn = np.array([GRID.numbers(gaussian([0] * 4, GRID, sigma * off, noise))
+                      for _ in range(1000)])
+    fit = stats.kstest(drawn.ravel(), "norm", (0, 7 / 3)).pvalue
+
+    assert right == (fit > MILLIONTH)
+    for i, j in ((0, 1), (0, 2), (2, 3)):
+        assert stats.pearsonr(drawn[:, i], drawn[:, j]).pvalue > MILLIONTH
+        assert stats.pearsonr(drawn[:, i] ** 2, drawn[:, j] ** 2).pvalue > MILLIONTH
 
 
 def test_races_differ_at_ties():

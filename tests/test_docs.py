@@ -57,10 +57,11 @@ def test_every_error_is_documented():
 
 
 @pytest.mark.parametrize(("kind", "name"), [
-    (ps.RuleSieve, "rule-sieve"), (ps.BlockFWELL, "block-fwell")])
+    (ps.RuleSieve, "docs/rule-sieve.md"), (ps.NoisyTopK, "docs/noisy-top-k.md"),
+    (ps.BlockFWELL, "docs/block-fwell.md")])
 def test_every_parameter_is_documented(kind, name):
-    """Each parameter of a selector has a row on the page of its method, and no other has."""
-    rows = re.findall(r"^\| `(\w+)`", page(f"docs/{name}.md"), re.MULTILINE)
+    """Each parameter of a selector has a row on its page, and no other has."""
+    rows = re.findall(r"^\| `(\w+)`", page(name), re.MULTILINE)
 
     assert set(inspect.signature(kind).parameters) == set(rows)
 
@@ -103,10 +104,25 @@ def test_every_page_is_linked():
     assert set() == alone - {"docs/index.md"}
 
 
+def shown():
+    """The blocks of all pages that show a file of the package: page, file, text."""
+    return [(short(path), name, body) for path in PAGES
+            for _, name, body in BLOCK.findall(path.read_text("utf-8")) if name.startswith("src/")]
+
+
+def test_a_file_that_is_shown_is_the_file():
+    """Where a page shows a file of the package, it shows all of it as it is."""
+    assert {("docs/add-a-selector.md", "src/privsieve/scores/class_counts.py")} <= {
+        (place, name) for place, name, _ in shown()}
+    assert [] == [(place, name) for place, name, body in shown() if page(name) != body]
+
+
 def perform(text, folder):
     """Run a page as a reader would: files are written, shell lines run, Python goes on."""
     space = {"__name__": "page"}
     for language, name, body in BLOCK.findall(text):
+        if name.startswith("src/"):  # a file of the package, shown
+            continue
         if name:
             (folder / name).write_text(body, encoding="utf-8")
         elif language == "sh":

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import warnings
 from fractions import Fraction
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -25,7 +28,8 @@ from privsieve.privacy.folder import Folder
 from privsieve.privacy.noise import replay
 from privsieve.sources import open_source, resolve
 
-SELECTORS = [ps.RuleSieve, ps.BlockFWELL]
+SELECTORS = [ps.RuleSieve, ps.BlockFWELL, ps.NoisyTopK, *(
+    partial(ps.NoisyTopK, score=name) for name in ("class-counts", "disagreement"))]
 ROWS = 400
 DOMAIN = ps.Domain(
     [ps.Number("age", 0, 110), ps.Number("stay", 1, 365, scale="log"), ps.Flag("smoker"),
@@ -170,6 +174,31 @@ def test_a_fault_after_the_charge_has_one_text(ledger, fault):
     assert (None, None) == (caught.value.__cause__, caught.value.__context__)
     assert Fraction(1) == ledger.spent()
     assert 1 == len(ledger.orphans())
+
+
+@pytest.mark.parametrize("allowed", [0, 1, 2])
+def test_without_entropy_nothing_leaves_and_the_charge_stays(tmp_path, ledger, monkeypatch,
+                                                             allowed):
+    """If the system runs out of random bits, early or late, there is no output and no refund."""
+    source, made, urandom, asked = spied(), plan(), os.urandom, []
+
+    def broken(count):
+        asked.append(count)
+        if len(asked) > allowed:
+            raise OSError(5, "no entropy")
+        return urandom(count)
+
+    with Folder.create(tmp_path / "out") as folder, monkeypatch.context() as patch:
+        # Only where noise comes from: the ledger draws its request number before the charge.
+        patch.setattr("privsieve.privacy.noise.os", SimpleNamespace(urandom=broken))
+        with pytest.raises(ReleaseFailed) as caught:
+            fitting.fit(made, source, ledger=ledger, folder=folder)
+
+    assert "release failed; the budget is charged" == str(caught.value)
+    assert len(asked) == allowed + 1
+    assert Fraction(1) == ledger.spent()
+    assert 1 == len(ledger.orphans())
+    assert not (tmp_path / "out" / "release.json").exists()
 
 
 def test_a_release_is_committed_and_verifies(tmp_path, ledger):

@@ -15,7 +15,7 @@ import privsieve
 SRC = Path(privsieve.__file__).parent
 
 WORDS = {"errors", "_version", "core"}
-ROWS = WORDS | {"kernels", "summaries", "engines", "sources", "containment"}
+ROWS = WORDS | {"kernels", "summaries", "scores", "engines", "sources", "containment"}
 #: What each part may import; a part may always import itself.
 BELOW = {
     "errors": set(),
@@ -23,6 +23,8 @@ BELOW = {
     "kernels": set(),
     "core": {"errors"},
     "summaries": WORDS | {"kernels"},
+    # A summary, what it is worth, and how far one unit moves it; they meet no noise.
+    "scores": WORDS | {"kernels", "summaries"},
     "engines": WORDS | {"kernels", "summaries"},
     "sources": WORDS,
     # Another kind of guarantee: it meets rows, the ledger and the folder, and never noise.
@@ -45,6 +47,9 @@ UPWARD = {
 }
 CHECKERS = ("verify", "verify_containment", "verify_table", "audit", "ledger", "ledger_sql",
             "chain", "certificate", "folder")
+#: What meets noise, or sizes it; no checker does.
+MECHANISMS = {"privacy.noise", "privacy.vector", "privacy.values", "privacy.approximate",
+              "privacy.race", "privacy.stopping"}
 #: What a checker may load: an audit counts with NumPy; a published Parquet file needs pyarrow.
 NEEDS = {"audit": {"numpy"}, "verify_table": {"pyarrow"}}
 NUMPY = {"numpy", "pandas", "polars", "pyarrow", "scipy", "sklearn", "flint"}
@@ -122,7 +127,14 @@ def test_checkers_meet_no_mechanism():
     for name in CHECKERS:
         ours, _ = imported(f"privacy/{name}.py")
 
-        assert set() == ours & {"privacy.noise", "privacy.race"}, name
+        assert set() == ours & MECHANISMS, name
+
+
+def test_every_file_of_privacy_checks_or_makes():
+    """A new file of `privacy` is a checker or a mechanism, on purpose."""
+    found = {Path(name).stem for name in modules() if part(name) == "privacy"} - {"__init__"}
+
+    assert {*CHECKERS, *(name.removeprefix("privacy.") for name in MECHANISMS)} == found
 
 
 def test_containment_meets_no_noise():
@@ -131,7 +143,7 @@ def test_containment_meets_no_noise():
         if part(name) in ("containment", "papers"):
             ours, _ = imported(name)
 
-            assert set() == ours & {"privacy.noise", "privacy.race", "fit", "selectors"}, name
+            assert set() == ours & {*MECHANISMS, "fit", "selectors"}, name
 
 
 def test_nothing_shipped_replays_noise():
@@ -165,6 +177,7 @@ PLAN = """
 import privsieve as ps
 import privsieve.privacy.ledger, privsieve.privacy.verify
 ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
+ps.plan("noisy-top-k", ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
 """
 
 SELECT = """

@@ -335,14 +335,26 @@ def test_a_commit_to_disk_waits_for_the_disk(ledger):
     "UPDATE entry SET payload = '{}'", "DELETE FROM entry WHERE seq = 2", "DELETE FROM request",
     "UPDATE request SET units = 1", "UPDATE request SET state = 'reserved' WHERE seq = 2",
     "UPDATE publication SET k = 99", "DELETE FROM publication",
-    "INSERT INTO request VALUES ('x', 'nobody', 1, 'reserved', 1)",
-    "INSERT INTO population VALUES ('y', 'pure', 1, 2)",
-    "INSERT INTO population VALUES ('y', 'pure', 'many', 0)",
+    "INSERT INTO request VALUES ('x', 'nobody', 1, 0, 'reserved', 1)",
+    "INSERT INTO population VALUES ('y', 'pure', 1, 2, 0, 0)",
+    "INSERT INTO population VALUES ('y', 'pure', 'many', 0, 0, 0)",
+    "INSERT INTO population VALUES ('y', 'pure', 1, 0, 1, 0)",
+    "INSERT INTO population VALUES ('y', 'approximate', 1, 0, 0, 0)",
+    "INSERT INTO population VALUES ('y', 'approximate', 1, 0, 5, 6)",
+    "INSERT INTO request VALUES ('x', 'clinic-2026', 1, -1, 'reserved', 1)",
+    "UPDATE population SET account = 'approximate', delta_lim = 5",
+    "UPDATE population SET delta_lim = delta_lim + 1 WHERE account = 'approximate'",
+    "UPDATE population SET delta_spent = 0 WHERE account = 'approximate'",
+    "UPDATE population SET delta_spent = delta_lim + 1 WHERE account = 'approximate'",
+    "UPDATE request SET delta_units = 1 WHERE state = 'reserved'",
 ])
 def test_the_file_defends_itself(ledger, statement):
     """Each table refuses what no ledger does, whoever asks."""
     ledger.commit(ledger.reserve(Cost.of(1), CLAIM), DIGEST)
     ledger.publish("s", ["a"], 2, "m")
+    other = Ledger(ledger.path, population="town")
+    other.grant(1, delta="1e-6")
+    other.reserve(Cost.of(1, delta="1e-7"), CLAIM)
     with contextlib.closing(sqlite3.connect(ledger.path)) as db:
         db.execute("PRAGMA foreign_keys=ON")
         with pytest.raises(sqlite3.IntegrityError):
@@ -365,6 +377,8 @@ def _tamper(path, *statements):
 @pytest.mark.parametrize(("statements", "reason"), [
     (["UPDATE population SET spent = 0"], "table population"),
     (["UPDATE population SET lim = 10 * lim"], "table population"),
+    (["UPDATE population SET account = 'approximate', delta_lim = 5"], "table population"),
+    (["UPDATE request SET delta_units = 5"], "table request"),
     (["DELETE FROM population"], "table population"),
     (["DELETE FROM entry WHERE seq = 2"], "entry 3 does not follow entry 1"),
     (["UPDATE entry SET payload = replace(payload, '500000000', '100000000') WHERE seq = 2"],
@@ -399,14 +413,21 @@ def test_tampering_is_found(ledger, statements, reason):
 
 
 @pytest.mark.parametrize(("kind", "body"), [
-    ("grant", {"population": "p", "account": "pure", "limit": 5}),
-    ("grant", {"population": "q", "account": "pure", "limit": 0}),
-    ("reserve", {"population": "p", "request": "b", "units": 7}),
-    ("reserve", {"population": "p", "request": "b", "units": 0}),
-    ("reserve", {"population": "p", "request": "b", "units": -1}),
-    ("reserve", {"population": "p", "request": "b", "units": "1"}),
-    ("reserve", {"population": "p", "request": "a", "units": 1}),
-    ("reserve", {"population": "q", "request": "b", "units": 1}),
+    ("grant", {"population": "p", "account": "pure", "limit": 5, "delta_limit": "0"}),
+    ("grant", {"population": "q", "account": "pure", "limit": 0, "delta_limit": "0"}),
+    ("grant", {"population": "q", "account": "pure", "limit": 5, "delta_limit": "0.1"}),
+    ("grant", {"population": "q", "account": "approximate", "limit": 5, "delta_limit": "0"}),
+    ("grant", {"population": "q", "account": "approximate", "limit": 5, "delta_limit": "-0.1"}),
+    ("reserve", {"population": "p", "request": "b", "units": 7, "delta": "0"}),
+    ("reserve", {"population": "p", "request": "b", "units": 1, "delta": "0.05"}),
+    ("reserve", {"population": "p", "request": "b", "units": 1, "delta": "-0.01"}),
+    ("reserve", {"population": "p", "request": "b", "units": 1, "delta": "0.010"}),
+    ("reserve", {"population": "p", "request": "b", "units": 1, "delta": 0}),
+    ("reserve", {"population": "p", "request": "b", "units": 0, "delta": "0"}),
+    ("reserve", {"population": "p", "request": "b", "units": -1, "delta": "0"}),
+    ("reserve", {"population": "p", "request": "b", "units": "1", "delta": "0"}),
+    ("reserve", {"population": "p", "request": "a", "units": 1, "delta": "0"}),
+    ("reserve", {"population": "q", "request": "b", "units": 1, "delta": "0"}),
     ("commit", {"population": "q", "request": "a"}),
     ("commit", {"population": "p", "request": "b"}),
     ("publish", {"population": "q", "snapshot": "s", "columns": [], "k": 2, "model": "m"}),
@@ -414,8 +435,10 @@ def test_tampering_is_found(ledger, statements, reason):
 ])
 def test_an_impossible_entry_is_found(kind, body):
     """A chain whose hashes fit, and whose amounts or states cannot be, does not pass."""
-    grant = Entry.after(None, "grant", {"population": "p", "account": "pure", "limit": 10})
-    reserve = Entry.after(grant, "reserve", {"population": "p", "request": "a", "units": 4})
+    grant = Entry.after(None, "grant", {"population": "p", "account": "approximate", "limit": 10,
+                                        "delta_limit": "0.1"})
+    reserve = Entry.after(grant, "reserve", {"population": "p", "request": "a", "units": 4,
+                                             "delta": "0.06"})
     commit = Entry.after(reserve, "commit", {"population": "p", "request": "a"})
 
     assert () == replay([grant, reserve, commit])[2]
@@ -460,6 +483,53 @@ def test_damaged_pages_never_become_a_traceback(ledger):
     assert len(written) / 2 < found
 
 
+def test_a_delta_is_charged_with_its_epsilon(tmp_path):
+    """Both are charged or neither; each is spent to the last unit and no further."""
+    ledger = Ledger(str(tmp_path / "b.db"), population="p")
+    ledger.grant(1, delta="1e-6")
+    for _ in range(4):
+        ledger.reserve(Cost.of("0.1", delta="2.5e-7"), CLAIM)
+    with pytest.raises(BudgetExceeded) as caught:
+        ledger.reserve(Cost.of("0.1", delta="1e-18"), CLAIM)
+
+    assert ("p: epsilon 0.1 and delta 0.000000000000000001 asked, epsilon 0.6 and delta 0 left.  "
+            "See `privsieve ledger show`.") == str(caught.value)
+    assert (Fraction(6, 10), Fraction(0)) == (ledger.left(), ledger.delta_left())
+    ledger.reserve(Cost.of("0.6"), CLAIM)
+    assert (Fraction(0), Fraction(1, 10**6)) == (ledger.left(), ledger.delta_limit())
+    assert (6, ()) == (ledger.verify_chain().entries, ledger.verify_chain().reasons)
+
+
+def test_a_short_epsilon_keeps_the_delta(tmp_path):
+    """A charge that its epsilon does not cover takes no delta."""
+    ledger = Ledger(str(tmp_path / "b.db"), population="p")
+    ledger.grant(1, delta="1e-6")
+    with pytest.raises(BudgetExceeded, match="asked, epsilon 1 and delta"):
+        ledger.reserve(Cost.of(2, delta="1e-7"), CLAIM)
+
+    assert (Fraction(1), Fraction(1, 10**6)) == (ledger.left(), ledger.delta_left())
+
+
+def test_a_pure_account_has_no_delta(ledger):
+    """A release that needs a delta is refused by people to whom none was granted."""
+    with pytest.raises(BudgetExceeded, match="the account is pure: it has no delta"):
+        ledger.reserve(Cost.of("0.1", delta="1e-9"), CLAIM)
+
+    assert (Fraction(3), Fraction(0)) == (ledger.left(), ledger.delta_limit())
+    assert 1 == len(ledger.entries())
+
+
+def test_a_large_delta_stands_in_the_chain(tmp_path):
+    """A delta whose units no JSON integer holds is kept exactly."""
+    ledger = Ledger(str(tmp_path / "b.db"), population="p")
+    ledger.introduce()
+    ledger.grant(1, delta="0.999999999999999999")
+    ledger.reserve(Cost.of(1, delta="0.5"), CLAIM)
+
+    assert Fraction(499999999999999999, 10**18) == ledger.delta_left()
+    assert ledger.verify_chain().valid
+
+
 @dataclasses.dataclass(frozen=True)
 class CheckThenAct:
     """A ledger with the classic mistake: two callers can both pass the check."""
@@ -484,22 +554,23 @@ class CheckThenAct:
             db.execute("UPDATE p SET spent = ?", (spent + cost.units,))
 
 
-def _attempts(ledger, times, start):
+def _attempts(ledger, times, start, delta=0):
     """Try to spend 0.1 many times; how often it was granted."""
     time.sleep(max(0.0, start - time.time()))
     granted = 0
     for _ in range(times):
         with contextlib.suppress(BudgetExceeded):
-            ledger.reserve(Cost.of("0.1"), CLAIM)
+            ledger.reserve(Cost.of("0.1", delta=delta), CLAIM)
             granted += 1
     return granted
 
 
-def _race(pool, ledger, workers, times):
+def _race(pool, ledger, workers, times, delta=0):
     """How many of all attempts were granted."""
     start = time.time() + 1.5
     with pool:
-        return sum(pool.map(_attempts, [ledger] * workers, [times] * workers, [start] * workers))
+        return sum(pool.map(_attempts, [ledger] * workers, [times] * workers, [start] * workers,
+                            [delta] * workers))
 
 
 POOLS = [
@@ -517,6 +588,17 @@ def test_a_race_grants_exactly_the_limit(tmp_path, pool, workers, times):
     assert 30 == _race(pool(), ledger, workers, times)
     assert Fraction(0) == ledger.left()
     assert (31, ()) == (ledger.verify_chain().entries, ledger.verify_chain().reasons)
+
+
+@pytest.mark.parametrize(("pool", "workers", "times"), POOLS)
+def test_a_race_for_delta_grants_exactly_its_limit(tmp_path, pool, workers, times):
+    """64 attempts of 1e-7 at once on a delta of 1.9e-6 are granted 19 times."""
+    ledger = Ledger(str(tmp_path / "b.db"), population="p")
+    ledger.grant(30, delta="1.9e-6")
+
+    assert 19 == _race(pool(), ledger, workers, times, "1e-7")
+    assert (Fraction(281, 10), Fraction(0)) == (ledger.left(), ledger.delta_left())
+    assert ledger.verify_chain().valid
 
 
 @pytest.mark.parametrize(("pool", "workers", "times"), POOLS)

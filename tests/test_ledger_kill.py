@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from fractions import Fraction
 
 from privsieve.privacy.chain import replay
 from privsieve.privacy.ledger import Ledger, recount
@@ -28,11 +29,11 @@ def say(*words):
     os.fsync(log)
 while True:
     name = dice.choice(["wide", "narrow"])
-    cost = Cost.of(f"0.0{dice.randint(1, 9)}")
+    cost = Cost.of(f"0.0{dice.randint(1, 9)}", delta=f"{dice.randint(1, 9)}e-9")
     if early == "early":  # the planted fault: a result is shown before its charge is durable
-        request = os.urandom(16).hex()
-        module.secrets.token_hex = lambda _: request
-        say("charged", name, request, cost.units)
+        request = dice.randbytes(16).hex()
+        module.os.urandom = lambda count: bytes.fromhex(request)[:count]
+        say("charged", name, request, cost.units, cost.delta_units)
         time.sleep(0.03)
     try:
         entry = module.Ledger(path, name).reserve(cost, {})
@@ -40,7 +41,7 @@ while True:
         say("denied", name)
         continue
     if early != "early":
-        say("charged", name, entry.request, cost.units)
+        say("charged", name, entry.request, cost.units, cost.delta_units)
     module.Ledger(path, name).commit(entry, "ab" * 32)
     say("committed", name, entry.request)
 """
@@ -71,14 +72,15 @@ def _kill_many(tmp_path, kills, early=""):
         process.wait()
     lines = [line.split() for path in sorted(tmp_path.glob("witness*"))
              for line in path.read_text().splitlines()]
-    return ({line[2]: (line[1], int(line[3])) for line in lines if line[0] == "charged"},
+    return ({line[2]: (line[1], int(line[3]), int(line[4]))
+             for line in lines if line[0] == "charged"},
             {line[2] for line in lines if line[0] == "committed"},
             Counter(line[0] for line in lines))
 
 
 def _grant(tmp_path):
     for name, limit in (("wide", 1000), ("narrow", "0.5")):
-        Ledger(str(tmp_path / "b.db"), population=name).grant(limit)
+        Ledger(str(tmp_path / "b.db"), population=name).grant(limit, delta="1e-3")
 
 
 def test_kill_9_loses_no_charge(tmp_path):
@@ -87,17 +89,19 @@ def test_kill_9_loses_no_charge(tmp_path):
     charged, committed, counts = _kill_many(tmp_path, KILLS)
     report, entries = recount(str(tmp_path / "b.db"))
     requests = replay(entries)[0].request
-    states = Counter(state for _, _, state, _ in requests.values())
+    states = Counter(row[3] for row in requests.values())
     print(json.dumps({**counts, **states, "entries": len(entries)}))
 
     assert () == report.reasons
-    assert charged == {key: requests[key][:2] for key in charged if key in requests}
-    assert all(requests[key][2] == "committed" for key in committed)
+    assert charged == {key: requests[key][:3] for key in charged if key in requests}
+    assert all(requests[key][3] == "committed" for key in committed)
     for name in ("wide", "narrow"):
         ledger = Ledger(str(tmp_path / "b.db"), population=name)
         assert ledger.spent() <= ledger.limit()
+        assert ledger.delta_limit() - ledger.delta_left() == Fraction(
+            sum(row[2] for row in requests.values() if row[0] == name), 10**18)
         assert len(ledger.orphans()) == sum(
-            row[0] == name and row[2] == "reserved" for row in requests.values())
+            row[0] == name and row[3] == "reserved" for row in requests.values())
     # The work was real: charges, refusals, and processes that died with a charge in hand.
     assert min(len(charged), counts["denied"]) > KILLS
     assert states["reserved"] > 0

@@ -15,18 +15,42 @@ from flint import ctx
 from privsieve.errors import ParameterError, ReleaseFailed
 from privsieve.privacy import noise as noise_module
 from privsieve.privacy.noise import (
-    LARGEST,
     Noise,
     Uniform,
-    _rounded,
+    certain,
     discrete_laplace,
+    exponential,
     floors,
-    gamma_norm,
     geometric,
+    gumbel,
     replay,
     system,
     uniforms,
 )
+from privsieve.privacy.race import (
+    exponential_race,
+    geometric_race,
+    gumbel_race,
+    laplace_race,
+)
+from privsieve.privacy.values import Grid, gamma, gaussian, laplace, two_sided
+from privsieve.privacy.vector import LARGEST, gamma_norm, normal, spherical
+
+HALF = Fraction(1, 2)
+GRID, NARROW = Grid.of(3, Fraction(1)), Grid.of(3, Fraction(1), norm=1)
+#: Every way to draw, by what it takes: one source.
+DRAWS = {
+    "geometric": lambda noise: geometric(Fraction(10**9), 3, noise),
+    "discrete-laplace": lambda noise: discrete_laplace(Fraction(10**9), noise),
+    "gamma-norm": lambda noise: gamma_norm([0, 0], Fraction(1), -40, noise),
+    "gamma": lambda noise: gamma([1, 2, 3], GRID, Fraction(1, 1000), noise),
+    "laplace": lambda noise: laplace([1, 2, 3], NARROW, Fraction(1, 1000), noise),
+    "gaussian": lambda noise: gaussian([1, 2, 3], GRID, Fraction(1000), noise),
+    "geometric-race": lambda noise: geometric_race([0] * 99, 9, Fraction(5), noise),
+    "laplace-race": lambda noise: laplace_race([0] * 99, 9, Fraction(5), noise),
+    "exponential-race": lambda noise: exponential_race([0] * 99, 9, Fraction(5), noise),
+    "gumbel-race": lambda noise: gumbel_race([0] * 99, 9, Fraction(5), noise, ordered=True),
+}
 
 
 class Served(Noise):
@@ -115,12 +139,58 @@ def test_gamma_norm_refined_equals_many_digits(k, d):
     for seed in range(400):
         count = d + 2 * ((d + 1) // 2)
         few, many = streams(seed, count, 32), streams(seed, count, 1024)
-        expected = _rounded(many, d, unit)
+        expected = certain(many, unit, spherical, shift=HALF)
 
-        assert expected == _rounded(few, d, unit)
+        assert expected == certain(few, unit, spherical, shift=HALF)
         assert {s.bits for s in many} == {1024}
         refined += few[0].bits > 32
     assert refined >= 100
+
+
+@pytest.mark.parametrize(("law", "per"), [(exponential, 1), (gumbel, 1), (two_sided, 1),
+                                          (normal, 2)])
+def test_values_refined_equal_many_digits(law, per):
+    """Each law from 32 digits, refined, is that from 1,024 digits: no mismatch in 1,000."""
+    refined = 0
+    for seed in range(1000):
+        few, many = streams(seed, per, 32), streams(seed, per, 1024)
+        expected = certain(many, Fraction(10**9, 3), law, shift=HALF)
+
+        assert expected == certain(few, Fraction(10**9, 3), law, shift=HALF)
+        assert {s.bits for s in many} == {1024}
+        refined += few[0].bits > 32
+    assert refined >= 100
+
+
+class Streams(Noise):
+    """One endless stream for each of `count` uniforms, whose first digits are read at once.
+
+    What is read later goes to whoever asks: only streams that need no more can be compared.
+    """
+
+    def __init__(self, seed, count, bits):
+        each = [replay(1000 * seed + i).bytes(bits // 8) for i in range(count)]
+        self.first, self.later = b"".join(each), replay(-seed)
+
+    def bytes(self, count):
+        if self.first:
+            served, self.first = self.first, b""
+            assert len(served) == count
+            return served
+        return self.later.bytes(count)
+
+
+@pytest.mark.parametrize(("race", "law"), [(exponential_race, exponential), (gumbel_race, gumbel)])
+def test_races_equal_many_digits(race, law):
+    """Races of real numbers rank as 1,024 digits of each do: no mismatch in 1,000."""
+    scores, scale = [5, 3, 3, 0, 4], Fraction(17, 8)
+    for seed in range(1000):
+        many = [floors([s], scale * 2**900, law)[0] for s in streams(seed, 5, 1024)]
+        noisy = [(s << 900) + x for s, x in zip(scores, many, strict=True)]
+        expected = sorted(range(5), key=lambda j: -noisy[j])[:3]
+
+        assert expected == list(race(scores, 3, scale, Streams(seed, 5, 64), ordered=True))
+        assert tuple(sorted(expected)) == race(scores, 3, scale, Streams(seed, 5, 64))
 
 
 def test_refinement_keeps_the_prefix():
@@ -134,18 +204,15 @@ def test_refinement_keeps_the_prefix():
 
 def test_broken_bits_end_in_the_constant_failure():
     """A source of zeros only never decides a number; it ends in the one text."""
-    for draw in (lambda: geometric(Fraction(3), 1, Served([], 64)),
-                 lambda: gamma_norm([0, 0], Fraction(1), -20, Served([], 192))):
+    for name in set(DRAWS) - {"laplace"}:  # all digits 0: the largest and the smallest of it
         with pytest.raises(ReleaseFailed) as caught:
-            draw()
+            DRAWS[name](Served([], 64))
 
         assert str(caught.value) == "release failed; the budget is charged"
 
 
 @pytest.mark.parametrize("draw", [
-    lambda: system().bytes(8), lambda: system().key(),
-    lambda: geometric(Fraction(5), 3, system()), lambda: discrete_laplace(Fraction(5), system()),
-    lambda: gamma_norm([0], Fraction(1), -20, system()),
+    lambda noise: noise.bytes(8), lambda noise: noise.key(), *DRAWS.values(),
 ])
 def test_no_entropy_no_answer(monkeypatch, draw):
     """If the system has no random bits, no draw answers."""
@@ -155,7 +222,23 @@ def test_no_entropy_no_answer(monkeypatch, draw):
     monkeypatch.setattr(os, "urandom", broken)
 
     with pytest.raises(OSError, match="no entropy"):
-        draw()
+        draw(system())
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_no_more_entropy_no_answer(name):
+    """If the bits end in the middle of a refinement, no draw answers."""
+    class Ending(Noise):
+        served = False
+
+        def bytes(self, count):
+            if self.served:
+                raise OSError(5, "no entropy")
+            self.served = True
+            return b"\x80" + bytes(count - 1)  # no answer follows from zeros
+
+    with pytest.raises(OSError, match="no entropy"):
+        DRAWS[name](Ending())
 
 
 def test_precision_is_restored():
@@ -226,6 +309,20 @@ def test_forked_children_never_share_noise():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_forked_children_draw_different_answers():
+    """Of two forked children and their parent none repeats another, for any way to draw."""
+    noise = system()
+
+    def draw():
+        return repr([DRAWS[name](noise) for name in DRAWS]).encode()
+
+    first, second = (eval(found) for found in collect([in_child(draw), in_child(draw)]))
+    for name, one, two, own in zip(DRAWS, first, second, eval(draw()), strict=True):
+        assert one != two, name
+        assert own not in (one, two), name
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
 def test_fork_during_a_draw_does_not_stop_the_child():
     """A child that is forked while a thread draws can draw itself."""
@@ -266,22 +363,33 @@ def test_threads_draw_right_at_any_precision():
 
 
 def test_one_thread_at_a_time_sets_the_precision():
-    """While a draw is going on, another thread's draw waits, and then is done."""
-    done = threading.Event()
+    """While balls are computed, another thread's draw waits, and then is done."""
+    done, waited = threading.Event(), []
     other = threading.Thread(target=lambda: (geometric(Fraction(5), 1, system()), done.set()))
 
-    class Watched(Noise):
-        waited = False
+    def watched(given):
+        if not waited:
+            other.start()
+            waited.append(not done.wait(0.1))
+        return exponential(given)
 
-        def bytes(self, count):
-            if not self.waited:
-                other.start()
-                self.waited = not done.wait(0.1)
-            return b"\x55" * count
-
-    noise = Watched()
-    floors([Uniform(0, 8, noise)], Fraction(5))
+    floors([Uniform(5, 64, system())], Fraction(5), watched)
     other.join(10)
 
-    assert noise.waited
+    assert waited == [True]
     assert done.is_set()
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_threads_draw_what_each_draws_alone(name):
+    """Four threads that draw at once get, from sources of their own, what one thread gets."""
+    expected = [DRAWS[name](replay(seed)) for seed in range(40)]
+    patience = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            actual = list(pool.map(lambda seed: DRAWS[name](replay(seed)), range(40)))
+    finally:
+        sys.setswitchinterval(patience)
+
+    assert expected == actual

@@ -181,3 +181,52 @@ def test_the_forecast_tells_the_truth(k):
     found = np.mean([sum(j < k for j in race) / k for race in races])
 
     assert abs(made.forecast["found_percent"]["0.05"] / 100 - found) < 0.06
+
+
+WIDE = ps.Domain.box(0, 1, columns=60)
+
+
+def test_a_delta_is_charged_only_where_it_helps():
+    """Few columns need none: the plan stays pure; many cost the delta and get less noise."""
+    def made(k, **options):
+        return plan("rule-sieve", WIDE, k=k, epsilon=1, rows=5000, **options)
+
+    few, many, pure = made(4, delta="1e-6"), made(20, delta="1e-6"), made(20)
+
+    assert (few.cost, few.noise) == (made(4).cost, made(4).noise)
+    assert ("1", "0.000001", "approximate") == (many.cost.text, many.cost.delta_text,
+                                                many.cost.account)
+    assert many.json()["delta"] == "0.000001"
+    assert many.noise < pure.noise * Fraction(3, 4)
+    assert many.forecast["found_percent"]["0.02"] > pure.forecast["found_percent"]["0.02"]
+
+
+@pytest.mark.parametrize("options", [{"ordered": True}, {"diverse": True}, {"class_prior": None}])
+def test_the_delta_of_a_plan_reaches_the_race(options, monkeypatch):
+    """The race is run with the epsilon that is left and the delta that the plan charges."""
+    from privsieve.privacy import race
+
+    seen, top_k = [], race.top_k
+
+    def spied(scores, k, sensitivity, epsilon, noise, *, ordered=False, delta=Fraction(0)):
+        seen.append((k, epsilon, delta))
+        return top_k(scores, k, sensitivity, epsilon, noise, ordered=ordered, delta=delta)
+
+    monkeypatch.setattr(race, "top_k", spied)
+    rng = np.random.default_rng(3)
+    X, y = rng.random((2000, 60)), rng.integers(0, 2, 2000)
+    choose(X, y, WIDE, k=20, epsilon=1, delta="1e-6", **options)
+    tiny, spent = Fraction(1, 10**6), sum(epsilon for _, epsilon, _ in seen)
+
+    assert tiny == sum(delta for _, _, delta in seen)
+    assert seen[-1][2] == tiny
+    assert spent == (1 if "class_prior" in options else Fraction(9, 10))
+
+
+@pytest.mark.parametrize(("delta", "match"), [
+    ("0.0002", "5000 units"), ("-1", "delta is"), ("1", "delta is"), ("much", "delta is"),
+])
+def test_a_delta_that_promises_nothing_is_refused(delta, match):
+    """A delta of 1/n or more, or that is none, is refused before the charge."""
+    with pytest.raises(ParameterError, match=match):
+        plan("rule-sieve", WIDE, k=20, epsilon=1, rows=5000, delta=delta)

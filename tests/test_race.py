@@ -12,13 +12,23 @@ import pytest
 from exact import (
     exponential_order,
     geometric_order,
+    gumbel_order,
+    laplace_order,
     order_law,
     set_law,
     top_k_law,
 )
 from privsieve.errors import ParameterError
+from privsieve.privacy.approximate import concentrated
 from privsieve.privacy.noise import Noise, replay
-from privsieve.privacy.race import exponential_race, geometric_race, noise_mean, top_k
+from privsieve.privacy.race import (
+    Race,
+    exponential_race,
+    geometric_race,
+    laplace_race,
+    noise_mean,
+    top_k,
+)
 
 
 class Fed(Noise):
@@ -83,6 +93,27 @@ def test_calculator_exponential_orders():
 def test_calculator_geometric_sets(scores, k, mean, expected):
     """The calculator of integer races gives the known tables, ties to the lower index."""
     assert list(expected) == sixth(set_law(scores, k, mean, geometric_order).values())
+
+
+def test_calculator_gumbel_orders():
+    """The calculator of Gumbel races gives the known table."""
+    expected = [.235681, .183548, .203230, .123265, .142948, .111328]
+
+    assert expected == sixth(order_law((2, 1, 0), 2, 4, gumbel_order).values())
+
+
+@pytest.mark.parametrize(("scores", "k"), [((1, 0), 1), ((1, 0, 1), 2), ((0, 2, 1), 3)])
+def test_laplace_race_enumerated(scores, k):
+    """The program, run on every pair of vectors of geometric noise, has the calculator's law."""
+    scale = Fraction(2, 5)
+    q, law, d = math.exp(-5 / 2), {}, len(scores)
+    for wanted in itertools.product(range(math.ceil(math.log(1e4) / 2.5) + 1), repeat=2 * d):
+        answer = laplace_race(scores, k, scale, Fed(wanted, 0.4), ordered=True)
+        law[answer] = law.get(answer, 0.0) + (1 - q) ** (2 * d) * q ** sum(wanted)
+    expected = order_law(scores, k, 0.4, laplace_order)
+
+    assert set(law) <= set(expected)
+    assert all(abs(expected[a] - law.get(a, 0.0)) < 3e-4 for a in expected)
 
 
 def enumerated(race, d, mean):
@@ -157,6 +188,107 @@ def test_top_k_costs_epsilon_and_no_more(d, k, ordered):
     assert abs(worst - 1.0) < 1e-9
 
 
+@pytest.mark.parametrize(("d", "k", "ordered"), [case for case in CASES if case[0] < 4])
+@pytest.mark.parametrize("mechanism", ["laplace", "gumbel"])
+def test_other_races_cost_epsilon_and_no_more(d, k, ordered, mechanism):
+    """Laplace and Gumbel races stay under epsilon on all small neighbours, and come near it."""
+    worst = worst_loss(d, lambda s: top_k_law(s, k, 1, 1.0, ordered=ordered,
+                                              mechanism=mechanism))
+
+    assert 0.55 < worst <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(("before", "after", "order", "law", "short"), [
+    # Far behind, and its neighbour by 2 less: epsilon is the limit.
+    ((-300, 0), (-299, -1), (0,), gumbel_order, 1e-9),
+    ((-300, -300, 0), (-299, -299, -1), (0, 1), gumbel_order, 1e-9),
+    # The difference of two Laplace variables has a tail of (1 + a) e^-a: it comes near slowly.
+    ((-300, 0), (-299, -1), (0,), laplace_order, 1e-2),
+    ((-1200, 0), (-1199, -1), (0,), laplace_order, 4e-3),
+])
+def test_other_races_attain_epsilon(before, after, order, law, short):
+    """There are neighbours whose loss comes as near to epsilon as one likes."""
+    scale = 2 * len(order)
+    loss = math.log(law(after, order, scale) / law(before, order, scale))
+
+    assert 1 - short < loss < 1 + 1e-9
+
+
+def divergence(scores, others, k, scale, alpha):
+    """The Rényi divergence of two Gumbel races' lists."""
+    first, second = (order_law(s, k, scale, gumbel_order) for s in (scores, others))
+    return math.log(math.fsum(p**alpha * second[a] ** (1 - alpha)
+                              for a, p in first.items())) / (alpha - 1)
+
+
+@pytest.mark.parametrize(("k", "near"), [(1, 0.99), (2, 0.80)])
+def test_gumbel_races_are_concentrated(k, near):
+    """Over neighbours and orders alpha, D_alpha <= alpha rho, and the bound is nearly reached."""
+    rho = float(concentrated(Fraction(1), Fraction(1, 10**6)))
+    unit, worst = 2 * math.sqrt(k / (8 * rho)), 0.0
+    for alpha in (1.01, 1.5, 2, 8, 64):
+        for gaps in itertools.product((-12, -6, 0, 6, 12), repeat=k):
+            for move in itertools.product((-1, 1), repeat=k + 1):
+                scores = [0, *gaps]
+                others = np.add(scores, move).tolist()
+                found = divergence(scores, others, k, unit, alpha) / (alpha * rho)
+                worst = max(worst, found)
+
+    assert near < worst <= 1
+
+
+def test_a_race_is_decided_by_public_numbers():
+    """Kind, scale and side follow from d, k, sensitivity, epsilon and delta; some by hand."""
+    tiny, one = Fraction(1, 10**6), Fraction(1)
+    names = [(made.kind, made.named, made.smallest, made.account) for made in (
+        Race.of(30, 5, 24, one), Race.of(30, 25, 24, one), Race.of(30, 25, 24, one, ordered=True),
+        Race.of(30, 5, 24, one, mechanism="gumbel"), Race.of(30, 25, 24, one, mechanism="laplace"),
+        Race.of(30, 7, 24, one, delta=tiny), Race.of(30, 8, 24, one, delta=tiny),
+        Race.of(30, 22, 24, one, delta=tiny), Race.of(30, 23, 24, one, delta=tiny),
+        Race.of(30, 30, 24, one, delta=tiny))]
+    expected = [
+        ("exponential", 5, False, "pure"), ("exponential", 5, True, "pure"),
+        ("exponential", 25, False, "pure"), ("gumbel", 5, False, "pure"),
+        ("laplace", 5, False, "pure"), ("exponential", 7, False, "pure"),
+        ("gumbel", 8, False, "approximate"), ("gumbel", 8, True, "approximate"),
+        ("exponential", 7, True, "pure"), ("exponential", 0, True, "pure"),
+    ]
+
+    assert expected == names
+
+
+@pytest.mark.parametrize(("d", "k", "ordered", "times"), [
+    (30, 5, False, 10), (30, 25, False, 10), (30, 15, False, 30), (3, 2, False, 2),
+    (30, 5, True, 10), (30, 29, True, 30), (30, 30, True, 30), (2, 2, True, 2), (2, 1, False, 2),
+])
+def test_laplace_noise_is_sized_by_the_best_of_three(d, k, ordered, times):
+    """A Laplace race costs 2k, 2(d - k) or d, whichever is least (an order: 2k or d)."""
+    assert Fraction(3 * times, 2) == noise_mean(d, k, 3, Fraction(2), ordered=ordered,
+                                                mechanism="laplace")
+
+
+@pytest.mark.parametrize(("k", "epsilon", "delta"), [(8, 1, "1e-6"), (50, "0.1", "1e-9"),
+                                                     (5, 8, "0.01")])
+def test_an_approximate_scale_is_rounded_up(k, epsilon, delta):
+    """Its square is at least, and hardly above, that of the formula at the rounded rho."""
+    race = Race.of(200, k, 7, Fraction(epsilon), delta=Fraction(delta))
+    exact = Fraction(49 * k) / (2 * race.rho)
+
+    assert race.account == "approximate"
+    assert exact <= race.scale**2 < exact * (1 + Fraction(1, 2**60))
+    assert race.scale < noise_mean(200, k, 7, Fraction(epsilon))
+
+
+@pytest.mark.parametrize(("options", "match"), [
+    ({"mechanism": "normal"}, "write one of exponential, laplace, gumbel"),
+    ({"delta": Fraction(1)}, "between 0 and 1"), ({"delta": Fraction(-1, 9)}, "between 0 and 1"),
+])
+def test_bad_races_are_refused(options, match):
+    """An unknown mechanism and a delta that is none are refused by name."""
+    with pytest.raises(ParameterError, match=match):
+        top_k([1, 2, 3], 1, 1, Fraction(1), replay(1), **options)
+
+
 def test_the_search_sees_a_data_dependent_tie_order():
     """Ties that go to the larger score break the claim, and the search says so."""
     def biased(scores):
@@ -224,6 +356,9 @@ def test_little_noise_names_the_best():
     scores = [10**6 * j for j in (3, 0, 7, 5, 1)]
     for k, best in ((1, (2,)), (2, (2, 3)), (3, (0, 2, 3)), (4, (0, 2, 3, 4))):
         assert best == top_k(scores, k, 1, Fraction(10), replay(k))
+        for mechanism in ("laplace", "gumbel"):
+            assert best == top_k(scores, k, 1, Fraction(10), replay(k), mechanism=mechanism)
+        assert best == top_k(scores, k, 1, Fraction(10), replay(k), delta=Fraction(1, 2))
         assert sorted(best) == sorted(top_k(scores, k, 1, Fraction(10), replay(k), ordered=True))
     ranking = (2, 3, 0, 4, 1)
 

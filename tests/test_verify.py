@@ -25,9 +25,10 @@ SOFTWARE = {"privsieve": "0.0.1"}
 DOMAIN = Domain((Number("age", 0, 110), Flag("smoker"), Flag("übel")), target=Label("ill", [0, 1]))
 
 
-def _plan(domain=DOMAIN, epsilon="0.5"):
+def _plan(domain=DOMAIN, epsilon="0.5", delta=0):
     return Plan(
-        method="demo/1", kind="selection", domain=domain, cost=Cost.of(epsilon), units=100,
+        method="demo/1", kind="selection", domain=domain,
+        cost=Cost.of(epsilon, delta=delta), units=100,
         settings={"k": 2, "prior": ["1/2", "1/2"], "ordered": False}, noise=Fraction(4),
         forecast={}, warning=None,
         theorem="demo", assumes=("ideal-bits",), summarise=lambda *_: None,
@@ -154,7 +155,8 @@ def _rehash(body, units):
     known = body["ledger"]
     kept = {name: body[name] for name in ("claim", "plan", "domain_sha256", "software")}
     for kind, content in (
-        ("reserve", {"units": units, "claim": kept, "reserved_at": known["reserved_at"]}),
+        ("reserve", {"units": units, "delta": body["claim"]["delta"], "claim": kept,
+                     "reserved_at": known["reserved_at"]}),
         ("commit", {"release_sha256": body["release_sha256"]}),
     ):
         payload = canonical({**common, **content, "kind": kind, "seq": known[kind]["seq"]})
@@ -306,6 +308,42 @@ def test_the_claim_is_one_sentence():
             "factor of at most e^1.") == sentence(_issue(None, _plan(epsilon=1)).certificate)
     assert sentence(_issue(None, _plan(person)).certificate).startswith(
         "Adding or removing one person with all their rows changes ")
+
+
+def test_a_delta_is_part_of_the_claim(tmp_path):
+    """An approximate release says its delta as exact text; it is charged and bound."""
+    ledger = Ledger(str(tmp_path / "d.db"), population="clinic-2026")
+    ledger.grant(3, delta="1e-6")
+    made = _issue(ledger, _plan(delta="4e-7"))
+    claim = made.certificate["claim"]
+
+    assert ("approximate", "0.5", "0.0000004") == (claim["account"], claim["epsilon"],
+                                                   claim["delta"])
+    assert Fraction(6, 10**7) == ledger.delta_left()
+    assert verify(made.certificate, made.body, ledger=ledger).valid
+    assert ("Replacing one row of the table changes the probability of any collection of released "
+            "sets by a factor of at most e^0.5, and by at most 0.0000004 beyond that."
+            ) == sentence(made.certificate)
+    for name, value in (("delta", "0.0000003"), ("delta", "0"), ("delta", "0.00000040"),
+                        ("delta", "4e-7"), ("account", "pure")):
+        body = copy.deepcopy(made.certificate)
+        body["claim"][name] = value
+        if name == "delta":
+            body["plan"]["delta"] = value
+        assert not verify(body).valid, (name, value)
+
+
+def test_a_forged_delta_is_found_in_the_ledger(tmp_path):
+    """A forger who rewrites the hashes for a smaller delta is stopped by the ledger."""
+    ledger = Ledger(str(tmp_path / "d.db"), population="clinic-2026")
+    ledger.grant(3, delta="1e-6")
+    body = json.loads(canonical(_issue(ledger, _plan(delta="4e-7")).certificate))
+    body["claim"].update(delta="0", account="pure")
+    body["plan"]["delta"] = "0"
+    _rehash(body, 5 * 10**8)
+
+    assert verify(body).valid
+    assert not verify(body, ledger=ledger).valid
 
 
 def test_the_checker_needs_no_numpy():

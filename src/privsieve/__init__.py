@@ -29,14 +29,16 @@ if TYPE_CHECKING:
     from privsieve.privacy.ledger import Ledger as Ledger
     from privsieve.privacy.verify import verify as verify
     from privsieve.selectors import plan as plan
-    from privsieve.selectors.estimators import BlockFWELL as BlockFWELL
+    from privsieve.selectors.estimators import NoisyTopK as NoisyTopK
+    from privsieve.selectors.estimators import PrivateTuning as PrivateTuning
     from privsieve.selectors.estimators import RuleSieve as RuleSieve
+    from privsieve.selectors.local_learning import BlockFWELL as BlockFWELL
     from privsieve.sources.inspect import inspect as inspect
 
 #: Where each public name lives.  Names are imported when they are asked for: a program that
 #: plans or verifies needs no NumPy, and nothing but an estimator needs scikit-learn.
 _HOMES = {
-    "BlockFWELL": "selectors.estimators",
+    "BlockFWELL": "selectors.local_learning",
     "Category": "core.columns",
     "Date": "core.columns",
     "Domain": "core.domain",
@@ -46,7 +48,9 @@ _HOMES = {
     "Label": "core.columns",
     "Ledger": "privacy.ledger",
     "MaximalContainment": "containment.estimators",
+    "NoisyTopK": "selectors.estimators",
     "Number": "core.columns",
+    "PrivateTuning": "selectors.estimators",
     "PublishableColumns": "containment.estimators",
     "RuleSieve": "selectors.estimators",
     "audit": "privacy.audit",

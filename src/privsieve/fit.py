@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privsieve._version import __version__
 from privsieve.core.cost import EPSILON_UNITS, decimal
@@ -55,8 +55,8 @@ def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Nois
                 from privsieve.privacy.noise import system
 
                 noise = system()
-            picked = _choose(plan, source, noise, progress)
-            body = _body(plan, picked, private=noise.private)
+            output = _choose(plan, source, noise, progress)
+            body = _body(plan, output, private=noise.private)
             return _finish(plan, Release(body, None), ledger, reserved, folder)
     except (Exception, KeyboardInterrupt):  # noqa: BLE001  # its text could speak of rows
         failed = ReleaseFailed()
@@ -64,8 +64,7 @@ def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Nois
     raise failed
 
 
-def _choose(plan: Plan, source: Source, noise: Noise, progress: Callable[[str], None],
-            ) -> tuple[int, ...]:
+def _choose(plan: Plan, source: Source, noise: Noise, progress: Callable[[str], None]) -> Any:
     if plan.cost.epsilon == 0:
         return tuple(range(len(plan.domain.columns)))
     from privsieve.sources.reader import batches
@@ -96,14 +95,13 @@ def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry
     return Release(release.body, signed)
 
 
-def _body(plan: Plan, picked: tuple[int, ...], *, private: bool) -> dict[str, Json]:
-    names = plan.domain.names
+def _body(plan: Plan, output: Any, *, private: bool) -> dict[str, Json]:
     return {
         "format": FORMAT,
         "kind": plan.kind,
         "private": private,
-        "columns": list(names),
-        "selected": [names[j] for j in picked],
+        "columns": list(plan.domain.names),
+        **plan.said(output),
         "forecast": plan.forecast,
         "plan": plan.json(),
         "warning": plan.warning,

@@ -11,6 +11,7 @@ from privsieve.errors import CheckFailed
 
 if TYPE_CHECKING:
     from privsieve.containment.breaking import Rare
+    from privsieve.containment.groups import SourceCrowds
     from privsieve.containment.measures import Crowd, Risk
     from privsieve.core.canonical import Json
     from privsieve.core.items import Items
@@ -33,6 +34,7 @@ def command(data: str, k: int | None, as_json: bool, **options: Any) -> None:  #
     PRIVATE: what it says is about the rows, for the eyes of who holds them.
     """
     from privsieve.containment.breaking import gains, rare_sets
+    from privsieve.containment.groups import source_crowds
     from privsieve.containment.measures import disclosure_risk
 
     table = tables.opened(data, options)
@@ -40,12 +42,16 @@ def command(data: str, k: int | None, as_json: bool, **options: Any) -> None:  #
     labels = table.y if len(table.classes) > 1 else None
     risk = disclosure_risk(table.items, labels, k=asked)
     gained, rare = gains(table.items), rare_sets(table.items, asked)
+    crowds = None if table.sources is None else source_crowds(table.items, table.sources, asked)
     if as_json:
-        words.json(_json(table.items, risk, gained, rare))
+        words.json({**_json(table.items, risk, gained, rare),
+                    **({"sources": _of_sources(crowds)} if crowds else {})})
     else:
-        _show(table.items, risk, gained, rare)
-    if k is not None and risk.containment.level < k:
-        raise CheckFailed(f"the containment level is {risk.containment.level}, below k = {k}; "
+        _show(table.items, risk, crowds, gained, rare)
+    level = crowds.containment.level if crowds else risk.containment.level
+    if k is not None and level < k:
+        counted = " in sources" if crowds else ""
+        raise CheckFailed(f"the containment level{counted} is {level}, below k = {k}; "
                           "`privsieve publish` chooses columns that keep it")
 
 
@@ -65,12 +71,18 @@ def _json(items: Items, risk: Risk, gained: dict[str, int], rare: Rare) -> dict[
     }
 
 
+def _of_sources(crowds: SourceCrowds) -> dict[str, Json]:
+    return {"count": crowds.count, "containment": _crowd(crowds.containment),
+            "k_anonymity": _crowd(crowds.equal)}
+
+
 def _crowd(crowd: Crowd) -> dict[str, Json]:
     return {"level": crowd.level, "highest": f"{crowd.highest:.6g}",
             "average": f"{crowd.average:.6g}", "below": crowd.below}
 
 
-def _show(items: Items, risk: Risk, gained: dict[str, int], rare: Rare) -> None:
+def _show(items: Items, risk: Risk, crowds: SourceCrowds | None, gained: dict[str, int],
+          rare: Rare) -> None:
     words.show("private", "about rows: for the eyes of who holds them", fg="yellow")
     words.show("table", f"{risk.rows} rows, {len(items)} items of {len(set(items.origin))} "
                         f"columns, {risk.patterns} different rows, {risk.unique} without an equal")
@@ -78,8 +90,12 @@ def _show(items: Items, risk: Risk, gained: dict[str, int], rare: Rare) -> None:
     words.table(("who knows", "level", "highest", "average", f"rows below {risk.k}"), [
         ("what a person has", *_row(risk.containment)),
         ("all of a person", *_row(risk.prosecutor)),
+        *([("has, in sources", *_row(crowds.containment)), ("all, in sources", *_row(crowds.equal))]
+          if crowds else []),
     ])
     click.echo()
+    if crowds:
+        words.show("sources", f"{crowds.count} sources; below are figures of rows")
     if risk.one_class is not None:
         words.show("classes", f"{risk.one_class} rows have a group of one class: who finds the "
                               "group knows the class")

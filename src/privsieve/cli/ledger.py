@@ -30,13 +30,16 @@ def command() -> None:
               help="The people: all tables about them share one name.")
 @click.option("--epsilon", metavar="E", required=True,
               help="What all releases about them may cost together.")
-def grant(path: str, population: str, epsilon: str) -> None:
+@click.option("--delta", metavar="D", default="0", show_default=True,
+              help="And in delta; without one every promise to them is pure.")
+def grant(path: str, population: str, epsilon: str, delta: str) -> None:
     """Give a population its budget, once."""
     from privsieve.privacy.ledger import Ledger
 
     ledger = Ledger(path, population=population)
-    ledger.grant(epsilon)
-    words.say("granted", f"{words.amount(ledger.limit())} to {ledger.population}")
+    ledger.grant(epsilon, delta=delta)
+    more = f" and delta {words.delta(ledger.delta_limit())}" if ledger.delta_limit() else ""
+    words.say("granted", f"{words.amount(ledger.limit())}{more} to {ledger.population}")
 
 
 @command.command("show", epilog=_SHOW)
@@ -64,6 +67,8 @@ def _account(ledger: Ledger) -> dict[str, Json]:
         "limit": words.amount(ledger.limit()),
         "spent": words.amount(ledger.spent()),
         "left": words.amount(ledger.left()),
+        "delta_limit": words.delta(ledger.delta_limit()),
+        "delta_left": words.delta(ledger.delta_left()),
         "releases": sum(entry.kind == "commit" for entry in ledger.entries()),
         "without_release": words.amount(_orphaned(ledger)),
         "publications": [{"snapshot": made.snapshot, "columns": list(made.columns), "k": made.k,
@@ -79,6 +84,9 @@ def _orphaned(ledger: Ledger) -> Fraction:
 
 def _speak(ledger: Ledger) -> None:
     """What a table of amounts does not say."""
+    if limit := ledger.delta_limit():
+        words.show(f"{ledger.population}: delta {words.delta(ledger.delta_left())} of "
+                   f"{words.delta(limit)} left")
     if count := len(ledger.orphans()):
         lost = "1 charge has" if count == 1 else f"{count} charges have"
         words.show(f"{ledger.population}: {lost} no release ({words.amount(_orphaned(ledger))} in "

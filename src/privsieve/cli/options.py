@@ -23,6 +23,9 @@ _OPTIONS = (
                  help="The domain file: columns, bounds, label, unit."),
     click.option("--epsilon", metavar="E", required=True,
                  help="What this release may cost, for example 0.5."),
+    click.option("--delta", metavar="D",
+                 help="Allow this much beyond epsilon, for example 1e-9: less noise where many "
+                      "columns are chosen."),
     click.option("--top", metavar="N", type=int, help="How many columns to choose."),
     click.option("--fraction", metavar="F", help="Or: which fraction of the columns."),
     click.option("--method", metavar="NAME", default="rule-sieve", show_default=True,
@@ -37,7 +40,7 @@ _OPTIONS = (
                  help="Persons in the table: a public round figure."),
     click.option("--rows", metavar="N", type=int,
                  help="Rows in the table: a public figure, where it cannot be counted."),
-    click.option("--class-prior", metavar="P", default="auto", show_default=True,
+    click.option("--class-prior", metavar="P",
                  help="Class shares: auto (a tenth of epsilon), none, or public shares such as "
                       "0.2 or 0.5,0.3,0.2."),
     click.option("--order", metavar="1|2|3", type=click.IntRange(1, 3),
@@ -98,9 +101,35 @@ def planned(domain: Domain, rows: int | None, options: Mapping[str, Any], *,
     from privsieve.selectors import plan
 
     return plan(options["method"], domain, k=_count(options), rows=rows,
-                epsilon=epsilon or options["epsilon"], class_prior=_prior(options["class_prior"]),
-                order=options["order"], ordered=options["ordered"], diverse=options["diverse"],
-                allow_weak=options["allow_weak"])
+                epsilon=epsilon or options["epsilon"], allow_weak=options["allow_weak"],
+                **_own(options))
+
+
+def _own(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the method itself, as far as they were given."""
+    from inspect import signature
+
+    from privsieve.selectors import planner
+
+    known = signature(planner(options["method"])).parameters
+    given = {name: read(options[name]) for name, read in OWN.items() if options[name]}
+    for name in given:
+        if name not in known:
+            raise ParameterError(f"--{name.replace('_', '-')} is no option of {options['method']}; "
+                                 "leave it away, or choose another --method")
+    return given
+
+
+def _prior(text: str) -> object:
+    if text == "none":
+        return None
+    return text.split(",") if "," in text else text
+
+
+#: What belongs to single methods, and how its text is read.
+OWN: Mapping[str, Callable[[Any], object]] = {
+    "delta": str, "class_prior": _prior, "order": int, "ordered": bool, "diverse": bool,
+}
 
 
 def _count(options: Mapping[str, Any]) -> object:
@@ -111,9 +140,3 @@ def _count(options: Mapping[str, Any]) -> object:
         raise ParameterError("say how many columns to choose: --top N or --fraction F, "
                              "and not both")
     return exact(fraction, "--fraction") if top is None else top
-
-
-def _prior(text: str) -> object:
-    if text == "none":
-        return None
-    return text.split(",") if "," in text else text

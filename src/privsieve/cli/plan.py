@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import click
 
 from privsieve.cli import options as asked
 from privsieve.cli import words
+from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,11 +23,15 @@ _EXAMPLE = ("Example: privsieve plan --rows 20000 --domain domain.toml --unit ro
 
 #: What else the budget could be cut into.
 OTHERS = ("0.1", "0.3", "1", "3")
+#: Tables that are smaller and larger, for the figure and for machines.
+TIMES = (Fraction(1, 4), Fraction(1), Fraction(4))
 
 
 @click.command("plan", epilog=_EXAMPLE)
 @click.argument("data", required=False)
 @asked.choosing
+@click.option("--figure", metavar="FILE",
+              help="Draw the forecast over epsilon and size (SVG); FILE must not exist.")
 def command(data: str | None, **options: Any) -> None:
     """Say cost, noise and forecast of a selection from DATA, or from --rows rows.
 
@@ -38,13 +44,53 @@ def command(data: str | None, **options: Any) -> None:
     if data is not None:
         domain, _source, rows = asked.opened(domain, data)
     plan = asked.planned(domain, rows, options)
-    forecasts = {Fraction(epsilon): asked.planned(domain, rows, options, epsilon=epsilon).forecast
-                 for epsilon in OTHERS}
+    sizes = {max(2, int(plan.units * times)): _forecasts(plan, options, times)
+             for times in TIMES}
+    forecasts = sizes[plan.units]
     forecasts[exact(options["epsilon"], "epsilon")] = plan.forecast
+    if options["figure"]:
+        _draw(options["figure"], plan, sizes)
     if options["as_json"]:
-        words.json(_json(plan, forecasts))
+        words.json({**_json(plan, forecasts), "forecasts_by_size": {
+            str(units): {words.amount(epsilon): made for epsilon, made in found.items()}
+            for units, found in sizes.items()}})
     else:
         _show(plan, forecasts)
+        _speak(plan, options["delta"])
+
+
+def _forecasts(plan: Plan, options: Mapping[str, Any], times: Fraction,
+               ) -> dict[Fraction, Mapping[str, Json]]:
+    """Forecasts by epsilon for a table so many times as large."""
+    units = max(2, int(plan.units * times))
+    domain, rows = plan.domain, units
+    if domain.person is not None:
+        domain = replace(domain, persons=units)
+    elif not domain.rows_are_public:
+        domain = replace(domain, rows=units)
+    return {Fraction(epsilon): asked.planned(domain, rows, options, epsilon=epsilon).forecast
+            for epsilon in OTHERS}
+
+
+def _draw(path: str, plan: Plan, sizes: Mapping[int, Mapping[Fraction, Mapping[str, Any]]],
+          ) -> None:
+    """The picture, at the middle one of the gaps."""
+    from privsieve.cli.curves import curves
+
+    unit = "rows" if plan.domain.unit == "row" else "persons"
+    gaps: list[str] = list(plan.forecast["found_percent"])  # type: ignore[arg-type]
+    gap = gaps[len(gaps) // 2]
+    lines = {f"{units:,} {unit}".replace(",", " "): [
+        (float(epsilon), float(found[epsilon]["found_percent"][gap]))
+        for epsilon in sorted(found)] for units, found in sizes.items()}
+    title = (f"{plan.settings['k']} of {len(plan.domain.columns)} columns by "
+             f"{plan.method.partition('/')[0]}, gap {Fraction(gap) * 100} %")
+    try:
+        with open(path, "x", encoding="utf-8", newline="\n") as file:  # noqa: PTH123  # no import
+            file.write(curves(title, lines, float(plan.forecast["guessing_percent"])))  # type: ignore[arg-type]
+    except OSError:
+        raise ParameterError("--figure names a file that exists already or cannot be made; name "
+                             "another") from None
 
 
 def _json(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> dict[str, Json]:
@@ -69,7 +115,7 @@ def _show(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> None:
     k, d = plan.settings["k"], len(plan.domain.columns)
     unit = "rows" if plan.domain.unit == "row" else "persons"
     words.show("choose", f"{k} of {d} columns")
-    words.show("cost", f"epsilon {plan.cost.text}, charged before a row is read")
+    words.show("cost", f"{plan.cost.words}, charged before a row is read")
     words.show("protects", f"{UNIT[plan.domain.unit]} ({plan.domain.neighbours})")
     words.show(unit, f"{plan.units}")
     words.show("method", plan.method)
@@ -79,6 +125,14 @@ def _show(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> None:
     words.show("theorem", f"{plan.theorem}; assumes {', '.join(plan.assumes)}")
     click.echo()
     _table(unit, forecasts, plan)
+
+
+def _speak(plan: Plan, delta: str | None) -> None:
+    """What has to be said of the plan."""
+    from privsieve.core.cost import exact
+
+    if exact(delta or 0, "delta") and not plan.cost.delta:
+        words.show("delta", "not charged: for so few columns noise without a delta is smaller")
     if plan.warning:
         click.echo()
         words.show("warning", plan.warning, fg="yellow")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from privsieve.containment.choice import Choice
     from privsieve.containment.issue import Issued
+    from privsieve.containment.measures import Risk
     from privsieve.containment.publish import Labelled
     from privsieve.core.canonical import Json
     from privsieve.kernels.patterns import Rule
@@ -61,28 +62,41 @@ def command(data: str, **options: Any) -> None:
     shuffled; only the chosen columns leave, as zeros and ones.  No noise, no epsilon: this is not
     differential privacy.
     """
+    from privsieve.cli.progress import shown
     from privsieve.containment.issue import Form, issue, people_of
+    from privsieve.containment.measures import disclosure_risk
+    from privsieve.containment.told import listening
     from privsieve.privacy.folder import Folder
 
     _check(options)
     people = people_of(options["ledger"], options["population"], options["snapshot"],
                        signed=options["other_people"],
                        first=options["first"]) if options["ledger"] else None
-    table = tables.opened(data, options)
-    rule = _rule(table, options)
-    form = Form(_plan(rule, options), options["publish_target"], options["form"])
-    with Folder.create(options["out"]) as folder:
-        try:
-            choice = _choose(table, rule, options)
-            issued = issue(table, choice, rule, form, folder, people=people)
-        except BaseException:
-            # A note that was made stands; the same may be published again.
-            folder.discard()
-            raise
-    _show(table, choice, issued, options)
+    with shown() as progress, listening(progress.known):
+        progress.stage("reading the table")
+        table = tables.opened(data, options)
+        rule = _rule(table, options)
+        form = Form(_plan(rule, options), options["publish_target"], options["form"])
+        with Folder.create(options["out"]) as folder:
+            try:
+                progress.stage("choosing (Ctrl-C ends it)")
+                choice = _choose(table, rule, options)
+                progress.stage("writing, and counting the file's groups")
+                issued = issue(table, choice, rule, form, folder, people=people)
+            except BaseException:
+                # A note that was made stands; the same may be published again.
+                folder.discard()
+                raise
+        progress.stage("counting risks")
+        risk = disclosure_risk(issued.items, k=rule.k)
+    _show(table, choice, (issued, risk), options)
 
 
 def _check(options: Mapping[str, Any]) -> None:
+    if options["source"] and (options["method"] or options["profile"]) not in (
+            None, "greedy", "few", "strict"):
+        raise ParameterError("--source is counted by --method greedy and by the profiles few and "
+                             "strict; take one of these")
     if options["profile"] and (options["method"] or options["weights"]):
         raise ParameterError("--profile chooses its own method and weights; leave --method and "
                              "--weights away, or leave --profile")
@@ -136,13 +150,15 @@ def _choose(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Choice:
     import numpy as np
 
     from privsieve.containment.greedy import greedy
-    from privsieve.containment.publishable import publishable
+    from privsieve.containment.publishable import by_sources, publishable
 
     items, y, profile = table.items, table.y, _profile(options)
     if profile:
-        return publishable(items, y, rule, profile)
+        return publishable(items, y, rule, profile, sources=table.sources)
     asked: Any = options["weights"] or "mutual-information"
     weights = np.ones(len(items), np.int64) if asked == "even" else asked
+    if table.sources is not None:
+        return by_sources(items, y, rule, weights, sources=table.sources)
     if options["method"] == "greedy":
         return greedy(items, y, rule, weights)
     if options["method"] == "maximal":
@@ -162,26 +178,29 @@ def _plan(rule: Rule, options: Mapping[str, Any]) -> dict[str, Json]:
         "weights": None if profile else options["weights"] or "mutual-information",
         "k": rule.k, "model": rule.model, "l_diversity": rule.l_diversity,
         "suppress": rule.suppress,
+        **({"counted": "sources"} if options["source"] else {}),
     }
 
 
-def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str, Any]) -> None:
-    from privsieve.containment.measures import disclosure_risk
+def _show(table: Labelled, choice: Choice, found: tuple[Issued, Risk],
+          options: Mapping[str, Any]) -> None:
     from privsieve.containment.publishable import PROFILES
     from privsieve.privacy.certificate import sentence
 
     selected = list(dict.fromkeys(table.items.origin[j] for j in choice.selected))
+    issued, risk = found
     claim, promise = issued.certificate["claim"], sentence(issued.certificate)
-    risk = disclosure_risk(issued.items, k=claim["k"])
     if options["as_json"]:
         words.json({"claim": claim, "selected": selected, "promise": promise,
+                    "complete": choice.complete,
                     "unique": risk.unique, "hub": tables.hub(risk), "warning": risk.hub.warning})
     else:
         for name in selected:
             click.echo(name)
-    words.say("level", f"{claim['level']} (k = {claim['k']}, {claim['model']}), "
+    counted = " sources" if table.sources is not None else ""
+    words.say("level", f"{claim['level']} rows (k = {claim['k']}{counted}, {claim['model']}), "
                        f"{len(choice.selected)} items, {choice.suppressed} rows left out")
-    if choice.bound is not None:
+    if choice.bound is not None or not choice.complete:
         words.say("search", _searched(choice))
     words.say("promise", promise)
     profile = _profile(options)
@@ -199,6 +218,8 @@ def _searched(choice: Choice) -> str:
     """What a search knows of its own result."""
     from privsieve.containment.exact import gap
 
+    if choice.bound is None:
+        return "stopped before it was done: another set may be better"
     if choice.proved:
         return "no other set of columns is better: proved"
     return (f"stopped: another set may be better, by {words.number(100 * gap(choice))} % "

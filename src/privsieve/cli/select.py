@@ -96,21 +96,23 @@ def _show(release: Release, plan: Plan, ledger: Ledger, options: dict[str, Any])
     left, promise = _left(ledger), sentence(release.certificate)
     if options["as_json"]:
         words.json({"release": release.body, "release_sha256": release.sha256, "claim": promise,
-                    "charged": plan.cost.text, "left": left})
+                    "charged": plan.cost.text, "delta_charged": plan.cost.delta_text,
+                    **left})
     else:
         for name in release.selected:
             click.echo(name)
     if plan.warning:
         words.say("warning", plan.warning, fg="yellow")
-    words.say("charged", f"epsilon {plan.cost.text}; {ledger.population} has "
-                         f"{left or 'an unknown amount'} left")
+    delta = f" and delta {left['delta_left']}" if plan.cost.delta else ""
+    known = f"{left['left']}{delta}" if left["left"] else "an unknown amount"
+    words.say("charged", f"{plan.cost.words}; {ledger.population} has {known} left")
     words.say("promise", promise)
     words.say("folder", options["out"])
 
 
-def _left(ledger: Ledger) -> str | None:
+def _left(ledger: Ledger) -> dict[str, str | None]:
     """What is left; None where the ledger went away since the charge, and the release stands."""
     try:
-        return words.amount(ledger.left())
+        return {"left": words.amount(ledger.left()), "delta_left": words.delta(ledger.delta_left())}
     except LedgerError:
-        return None
+        return {"left": None, "delta_left": None}

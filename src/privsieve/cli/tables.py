@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from privsieve.errors import ParameterError
+from privsieve.errors import ParameterError, SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from privsieve.containment.measures import Risk
     from privsieve.containment.publish import Labelled
+    from privsieve.core.domain import Domain
 
     Command = Callable[..., Any]
 
@@ -27,6 +28,8 @@ _OPTIONS = (
     click.option("--value", metavar="COLUMN", help="Of a log: the column of 0 and 1."),
     click.option("--people", metavar="FILE",
                  help="Of a log: a table of the users, one a row, that may hold --target."),
+    click.option("--source", metavar="COLUMN",
+                 help="Whose row it is: a group counts persons or sources, not rows."),
     click.option("--columns", metavar="A,B,…", help="Use these columns only."),
     click.option("--without", metavar="A,B,…", help="Leave these columns out."),
     click.option("--bins", metavar="N", type=int, default=4, show_default=True,
@@ -57,6 +60,7 @@ def opened(data: str, options: Mapping[str, Any]) -> Labelled:
     from privsieve.core.domain import Domain
     from privsieve.sources.items import column_of, items_of
 
+    _check_source(options)
     if options["long"]:
         items, y, classes = _log(data, options)
         return Labelled(items, y, classes, options["target"])
@@ -67,9 +71,31 @@ def opened(data: str, options: Mapping[str, Any]) -> Labelled:
     if domain is not None and domain.target is not None and target is None:
         target = domain.target.name
     y = column_of(Path(options["labels"]), target) if options["labels"] else target
-    items, codes, classes = items_of(data, y, domain=domain, columns=_columns(options),
+    source = options["source"] if domain is None or options["source"] in domain.names else None
+    items, codes, classes = items_of(data, y, domain=domain, columns=_columns(options, source),
                                      cuts=options["bins"], missing=options["missing"])
-    return Labelled(items, codes, classes, target or ("label" if len(classes) > 1 else None))
+    sources = _sources(data, options, domain, items.rows) if options["source"] else None
+    return Labelled(items, codes, classes, target or ("label" if len(classes) > 1 else None),
+                    sources)
+
+
+def _check_source(options: Mapping[str, Any]) -> None:
+    source = options["source"]
+    if source and options["long"]:
+        raise ParameterError("--source is for tables: in a log each user is one row, and one "
+                             "source; leave it away")
+    if source and source in (options["target"], *(options["columns"] or "").split(",")):
+        raise ParameterError(f"the source {source!r} never leaves the table, so that it is neither "
+                             "the target nor among --columns; name another")
+
+
+def _sources(data: str, options: Mapping[str, Any], domain: Domain | None, rows: int) -> Any:
+    from privsieve.sources.whose import whose
+
+    found = whose(data, options["source"], domain.csv if domain else None)
+    if len(found) != rows:
+        raise SchemaError("the table changed while it was read; try again")
+    return found
 
 
 def hub(risk: Risk) -> str:
@@ -95,7 +121,7 @@ def _log(data: str, options: Mapping[str, Any]) -> Any:
                      items=options["columns"].split(",") if options["columns"] else None)
 
 
-def _columns(options: Mapping[str, Any]) -> Any:
+def _columns(options: Mapping[str, Any], source: str | None) -> Any:
     """What `items_of` takes: names, or how each column is coded."""
     from privsieve.sources.items import Thermometer
 
@@ -111,6 +137,11 @@ def _columns(options: Mapping[str, Any]) -> Any:
         how[name] = values
     how |= dict.fromkeys(options["without"].split(",") if options["without"] else (), False)
     names = options["columns"].split(",") if options["columns"] else None
+    if source is not None and names is None:
+        if how.get(source, False) is not False:
+            raise ParameterError(f"the source {source!r} never leaves the table, and is not cut; "
+                                 "leave that away")
+        how[source] = False
     if not how:
         return names
     if names is None:

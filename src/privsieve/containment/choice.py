@@ -19,6 +19,7 @@ class Choice:
     bound : no feasible set has a larger objective; None where nobody looked.
     proved : whether `objective` equals `bound`.
     suppressed : rows that are left out so that k holds.
+    complete : False where time or Ctrl-C ended the search before it was done.
     """
 
     selected: tuple[int, ...]
@@ -27,3 +28,4 @@ class Choice:
     bound: Fraction | None = None
     proved: bool = False
     suppressed: int = 0
+    complete: bool = True

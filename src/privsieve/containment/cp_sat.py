@@ -20,13 +20,14 @@ import numpy as np
 
 from privsieve.errors import CheckFailed
 from privsieve.kernels.covers_twin import Covers, State
-from privsieve.kernels.patterns import Cells, Rule, rule_facts
+from privsieve.kernels.patterns import rule_facts
 from privsieve.kernels.search import Found
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from privsieve.kernels.contract import I64
+    from privsieve.kernels.patterns import Cells, Rule
     from privsieve.kernels.search import I32
 
 #: More columns than this, and conflicts of pairs are found when they occur.

@@ -109,7 +109,7 @@ class MaximalContainment(ContainmentSelector):
     absent : "all" or names of columns, optional
         columns of which the attacker may know that a person lacks them; completion only.
     time_limit : seconds, optional
-        the best set that was seen by then is taken.
+        the best set that was seen by then is taken, and completed.
 
     Examples
     --------

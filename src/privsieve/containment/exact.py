@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privsieve.containment.greedy import choice_of, demand_rule
+from privsieve.containment.told import tell_nodes, tell_sets
 from privsieve.containment.weights import I64, Asked, Bools, Labels, coded, cross_pairs, weights
 from privsieve.errors import CheckFailed, ParameterError
 from privsieve.kernels import mining
@@ -19,6 +20,7 @@ from privsieve.kernels.search import Effort, Found, search
 
 if TYPE_CHECKING:
     from privsieve.containment.choice import Choice
+    from privsieve.containment.selector import Published
     from privsieve.core.items import Items
 
 __all__ = ["Rule", "exact", "gap"]
@@ -82,10 +84,10 @@ def exact(
     if second_opinion:
         found = _agreed(found, run)
     choice = choice_of(items, y, rule, found.selected, objective, label_rows=label_rows)
-    return replace(choice, bound=found.bound * unit, proved=found.proved)
+    return replace(choice, bound=found.bound * unit, proved=found.proved, complete=found.proved)
 
 
-def gap(choice: Choice) -> Fraction:
+def gap(choice: Choice | Published) -> Fraction:
     """How much better than this the best set may be, as a share of it.
 
     >>> from privsieve.containment.choice import Choice
@@ -116,8 +118,14 @@ class _Run:
         """The search, from a heaviest maximal set where that may be a good start."""
         start, interrupted = self._mined()
         left = self.seconds()
-        effort = Effort(int(interrupted), 0 if left is None else max(int(left * 1000), 1))
+        effort = Effort(int(interrupted), 0 if left is None else max(int(left * 1000), 1),
+                        self._tell)
         return search(self.cells, self.label, self.values, self.rule, start, effort)
+
+    def _tell(self, nodes: int, best: int) -> None:
+        sizes = np.bincount(self.label, minlength=self.rule.classes)[: self.rule.classes]
+        most = cross_pairs(sizes.astype(np.int64)) if self.values is None else self.values.sum()
+        tell_nodes(nodes, best, int(most))
 
     def _mined(self) -> tuple[I64, bool]:
         """A start, and whether the user has had enough.  Its limit is no time: it decides ties."""
@@ -128,7 +136,8 @@ class _Run:
             return none, False
         by = mining.TopRule(rule.k, rule.l_diversity, nodes=MINED_NODES)
         label = (self.label % rule.classes).astype(np.int32)
-        top = mining.top_maximal(self.cells, label, self.values, by, self.seconds())
+        top = mining.top_maximal(self.cells, label, self.values, by, self.seconds(),
+                                 tell_sets)
         start = [np.array(chosen, np.int64) for chosen in top.sets]
         return (start[0] if start else none), top.ended == "interrupted"
 

@@ -11,11 +11,14 @@ from privsieve.containment.choice import Choice
 from privsieve.containment.greedy import demand_rule, modular_order, standing
 from privsieve.containment.groups import distinct
 from privsieve.containment.ridge import Ridge
+from privsieve.containment.told import tell
 from privsieve.containment.weights import weights
 from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import superset_counts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
     from privsieve.core.items import Items
@@ -34,6 +37,8 @@ CANDIDATES, CELLS = 1500, 2**25
 def forward(items: Items, y: Codes, rule: Rule, *, label_rows: Bools | None = None,
             sources: Codes | None = None, most: int = MOST) -> Choice:
     """Choose columns one by one and return the prefix with the least leave-one-out error.
+
+    Ctrl-C ends it with the best prefix of the columns that were chosen by then.
 
     Parameters
     ----------
@@ -60,24 +65,35 @@ def forward(items: Items, y: Codes, rule: Rule, *, label_rows: Bools | None = No
                              "give 0, or take a greedy choice")
     marked = np.ones(items.rows, bool) if label_rows is None else label_rows
     pool = _pool(items, y, rule, marked)
-    ridge = Ridge.of(items.take(pool.tolist()), y, rule.classes, marked)
-    crowd = Crowd.of(y, rule, sources)
+    chosen: list[tuple[int, int]] = []
+    complete = True
+    try:
+        ridge = Ridge.of(items.take(pool.tolist()), y, rule.classes, marked)
+        for found in _grown(items, pool, ridge, Crowd.of(y, rule, sources), most):
+            chosen.append(found)
+            tell(f"{len(chosen)} of at most {most} columns tried")
+    except KeyboardInterrupt:
+        complete = False
+        if not chosen:
+            raise
+    best = 1 + int(np.argmin([error for _, error in chosen])) if chosen else 0
+    selected = tuple(sorted(int(pool[c]) for c, _ in chosen[:best]))
+    return Choice(selected, standing(items, y, rule, selected)[0], complete=complete)
+
+
+def _grown(items: Items, pool: Ints, ridge: Ridge, crowd: Crowd, most: int,
+           ) -> Iterator[tuple[int, int]]:
+    """Candidates in the order in which they are chosen, and the error with each."""
     alive = np.ones(len(pool), bool)
-    order: list[int] = []
-    errors: list[int] = []
-    while len(order) < most:
+    for _ in range(most):
         error = ridge.errors()
         found = _first_that_fits(crowd, items, pool, error, alive)
         if found is None:
-            break
+            return
+        yield found, int(error[found])
         alive[found] = False
-        order.append(found)
-        errors.append(int(error[found]))
         ridge.add(found)
         crowd = crowd.with_item(items, pool[found])
-    best = 1 + int(np.argmin(errors)) if errors else 0
-    selected = tuple(sorted(int(pool[c]) for c in order[:best]))
-    return Choice(selected, standing(items, y, rule, selected)[0])
 
 
 def _first_that_fits(crowd: Crowd, items: Items, pool: Ints, error: Ints, alive: Bools,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -50,7 +51,8 @@ def greedy(
     Items of no weight are not chosen.  We differ from the paper in `Rule.stop`: "skip" passes
     over an item that does not fit, where the paper stops; what broke k breaks it for ever, so
     the result is a set to which no item of weight can be added (unless rows may be left out: they
-    count in the objective, but an item that only they hold is dropped).
+    count in the objective, but an item that only they hold is dropped).  Ctrl-C ends the choice
+    with the items of by then, which keep the rule as well.
 
     >>> from privsieve.core.items import Items
     >>> toy = Items.dense([[1, 0, 1], [1, 1, 1], [0, 0, 1], [0, 1, 0]])
@@ -73,7 +75,10 @@ def greedy(
         values = weights(items, y, rule.classes, objective, label_rows).values
         order = modular_order(values, rest[values[rest] > 0])
         accepted = patterns.greedy(cells, label, np.concatenate([first, order]), rule)
-    if accepted[: len(first)].tolist() != first.tolist():
+    accepted, complete = patterns.finished(accepted)
+    if not complete and not len(accepted):
+        raise KeyboardInterrupt  # it came before there was anything to give
+    if complete and accepted[: len(first)].tolist() != first.tolist():
         raise ParameterError(f"the prefix of {len(first)} items does not keep k = {rule.k}; "
                              "leave some of it out")  # fmt: skip
     if rule.suppress:  # what only left-out rows hold is an empty column to all who see it
@@ -82,7 +87,8 @@ def greedy(
         seen = np.array([stays[rows].any() for rows in held], np.bool_)
         seen[: len(first)] = True
         accepted = accepted[seen]
-    return choice_of(items, y, rule, accepted, objective, label_rows=label_rows)
+    choice = choice_of(items, y, rule, accepted, objective, label_rows=label_rows)
+    return replace(choice, complete=complete)
 
 
 def choice_of(

@@ -6,19 +6,22 @@ Five copies of one message hide nobody from its sender.  `near_duplicates` finds
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from privsieve.containment.measures import cells, read
+from privsieve.containment.measures import Crowd, cells, crowd, read
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.kernels.patterns import pattern_table, superset_counts
+from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import numpy.typing as npt
+
+    from privsieve.core.items import Items
 
     Codes = npt.NDArray[np.int32]
 
@@ -91,9 +94,54 @@ def source_level(X: Any, sources: Any, *, per_row: bool = False) -> int | npt.ND
     if len(codes) != items.rows:
         raise SchemaError("sources and the table have different numbers of rows; give one source "
                           "for each row")
-    masks, _, pattern = pattern_table(cells(items), np.zeros(items.rows, np.int32), 1)
-    found = distinct(masks, pattern, codes)[pattern]
+    found = sources_of(items, Rule(1, 1), codes)
     return found if per_row else int(found.min()) if len(found) else 0
+
+
+@dataclass(frozen=True)
+class SourceCrowds:
+    """How well the rows hide among other sources; `count` is how many sources there are.
+
+    containment : against who knows what a person has; equal : and what the person lacks.
+    """
+
+    count: int
+    containment: Crowd
+    equal: Crowd
+
+
+def source_crowds(items: Items, sources: Codes, k: int) -> SourceCrowds:
+    """Levels and risks counted in distinct sources; the chance is to find the right source.
+
+    >>> from privsieve.core.items import Items
+    >>> found = source_crowds(Items.dense([[1], [1], [1]]), np.array([0, 0, 1], np.int32), 2)
+    >>> found.count, found.containment.level, found.containment.highest
+    (2, 2, 0.5)
+    """
+    held, equal = (crowd(sources_of(items, Rule(k, 1, model=model), sources), k)
+                   for model in ("containment", "k-anonymity"))
+    return SourceCrowds(len(np.unique(sources)), held, equal)
+
+
+def sources_of(items: Items, rule: Rule, sources: Codes) -> npt.NDArray[np.int64]:
+    """The distinct sources in the group of each row, or among its equals if the rule says so.
+
+    >>> from privsieve.core.items import Items
+    >>> from privsieve.kernels.patterns import Rule
+    >>> items, sources = Items.dense([[1], [1], [0]]), np.array([0, 1, 1], np.int32)
+    >>> sources_of(items, Rule(2, 1), sources).tolist()
+    [2, 2, 2]
+    >>> sources_of(items, Rule(2, 1, model="k-anonymity"), sources).tolist()
+    [2, 2, 1]
+    """
+    nobody = np.zeros(items.rows, np.int32)
+    masks, _, pattern = pattern_table(cells(items), nobody, 1, rule.absent)
+    if rule.model == "k-anonymity":
+        both = np.unique(np.stack([pattern, sources]), axis=1)[0]
+        found = np.bincount(both, minlength=len(masks)).astype(np.int64)
+    else:
+        found = distinct(masks, pattern, sources)
+    return found[pattern]
 
 
 def distinct(masks: npt.NDArray[np.uint64], pattern: Codes, codes: Codes,

@@ -19,6 +19,7 @@ from privsieve.containment.publish import (
     check_together,
     claim_of,
     project,
+    sources_at,
     written,
 )
 from privsieve.core.canonical import canonical, digest
@@ -98,7 +99,11 @@ def issue(table: Labelled, choice: Choice, rule: Rule, form: Form, folder: Folde
     if counted.level < rule.k or (projected.target and counted.classes < rule.l_diversity):
         raise CheckFailed("the written table does not keep what was asked, and is taken away: "
                           "this is a mistake of privsieve; report it")
-    claim = {**claim_of(projected, choice, rule, absent), "level": counted.level,
+    if table.sources is not None and int(sources_at(table, rule, choice.selected).min()) < rule.k:
+        raise CheckFailed("a group of the chosen columns has fewer sources than asked: this is a "
+                          "mistake of privsieve; report it")
+    claim = {**claim_of(projected, choice, rule, absent, sources=table.sources is not None),
+             "level": counted.level,
              "table_sha256": digest(data)}
     release = canonical(body_of(table.items, choice, form.plan))
     folder.stage("release.json", release)

@@ -6,12 +6,14 @@ is mined here may be completed: by what greedy choice can still add.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privsieve.containment.greedy import Objective, choice_of, demand_rule, greedy
+from privsieve.containment.told import tell_sets
 from privsieve.containment.weights import I64, Bools, Labels, weights
 from privsieve.errors import ParameterError
 from privsieve.kernels import mining
@@ -24,13 +26,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Mining", "all_maximal", "heaviest", "maximal"]
 
+#: Where not all sets could be listed so many of the largest are compared, found in so many seconds.
+INSTEAD, SECONDS = 20, 2.0
+
+
 @dataclass(frozen=True)
 class Mining:
     """Which maximal sets are compared, and what becomes of the best one.
 
     r : the r largest ones (the paper: 20); None compares all.
     complete : whether greedy choice may add what still keeps k.
-    time_limit : seconds; where all sets were not seen by then, the best that was seen.
+    time_limit : seconds; where all sets were not seen by then, the best that was seen (of those
+        that all have to be listed the 20 largest instead).
     cap : more maximal sets than these are refused where all must be listed.
     """
 
@@ -55,7 +62,8 @@ def maximal(
     heaviest set of all, found without listing the others; with "distinct" and "class-errors" all
     are listed then.  With `rule.l_diversity` = l the rows of a set are of l classes, and a set is
     maximal if it cannot grow and keep that; the completion keeps it too.  Items whose absence may
-    be known, and items of no weight, are left to the completion.
+    be known, and items of no weight, are left to the completion.  Where time or Ctrl-C ends the
+    search, what was seen by then is compared and completed; a second Ctrl-C ends the completion.
 
     >>> from privsieve.containment.greedy import Rule
     >>> from privsieve.core.items import Items
@@ -69,14 +77,16 @@ def maximal(
     _demand(items, rule, among)
     size = isinstance(objective, str) and objective == "size"
     scored: Objective = np.ones(len(items), np.int64) if size else objective
-    found = _candidates(items, y, rule, scored, among, label_rows=label_rows)
-    choices = [choice_of(items, y, rule, one, scored, label_rows=label_rows)
-               for one in found or [()]]  # fmt: skip
-    best = max(choices, key=lambda choice: choice.objective or 0)
+    found, seen_all = _candidates(items, y, rule, scored, among, label_rows=label_rows)
+    best, compared_all = _best(items, y, rule, scored, found, label_rows=label_rows)
+    best = replace(best, complete=seen_all and compared_all)
     if not among.complete:
         return best
-    return greedy(items, y, replace(rule, stop="skip"), scored, label_rows=label_rows,
-                  prefix=best.selected)  # fmt: skip
+    whole = greedy(items, y, replace(rule, stop="skip"), scored, label_rows=label_rows,
+                   prefix=best.selected)  # fmt: skip
+    if set(best.selected) - set(whole.selected):  # the completion ended within what it began with
+        return replace(best, complete=False)
+    return replace(whole, complete=best.complete and whole.complete)
 
 
 def heaviest(
@@ -92,7 +102,8 @@ def heaviest(
     """
     cells = (items.indptr, items.indices)
     asked = mining.TopRule(rule.k, rule.l_diversity, r)
-    return mining.top_maximal(cells, np.ascontiguousarray(y, np.int32), values, asked, seconds)
+    label = np.ascontiguousarray(y, np.int32)
+    return mining.top_maximal(cells, label, values, asked, seconds, tell_sets)
 
 
 def all_maximal(items: Items, k: int, cap: int = 1_000_000) -> list[tuple[int, ...]]:
@@ -104,35 +115,71 @@ def all_maximal(items: Items, k: int, cap: int = 1_000_000) -> list[tuple[int, .
     """
     sets = mining.all_maximal((items.indptr, items.indices), items.rows, k, cap)
     if sets is None:
-        raise ParameterError(
-            f"there are more than {cap} maximal sets at k = {k}; raise k, raise cap, or ask for "
-            "the r largest only"
-        )
+        raise _too_many(cap, k)
     return _tuples(sets)
+
+
+def _best(
+    items: Items, y: Labels, rule: Rule, objective: Objective, among: list[tuple[int, ...]], *,
+    label_rows: Bools | None,
+) -> tuple[Choice, bool]:  # fmt: skip
+    """The best of some sets, the first of equals, and whether all of them were compared."""
+    first, *others = among or [()]
+    best = choice_of(items, y, rule, first, objective, label_rows=label_rows)
+    try:
+        for other in others:
+            choice = choice_of(items, y, rule, other, objective, label_rows=label_rows)
+            best = max(best, choice, key=lambda one: one.objective or 0)
+    except KeyboardInterrupt:
+        return best, False
+    return best, True
 
 
 def _candidates(
     items: Items, y: Labels, rule: Rule, objective: Objective, among: Mining, *,
     label_rows: Bools | None,
-) -> list[tuple[int, ...]]:  # fmt: skip
-    """The maximal sets that are compared, the first one first where they are equally good."""
+) -> tuple[list[tuple[int, ...]], bool]:  # fmt: skip
+    """The maximal sets to compare, the first one first where they are equally good; if all."""
     allowed = np.ones(len(items), np.int64)
     if rule.absent is not None:
         allowed[rule.absent] = 0
     if among.r is not None:
-        return _tuples(heaviest(items, y, rule, allowed, among.r, seconds=among.time_limit).sets)
-    if not isinstance(objective, str) or objective not in {"distinct", "class-errors"}:
+        top = heaviest(items, y, rule, allowed, among.r, seconds=among.time_limit)
+    elif not isinstance(objective, str) or objective not in {"distinct", "class-errors"}:
         values = weights(items, y, rule.classes, objective, label_rows).values * allowed
-        return _tuples(heaviest(items, y, rule, values, seconds=among.time_limit).sets)
-    if rule.l_diversity == 1 and rule.absent is None:
-        return all_maximal(items, rule.k, among.cap)
-    top = heaviest(items, y, rule, allowed, among.cap + 1, seconds=among.time_limit)
-    if len(top.sets) > among.cap or top.ended != "all":
-        raise ParameterError(
-            f"not all maximal sets at k = {rule.k} could be listed, at most {among.cap} in the "
-            "time limit; raise k, cap or time_limit, or ask for the r largest only"
-        )
-    return _tuples(top.sets)
+        top = heaviest(items, y, rule, values, seconds=among.time_limit)
+    elif rule.l_diversity == 1 and rule.absent is None:
+        listed = _listed(items, rule.k, among)
+        if listed is not None:
+            return _tuples(listed), True
+        top = heaviest(items, y, rule, allowed, INSTEAD, seconds=SECONDS)
+        return _tuples(top.sets), False
+    else:
+        top = heaviest(items, y, rule, allowed, among.cap + 1, seconds=among.time_limit)
+        if len(top.sets) > among.cap:
+            raise _too_many(among.cap, rule.k)
+    return _tuples(top.sets), top.ended == "all"
+
+
+def _listed(items: Items, k: int, among: Mining) -> Sets | None:
+    """All maximal sets; None where time or Ctrl-C came first."""
+    began = time.monotonic()
+    try:
+        sets = mining.all_maximal((items.indptr, items.indices), items.rows, k, among.cap,
+                                  among.time_limit)  # fmt: skip
+    except KeyboardInterrupt:
+        return None
+    late = among.time_limit is not None and time.monotonic() - began >= among.time_limit
+    if sets is None and not late:
+        raise _too_many(among.cap, k)
+    return sets
+
+
+def _too_many(cap: int, k: int) -> ParameterError:
+    return ParameterError(
+        f"there are more than {cap} maximal sets at k = {k}; raise k, raise cap, or ask for "
+        "the r largest only"
+    )
 
 
 def _tuples(sets: Sets) -> list[tuple[int, ...]]:

@@ -190,12 +190,12 @@ def disclosure_risk(X: Any, y: Any = None, *, k: int = 5, population: Any = None
     over = superset_counts(table.masks, table.counts)
     size = table.counts.sum(axis=1)
     found = None if population is None else _in_population(items, population)
-    prosecutor = _crowd(size[table.pattern], k)
-    outer = None if found is None else _crowd(found[0], k)
+    prosecutor = crowd(size[table.pattern], k)
+    outer = None if found is None else crowd(found[0], k)
     one = None if y is None else _one_class(size, over)
     return Risk(
-        items.rows, k, len(size), prosecutor, _crowd(over.sum(axis=1)[table.pattern], k), outer,
-        None if found is None else _crowd(found[1], k), (outer or prosecutor).average,
+        items.rows, k, len(size), prosecutor, crowd(over.sum(axis=1)[table.pattern], k), outer,
+        None if found is None else crowd(found[1], k), (outer or prosecutor).average,
         int((size == 1).sum()), one, None if y is None else _one_class(size, table.counts),
         hub(items, k))
 
@@ -243,7 +243,8 @@ def _smallest(sizes: Ints) -> int:
     return int(sizes.min()) if len(sizes) else 0
 
 
-def _crowd(group: Ints, k: int) -> Crowd:
+def crowd(group: Ints, k: int) -> Crowd:
+    """What the sizes of the rows' groups say together."""
     sizes, rows = np.unique(group, return_counts=True)
     return Crowd(int(sizes[0]), 1 / int(sizes[0]), float((rows / sizes).sum() / len(group)),
                  int(rows[sizes < k].sum()))

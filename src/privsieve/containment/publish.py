@@ -10,12 +10,13 @@ from __future__ import annotations
 import csv
 import io
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privsieve.containment.greedy import standing
+from privsieve.containment.groups import sources_of
 from privsieve.core.columns import check_name, text_of
 from privsieve.core.release import FORMAT
 from privsieve.errors import DomainError, LedgerError, NothingFits, SchemaError
@@ -36,12 +37,16 @@ FORMULA = ("=", "+", "-", "@")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Labelled:
-    """Items with the class of each row; `target` is the name of the column of classes."""
+    """Items with the class of each row; `target` is the name of the column of classes.
+
+    sources : whose row each is, where a group is k distinct sources; never published.
+    """
 
     items: Items
     y: npt.NDArray[np.int32]
     classes: tuple[Any, ...]
     target: str | None = None
+    sources: npt.NDArray[np.int32] | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,6 +65,9 @@ class Projection:
 
 def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool) -> Projection:
     """The chosen columns of the rows that stay, shuffled by the system's entropy."""
+    if not choice.selected and not choice.complete:
+        raise NothingFits(f"the search ended before it found a column that keeps k = {rule.k}; "
+                          "give it more time (--time-limit SECONDS)")
     if not choice.selected:
         raise NothingFits(f"no column keeps k = {rule.k} in all rows and says something about the "
                           f"classes; one alone keeps at most k = {_largest(table.items, rule)}: "
@@ -87,10 +95,15 @@ def written(table: Projection, form: str) -> bytes:
     return _parquet(table) if form == "parquet" else _csv(table)
 
 
-def claim_of(table: Projection, choice: Choice, rule: Rule, absent: Sequence[str],
-             ) -> dict[str, Json]:
-    """What is claimed of the table, but for its level and digest: these come from the file."""
+def claim_of(table: Projection, choice: Choice, rule: Rule, absent: Sequence[str], *,
+             sources: bool = False) -> dict[str, Json]:
+    """What is claimed of the table, but for its level and digest: these come from the file.
+
+    Where k counts sources and not rows, `counted` says it; the level of the file is one of rows.
+    """
+    counted: dict[str, Json] = {"counted": "sources"} if sources else {}
     return {
+        **counted,
         "kind": "containment", "k": rule.k, "model": rule.model, "absent": list(absent),
         "l_diversity": rule.l_diversity, "suppressed": choice.suppressed,
         "columns": list(table.names), "target": table.target,
@@ -100,7 +113,8 @@ def claim_of(table: Projection, choice: Choice, rule: Rule, absent: Sequence[str
 def body_of(items: Items, choice: Choice, plan: Mapping[str, Json]) -> dict[str, Json]:
     """The release: names, and how they were chosen.  `selected` are columns of the table.
 
-    A column of which only some items leave stands in `partial` with these.
+    A column of which only some items leave stands in `partial` with these.  `complete` is false
+    where time or Ctrl-C ended the search.
     """
     chosen: dict[str, list[str]] = {}
     for j in choice.selected:
@@ -113,6 +127,7 @@ def body_of(items: Items, choice: Choice, plan: Mapping[str, Json]) -> dict[str,
         "columns": [items.names[j] for j in choice.selected],
         "selected": list(chosen),
         "partial": partial,
+        "complete": choice.complete,
         "plan": dict(plan),
     }
 
@@ -155,15 +170,32 @@ def check_together(table: Labelled, claim: Mapping[str, Any], earlier: Sequence[
                           "not counted; publish with that target, or without one")
     rule, selected = _union(table.items, len(table.classes), claims)
     _, below = standing(table.items, table.y, rule, selected)
+    if any(one.get("counted") for one in claims):
+        below = max(below, _below_sources(table, rule, selected))
     if below:
         raise LedgerError(f"together with what was published of {snapshot} the {len(selected)} "
                           f"columns would leave {below} of {table.items.rows} rows in groups below "
                           f"k = {rule.k}; publish fewer columns, or those of before")
 
 
+def _below_sources(table: Labelled, rule: Rule, selected: Sequence[int]) -> int:
+    """Rows whose group has fewer than k sources."""
+    if table.sources is None:
+        raise LedgerError("of this snapshot something was published whose groups are of k "
+                          "sources; name the column of the sources here, too: --source COLUMN")
+    return int((sources_at(table, rule, selected) < rule.k).sum())
+
+
+def sources_at(table: Labelled, rule: Rule, selected: Sequence[int]) -> npt.NDArray[np.int64]:
+    """The distinct sources in each row's group, if these columns are published."""
+    assert table.sources is not None
+    absent = None if rule.absent is None else rule.absent[list(selected)]
+    return sources_of(table.items.take(selected), replace(rule, absent=absent), table.sources)
+
+
 def _terms(claim: Mapping[str, Any]) -> tuple[object, ...]:
     return (sorted(claim["columns"]), claim["k"], claim["model"], claim.get("l_diversity", 1),
-            sorted(claim.get("absent", ())), claim.get("suppressed"))
+            sorted(claim.get("absent", ())), claim.get("suppressed"), claim.get("counted"))
 
 
 def _union(items: Items, classes: int, claims: Sequence[Mapping[str, Any]],

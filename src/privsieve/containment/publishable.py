@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privsieve.containment.forward import forward
-from privsieve.containment.greedy import Rule, choice_of, demand_rule, greedy
+from privsieve.containment.greedy import Objective, Rule, choice_of, demand_rule, greedy
 from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.ridge import pair_area
 from privsieve.containment.weights import weights
@@ -60,6 +60,9 @@ def publishable(items: Items, y: Codes, rule: Rule, profile: str = "few", *,
     sources : numbers, optional
         a group is then k distinct sources, not k rows; not with "most".
 
+    Ctrl-C ends what goes on with its best so far.  "strict" and "most" choose twice, and compare:
+    that much of it may be ended in turn.
+
     Examples
     --------
     >>> from privsieve.core.items import Items
@@ -86,12 +89,17 @@ def publishable(items: Items, y: Codes, rule: Rule, profile: str = "few", *,
     if profile == "strict":
         if sources is not None:
             return by_sources(items, y, rule, MUTUAL, sources=sources, label_rows=label_rows)
-        found = [greedy(items, y, rule, objective, label_rows=label_rows)
-                 for objective in (MUTUAL, "distinct")]
+        first = greedy(items, y, rule, MUTUAL, label_rows=label_rows)
+        second: Objective = "distinct"
     else:
-        found = [maximal(items, y, rule, MUTUAL, Mining(time_limit=SECONDS), label_rows=label_rows),
-                 greedy(items, y, rule, MUTUAL, label_rows=label_rows)]
-    return best_by_prediction(items, y, rule.classes, found, label_rows)
+        first = maximal(items, y, rule, MUTUAL, Mining(time_limit=SECONDS), label_rows=label_rows)
+        second = MUTUAL
+    try:
+        other = greedy(items, y, rule, second, label_rows=label_rows)
+        best = best_by_prediction(items, y, rule.classes, [first, other], label_rows)
+    except KeyboardInterrupt:
+        return replace(first, complete=False)
+    return replace(best, complete=first.complete and other.complete)
 
 
 def best_by_prediction(items: Items, y: Codes, classes: int, choices: Sequence[Choice],
@@ -115,7 +123,8 @@ def by_sources(items: Items, y: Codes, rule: Rule, objective: str | npt.ArrayLik
     (1,)
     """
     count = int(sources.max(initial=-1)) + 1
-    if rule.l_diversity > 1 or rule.suppress or objective in ("distinct", "class-errors"):
+    counted_pairs = isinstance(objective, str) and objective in ("distinct", "class-errors")
+    if rule.l_diversity > 1 or rule.suppress or counted_pairs:
         raise ParameterError("sources are counted by weights only, without l_diversity and "
                              "suppress; leave these out, or take profile 'few'")
     if count < rule.k:
@@ -127,7 +136,8 @@ def by_sources(items: Items, y: Codes, rule: Rule, objective: str | npt.ArrayLik
     values = weights(items, y, rule.classes, objective, label_rows).values
     counted = replace(rule, classes=count, l_diversity=rule.k)
     found = greedy(items, sources.astype(np.int32), counted, values)
-    return choice_of(items, y, rule, found.selected, objective, label_rows=label_rows)
+    choice = choice_of(items, y, rule, found.selected, objective, label_rows=label_rows)
+    return replace(choice, complete=found.complete)
 
 
 def largest_k(items: Items, y: Codes, rule: Rule) -> int:

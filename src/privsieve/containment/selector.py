@@ -37,6 +37,7 @@ class Published:
     level : rows in the smallest group.
     objective, bound, proved : how good the choice is, no choice is better than, the two are equal.
     suppressed : rows that have to be left out.
+    complete : False where time or Ctrl-C ended the search before it was done.
     """
 
     columns: tuple[str, ...]
@@ -47,6 +48,14 @@ class Published:
     bound: Fraction | None
     proved: bool
     suppressed: int
+    complete: bool = True
+
+    @property
+    def gap(self) -> Fraction | None:
+        """How much better another choice may be, as a share of this; None where nobody looked."""
+        from privsieve.containment.exact import gap
+
+        return None if self.bound is None else gap(self)
 
     @property
     def partial(self) -> tuple[str, ...]:
@@ -97,6 +106,9 @@ class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
         columns = _columns(X, y, items)
         rule = self._rule(items, len(classes))
         choice = self._choose(items, codes, rule, marked, numbers)
+        if not choice.selected and not choice.complete:
+            raise NothingFits("the search ended before it found a column that keeps "
+                              f"k = {rule.k}; give it more time")
         if not choice.selected:
             raise NothingFits(
                 f"no column both keeps k = {rule.k} and tells something of the class; one column "
@@ -106,7 +118,7 @@ class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
         self.release_ = Published(
             columns, tuple(name for name in columns if name in chosen),
             tuple(items.names[j] for j in choice.selected), choice.level, choice.objective,
-            choice.bound, choice.proved, choice.suppressed)
+            choice.bound, choice.proved, choice.suppressed, choice.complete)
         self.n_features_in_ = len(columns)
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.array(columns, dtype=object)

@@ -38,17 +38,18 @@ def exact(value: object, name: str) -> Fraction:
 
 @dataclass(frozen=True)
 class Cost:
-    """A cost in pure epsilon, exact to the ledger's unit of 1e-9.
+    """A cost: epsilon, exact to 1e-9, and delta, exact to 1e-18.  Pure where delta is 0.
 
-    >>> Cost.of("0.3").units
-    300000000
+    >>> Cost.of("0.3").units, Cost.of("0.3", delta="1e-6").delta_units
+    (300000000, 1000000000000)
     """
 
     epsilon: Fraction
+    delta: Fraction = Fraction(0)
 
     @classmethod
-    def of(cls, epsilon: object, *, allow_weak: bool = False) -> Cost:
-        """Check an epsilon that a person wrote."""
+    def of(cls, epsilon: object, *, delta: object = 0, allow_weak: bool = False) -> Cost:
+        """Check an epsilon, and a delta, that a person wrote."""
         value = exact(epsilon, "epsilon")
         if value <= 0:
             raise ParameterError(f"epsilon is {epsilon}; it must be larger than 0")
@@ -63,7 +64,24 @@ class Cost:
                 f"epsilon is {epsilon}; above {WEAK_EPSILON} the promise is weak: "
                 "choose a smaller one, or say allow_weak (--allow-weak)"
             )
-        return cls(value)
+        return cls(value, _delta(delta))
+
+    def check_units(self, units: int) -> None:
+        """Refuse a delta of 1/n or more, for n units: it would let one of them out whole.
+
+        >>> Cost.of(1, delta="1e-6").check_units(5000)
+        """
+        if self.delta and self.delta * units >= 1:
+            raise ParameterError(
+                f"delta is {self.delta_text} and {units} units are protected; above 1/{units} the "
+                "whole of somebody's rows could be released within the promise: choose a delta "
+                "far below that, such as 1e-9"
+            )
+
+    @property
+    def account(self) -> str:
+        """What kind of promise it pays for: "pure", or "approximate" where there is a delta."""
+        return "approximate" if self.delta else "pure"
 
     @property
     def units(self) -> int:
@@ -71,20 +89,52 @@ class Cost:
         return -(-self.epsilon * EPSILON_UNITS // 1)
 
     @property
+    def delta_units(self) -> int:
+        """Integer units of 1e-18, rounded up."""
+        return -(-self.delta * DELTA_UNITS // 1)
+
+    @property
     def text(self) -> str:
-        """The decimal text, exact.
+        """The decimal text of epsilon, exact.
 
         >>> Cost.of("0.50").text
         '0.5'
         """
         return decimal(self.units)
 
+    @property
+    def delta_text(self) -> str:
+        """The decimal text of delta, exact.
 
-def decimal(units: int) -> str:
-    """Units of 1e-9 as a decimal text.
+        >>> Cost.of(1, delta="1e-6").delta_text, Cost.of(1).delta_text
+        ('0.000001', '0')
+        """
+        return decimal(self.delta_units, DELTA_UNITS)
 
-    >>> decimal(2_500_000_000), decimal(3_000_000_000), decimal(0)
-    ('2.5', '3', '0')
+    @property
+    def words(self) -> str:
+        """Both, for people; delta where there is one.
+
+        >>> Cost.of(1, delta="1e-6").words, Cost.of(1).words
+        ('epsilon 1 and delta 0.000001', 'epsilon 1')
+        """
+        return f"epsilon {self.text}" + (f" and delta {self.delta_text}" if self.delta else "")
+
+
+def _delta(delta: object) -> Fraction:
+    value = exact(delta, "delta")
+    if not 0 <= value < 1:
+        raise ParameterError(f"delta is {delta}; it must be 0, or lie between 0 and 1")
+    if value * DELTA_UNITS % 1:
+        raise ParameterError(f"delta is {delta}; eighteen decimals are kept: shorten it")
+    return value
+
+
+def decimal(units: int, per: int = EPSILON_UNITS) -> str:
+    """Units, of 1e-9 or of 1e-18, as a decimal text.
+
+    >>> decimal(2_500_000_000), decimal(3_000_000_000), decimal(0), decimal(10**12, DELTA_UNITS)
+    ('2.5', '3', '0', '0.000001')
     """
-    whole, rest = divmod(units, EPSILON_UNITS)
-    return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")
+    whole, rest = divmod(units, per)
+    return f"{whole}.{rest:0{len(str(per)) - 1}d}".rstrip("0").rstrip(".")

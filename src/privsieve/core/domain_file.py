@@ -7,7 +7,6 @@ what to write.  A draft holds names and physical types, and no value of the tabl
 from __future__ import annotations
 
 import datetime as dt
-import difflib
 import json
 import tomllib
 from dataclasses import fields
@@ -212,6 +211,8 @@ def _table(value: object, where: str) -> dict[str, Any]:
 def _check_keys(entry: Iterable[str], known: Sequence[str], where: str) -> None:
     for key in entry:
         if key not in known:
+            import difflib
+
             near = difflib.get_close_matches(key, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"write one of {', '.join(known)}"
             raise DomainError(f"{where}: {key!r} is not known; {hint}")

@@ -26,8 +26,9 @@ class Plan:
 
     summarise : (batches, key) -> summary
         rows become integers that add up; `key` is a fresh secret for data-free tie orders.
-    mechanism : (summary, noise) -> selected positions
+    mechanism : (summary, noise) -> output
         the only function that meets noise; what it returns leaves.
+    says : (output) -> what the release says of it; None where the output is selected positions.
     """
 
     method: str  # name/version
@@ -42,13 +43,21 @@ class Plan:
     theorem: str
     assumes: tuple[str, ...]
     summarise: Callable[[Iterable[Batch], int], Any] = field(repr=False)
-    mechanism: Callable[[Any, Any], tuple[int, ...]] = field(repr=False)
+    mechanism: Callable[[Any, Any], Any] = field(repr=False)
+    says: Callable[[Any], Mapping[str, Json]] | None = field(default=None, repr=False)
+
+    def said(self, output: Any) -> Mapping[str, Json]:
+        """What the release says of the mechanism's output."""
+        if self.says is not None:
+            return self.says(output)
+        return {"selected": [self.domain.names[j] for j in output]}
 
     def json(self) -> dict[str, Json]:
         """What a release and a certificate say of the plan."""
         return {
             "method": self.method,
             "epsilon": self.cost.text,
+            "delta": self.cost.delta_text,
             "settings": dict(self.settings),
             "units": str(self.units),
         }

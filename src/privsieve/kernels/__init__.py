@@ -13,19 +13,12 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from privsieve.kernels import numpy_twin
 from privsieve.kernels.contract import (
-    I64,
-    U8,
-    U16,
-    U64,
-    Cuts,
-    Planes,
-    Runs,
     demand_array,
     demand_bins,
     demand_cuts,
@@ -35,6 +28,9 @@ from privsieve.kernels.contract import (
     demand_signs,
     demand_weight,
 )
+
+if TYPE_CHECKING:
+    from privsieve.kernels.contract import I64, U8, U16, U64, Cuts, Planes, Runs
 
 __all__ = [
     "implementation",

@@ -7,6 +7,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <chrono>
 #include <optional>
 #include <tuple>
 
@@ -33,3 +34,26 @@ template <class Work> inline auto unlocked(Work work) {
     nb::gil_scoped_release release;
     return work();
 }
+
+// Whether to end: the time is up, or the user has had enough.  Other signals keep their error.
+struct Enough {
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point end, next = Clock::now();
+    bool limited;
+    bool failed = false, interrupted = false;
+
+    explicit Enough(i64 milliseconds = 0)
+        : end(Clock::now() + std::chrono::milliseconds(milliseconds)), limited(milliseconds > 0) {}
+
+    bool operator()() {
+        const auto now = Clock::now();
+        if (interrupted || failed || (limited && now >= end)) return true;
+        if (now < next) return false;
+        next = now + std::chrono::milliseconds(20);
+        nb::gil_scoped_acquire held;
+        if (!PyErr_CheckSignals()) return false;
+        if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) PyErr_Clear(), interrupted = true;
+        else failed = true;
+        return true;
+    }
+};

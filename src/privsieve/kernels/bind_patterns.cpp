@@ -26,22 +26,31 @@ static Out<i64> give(const std::vector<i64>& found) {
     return give(std::move(out), {found.size()});
 }
 
+// What was accepted; a last -1 says that the user ended it.
+template <class Work> static Out<i64> grown(Work work) {
+    Enough late;
+    std::vector<i64> found = unlocked([&] { return work(std::ref(late)); });
+    if (late.failed) throw nb::python_error();
+    if (late.interrupted) found.push_back(-1);
+    return give(found);
+}
+
 static Out<i64> py_greedy(Cells cells, In<i32, 1> y, In<i64, 1> order, In<i64, 1> facts,
                           In<u8, 1> absent) {
-    return give(unlocked([&] {
-        return greedy(view(cells, y), order.data(), order.shape(0), view(facts, absent));
-    }));
+    return grown([&](const Stop& stop) {
+        return greedy(view(cells, y), order.data(), order.shape(0), view(facts, absent), stop);
+    });
 }
 
 template <bool ERRORS>
 static Out<i64> py_choose(Cells cells, In<i32, 1> y, In<i64, 1> candidates, In<i64, 1> prefix,
                           In<i64, 1> facts, In<u8, 1> absent) {
-    return give(unlocked([&] {
+    return grown([&](const Stop& stop) {
         const std::vector<i64> first(prefix.data(), prefix.data() + prefix.shape(0));
         return (ERRORS ? class_errors : lazy_distinct)(view(cells, y), candidates.data(),
                                                        candidates.shape(0), first,
-                                                       view(facts, absent));
-    }));
+                                                       view(facts, absent), stop);
+    });
 }
 
 static Out<i64> py_class_counts(In<i64, 1> indptr, In<i32, 1> indices, In<i32, 1> y,

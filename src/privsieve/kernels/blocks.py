@@ -9,17 +9,23 @@ Rows are plain arrays here: a row of `codes` is a row of the table.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from privsieve.kernels import blocks_twin, implementation
-from privsieve.kernels.contract import I64, U16, demand_array, demand_equal, demand_offsets
+from privsieve.kernels.contract import demand_array, demand_equal, demand_offsets
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import numpy.typing as npt
+
+    from privsieve.kernels.contract import I64, U16
+
+    I32: TypeAlias = npt.NDArray[np.int32]
 
 __all__ = ["Blocks", "Rows", "block_votes", "deal", "reference_votes"]
-
-I32: TypeAlias = npt.NDArray[np.int32]
 
 _kernels: Any = (
     import_module("privsieve.kernels._native") if implementation() == "native" else blocks_twin

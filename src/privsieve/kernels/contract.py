@@ -6,24 +6,27 @@ Shapes, types and offsets are public; no text here can show what an array holds.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    import numpy.typing as npt
+
+    U8: TypeAlias = npt.NDArray[np.uint8]
+    U16: TypeAlias = npt.NDArray[np.uint16]
+    U64: TypeAlias = npt.NDArray[np.uint64]
+    I64: TypeAlias = npt.NDArray[np.int64]
+    Runs: TypeAlias = tuple[I64, U16, npt.NDArray[Any]]
+    Cuts: TypeAlias = tuple[U16, U64, U64, I64]
+    Planes: TypeAlias = tuple[U64, U64 | None, I64, I64]
 
 __all__ = [
-    "I64", "U8", "U16", "U64", "Cuts", "Planes", "Runs",
     "demand_array", "demand_bins", "demand_cuts", "demand_equal", "demand_offsets", "demand_runs",
     "demand_signs", "demand_weight",
 ]  # fmt: skip
-
-U8: TypeAlias = npt.NDArray[np.uint8]
-U16: TypeAlias = npt.NDArray[np.uint16]
-U64: TypeAlias = npt.NDArray[np.uint64]
-I64: TypeAlias = npt.NDArray[np.int64]
-Runs: TypeAlias = tuple[I64, U16, npt.NDArray[Any]]
-Cuts: TypeAlias = tuple[U16, U64, U64, I64]
-Planes: TypeAlias = tuple[U64, U64 | None, I64, I64]
 
 
 def demand_array(

@@ -56,11 +56,12 @@ static bool take(Patterns& state, size_t item) {
     return good;
 }
 
-std::vector<i64> greedy(const Items& items, const i64* order, size_t many, const Rule& rule) {
+std::vector<i64> greedy(const Items& items, const i64* order, size_t many, const Rule& rule,
+                        const Stop& stop) {
     std::vector<i64> accepted;
     if (keeps_nothing(items, rule)) return accepted;
     Patterns state(items, rule);
-    for (size_t a = 0; a < many; a++) {
+    for (size_t a = 0; a < many && !stop(); a++) {
         if (take(state, size_t(order[a]))) accepted.push_back(order[a]);
         else if (!rule.skip) break;
     }
@@ -87,7 +88,7 @@ struct Hope {  // a candidate, and a bound on what it adds
 }  // namespace
 
 std::vector<i64> lazy_distinct(const Items& items, const i64* candidates, size_t many,
-                               const std::vector<i64>& prefix, const Rule& rule) {
+                               const std::vector<i64>& prefix, const Rule& rule, const Stop& stop) {
     std::vector<i64> accepted;
     if (keeps_nothing(items, rule)) return accepted;
     Patterns state(items, rule);
@@ -99,10 +100,10 @@ std::vector<i64> lazy_distinct(const Items& items, const i64* candidates, size_t
         state.forget();
         if (gain > 0) hopes.push({gain, position, accepted.size()});
     };
-    for (size_t a = 0; a < many; a++) {
+    for (size_t a = 0; a < many && !stop(); a++) {
         if (!rule.skip || !state.hopeless(size_t(candidates[a]))) hope(a);
     }
-    while (!hopes.empty()) {
+    while (!hopes.empty() && !stop()) {
         const Hope best = hopes.top();
         hopes.pop();
         if (best.round < accepted.size()) hope(best.position);
@@ -114,7 +115,7 @@ std::vector<i64> lazy_distinct(const Items& items, const i64* candidates, size_t
 }
 
 std::vector<i64> class_errors(const Items& items, const i64* candidates, size_t many,
-                              const std::vector<i64>& prefix, const Rule& rule) {
+                              const std::vector<i64>& prefix, const Rule& rule, const Stop& stop) {
     std::vector<i64> accepted, more(many);
     if (keeps_nothing(items, rule)) return accepted;
     Patterns state(items, rule);
@@ -122,12 +123,13 @@ std::vector<i64> class_errors(const Items& items, const i64* candidates, size_t 
     std::vector<i64> left(candidates, candidates + many);
     while (!left.empty()) {
         for (size_t a = 0; a < left.size(); a++) {
+            if (stop()) return accepted;
             state.count(size_t(left[a]));
             more[a] = state.more_errors();
             state.forget();
         }
         bool grew = false;
-        while (!grew && !left.empty()) {
+        while (!grew && !left.empty() && !stop()) {
             const auto least = std::min_element(more.begin(), more.begin() + i64(left.size()));
             const size_t best = size_t(least - more.begin());
             grew = take(state, size_t(left[best]));
@@ -137,6 +139,7 @@ std::vector<i64> class_errors(const Items& items, const i64* candidates, size_t 
             more.erase(more.begin() + i64(best));
             more.push_back(0);
         }
+        if (!grew) break;
     }
     return accepted;
 }

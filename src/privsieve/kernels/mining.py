@@ -6,29 +6,35 @@ a set of support k keeps k, for its cover lies in the group of every row.  The c
 what is maximal here can often be completed.
 """
 
+# ruff: noqa: PLR0917  six arguments are allowed by the house
+
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from privsieve.kernels import implementation, mining_twin
-from privsieve.kernels.contract import I64, demand_array, demand_equal, demand_offsets
+from privsieve.kernels.contract import demand_array, demand_equal, demand_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import TypeAlias
+
+    import numpy.typing as npt
+
+    from privsieve.kernels.contract import I64
+
+    I32: TypeAlias = npt.NDArray[np.int32]
+    Cells: TypeAlias = tuple[I64, I32]
 
 __all__ = [
-    "Cells", "Sets", "Top", "TopRule", "all_maximal", "top_by_items", "top_by_rows", "top_maximal",
+    "Sets", "Top", "TopRule", "all_maximal", "top_by_items", "top_by_rows", "top_maximal",
 ]  # fmt: skip
-
-I32: TypeAlias = npt.NDArray[np.int32]
-Cells: TypeAlias = tuple[I64, I32]
 
 _kernels: Any = (
     import_module("privsieve.kernels._native") if implementation() == "native" else mining_twin
@@ -103,7 +109,8 @@ def all_maximal(
 
 
 def top_maximal(
-    items: Cells, y: I32, weights: I64, rule: TopRule, seconds: float | None = None
+    items: Cells, y: I32, weights: I64, rule: TopRule, seconds: float | None = None,
+    told: Callable[[Top], None] | None = None,
 ) -> Top:
     """The `r` heaviest maximal sets of those that keep k and l-diversity.
 
@@ -112,7 +119,8 @@ def top_maximal(
     classes.  An interrupt ends the search like a limit does.
 
     Items and rows are searched in turn, each time with more patience: the one is fast where k is
-    large, the other where rows are few, and what one finds shortens the other.
+    large, the other where rows are few, and what one finds shortens the other.  Each time `told`
+    hears what is known.
 
     >>> toy = np.array([0, 2, 4, 5]), np.array([0, 1, 1, 2, 0], np.int32)
     >>> y = np.zeros(3, np.int32)
@@ -132,6 +140,8 @@ def top_maximal(
             least = int(best.value[-1]) if len(best.value) == rule.r else rule.least
             left = None if end is None else max(0.0, end - time.monotonic())
             try:
+                if told is not None and best.nodes:
+                    told(best)
                 top = search(rule._replace(nodes=nodes, least=least), left)
             except KeyboardInterrupt:  # it came before or after the search
                 return best._replace(ended="interrupted")

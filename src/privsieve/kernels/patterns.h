@@ -2,6 +2,7 @@
 #pragma once
 #include "arrays.h"
 
+#include <functional>
 #include <vector>
 
 namespace privsieve::pattern {
@@ -89,11 +90,14 @@ struct Patterns {
 bool keeps_nothing(const Items& items, const Rule& rule);
 void class_counts(const Items& items, size_t classes, i64* out);
 i64 gather(const Items& items);
-std::vector<i64> greedy(const Items& items, const i64* order, size_t many, const Rule& rule);
+// Whether the user has had enough: asked at each candidate; what was accepted by then is given.
+using Stop = std::function<bool()>;
+std::vector<i64> greedy(const Items& items, const i64* order, size_t many, const Rule& rule,
+                        const Stop& stop);
 std::vector<i64> lazy_distinct(const Items& items, const i64* candidates, size_t many,
-                               const std::vector<i64>& prefix, const Rule& rule);
+                               const std::vector<i64>& prefix, const Rule& rule, const Stop& stop);
 std::vector<i64> class_errors(const Items& items, const i64* candidates, size_t many,
-                              const std::vector<i64>& prefix, const Rule& rule);
+                              const std::vector<i64>& prefix, const Rule& rule, const Stop& stop);
 void superset_counts(const Bits& table, i64* out);
 i64 peel(const Bits& table, const Rule& rule, u8* stays);
 

@@ -4,27 +4,39 @@ Items are `(indptr, indices)`: item j is held by the rows ``indices[indptr[j]:in
 A pattern is the set of chosen items that a row holds; the group of a row are the rows that hold
 all of its pattern.  `y` is the class of each row, plus `classes` where the label may be used for
 `l_diversity` only, not for a score.
+
+Ctrl-C ends a choice with what was accepted by then; -1 then stands last (`finished`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from privsieve.kernels import implementation, patterns_twin
-from privsieve.kernels.contract import I64, U64, demand_array, demand_equal, demand_offsets
+from privsieve.kernels.contract import demand_array, demand_equal, demand_offsets
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import numpy.typing as npt
+
+    from privsieve.kernels.contract import I64, U64
+
+    I32: TypeAlias = npt.NDArray[np.int32]
+    Bools: TypeAlias = npt.NDArray[np.bool_]
+    Cells: TypeAlias = tuple[I64, I32]
 
 __all__ = [
-    "Cells",
     "Levels",
     "Rule",
     "Table",
     "class_counts",
     "class_errors",
+    "finished",
     "greedy",
     "lazy_distinct",
     "levels",
@@ -32,10 +44,6 @@ __all__ = [
     "peel",
     "superset_counts",
 ]
-
-I32: TypeAlias = npt.NDArray[np.int32]
-Bools: TypeAlias = npt.NDArray[np.bool_]
-Cells: TypeAlias = tuple[I64, I32]
 
 _kernels: Any = (
     import_module("privsieve.kernels._native") if implementation() == "native" else patterns_twin
@@ -118,6 +126,16 @@ def greedy(items: Cells, y: I32, order: I64, rule: Rule) -> I64:
     """
     out: I64 = _kernels.greedy(items, y, order, *rule_facts(items, y, order, rule))
     return out
+
+
+def finished(accepted: I64) -> tuple[I64, bool]:
+    """What was accepted, and whether the choice came to its end.
+
+    >>> finished(np.array([4, 2, -1]))
+    (array([4, 2]), False)
+    """
+    cut = bool(len(accepted)) and accepted[-1] == patterns_twin.ENDED
+    return (accepted[:-1] if cut else accepted), not cut
 
 
 def lazy_distinct(

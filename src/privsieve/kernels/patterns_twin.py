@@ -17,6 +17,8 @@ Cells: TypeAlias = tuple[I64, I32]
 
 #: Pairs of patterns that are compared at once.
 PAIRS = 1 << 20
+#: Stands last where the user ended a choice.
+ENDED = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,14 +170,17 @@ def class_counts(indptr: I64, indices: I32, y: I32, classes: int) -> I64:
 
 
 def greedy(items: Cells, y: I32, order: I64, facts: I64, absent: U8) -> I64:
-    """Items of `order` that are accepted one after the other."""
+    """Items of `order` that are accepted one after the other; a last -1: the user ended it."""
     state, accepted = _begun(items, y, facts, absent), []
-    for item in order.tolist() if state else []:
-        assert state is not None
-        if _take(state, item):
-            accepted.append(item)
-        elif not state.rule.skip:
-            break
+    try:
+        for item in order.tolist() if state else []:
+            assert state is not None
+            if _take(state, item):
+                accepted.append(item)
+            elif not state.rule.skip:
+                break
+    except KeyboardInterrupt:
+        accepted.append(ENDED)
     return np.array(accepted, np.int64)
 
 
@@ -201,12 +206,23 @@ def _best_first(
     state: _State | None, candidates: I64, prefix: I64, worth: tuple[Any, int | None]
 ) -> I64:
     """Take the best candidate, first of equals, while it is worth at least so much."""
-    value, least = worth
     accepted: list[int] = []
+    try:
+        _grow(state, candidates, prefix, worth, accepted)
+    except KeyboardInterrupt:
+        accepted.append(ENDED)
+    return np.array(accepted, np.int64)
+
+
+def _grow(
+    state: _State | None, candidates: I64, prefix: I64, worth: tuple[Any, int | None],
+    accepted: list[int],
+) -> None:
+    value, least = worth
     for item in prefix.tolist() if state else []:
         assert state is not None
         if not _take(state, item):
-            return np.array(accepted, np.int64)
+            return
         accepted.append(item)
     left = candidates.tolist() if state else []
     fresh: list[tuple[int, int]] = []
@@ -226,7 +242,6 @@ def _best_first(
             fresh = []
         elif not state.rule.skip or not fresh:
             break
-    return np.array(accepted, np.int64)
 
 
 def pattern_table(items: Cells, y: I32, classes: int, absent: U8) -> tuple[U64, I64, I32]:

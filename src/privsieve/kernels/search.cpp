@@ -72,14 +72,14 @@ template <class T> std::vector<T> taken(const std::vector<T>& from, const std::v
 
 class Search {
   public:
-    Search(const Covers& covers_, i64 most_, const std::function<bool()>& late_)
+    Search(const Covers& covers_, i64 most_, const Late& late_)
         : covers(covers_), most(most_), late(late_) {}
     Found run(const std::vector<i64>& start);
 
   private:
     const Covers& covers;
     const i64 most;
-    const std::function<bool()>& late;
+    const Late& late;
     State empty;
     std::vector<u32> all;     // columns that keep the rule alone
     std::vector<u32> chosen;  // on the way down
@@ -91,7 +91,7 @@ class Search {
     u64 draw(u64 below) { return mix64(drawn++) % below; }
     bool poll(i64 cost) {
         work += cost;
-        if (!stopped && work >= POLL) work = 0, stopped = late();
+        if (!stopped && work >= POLL) work = 0, stopped = late(nodes, best.value);
         return stopped;
     }
     bool take(Set& set, State& s, u32 x);
@@ -273,7 +273,7 @@ Found Search::run(const std::vector<i64>& start) {
 }  // namespace
 
 Found search(const Items& items, const i64* weights, const Rule& rule, const std::vector<i64>& start,
-             i64 most, const std::function<bool()>& late) {
+             i64 most, const Late& late) {
     const Covers covers(items, weights, rule);
     return Search(covers, most, late).run(start);
 }

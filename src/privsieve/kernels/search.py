@@ -7,21 +7,26 @@ Items, `y` and the rule are those of `patterns`.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from privsieve.kernels import implementation, search_twin
-from privsieve.kernels.contract import I64, demand_array, demand_equal
+from privsieve.kernels.contract import demand_array, demand_equal
 from privsieve.kernels.patterns import rule_facts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    import numpy.typing as npt
+
+    from privsieve.kernels.contract import I64
     from privsieve.kernels.patterns import Cells, Rule
 
-__all__ = ["Effort", "Found", "search"]
+    I32: TypeAlias = npt.NDArray[np.int32]
 
-I32: TypeAlias = npt.NDArray[np.int32]
+__all__ = ["Effort", "Found", "search"]
 
 _kernels: Any = (
     import_module("privsieve.kernels._native") if implementation() == "native" else search_twin
@@ -33,10 +38,12 @@ class Effort(NamedTuple):
 
     nodes : sets looked at.
     milliseconds : time.
+    told : hears, now and then, how many sets were looked at and the best value.
     """
 
     nodes: int = 0
     milliseconds: int = 0
+    told: Callable[[int, int], object] | None = None
 
 
 class Found(NamedTuple):
@@ -84,5 +91,5 @@ def search(
         total = sum(weights.tolist())
         if (weights < 0).any() or total >= 1 << 62:
             raise ValueError("weights must not be negative, and sum to less than 2^62")
-    facts = np.append(facts, np.array(effort, np.int64))
-    return Found(*_kernels.search(items, y, weights, facts, absent, start))
+    facts = np.append(facts, np.array(effort[:2], np.int64))
+    return Found(*_kernels.search(items, y, weights, facts, absent, (start, effort.told)))

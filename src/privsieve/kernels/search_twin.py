@@ -15,6 +15,8 @@ import numpy as np
 from privsieve.kernels.covers_twin import Covers, State
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from privsieve.kernels.contract import I64
@@ -27,15 +29,20 @@ CLOSING = 1 << 18  # vertices coloured for the bound of one open node
 
 
 def search(items: Cells, y: npt.NDArray[np.int32], weights: I64 | None, facts: I64,
-           absent: npt.NDArray[np.uint8], start: I64) -> tuple[I64, int, int, bool, int]:
-    """The heaviest set that keeps the rule, as `search.search` returns it."""
+           absent: npt.NDArray[np.uint8], begin: tuple[I64, Callable[[int, int], object] | None],
+           ) -> tuple[I64, int, int, bool, int]:
+    """The heaviest set that keeps the rule, as `search.search` returns it.
+
+    `begin` is a start, and who is told how far it is.
+    """
+    start, told = begin
     covers = Covers.of(items, y, weights, facts.tolist(), absent.tolist())
     empty = covers.root()
     if empty is None:
         return np.empty(0, np.int64), -1, -1, True, 0
     most, milliseconds = int(facts[7]), int(facts[8])
     end = time.monotonic() + milliseconds / 1000 if milliseconds else float("inf")
-    run = _Search(covers, empty, most, end)
+    run = _Search(covers, empty, most, end, told)
     try:
         bound = max(run.value, run.whole(set(start.tolist())))
     except KeyboardInterrupt:
@@ -83,6 +90,7 @@ class _Search:
     empty: State
     most: int
     end: float
+    told: Callable[[int, int], object] | None = None
     best: tuple[int, ...] = ()
     value: int = 0
     nodes: int = 0
@@ -101,6 +109,8 @@ class _Search:
     def poll(self) -> bool:
         """Whether to end: the time is looked at often, for a check here is slow."""
         self.stopped = self.stopped or time.monotonic() >= self.end
+        if self.told is not None and not self.stopped:
+            self.told(self.nodes, self.value)
         return self.stopped
 
     def whole(self, start: set[int]) -> int:

@@ -29,9 +29,9 @@ def terms(plan: Plan, software: Mapping[str, str]) -> dict[str, Json]:
     return {
         "claim": {
             "kind": plan.kind,
-            "account": "pure",
+            "account": plan.cost.account,
             "epsilon": plan.cost.text,
-            "delta": "0",
+            "delta": plan.cost.delta_text,
             "unit": UNIT[plan.domain.unit],
             "neighbours": plan.domain.neighbours,
             "mechanism": plan.method,
@@ -106,8 +106,8 @@ def contained(claim: Mapping[str, Json], plan: Mapping[str, Json], release_sha25
 def sentence(certificate: Mapping[str, Any]) -> str:
     """The claim in one plain sentence.
 
-    >>> sentence({"claim": {"kind": "selection", "epsilon": "1", "neighbours": "replace-one",
-    ...                     "unit": "one row of the table"}})[:63]
+    >>> sentence({"claim": {"kind": "selection", "epsilon": "1", "delta": "0",
+    ...                     "neighbours": "replace-one", "unit": "one row of the table"}})[:63]
     'Replacing one row of the table changes the probability of any r'
     """
     claim = certificate["claim"]
@@ -116,9 +116,14 @@ def sentence(certificate: Mapping[str, Any]) -> str:
                  else "any things that a person has")
         if claim["absent"]:
             known += f" (and lacks, of {len(claim['absent'])})"
+        rows = "rows of {} different sources" if claim.get("counted") else "{} rows"
         return (f"Whoever knows {known} among the {len(claim['columns'])} columns finds at least "
-                f"{claim['k']} rows that fit; this is neither differential privacy nor a promise "
-                "against other knowledge.")
-    return (f"{_NEIGHBOURS[claim['neighbours']]} {claim['unit']} changes the probability of any "
-            f"released {_RESULT.get(claim['kind'], 'result')} by a factor of at most "
-            f"e^{claim['epsilon']}.")
+                f"{rows.format(claim['k'])} that fit; this is neither differential privacy nor a "
+                "promise against other knowledge.")
+    result = _RESULT.get(claim["kind"], "result")
+    changes = f"{_NEIGHBOURS[claim['neighbours']]} {claim['unit']} changes the probability of any "
+    if claim["delta"] == "0":
+        return f"{changes}released {result} by a factor of at most e^{claim['epsilon']}."
+    # With a delta the sum over several results may grow by delta once, not each of them.
+    return (f"{changes}collection of released {result}s by a factor of at most "
+            f"e^{claim['epsilon']}, and by at most {claim['delta']} beyond that.")

@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.core.canonical import canonical
-from privsieve.errors import LedgerError
+from privsieve.core.cost import DELTA_UNITS, decimal, exact
+from privsieve.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -101,12 +102,35 @@ def link(prev: str, payload: bytes) -> str:
     return hashlib.sha256(TAG + bytes.fromhex(prev) + payload).hexdigest()
 
 
+class Account(NamedTuple):
+    """What a population was granted and has spent, in units of 1e-9 and, of delta, of 1e-18."""
+
+    account: str  # "pure", or "approximate" where a delta was granted
+    limit: int = 0
+    spent: int = 0
+    delta_limit: int = 0
+    delta_spent: int = 0
+
+
+def units_of(text: object, per: int) -> int | None:
+    """The integer units of a decimal text, if it is the one text for them.
+
+    >>> units_of("0.5", 10**9), units_of("0.50", 10**9)
+    (500000000, None)
+    """
+    try:
+        units = exact(text, "an amount") * per
+    except ParameterError:
+        return None
+    return int(units) if units.denominator == 1 and decimal(int(units), per) == text else None
+
+
 @dataclass
 class Balance:
     """What a chain adds up to, shaped as the ledger's tables."""
 
-    population: dict[str, tuple[str, int, int]] = field(default_factory=dict)
-    request: dict[str, tuple[str, int, str, int]] = field(default_factory=dict)
+    population: dict[str, Account] = field(default_factory=dict)
+    request: dict[str, tuple[str, int, int, str, int]] = field(default_factory=dict)
     publication: dict[int, tuple[str, str, str, int, str]] = field(default_factory=dict)
 
     def rows(self) -> dict[str, set[tuple[Any, ...]]]:
@@ -155,33 +179,37 @@ def _sound(entry: Entry) -> bool:
 def _people(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
     if body["population"] in balance.population:
         raise ValueError
-    balance.population[body["population"]] = ("pure", 0, 0)
+    balance.population[body["population"]] = Account("pure")
 
 
 def _grant(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
-    name = body["population"]
+    name, account, delta = body["population"], body["account"], _delta(body["delta_limit"])
     known = balance.population.get(name)
-    if (known and known[1] > 0) or _amount(body["limit"]) < 1:
+    if (known and known.limit > 0) or _amount(body["limit"]) < 1:
         raise ValueError
-    balance.population[name] = (body["account"], body["limit"], 0)
+    if account != ("approximate" if delta else "pure"):
+        raise ValueError
+    balance.population[name] = Account(account, body["limit"], 0, delta, 0)
 
 
 def _reserve(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
-    name, request, units = body["population"], body["request"], _amount(body["units"])
-    account, limit, spent = balance.population[name]
+    name, request = body["population"], body["request"]
+    units, delta = _amount(body["units"]), _delta(body["delta"])
+    known = balance.population[name]
     if request in balance.request or units < 1:
         raise ValueError
-    balance.population[name] = (account, limit, spent + units)
-    balance.request[request] = (name, units, "reserved", seq)
-    if spent + units > limit:
+    now = known._replace(spent=known.spent + units, delta_spent=known.delta_spent + delta)
+    balance.population[name] = now
+    balance.request[request] = (name, units, delta, "reserved", seq)
+    if now.spent > now.limit or now.delta_spent > now.delta_limit:
         raise ValueError
 
 
 def _commit(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
-    name, units, state, seq = balance.request[body["request"]]
+    name, units, delta, state, seq = balance.request[body["request"]]
     if state != "reserved" or name != body["population"]:
         raise ValueError
-    balance.request[body["request"]] = (name, units, "committed", seq)
+    balance.request[body["request"]] = (name, units, delta, "committed", seq)
 
 
 def _publish(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
@@ -204,6 +232,14 @@ def _amount(value: object) -> int:
     if type(value) is not int:
         raise TypeError
     return value
+
+
+def _delta(text: object) -> int:
+    """A delta is a text in the chain: its units pass the integers that JSON keeps."""
+    found = units_of(text, DELTA_UNITS)
+    if found is None:
+        raise ValueError
+    return found
 
 
 _APPLY = {"people": _people, "grant": _grant, "reserve": _reserve, "commit": _commit,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -79,7 +78,7 @@ class Folder:
         if name in self._staged or name in self._linked:
             raise ParameterError(f"{name} is in the release folder; nothing is overwritten: "
                                  "choose another name")
-        hidden = f".{secrets.token_hex(8)}"
+        hidden = f".{os.urandom(8).hex()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         handle = os.open(hidden, flags, 0o600, dir_fd=self._handle)
         try:

@@ -11,18 +11,16 @@ import datetime as dt
 import json
 import os
 import re
-import secrets
-import shlex
 import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privsieve.core.canonical import canonical
-from privsieve.core.cost import EPSILON_UNITS, Cost, decimal
+from privsieve.core.cost import DELTA_UNITS, EPSILON_UNITS, Cost, decimal
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.privacy import ledger_sql as sql
-from privsieve.privacy.chain import ChainReport, Entry, Publication, replay
+from privsieve.privacy.chain import Account, ChainReport, Entry, Publication, replay
 
 if TYPE_CHECKING:
     import sqlite3
@@ -61,19 +59,24 @@ class Ledger:
         name = unicodedata.normalize("NFC", _checked(self.population, "population"))
         object.__setattr__(self, "population", name)
 
-    def grant(self, epsilon: object) -> None:
-        """Give a new population its limit, and make the file (0600) if there is none."""
-        # Nine decimals are kept and more are refused, so the limit is never rounded up.
-        limit = Cost.of(epsilon, allow_weak=True).units
+    def grant(self, epsilon: object, *, delta: object = 0) -> None:
+        """Give a new population its limits, and make the file (0600) if there is none.
+
+        Without a delta the account is pure: no release that needs one is ever paid from it.
+        """
+        # More decimals than are kept are refused, so no limit is rounded up.
+        limit = Cost.of(epsilon, delta=delta, allow_weak=True)
+        row = (limit.account, limit.units, limit.delta_units, self.population)
         sql.create(self.path)
         with sql.transaction(self.path) as db:
             if sql.check_new(db, self.population):
-                db.execute("UPDATE population SET lim = ? WHERE id = ?", (limit, self.population))
+                db.execute("UPDATE population SET account = ?, lim = ?, delta_lim = ? "
+                           "WHERE id = ?", row)
             else:
-                db.execute("INSERT INTO population (id, account, lim) VALUES (?, 'pure', ?)",
-                           (self.population, limit))
-            sql.append(db, "grant", {"population": self.population, "account": "pure",
-                                     "limit": limit})
+                db.execute("INSERT INTO population (account, lim, delta_lim, id) "
+                           "VALUES (?, ?, ?, ?)", row)
+            sql.append(db, "grant", {"population": self.population, "account": limit.account,
+                                     "limit": limit.units, "delta_limit": limit.delta_text})
 
     def introduce(self) -> None:
         """Make the people known, and the file if there is none, without a budget.
@@ -93,16 +96,25 @@ class Ledger:
 
     def limit(self) -> Fraction:
         """The granted epsilon; 0 where none was."""
-        return Fraction(self._units()[0], EPSILON_UNITS)
+        return Fraction(self._account().limit, EPSILON_UNITS)
 
     def spent(self) -> Fraction:
         """The epsilon that is charged, with or without a release to show for it."""
-        return Fraction(self._units()[1], EPSILON_UNITS)
+        return Fraction(self._account().spent, EPSILON_UNITS)
 
     def left(self) -> Fraction:
         """The epsilon that may still be spent."""
-        limit, spent = self._units()
-        return Fraction(limit - spent, EPSILON_UNITS)
+        found = self._account()
+        return Fraction(found.limit - found.spent, EPSILON_UNITS)
+
+    def delta_limit(self) -> Fraction:
+        """The granted delta; 0 for a pure account."""
+        return Fraction(self._account().delta_limit, DELTA_UNITS)
+
+    def delta_left(self) -> Fraction:
+        """The delta that may still be spent."""
+        found = self._account()
+        return Fraction(found.delta_limit - found.delta_spent, DELTA_UNITS)
 
     def reserve(self, cost: Cost, claim: Mapping[str, Json]) -> Entry:
         """Charge a cost, durably when this returns; there is no way back.
@@ -112,23 +124,21 @@ class Ledger:
         units = cost.units
         if units <= 0:
             raise ParameterError(f"the cost is {decimal(units)}; only a cost above 0 is reserved")
-        request = secrets.token_hex(16)
+        request = os.urandom(16).hex()
         with sql.transaction(self.path) as db:
             charged = db.execute(
-                "UPDATE population SET spent = spent + ?1 WHERE id = ?2 AND ?1 <= lim - spent",
-                (units, self.population),
+                "UPDATE population SET spent = spent + ?1, delta_spent = delta_spent + ?2 "
+                "WHERE id = ?3 AND ?1 <= lim - spent AND ?2 <= delta_lim - delta_spent",
+                (units, cost.delta_units, self.population),
             )
             if charged.rowcount != 1:
-                limit, spent = self._row(db)
-                raise BudgetExceeded(f"{self.population}: {cost.text} asked, "
-                                     f"{decimal(limit - spent)} left.  "
-                                     "See `privsieve ledger show`.")
+                raise BudgetExceeded(sql.refusal(self.population, cost, self._row(db)))
             entry = sql.append(db, "reserve", {
                 "population": self.population, "request": request, "units": units,
-                "claim": claim, "reserved_at": _now(),
+                "delta": cost.delta_text, "claim": claim, "reserved_at": _now(),
             })
-            db.execute("INSERT INTO request VALUES (?, ?, ?, 'reserved', ?)",
-                       (request, self.population, units, entry.seq))
+            db.execute("INSERT INTO request VALUES (?, ?, ?, ?, 'reserved', ?)",
+                       (request, self.population, units, cost.delta_units, entry.seq))
         return entry
 
     def commit(self, entry: Entry, release_sha256: str) -> Entry:
@@ -226,18 +236,20 @@ class Ledger:
         """
         return recount(self.path)[0]
 
-    def _units(self) -> tuple[int, int]:
+    def _account(self) -> Account:
         with sql.reading(self.path) as db:
             return self._row(db)
 
-    def _row(self, db: sqlite3.Connection) -> tuple[int, int]:
-        row = db.execute("SELECT lim, spent FROM population WHERE id = ?",
-                         (self.population,)).fetchone()
+    def _row(self, db: sqlite3.Connection) -> Account:
+        row = db.execute("SELECT account, lim, spent, delta_lim, delta_spent FROM population "
+                         "WHERE id = ?", (self.population,)).fetchone()
         if row is None:
+            import shlex
+
             raise LedgerError(f"{self.population}: the ledger has no such population; "
                               "`privsieve ledger grant --ledger FILE --population "
                               f"{shlex.quote(self.population)} --epsilon E` grants it a budget")
-        return int(row[0]), int(row[1])
+        return Account(str(row[0]), *map(int, row[1:]))
 
 
 def populations(path: str) -> tuple[Ledger, ...]:

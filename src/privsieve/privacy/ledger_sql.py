@@ -7,13 +7,12 @@ and a balance only grows: a mistake in the code above meets a refusal below.
 from __future__ import annotations
 
 import os
-import secrets
 import sqlite3
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from privsieve.core.cost import decimal
+from privsieve.core.cost import DELTA_UNITS, decimal
 from privsieve.errors import LedgerError, PrivsieveError
 from privsieve.privacy.chain import Entry
 from privsieve.privacy.folder import sync
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from privsieve.core.canonical import Json
+    from privsieve.core.cost import Cost
+    from privsieve.privacy.chain import Account
 
 #: "psv1" as a number: tells a ledger from any other SQLite file.
 APPLICATION = 0x70737631
@@ -33,15 +34,18 @@ HOW = "`privsieve ledger grant --ledger FILE --population NAME --epsilon E`"
 
 _TABLES = """
 CREATE TABLE population(
-  id TEXT PRIMARY KEY, account TEXT NOT NULL CHECK(account = 'pure'),
+  id TEXT PRIMARY KEY, account TEXT NOT NULL CHECK(account IN ('pure', 'approximate')),
   lim INTEGER NOT NULL DEFAULT 0 CHECK(lim >= 0),
-  spent INTEGER NOT NULL DEFAULT 0 CHECK(spent BETWEEN 0 AND lim)) STRICT;
+  spent INTEGER NOT NULL DEFAULT 0 CHECK(spent BETWEEN 0 AND lim),
+  delta_lim INTEGER NOT NULL DEFAULT 0 CHECK((delta_lim > 0) = (account = 'approximate')),
+  delta_spent INTEGER NOT NULL DEFAULT 0 CHECK(delta_spent BETWEEN 0 AND delta_lim)) STRICT;
 CREATE TABLE entry(
   seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, payload TEXT NOT NULL,
   prev TEXT NOT NULL UNIQUE, hash TEXT NOT NULL UNIQUE) STRICT;
 CREATE TABLE request(
   id TEXT PRIMARY KEY, population TEXT NOT NULL REFERENCES population(id),
   units INTEGER NOT NULL CHECK(units > 0),
+  delta_units INTEGER NOT NULL CHECK(delta_units >= 0),
   state TEXT NOT NULL CHECK(state IN ('reserved', 'committed')),
   seq INTEGER NOT NULL UNIQUE REFERENCES entry(seq)) STRICT;
 CREATE TABLE publication(
@@ -61,10 +65,12 @@ SCHEMA = _TABLES + "".join([
     _never("publication", "UPDATE"), _never("publication", "DELETE"),
     _never("request", "DELETE"),
     _never("request", "UPDATE", "WHEN OLD.state <> 'reserved' OR NEW.id <> OLD.id OR "
-           "NEW.population <> OLD.population OR NEW.units <> OLD.units OR NEW.seq <> OLD.seq"),
+           "NEW.population <> OLD.population OR NEW.units <> OLD.units OR "
+           "NEW.delta_units <> OLD.delta_units OR NEW.seq <> OLD.seq"),
     _never("population", "DELETE"),
-    _never("population", "UPDATE", "WHEN NEW.spent < OLD.spent OR NEW.id <> OLD.id OR "
-           "NEW.account <> OLD.account OR (NEW.lim <> OLD.lim AND OLD.lim > 0)"),
+    _never("population", "UPDATE", "WHEN NEW.spent < OLD.spent OR "
+           "NEW.delta_spent < OLD.delta_spent OR NEW.id <> OLD.id OR (OLD.lim > 0 AND "
+           "(NEW.account, NEW.lim, NEW.delta_lim) <> (OLD.account, OLD.lim, OLD.delta_lim))"),
 ])
 
 
@@ -77,7 +83,7 @@ def create(path: str) -> None:
                           "move it away, or restore the ledger that it belongs to")
     # Built beside its place and linked into it: nobody ever opens half a ledger, and no file
     # descriptor of ours closes on a database that another thread has locked.
-    draft = f"{path}.{secrets.token_hex(8)}"
+    draft = f"{path}.{os.urandom(8).hex()}"
     try:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         try:
@@ -126,6 +132,18 @@ def check_new(db: sqlite3.Connection, population: str) -> bool:
         check_spelling(name, population)
         known |= name == population
     return known
+
+
+def refusal(name: str, cost: Cost, has: Account) -> str:
+    """What is asked and what is left; delta where it is spoken of."""
+    left, see = decimal(has.limit - has.spent), "See `privsieve ledger show`."
+    if not cost.delta:
+        return f"{name}: {cost.text} asked, {left} left.  {see}"
+    if has.account == "pure":
+        return (f"{name}: {cost.words} asked, and the account is pure: it has no delta.  Ask "
+                "without a delta.")
+    delta_left = decimal(has.delta_limit - has.delta_spent, DELTA_UNITS)
+    return f"{name}: {cost.words} asked, epsilon {left} and delta {delta_left} left.  {see}"
 
 
 def check_spelling(known: str, population: str) -> None:

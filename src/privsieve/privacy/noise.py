@@ -4,16 +4,18 @@ A uniform real number is an endless stream of binary digits.  We read a prefix, 
 the ball that the prefix allows, and carry the ball through the formula.  If the ball decides the
 answer, the answer is that of the real number; if not, more digits are read after the same prefix.
 So no draw is ever "a float near the formula": see `noise.proof.md`.
+
+Here are the source, the streams and the integers that follow from one stream each.  Vectors are in
+`vector.py`, values on a public grid in `values.py`, and what names without values in `race.py`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from operator import index
 from typing import TYPE_CHECKING
 
 from flint import arb, ctx, fmpq
@@ -21,17 +23,15 @@ from flint import arb, ctx, fmpq
 from privsieve.errors import ParameterError, ReleaseFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    #: A formula: balls of standard variables from the streams that they are made of.
+    Law = Callable[[Sequence["Uniform"]], list[arb]]
 
 #: First digits of a number that decides one coordinate, and of one that decides a vector.
 SHORT, LONG = 64, 192
 #: Digits per refinement, and the most that a stream may have: broken entropy must end somewhere.
 STEP, LONGEST = 64, LONG + 64 * 64
-#: Vector noise is clamped to the integers that a double holds exactly.
-LARGEST = 2**53
-#: Exponents of the grids on which every clamped multiple is a finite double.
-SMALLEST_EXPONENT, LARGEST_EXPONENT = -1074, 970
-
 #: Arb's working precision belongs to the process, so one thread at a time may set it.  It is taken
 #: around a fork too: a child never inherits it locked.
 _LOCK = threading.Lock()
@@ -39,6 +39,18 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release
     )
+
+
+@contextmanager
+def arithmetic(bits: int) -> Iterator[None]:
+    """Ball arithmetic at this working precision, for one thread at a time.
+
+    >>> with arithmetic(200):
+    ...     (arb(2).sqrt() < 1.5) and ctx.prec
+    200
+    """
+    with _LOCK, ctx.workprec(bits):
+        yield
 
 
 class Noise:
@@ -77,6 +89,8 @@ class _Replay(Noise):
         self._left = bytearray()
 
     def bytes(self, count: int) -> bytes:
+        import hashlib
+
         while len(self._left) < count:
             block = self._blocks.to_bytes(16) + self._seed
             self._left += hashlib.blake2b(block, person=b"privsieve-replay").digest()
@@ -133,28 +147,17 @@ def uniforms(count: int, bits: int, noise: Noise) -> list[Uniform]:
     return [Uniform(int.from_bytes(read[i : i + size]), bits, noise) for i in cuts]
 
 
-def floors(streams: Sequence[Uniform], mean: Fraction) -> list[int]:
-    """Exactly floor(-mean * log U) of each stream; a stream is refined only where it must be.
-
-    >>> floors([Uniform(2**63, 64, replay(1))], Fraction(10))  # U is 1/2 and a little
-    [6]
-    """
-    factor = fmpq(mean.numerator, mean.denominator)
-    with _LOCK:
-        return [_floor(stream, factor) for stream in streams]
+def exponential(streams: Sequence[Uniform]) -> list[arb]:
+    """-log U: a standard exponential from one stream."""
+    return [minus_log(streams)]
 
 
-def _floor(stream: Uniform, factor: fmpq) -> int:
-    while True:
-        with ctx.workprec(stream.bits + 64):
-            # [certain] None unless the ball allows one integer only; no ball, no integer.
-            answer = (_minus_log((stream,)) * factor).floor().unique_fmpz()
-        if answer is not None:
-            return int(answer)
-        stream.refine()
+def gumbel(streams: Sequence[Uniform]) -> list[arb]:
+    """-log(-log U): a standard Gumbel from one stream."""
+    return [-minus_log(streams).log()]
 
 
-def _minus_log(streams: Sequence[Uniform]) -> arb:
+def minus_log(streams: Sequence[Uniform]) -> arb:
     """-log of the product: digits `m` of `p` bits say that 2^(p+1) U lies in [2m, 2m + 2]."""
     product, bits = arb(1), 0
     for stream in streams:
@@ -162,6 +165,48 @@ def _minus_log(streams: Sequence[Uniform]) -> arb:
         product *= arb(2 * stream.digits + 1, 1)
         bits += stream.bits + 1
     return bits * arb.const_log2() - product.log()
+
+
+def floors(streams: Sequence[Uniform], scale: Fraction, law: Law = exponential) -> list[int]:
+    """Exactly floor(scale * X) of each stream's X; a stream is refined only where it must be.
+
+    >>> floors([Uniform(2**63, 64, replay(1))], Fraction(10))  # U is 1/2 and a little
+    [6]
+    """
+    # All of them at their first digits, which mostly do: setting the precision takes its time.
+    times = _ratio(scale)
+    with arithmetic(max((stream.bits for stream in streams), default=0) + 64):
+        first = [_floor(law([stream])[0], times, 0) for stream in streams]
+    return [certain([stream], scale, law)[0] if floor is None else floor
+            for stream, floor in zip(streams, first, strict=True)]
+
+
+def certain(streams: Sequence[Uniform], scale: Fraction, law: Law, *,
+            shift: Fraction = Fraction(0)) -> list[int]:
+    """Exactly floor(scale * X + shift) of each X that a law makes of the streams together.
+
+    >>> certain(uniforms(1, 64, replay(1)), Fraction(0), exponential, shift=Fraction(7, 2))
+    [3]
+    """
+    while True:
+        with arithmetic(streams[0].bits + 64 + len(streams).bit_length()):
+            found = [_floor(ball, _ratio(scale), _ratio(shift)) for ball in law(streams)]
+        answers = [floor for floor in found if floor is not None]
+        if len(answers) == len(found):
+            return answers
+        # [together] all are read on: the next balls are of the same numbers
+        for stream in streams:
+            stream.refine()
+
+
+def _floor(ball: arb, times: fmpq, plus: fmpq | int) -> int | None:
+    # [certain] None unless the ball allows one integer only; no ball, no integer.
+    answer = (ball * times + plus).floor().unique_fmpz()
+    return None if answer is None else int(answer)
+
+
+def _ratio(x: Fraction) -> fmpq:
+    return fmpq(x.numerator, x.denominator)
 
 
 def geometric(mean: Fraction, count: int, noise: Noise) -> list[int]:
@@ -189,60 +234,3 @@ def discrete_laplace(mean: Fraction, noise: Noise) -> int:
     # [difference]
     plus, minus = geometric(mean, 2, noise)
     return plus - minus
-
-
-def gamma_norm(w: Sequence[int], beta: Fraction, k: int, noise: Noise) -> list[int]:
-    """The vector w 2^k + b, rounded to the grid 2^k, where b has density ~ exp(-beta ||b||_2).
-
-    `w` and the answer are in units of 2^k; the answer is clamped at 2^53.  If neighbours move
-    w 2^k by at most D in the Euclidean norm, it is (beta D)-DP.
-
-    >>> len(gamma_norm([0, 0, 0], Fraction(1), -20, system()))
-    3
-    """
-    if not SMALLEST_EXPONENT <= k <= LARGEST_EXPONENT:
-        raise ParameterError(
-            f"the grid's exponent is {k}; it must be between {SMALLEST_EXPONENT} "
-            f"and {LARGEST_EXPONENT}"
-        )
-    if not w or beta <= 0 or len(w) >= LARGEST * beta * Fraction(2) ** k:
-        raise ParameterError(
-            f"noise of {len(w)} coordinates with beta = {beta} does not fit the grid 2^{k}; "
-            "choose at least one coordinate, beta > 0, and a grid above 2^-53 of the noise"
-        )
-    d = len(w)
-    streams = uniforms(d + 2 * ((d + 1) // 2), LONG, noise)
-    rounded = _rounded(streams, d, 1 / (beta * Fraction(2) ** k))
-    # [add] `w` meets noise that is already an integer.  [clamp]
-    return [max(-LARGEST, min(LARGEST, index(at) + b)) for at, b in zip(w, rounded, strict=True)]
-
-
-def _rounded(streams: Sequence[Uniform], d: int, unit: Fraction) -> list[int]:
-    """floor(b + 1/2) for each coordinate of b; every stream is refined until all are certain."""
-    half = fmpq(1, 2)
-    while True:
-        with _LOCK, ctx.workprec(streams[0].bits + 64 + d.bit_length()):
-            balls = _vector(streams[:d], streams[d:], unit)
-            answers = [(ball + half).floor().unique_fmpz() for ball in balls]
-        certain = [int(answer) for answer in answers if answer is not None]
-        if len(certain) == d:
-            return certain
-        for stream in streams:
-            stream.refine()
-
-
-def _vector(radius: Sequence[Uniform], pairs: Sequence[Uniform], unit: Fraction) -> list[arb]:
-    """Balls of b: a length that is Gamma(d) in units of `unit`, and a uniform direction."""
-    normal: list[arb] = []
-    for v, t in zip(pairs[::2], pairs[1::2], strict=True):
-        # [normal] two independent standard normals from two uniforms.
-        sine, cosine = (arb(2 * t.digits + 1, 1) / (1 << t.bits)).sin_cos_pi()
-        far = (2 * _minus_log((v,))).sqrt()
-        normal += [far * cosine, far * sine]
-    square = 2 * _minus_log(pairs[::2])
-    for unused in normal[len(radius) :]:
-        square -= unused * unused
-    # [radius]
-    length = _minus_log(radius) * fmpq(unit.numerator, unit.denominator)
-    scale = length / square.sqrt()
-    return [scale * x for x in normal[: len(radius)]]

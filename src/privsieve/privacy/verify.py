@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privsieve.core.canonical import canonical, digest
-from privsieve.core.cost import EPSILON_UNITS, decimal, exact
+from privsieve.core.cost import DELTA_UNITS, EPSILON_UNITS
 from privsieve.core.release import FORMAT as RELEASE_FORMAT
 from privsieve.errors import LedgerError, ParameterError
 from privsieve.privacy import verify_containment as containment
 from privsieve.privacy.certificate import FORMAT, UNIT
-from privsieve.privacy.chain import link
+from privsieve.privacy.chain import link, units_of
 from privsieve.privacy.ledger import Ledger, recount
 
 if TYPE_CHECKING:
@@ -154,7 +154,9 @@ def _containment(body: Mapping[str, Any], release: Source | None,
 def _check_shape(body: Mapping[str, Any]) -> None:
     claim = body.get("claim")
     contained = isinstance(claim, Mapping) and claim.get("kind") == CONTAINMENT
-    shape, entry = (containment.SHAPE, containment.LEDGER) if contained else (_SHAPE, _LEDGER)
+    shape, entry = _SHAPE, _LEDGER
+    if contained:
+        shape, entry = containment.shape(body["claim"]), containment.LEDGER
     if not _fits(body, shape) or not (body["ledger"] is None or _fits(body["ledger"], entry)):
         raise _Unreadable(f"the certificate does not have the fields of {FORMAT}")
     if body["format"] != FORMAT:
@@ -165,24 +167,20 @@ def _failed(checks: Mapping[str, bool]) -> Iterator[str]:
     return (reason for reason, holds in checks.items() if not holds)
 
 
-def _units(text: str) -> int | None:
-    """The ledger's units of a decimal text, if it is the one text for them."""
-    try:
-        units = exact(text, "epsilon") * EPSILON_UNITS
-    except ParameterError:
-        return None
-    return int(units) if units.denominator == 1 and decimal(int(units)) == text else None
-
-
 def _claim(body: Mapping[str, Any]) -> Iterator[str]:
     claim, plan = body["claim"], body["plan"]
     return _failed({
-        "the claimed epsilon is not an exact amount": _units(claim["epsilon"]) is not None,
-        "the claim is not of pure epsilon": (claim["account"], claim["delta"]) == ("pure", "0"),
+        "the claimed epsilon is not an exact amount":
+            units_of(claim["epsilon"], EPSILON_UNITS) is not None,
+        "the claimed delta is not an exact amount":
+            units_of(claim["delta"], DELTA_UNITS) is not None,
+        "the account is not the one of the claimed delta":
+            claim["account"] == ("pure" if claim["delta"] == "0" else "approximate"),
         "the claim names no known unit": claim["unit"] in UNIT.values(),
         "the claim names no known neighbours":
             claim["neighbours"] in ("replace-one", "add-remove"),
         "the epsilon of the plan is not the claimed one": plan.get("epsilon") == claim["epsilon"],
+        "the delta of the plan is not the claimed one": plan.get("delta") == claim["delta"],
         "the method of the plan is not the claimed one": plan.get("method") == claim["mechanism"],
         "a population stands without a ledger, or a ledger without a population":
             (body["population"] is None) == (body["ledger"] is None),
@@ -202,7 +200,8 @@ def _entries(body: Mapping[str, Any]) -> Iterator[str]:
     known = body["ledger"]
     common = {"population": body["population"], "request": known["request"]}
     terms = {name: body[name] for name in ("claim", "plan", "domain_sha256", "software")}
-    reserve = {**common, "units": _units(body["claim"]["epsilon"]), "claim": terms,
+    reserve = {**common, "units": units_of(body["claim"]["epsilon"], EPSILON_UNITS),
+               "delta": body["claim"]["delta"], "claim": terms,
                "reserved_at": known["reserved_at"]}
     commit = {**common, "release_sha256": body["release_sha256"]}
     return _failed({

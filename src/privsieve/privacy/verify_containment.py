@@ -33,7 +33,14 @@ SHAPE: Mapping[str, Any] = {
     "key": (str, type(None)),
     "signature": (str, type(None)),
 }
+#: What k counts, where that is not rows.
+SOURCES = "sources"
 LEDGER = {"snapshot": str, "publish": {"seq": int, "prev": str, "hash": str}, "head": str}
+
+
+def shape(claim: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields of a certificate with this claim."""
+    return {**SHAPE, "claim": {**SHAPE["claim"], "counted": str}} if "counted" in claim else SHAPE
 
 
 def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
@@ -41,6 +48,7 @@ def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
     claim = body["claim"]
     return _failed({
         "the claim names no known model": claim["model"] in MODELS,
+        "the claim counts neither rows nor sources": claim.get("counted", SOURCES) == SOURCES,
         "the claimed k protects nobody": claim["k"] >= 2,
         "the claimed level is below the claimed k": claim["level"] >= claim["k"],
         "the claimed columns are not names, each once": _distinct(claim["columns"]),
@@ -113,6 +121,8 @@ def notes(body: Mapping[str, Any], *, release: bool, ledger: bool, table: bool) 
     return _failed({
         "the target is published, and a group may have one class: who is in it is known to be of "
         "that class": claim["target"] is None or claim["l_diversity"] > 1,
+        "k counts sources, which the table does not hold: only that a group has as many rows was "
+        "recounted": "counted" not in claim,
         "the target is not published: the classes in a group were not recounted": not hidden,
         "unsigned: it shows what is claimed, and not who claims it": body["signature"] is not None,
         "made without a ledger: nothing shows what else was published of these people":

@@ -7,10 +7,37 @@ from typing import TYPE_CHECKING
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from privsieve.core.domain import Domain
     from privsieve.core.plan import Plan
 
-METHODS = ("rule-sieve", "block-fwell")
+METHODS = ("rule-sieve", "block-fwell", "noisy-top-k", "private-tuning")
+
+
+def planner(method: str) -> Callable[..., Plan]:
+    """The function that plans a method, by the method's name.
+
+    >>> planner("rule-sieve").__module__
+    'privsieve.selectors.rule_sieve'
+    """
+    if method == "rule-sieve":
+        from privsieve.selectors import rule_sieve
+
+        return rule_sieve.plan
+    if method == "block-fwell":
+        from privsieve.selectors import block_fwell
+
+        return block_fwell.plan
+    if method == "noisy-top-k":
+        from privsieve.selectors import noisy_top_k
+
+        return noisy_top_k.plan
+    if method == "private-tuning":
+        from privsieve.selectors import tuning
+
+        return tuning.plan
+    raise ParameterError(f"method is {method!r}; known are: {', '.join(METHODS)}")
 
 
 def plan(method: str, domain: Domain, **options: object) -> Plan:
@@ -20,12 +47,4 @@ def plan(method: str, domain: Domain, **options: object) -> Plan:
     >>> plan("rule-sieve", Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569).cost.text
     '1'
     """
-    if method == "rule-sieve":
-        from privsieve.selectors.rule_sieve import plan as rule_sieve
-
-        return rule_sieve(domain, **options)  # type: ignore[arg-type]
-    if method == "block-fwell":
-        from privsieve.selectors.block_fwell import plan as block_fwell
-
-        return block_fwell(domain, **options)  # type: ignore[arg-type]
-    raise ParameterError(f"method is {method!r}; known are: {', '.join(METHODS)}")
+    return planner(method)(domain, **options)

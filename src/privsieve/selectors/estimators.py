@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from privsieve import fit as fitting
 from privsieve.core.domain import Box
-from privsieve.errors import DomainError
-from privsieve.selectors import block_fwell, rule_sieve
+from privsieve.errors import DomainError, ParameterError
+from privsieve.selectors import plan
 from privsieve.selectors.parameters import MAX_OPS
 
 if TYPE_CHECKING:
@@ -32,13 +32,21 @@ class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
     holder of the table.
     """
 
+    #: The name of the method in the registry (`selectors.plan`).
+    method: str
     domain: Domain | None
     ledger: Ledger | None
     release_: Release
     n_features_in_: int
 
+    def options(self) -> dict[str, Any]:
+        """The parameters as the method's `plan` takes them."""
+        found: dict[str, Any] = self.get_params(deep=False)
+        del found["domain"], found["ledger"]
+        return {"k": found.pop("n_features_to_select"), **found}
+
     def _plan(self, domain: Domain, rows: int | None) -> Plan:
-        raise NotImplementedError
+        return plan(self.method, domain, rows=rows, **self.options())
 
     def plan(self, *, rows: int | None = None, domain: Domain | None = None) -> Plan:
         """Cost, settings and forecast; reads no row."""
@@ -119,6 +127,8 @@ class RuleSieve(Selector):
     np.int64(1)
     """
 
+    method = "rule-sieve"
+
     def __init__(
         self,
         n_features_to_select: float = 5,
@@ -144,43 +154,81 @@ class RuleSieve(Selector):
         self.max_ops = max_ops
         self.allow_weak = allow_weak
 
-    def _plan(self, domain: Domain, rows: int | None) -> Plan:
-        options = self.get_params(deep=False)
-        for name in ("n_features_to_select", "domain", "ledger"):
-            del options[name]
-        return rule_sieve.plan(domain, k=self.n_features_to_select, rows=rows, **options)
 
+class NoisyTopK(Selector):
+    """Choose columns under pure epsilon-DP by a score of each column and a race.
 
-class BlockFWELL(Selector):
-    """Choose columns under pure epsilon-DP by local learning in random blocks.
-
-    Looks, in each block of few units, by which columns the nearest row of another class is farther
-    than the nearest of the same.  Finds columns that matter alone or together; `RuleSieve` needs
-    several times fewer rows.
+    Looks at one column at a time; what matters only together with others is for `RuleSieve`.
 
     Parameters
     ----------
     n_features_to_select : int or float
         how many columns, or which fraction of them.
+    score : text
+        what a column is worth: "mean-difference", "disagreement", "class-counts",
+        "mutual-information", or "correlation" for a numeric target.
+    mechanism : text
+        how the race is run: "exponential".
     epsilon : number or text
         what this release costs.
     domain : Domain
         the public facts about the table.
     ledger : Ledger, optional
         who keeps the sum over all releases.
-    block : int
-        units of a block, from 3.
-    repeats : int, optional
-        how often the table is cut into blocks; free of charge.  None: by the size.
-    votes : "sign" or "clip"
-        what a block's vote is: the sign of what it found, or that itself, at most `tau`.
-    tau : number or text
-        the largest vote, as a share of a column's range.
+    class_share : "noisy", share, shares or None
+        how the classes are weighed; "noisy" spends a twentieth of epsilon on noisy counts.
     ordered : bool
         release the order of the chosen columns, too.
-    reference : frame, path, or (X, y), optional
-        public rows of the same columns with labels: each unit then looks for its hit and miss
-        there, and has a vote of its own.
+
+    Examples
+    --------
+    >>> import privsieve as ps
+    >>> domain = ps.Domain.box(0.0, 1.0, columns=4)
+    >>> ps.NoisyTopK(1, epsilon=2, domain=domain).plan(rows=1000).settings["score"]
+    'mean-difference'
+    """
+
+    method = "noisy-top-k"
+
+    def __init__(
+        self,
+        n_features_to_select: float = 5,
+        *,
+        score: str = "mean-difference",
+        mechanism: str = "exponential",
+        epsilon: object = None,
+        domain: Domain | None = None,
+        ledger: Ledger | None = None,
+        class_share: object = "noisy",
+        ordered: bool = False,
+        allow_weak: bool = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.score = score
+        self.mechanism = mechanism
+        self.epsilon = epsilon
+        self.domain = domain
+        self.ledger = ledger
+        self.class_share = class_share
+        self.ordered = ordered
+        self.allow_weak = allow_weak
+
+
+class PrivateTuning(Selector):
+    """Choose columns by the best of some public candidates, at one price for all of them.
+
+    A third of the units judges what the others chose.  The number of tries is random and secret.
+
+    Parameters
+    ----------
+    candidates : list of selectors
+        each with its number of columns and its options, without epsilon, domain and ledger.
+    epsilon : number or text
+        what this release costs in all, however many candidates there are.
+    domain : Domain
+        the public facts about the table.
+    ledger : Ledger, optional
+        who keeps the sum over all releases.
 
     Examples
     --------
@@ -188,39 +236,39 @@ class BlockFWELL(Selector):
     >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
     >>> y = X[:, 2] > 0.5
     >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
-    >>> ps.BlockFWELL(1, epsilon=2, domain=domain).fit(X, y).get_support().sum()
-    np.int64(1)
+    >>> tuned = ps.PrivateTuning([ps.RuleSieve(1), ps.RuleSieve(2)], epsilon=4, domain=domain)
+    >>> tuned.fit(X, y).release_.body["candidate"] in (0, 1)
+    True
     """
 
-    def __init__(
-        self,
-        n_features_to_select: float = 5,
-        *,
-        epsilon: object = None,
-        domain: Domain | None = None,
-        ledger: Ledger | None = None,
-        block: int = 6,
-        repeats: int | None = None,
-        votes: Literal["sign", "clip"] = "sign",
-        tau: object = "0.06",
-        ordered: bool = False,
-        reference: object = None,
-        allow_weak: bool = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
+    method = "private-tuning"
+
+    def __init__(self, candidates: Any = (), *, epsilon: object = None,
+                 domain: Domain | None = None, ledger: Ledger | None = None,
+                 allow_weak: bool = False) -> None:
+        self.candidates = candidates
         self.epsilon = epsilon
         self.domain = domain
         self.ledger = ledger
-        self.block = block
-        self.repeats = repeats
-        self.votes = votes
-        self.tau = tau
-        self.ordered = ordered
-        self.reference = reference
         self.allow_weak = allow_weak
 
-    def _plan(self, domain: Domain, rows: int | None) -> Plan:
-        options = self.get_params(deep=False)
-        for name in ("n_features_to_select", "domain", "ledger"):
-            del options[name]
-        return block_fwell.plan(domain, k=self.n_features_to_select, rows=rows, **options)
+    def options(self) -> dict[str, Any]:
+        """The parameters as the method's `plan` takes them."""
+        return {"candidates": [_candidate(one) for one in self.candidates],
+                "epsilon": self.epsilon, "allow_weak": self.allow_weak}
+
+
+def _candidate(selector: Any) -> dict[str, Any]:
+    """A selector as options; what tuning decides for it must be left away."""
+    if not isinstance(selector, Selector):
+        raise ParameterError(f"a candidate is a {type(selector).__name__}; give selectors such as "
+                             "RuleSieve(5)")
+    found = {"method": selector.method, **selector.options()}
+    given = [name for name, value in (("epsilon", found.pop("epsilon")),
+                                      ("domain", selector.domain), ("ledger", selector.ledger))
+             if value is not None]
+    if given:
+        raise ParameterError(f"a candidate has a {given[0]} of its own; PrivateTuning decides it "
+                             "for all of them: leave it away")
+    found.pop("allow_weak", None)
+    return found

@@ -8,7 +8,7 @@ free; see rule_sieve.proof.md.  A race with geometric noise then picks k columns
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from math import isqrt
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from privsieve.core.canonical import Json
     from privsieve.core.domain import Domain
     from privsieve.privacy.noise import Noise
+    from privsieve.privacy.race import Race
     from privsieve.summaries.layout import Layout
     from privsieve.summaries.rules import RuleTables
 
@@ -57,6 +58,7 @@ class Rules:
     diverse: bool
     order: int
     grid: int
+    delta: Fraction = Fraction(0)
 
     @property
     def replace(self) -> bool:
@@ -80,6 +82,7 @@ def plan(  # the method's public options, all keyword-only
     *,
     k: float | Fraction,
     epsilon: object,
+    delta: object = 0,
     rows: int | None = None,
     class_prior: object = "auto",
     order: int | None = None,
@@ -95,7 +98,7 @@ def plan(  # the method's public options, all keyword-only
     >>> made.cost.text, made.settings["order"], made.settings["grid"]
     ('1', 3, 16)
     """
-    cost = Cost.of(epsilon, allow_weak=allow_weak)
+    cost = Cost.of(epsilon, delta=delta, allow_weak=allow_weak)
     if isinstance(domain, Box):
         raise DomainError("this domain fits arrays of any width; to plan before there is one, say "
                           "how many columns: Domain.box(low, high, columns=30)")
@@ -105,15 +108,19 @@ def plan(  # the method's public options, all keyword-only
     units = domain.public_units(rows)
     if units < 2:
         raise ParameterError(f"the table has {units} rows; a choice from rows needs at least 2")
+    cost.check_units(units)
     order, grid = depth(units, d, order, max_ops)
     if diverse and (k < 2 or not grid or ordered):
         raise ParameterError("diverse=True starts with a pair: it needs k of at least 2, "
                              "a pair grid (fewer columns or rows), and ordered=False")
-    rules = Rules(domain, k, cost.epsilon, units, prior, ordered, diverse, order, grid)
+    rules = Rules(domain, k, cost.epsilon, units, prior, ordered, diverse, order, grid, cost.delta)
+    race = _race(rules)
+    if race.account == "pure":  # the delta would buy nothing: it is not spent
+        cost, rules = replace(cost, delta=Fraction(0)), replace(rules, delta=Fraction(0))
     free = k == d and not ordered
     paid = _race_share(rules) * cost.epsilon
     # Where units come and go instead of being replaced, one moves a score by half as much.
-    strength = units * paid * (1 if rules.replace else 2)
+    strength = units * paid * (1 if rules.replace else 2) * _gain(rules, race)
     expected = forecast.expected(d, k, strength, ordered=ordered)
     return Plan(
         method=METHOD, kind="selection", domain=domain,
@@ -148,7 +155,7 @@ def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, 
     score = scores(summary, layout, by).tolist()
     if not rules.diverse:
         return top_k(score, rules.k, rules.sensitivity(labels.largest), epsilon, noise,
-                     ordered=rules.ordered)
+                     ordered=rules.ordered, delta=rules.delta)
     # A pair first, from the pair values; then the rest by the race, given the pair.
     share = epsilon * 2 / rules.k
     values = pair_values(summary, layout, by).tolist()
@@ -159,7 +166,7 @@ def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, 
         return pair
     rest = [j for j in range(len(score)) if j not in pair]
     others = top_k([score[j] for j in rest], rules.k - 2, rules.sensitivity(labels.largest),
-                   epsilon - share, noise)
+                   epsilon - share, noise, delta=rules.delta)
     return tuple(sorted((*pair, *(rest[j] for j in others))))
 # [/mechanism]
 
@@ -240,6 +247,25 @@ def _race_share(rules: Rules) -> Fraction:
     """The part of epsilon that the race gets."""
     auto = rules.class_prior == "auto" and rules.units * rules.epsilon >= AUTO_FROM
     return 1 - AUTO_SHARE if auto else Fraction(1)
+
+
+def _race(rules: Rules) -> Race:
+    """The race that a delta may help: of all columns, or of those that a pair leaves."""
+    from privsieve.privacy.race import Race
+
+    pair = 2 if rules.diverse and rules.k > 2 else 0
+    epsilon = _race_share(rules) * rules.epsilon * (rules.k - pair) / rules.k
+    return Race.of(len(rules.domain.columns) - pair, rules.k - pair, 1, epsilon,
+                   delta=Fraction(0) if rules.diverse and not pair else rules.delta,
+                   ordered=rules.ordered)
+
+
+def _gain(rules: Rules, race: Race) -> Fraction:
+    """By how much a delta makes the noise smaller."""
+    if race.account == "pure":
+        return Fraction(1)
+    pure = _race(replace(rules, delta=Fraction(0)))
+    return pure.scale / race.scale
 
 
 def _raced(rules: Rules) -> int:

@@ -86,24 +86,24 @@ def balanced(counts: Sequence[int], scale: int, margin: Fraction | None = None) 
     return Labellings(tuple(weights), tuple(squares), FINEST)
 
 
-def shares(prior: object, classes: int) -> tuple[Fraction, ...]:
+def shares(prior: object, classes: int, *, name: str = "class_prior") -> tuple[Fraction, ...]:
     """Read declared class shares: one number (of class 1) or one for each class.
 
     >>> shares(0.1, 2)
     (Fraction(9, 10), Fraction(1, 10))
     """
     if isinstance(prior, (list, tuple)):
-        found = tuple(exact(share, "class_prior") for share in prior)
+        found = tuple(exact(share, name) for share in prior)
     elif classes == 2:
-        one = exact(prior, "class_prior")
+        one = exact(prior, name)
         found = (1 - one, one)
     else:
-        raise ParameterError(f"class_prior is {prior!r}; with {classes} classes give {classes} "
-                             'shares that add up to 1, or "auto", or None')
+        raise ParameterError(f"{name} is {prior!r}; with {classes} classes give {classes} "
+                             f"shares that add up to 1, or leave {name} out")
     if len(found) != classes or any(not 0 < share < 1 for share in found):
-        raise ParameterError(f"class_prior is {prior!r}; give {classes} shares between 0 and 1")
+        raise ParameterError(f"{name} is {prior!r}; give {classes} shares between 0 and 1")
     total = sum(found, Fraction(0))
     if abs(total - 1) > Fraction(1, 10**6):
-        raise ParameterError(f"class_prior is {prior!r}; the shares add up to "
+        raise ParameterError(f"{name} is {prior!r}; the shares add up to "
                              f"{float(total):g} instead of 1")
     return found

@@ -11,11 +11,14 @@ import datetime as dt
 import math
 import re
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from privsieve.core.columns import text_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 #: What may stand around a text.
 BLANK = " \t"

@@ -6,7 +6,6 @@ no width is counted.
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,7 +35,7 @@ _NO_HEADER = ("the first line does not look like column names (a field is empty,
               "if it has, check csv.delimiter")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _File:
     """Where the body begins and how its lines are cut."""
 
@@ -75,11 +74,18 @@ class _File:
             text = line.decode(self.csv.encoding, "replace").removesuffix("\r")
             if not text:
                 return None
-            if '"' not in text:
-                return text.split(self.csv.delimiter)
-            return next(csv.reader([text], delimiter=self.csv.delimiter, strict=True))
-        except (csv.Error, UnicodeError, StopIteration):
+        except UnicodeError:
             return None
+        return _quoted(text, self.csv.delimiter) if '"' in text else text.split(self.csv.delimiter)
+
+
+def _quoted(text: str, delimiter: str) -> list[str] | None:
+    import csv
+
+    try:
+        return next(csv.reader([text], delimiter=delimiter, strict=True))
+    except (csv.Error, UnicodeError, StopIteration):
+        return None
 
 
 def open_csv(path: Path, how: Csv) -> Source:

@@ -75,7 +75,7 @@ def batches(source: Source, domain: Domain, *, rows: int | None,
         at += count
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Encoder:
     """One function for each column of the domain, the target, and the unit."""
 

@@ -12,19 +12,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from privsieve import kernels
 from privsieve.kernels.blocks import Blocks, Rows, block_votes, deal, reference_votes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import TypeAlias
+
+    import numpy.typing as npt
 
     from privsieve.core.batch import Batch
     from privsieve.core.domain import Domain
 
-Ints = npt.NDArray[np.int64]
-Units = npt.NDArray[np.uint64]
+    Ints: TypeAlias = npt.NDArray[np.int64]
+    Units: TypeAlias = npt.NDArray[np.uint64]
 
 #: Rows of a person beyond these (in the order of the source) have no part in a block's vote:
 #: the work of a block grows with the square of its rows.
@@ -75,7 +77,7 @@ class Group(NamedTuple):
         return cls(Rows(codes, label, starts), unit[begins])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dealt:
     """The rows of a batch, those of one part together: held until all parts are complete."""
 
@@ -124,7 +126,7 @@ class Dealt:
         return Group.of(np.concatenate(codes), np.concatenate(label), (unit, row))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class BlockVotes:
     """The summary: for each column, the sum of all votes."""
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from privsieve.core.columns import MISSING, Category
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from privsieve.core.batch import Batch
     from privsieve.core.columns import Column
     from privsieve.core.domain import Domain
@@ -22,7 +23,7 @@ ORDERED, ORDERED_WITH_MISSING, SUBSETS, ONE_LEVEL = range(4)
 LARGEST_SUBSET = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Layout:
     """Kinds of the columns and the number of classes."""
 
@@ -73,7 +74,7 @@ def _kind(column: Column) -> int:
     return ORDERED_WITH_MISSING if column.missing_level else ORDERED
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Part:
     """Rows sorted by class, columns contiguous: what the kernels take.
 

@@ -8,11 +8,14 @@ person where a rule needs one row a unit.  All of it depends on the person's own
 from __future__ import annotations
 
 from math import lcm
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from privsieve import kernels
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 #: Up to so many rows a person, floor(L / rows) is exact.
 EXACT_ROWS = 10

@@ -18,20 +18,21 @@ from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from privsieve import kernels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
     from privsieve.summaries.layout import Layout, Part
     from privsieve.summaries.ties import Cuts
 
-Ints = npt.NDArray[np.int64]
+    Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Runs:
     """Per column, the distinct codes and their counts per class."""
 
@@ -50,7 +51,7 @@ class Runs:
         return Runs(kernels.merge_runs(self.table, other.table), self.counts + other.counts)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Signs:
     """Bit planes of the median splits; rows by class, each class padded with zero bits."""
 
@@ -93,7 +94,7 @@ class Signs:
         return np.maximum(here, there)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bins:
     """Public grid bins; rows by class."""
 
@@ -118,7 +119,7 @@ class Bins:
                     self.starts + other.starts, np.concatenate(joined) if joined else None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RuleTables:
     """The summary: runs always, signs and bins where the plan asks for them."""
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from privsieve import kernels
 from privsieve.core.columns import MISSING
@@ -22,10 +21,13 @@ from privsieve.summaries.layout import ORDERED_WITH_MISSING, SUBSETS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
     from privsieve.summaries.layout import Part
 
-Cuts = tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint64], npt.NDArray[np.uint64],
-             npt.NDArray[np.int64]]
+    Cuts = tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint64], npt.NDArray[np.uint64],
+                 npt.NDArray[np.int64]]
+
 BUCKETS = 65536
 
 

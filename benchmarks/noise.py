@@ -1,0 +1,57 @@
+"""Noise that is exactly rounded, against peers that round and peers that do not."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import opendp.prelude as dp
+from sklearn.feature_selection import f_classif
+
+from measure import Goal, call
+from privsieve.privacy.noise import system
+from privsieve.privacy.race import top_k
+from privsieve.privacy.values import Grid, gamma, gaussian, laplace
+
+SCORES, LENGTH, ROWS = 88_000, 12_600, 5_000
+
+
+def races(rng, runs, f):
+    """A choice among many scores, by each mechanism, against a filter on a narrower table."""
+    scores = [int(s) for s in rng.integers(0, 240_000, SCORES)]
+    ways = {"race": {}, "Laplace race": {"mechanism": "laplace"},
+            "Gumbel race": {"mechanism": "gumbel"}, "ordered race": {"ordered": True},
+            "race with delta": {"delta": Fraction(1, 10**6)}}
+    for name, options in ways.items():
+        ours = call(lambda options=options: top_k(scores, 20, 24, Fraction(1), system(), **options),
+                    runs)
+        yield Goal(f"{name}, {SCORES} scores / f_classif {ROWS} x {LENGTH}", ours / f, 10,
+                   f"ours {ours:.3f} s, f_classif {f:.3f} s")
+
+
+def vectors(runs):
+    """Vectors of 12,600 numbers, against the same noise of OpenDP."""
+    dp.enable_features("contrib")
+    numbers = dp.vector_domain(dp.atom_domain(T=float, nan=False))
+    peers = {"Laplace": dp.m.make_laplace(numbers, dp.l1_distance(T=float), scale=1.0),
+             "Gaussian": dp.m.make_gaussian(numbers, dp.l2_distance(T=float), scale=1.0)}
+    zeros, w = [0.0] * LENGTH, [0] * LENGTH
+    spent = {name: call(lambda peer=peer: peer(zeros), runs) for name, peer in peers.items()}
+    wide, narrow = Grid.of(LENGTH, Fraction(1)), Grid.of(LENGTH, Fraction(1), norm=1)
+    ways = {
+        ("Gamma-norm", "Laplace"): lambda: gamma(w, wide, Fraction(1), system()),
+        ("Laplace", "Laplace"): lambda: laplace(w, narrow, Fraction(1), system()),
+        ("Gaussian", "Gaussian"): lambda: gaussian(w, wide, Fraction(4), system()),
+    }
+    for (name, peer), draw in ways.items():
+        ours = call(draw, runs)
+        yield Goal(f"{name} vector of {LENGTH} / OpenDP {peer}", ours / spent[peer], 1,
+                   f"ours {ours:.3f} s, OpenDP {spent[peer]:.3f} s")
+
+
+def goals(*, short):
+    """Goals of exact noise: a race is no longer than ten filters, a vector than OpenDP's."""
+    rng, runs = np.random.default_rng(0), 3 if short else 7
+    X, y = rng.standard_normal((ROWS, LENGTH)), rng.integers(0, 2, ROWS)
+    f = call(lambda: f_classif(X, y), runs)
+    return [*vectors(runs), *races(rng, runs, f)]

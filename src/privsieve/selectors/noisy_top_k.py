@@ -1,0 +1,198 @@
+"""NoisyTopK: an epsilon-DP set of columns by a score and a race.
+
+What a column is worth is decided by a score (a file in `scores/`), of which this module knows the
+contract only: a summary of rows, one integer a column, and how far one unit can move it.  See
+noisy_top_k.proof.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from privsieve.core.cost import Cost
+from privsieve.core.domain import Box
+from privsieve.core.plan import Plan
+from privsieve.errors import DomainError, ParameterError
+from privsieve.scores import score_of
+from privsieve.scores.contract import Public
+from privsieve.selectors import forecast
+from privsieve.selectors.parameters import count
+from privsieve.selectors.weights import Labellings, balanced, equal, shares
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from privsieve.core.batch import Batch
+    from privsieve.core.canonical import Json
+    from privsieve.core.domain import Domain
+    from privsieve.privacy.noise import Noise
+    from privsieve.scores.contract import Score, Summary
+
+METHOD = "noisy-top-k/1"
+#: How the race may be run; the first is the default.
+MECHANISMS = ("exponential",)
+#: The share of epsilon that class_share="noisy" spends on the class counts.
+COUNT_SHARE = Fraction(1, 20)
+#: Declared shares become whole numbers of this many parts of a unit.
+FINE = 1000
+
+Share = Literal["noisy"] | tuple[Fraction, ...] | None
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The public parameters of one run."""
+
+    public: Public
+    score_name: str
+    mechanism: str
+    k: int
+    epsilon: Fraction
+    class_share: Share
+    ordered: bool
+
+    @property
+    def score(self) -> Score[Any]:
+        """The score that was asked for."""
+        return score_of(self.score_name, self.public)
+
+    @property
+    def free(self) -> bool:
+        """Whether there is nothing to choose."""
+        return self.k == len(self.public.domain.columns) and not self.ordered
+
+    @property
+    def raced(self) -> int:
+        """How many columns share the epsilon: the chosen, or those left out if fewer."""
+        d = len(self.public.domain.columns)
+        return min(self.k, d - 1) if self.ordered else min(self.k, d - self.k)
+
+    @property
+    def counted(self) -> Fraction:
+        """The part of epsilon that goes to class counts."""
+        return self.epsilon * COUNT_SHARE if self.class_share == "noisy" else Fraction(0)
+
+
+def plan(  # the method's public options, all keyword-only
+    domain: Domain,
+    *,
+    k: float | Fraction,
+    epsilon: object,
+    rows: int | None = None,
+    score: str = "mean-difference",
+    mechanism: str = "exponential",
+    class_share: object = "noisy",
+    ordered: bool = False,
+    allow_weak: bool = False,
+) -> Plan:
+    """Plan one selection; reads no row.
+
+    >>> from privsieve.core.domain import Domain
+    >>> made = plan(Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569, score="class-counts")
+    >>> made.cost.text, made.settings["score"]
+    ('1', 'class-counts')
+    """
+    cost = Cost.of(epsilon, allow_weak=allow_weak)
+    if isinstance(domain, Box):
+        raise DomainError("this domain fits arrays of any width; to plan before there is one, say "
+                          "how many columns: Domain.box(low, high, columns=30)")
+    if mechanism not in MECHANISMS:
+        raise ParameterError(f"mechanism is {mechanism!r}; known are: {', '.join(MECHANISMS)}")
+    d = len(domain.columns)
+    k = count(k, d)
+    public = Public(domain, domain.public_units(rows))
+    if public.units < 2:
+        raise ParameterError(f"the table has {public.units} {domain.unit}s; a choice from them "
+                             "needs at least 2")
+    share = _share(class_share, score, weighed=score_of(score, public).weighed, domain=domain)
+    terms = Terms(public, score, mechanism, k, cost.epsilon, share, ordered)
+    # Where units come and go instead of being replaced, one moves a score by half as much.
+    strength = public.units * (cost.epsilon - terms.counted) * (1 if public.replace else 2)
+    expected = forecast.expected(d, k, strength, ordered=ordered)
+    return Plan(
+        method=METHOD, kind="selection", domain=domain,
+        cost=Cost(Fraction(0)) if terms.free else cost,
+        units=public.units, settings=_settings(terms),
+        noise=terms.raced * 2 * public.units / strength, forecast=forecast.json(expected),
+        warning=None if terms.free else forecast.warning(expected),
+        theorem="noisy-top-k", assumes=("ideal-bits",),
+        summarise=partial(summarise, terms=terms), mechanism=partial(choose, terms=terms),
+    )
+
+
+def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> Summary:
+    """Rows become the sum of the score's summaries."""
+    from privsieve.engines.sums import summed
+
+    score = terms.score
+    # [units] where the proof counts them, no more take part than were declared
+    most = terms.public.units if score.counted else None
+    found: Summary = summed(batches, key, domain=terms.public.domain, zero=score.zero(),
+                            of=score.of, most=most)
+    return found
+
+
+# [choose]
+def choose(summary: Summary, noise: Noise, *, terms: Terms) -> tuple[int, ...]:
+    """A summary meets noise: class weights, values, race."""
+    from privsieve.privacy.race import top_k
+
+    if terms.free:
+        return tuple(range(terms.k))
+    score = terms.score
+    weights = class_weights(summary.classes, terms, noise) if score.weighed else None
+    other: dict[str, Any] = {}
+    if terms.mechanism != MECHANISMS[0]:
+        other["mechanism"] = terms.mechanism
+    return top_k(score.values(summary, weights), terms.k, score.sensitivity(weights),
+                 terms.epsilon - terms.counted, noise, ordered=terms.ordered, **other)
+# [/choose]
+
+
+# [class-weights]
+def class_weights(counts: Iterable[int], terms: Terms, noise: Noise) -> Labellings:
+    """What each class counts for: the same, by declared shares, or by noisy counts."""
+    from privsieve.privacy.noise import discrete_laplace
+
+    public, classes, unit = terms.public, list(counts), terms.public.weight
+    if terms.class_share is None:
+        return equal(len(classes), public.units)
+    if terms.class_share != "noisy":
+        return balanced([int(share * public.units * FINE) for share in terms.class_share], FINE)
+    # [count-sensitivity] a replaced unit may leave one class and enter another
+    if public.replace and len(classes) == 2:
+        mean = unit / terms.counted
+        one = classes[1] + discrete_laplace(mean, noise)
+        released = [public.units * unit - one, one]
+    else:
+        mean = (2 if public.replace else 1) * unit / terms.counted
+        released = [n + discrete_laplace(mean, noise) for n in classes]
+    return balanced(released, unit, margin=4 * mean)
+# [/class-weights]
+
+
+def _share(share: object, score: str, *, weighed: bool, domain: Domain) -> Share:
+    """How the classes are weighed, where the score weighs them."""
+    if share is None or (isinstance(share, str) and share == "noisy"):
+        return share if weighed else None  # type: ignore[return-value]
+    if not weighed:
+        raise ParameterError(f"class_share is {share!r}, and score {score!r} weighs no classes; "
+                             "leave class_share out")
+    if isinstance(share, str) and not share[:1].isdigit():
+        raise ParameterError(f'class_share is {share!r}; write "noisy", a share between 0 and 1, '
+                             "or None")
+    return shares(share, domain.classes, name="class_share")
+
+
+def _settings(terms: Terms) -> Mapping[str, Json]:
+    share = terms.class_share
+    return {
+        "k": terms.k,
+        "score": terms.score_name,
+        "mechanism": terms.mechanism,
+        "ordered": terms.ordered,
+        "class_share": [str(p) for p in share] if isinstance(share, tuple) else share,
+    }

@@ -1,0 +1,129 @@
+"""What the scores of NoisyTopK compute, by loops over rows: their oracle.
+
+Rows are plain: `columns[j][i]` is a code, `label[i]` a class or the code of a numeric target,
+`weight[i]` what a row counts for.  A kind is n(umber), m(issing level), f(lag), or the number of
+levels of a category.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, getcontext
+from itertools import chain, combinations
+from math import isqrt
+
+TOP, MISSING = 65535, 65535
+
+
+def level(code, kind, grid):
+    """The public part in which a code lies."""
+    if kind == "n":
+        return code * grid // 65536
+    if kind == "m":
+        return "missing" if code == MISSING else code * grid // 65535
+    return code
+
+
+def width(kind, grid):
+    """How many levels a column may have."""
+    return {"n": grid, "m": grid + 1, "f": 2}.get(kind, kind)
+
+
+def chance(levels, squares, scale):
+    """What the sum over levels reaches where classes do not matter."""
+    return scale * isqrt(636_620 * levels * squares // 1_000_000)
+
+
+def sets(items):
+    """All subsets."""
+    items = sorted(items, key=str)
+    return chain.from_iterable(combinations(items, size) for size in range(len(items) + 1))
+
+
+def class_counts(column, kind, label, weight, cuts, squares, scale):
+    """The best set of levels against the rest: every set is tried."""
+    levels = [level(code, kind, 16) for code in column]
+    return max(
+        max(sum(t[c] * w * (1 if v in chosen else -1)
+                for v, c, w in zip(levels, label, weight, strict=True))
+            for chosen in sets(set(levels)))
+        - chance(width(kind, 16), square, scale)
+        for t, square in zip(cuts, squares, strict=True))
+
+
+def mean_difference(column, kind, label, weight, cuts, squares, scale):
+    """The weighted difference of codes; levels without a mean take the best sides."""
+    best = []
+    for t, square in zip(cuts, squares, strict=True):
+        total, free = 0, {}
+        for code, c, w in zip(column, label, weight, strict=True):
+            if kind == "n":
+                total += t[c] * w * (2 * code - TOP)
+            elif kind == "f":
+                total += t[c] * w * (TOP if code else -TOP)
+            elif kind == "m" and code != MISSING:
+                total += t[c] * w * (2 * code - (TOP - 1))
+            else:
+                free.setdefault(code, []).append(t[c] * w * TOP)
+        off = TOP * chance(kind, square, scale) if isinstance(kind, int) else 0
+        best.append(max(abs(total + sum(sum(free[v]) * (1 if v in chosen else -1) for v in free))
+                        for chosen in sets(free)) - off)
+    return max(best)
+
+
+def disagreement(column, kind, label, weight):
+    """Pairs of different classes and different levels, one by one."""
+    rows = [(c, level(code, kind, 2), w)
+            for code, c, w in zip(column, label, weight, strict=True)]
+    return sum(w * u for (c, v, w), (b, x, u) in combinations(rows, 2) if c != b and v != x)
+
+
+def value(code, kind):
+    """A code as a number; what is missing is in the middle."""
+    if kind == "f":
+        return TOP * code
+    return 32767 if kind == "m" and code == MISSING else code
+
+
+def correlation(column, kind, label, weight, whole):
+    """`whole` is the number of units times what they weigh, or None under add-remove."""
+    y = [value(code, "n") for code in label]
+    if not isinstance(kind, int):
+        return joint([value(code, kind) for code in column], y, weight, whole)
+    levels = range(kind)
+    if whole is None:
+        return sum(joint([TOP] * weight_of, ys, ws, None)
+                   for weight_of, ys, ws in by_level(column, y, weight, levels))
+    return max(joint([TOP * (code in chosen) for code in column], y, weight, whole)
+               for chosen in sets(levels))
+
+
+def by_level(column, y, weight, levels):
+    """How many rows a level has, their targets and their weights."""
+    for v in levels:
+        here = [i for i, code in enumerate(column) if code == v]
+        yield len(here), [y[i] for i in here], [weight[i] for i in here]
+
+
+def joint(x, y, weight, whole):
+    """Centred on the table if the whole is public, else on the middle."""
+    if whole is None:
+        return abs(sum(w * (2 * a - TOP) * (2 * b - TOP)
+                       for a, b, w in zip(x, y, weight, strict=True)))
+    return abs(whole * sum(w * a * b for a, b, w in zip(x, y, weight, strict=True))
+               - sum(w * a for a, w in zip(x, weight, strict=True))
+               * sum(w * b for b, w in zip(y, weight, strict=True)))
+
+
+def mutual_information(column, kind, label, classes):
+    """2^20 times the sum of k log k of cells less that of levels, each rounded."""
+    levels = [level(code, kind, 16) for code in column]
+    cells = list(zip(levels, label, strict=True))
+    told = (sum(k_log_k(cells.count(cell)) for cell in set(cells))
+            - sum(k_log_k(levels.count(v)) for v in set(levels)))
+    return told - 2**20 * (width(kind, 16) - 1) * (classes - 1) // 2
+
+
+def k_log_k(k):
+    """2^20 k log k to the next integer."""
+    getcontext().prec = 60
+    return round(2**20 * k * Decimal(k).ln())

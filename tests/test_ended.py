@@ -1,0 +1,321 @@
+"""Law: ended.  A search that time or Ctrl-C ends gives the best so far, and says that it ended."""
+
+from __future__ import annotations
+
+import signal
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from privsieve.containment import exact as exact_module
+from privsieve.containment import forward
+from privsieve.containment import maximal as maximal_module
+from privsieve.containment import publishable as profiles
+from privsieve.containment.choice import Choice
+from privsieve.containment.estimators import ExactContainment, MaximalContainment
+from privsieve.containment.exact import exact
+from privsieve.containment.greedy import greedy
+from privsieve.containment.maximal import Mining, maximal
+from privsieve.containment.publish import Labelled, body_of, project
+from privsieve.containment.publishable import publishable
+from privsieve.containment.told import listening
+from privsieve.core.items import Items
+from privsieve.errors import NothingFits
+from privsieve.kernels import implementation, patterns, patterns_twin
+
+posix = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signal")
+TWIN = implementation() == "numpy"
+#: Objectives and their kernels.
+OBJECTIVES = {"hamming": "greedy", "distinct": "lazy_distinct", "class-errors": "class_errors"}
+
+
+def nested(rows, columns):
+    """Columns that contain one another: nearly all of them may be published, slowly."""
+    step = max(rows // columns, 1)
+    items = Items.dense(np.arange(rows)[:, None] >= np.arange(columns) * step)
+    return items, (np.arange(rows) // 3 % 2).astype(np.int32)
+
+
+def random_table(rows=600, columns=120, seed=0):
+    """Random columns of several densities."""
+    rng = np.random.default_rng(seed)
+    items = Items.dense(rng.random((rows, columns)) < rng.random(columns) * 0.4)
+    return items, rng.integers(0, 2, rows).astype(np.int32)
+
+
+def hard(rows):
+    """A table on which no exact search ends within seconds."""
+    rng = np.random.default_rng(0)
+    held = rng.random((rows, 60)) < 0.3
+    return Items.dense(held), rng.integers(0, 2, rows).astype(np.int32)
+
+
+class Interrupted:
+    """Ctrl-C after some seconds of work, as a signal of the clock that no load moves."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def __enter__(self):
+        def enough(*_):
+            raise KeyboardInterrupt
+
+        self.before = signal.signal(signal.SIGVTALRM, enough)
+        signal.setitimer(signal.ITIMER_VIRTUAL, self.seconds)
+
+    def __exit__(self, kind, *_):
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, self.before)
+        assert kind is not KeyboardInterrupt, "it was not taken as the end of the search"
+
+
+def keeps(items, choice, k=5):
+    """Whether the choice has columns, and keeps k by the definition."""
+    held = np.zeros((items.rows, len(choice.selected)), bool)
+    for at, j in enumerate(choice.selected):
+        held[items.indices[items.indptr[j]:items.indptr[j + 1]], at] = True
+    shapes = np.unique(held, axis=0)
+    group = [int((held >= shape).all(axis=1).sum()) for shape in shapes]
+    return len(choice.selected) > 0 and min(group) == choice.level >= k
+
+
+@posix
+@pytest.mark.parametrize(("objective", "name"), OBJECTIVES.items())
+def test_greedy_by_a_signal(objective, name, monkeypatch):
+    """Ctrl-C inside a greedy kernel leaves the items that were accepted by then."""
+    items, y = nested(400, 150) if TWIN else nested(6000, 2000)
+    kernels, kernel = patterns._kernels, getattr(patterns._kernels, name)
+
+    def begun(*arguments):
+        with Interrupted(0.03):
+            return kernel(*arguments)
+
+    monkeypatch.setattr(kernels, name, begun)
+    choice = greedy(items, y, patterns.Rule(5, 2), objective)
+
+    assert not choice.complete
+    assert 0 < len(choice.selected) < len(items) - 5
+    assert choice.level >= 5
+
+
+@pytest.mark.skipif(TWIN, reason="too large for loops in Python")
+@pytest.mark.parametrize("how", ["maximal", "exact", "few", "most"])
+def test_others_by_a_signal(how):
+    """Ctrl-C as soon as something is told: what was found by then keeps k."""
+    items, y = random_table(3000, 1500)
+    rule = patterns.Rule(5, 2)
+    calls = {
+        "maximal": lambda: maximal(items, y, rule),
+        "exact": lambda: exact(items, y, rule),
+        "few": lambda: publishable(items, y, rule, "few"),
+        "most": lambda: publishable(items, y, rule, "most"),
+    }
+    heard = []
+
+    def enough(words):
+        if not heard:
+            heard.append(words)
+            signal.raise_signal(signal.SIGINT)
+
+    with listening(enough):
+        choice = calls[how]()
+
+    assert not choice.complete
+    assert keeps(items, choice)
+
+
+def ending(kernel, after):
+    """A kernel that is ended by the user after so many accepted items."""
+    def ended(*arguments):
+        found = kernel(*arguments)
+        return np.append(found[:after], patterns_twin.ENDED) if len(found) > after else found
+
+    return ended
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_greedy_keeps_what_it_has(objective, monkeypatch):
+    """The part of a greedy choice is its beginning; without any item the interrupt goes on."""
+    items, y = nested(60, 12)
+    rule, name = patterns.Rule(2, 2), OBJECTIVES[objective]
+    whole = greedy(items, y, rule, objective)
+    kernel = getattr(patterns, name)
+    for after in (1, 4):
+        monkeypatch.setattr(patterns, name, ending(kernel, after))
+        part = greedy(items, y, rule, objective)
+
+        assert (after, False, True) == (len(part.selected), part.complete, whole.complete)
+        assert set(part.selected) < set(whole.selected)
+        assert part.level >= 2
+    monkeypatch.setattr(patterns, name, ending(kernel, 0))
+    with pytest.raises(KeyboardInterrupt):
+        greedy(items, y, rule, objective)
+
+
+def test_the_twin_is_ended_in_the_same_way(monkeypatch):
+    """In the Python kernels an interrupt leaves what was accepted, and the mark."""
+    items, y = nested(60, 12)
+    cells, order = (items.indptr, items.indices), np.arange(12)
+    facts = patterns.rule_facts(cells, y, order, patterns.Rule(2, 2))
+    take, calls = patterns_twin._take, []
+
+    def third(state, item):
+        calls.append(item)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return take(state, item)
+
+    monkeypatch.setattr(patterns_twin, "_take", third)
+    none = np.empty(0, np.int64)
+    for found in (lambda: patterns_twin.greedy(cells, y, order, *facts),
+                  lambda: patterns_twin.lazy_distinct(cells, y, order, none, *facts),
+                  lambda: patterns_twin.class_errors(cells, y, order, none, *facts)):
+        calls.clear()
+        accepted, complete = patterns.finished(found())
+
+        assert (2, False) == (len(accepted), complete)
+
+
+def test_maximal_says_it(monkeypatch):
+    """Sets that time or Ctrl-C cut are not all; nor are those that were not compared or grown."""
+    items, y = random_table()
+    rule = patterns.Rule(5, 2)
+    short, whole = (maximal(items, y, rule, "size", Mining(time_limit=limit, complete=False))
+                    for limit in (1e-6, None))
+
+    assert (False, True) == (short.complete, whole.complete)
+    assert keeps(items, whole)
+    monkeypatch.setattr(maximal_module, "greedy", lambda *a, prefix=(), **_: Choice(
+        tuple(prefix)[:1], 5, Fraction(0), complete=False))
+    cut = maximal(items, y, rule, "size")
+    assert (whole.selected, False) == (cut.selected, cut.complete)
+
+
+def test_sets_that_cannot_be_listed(monkeypatch):
+    """Where time or Ctrl-C ends the listing of all sets, the largest are compared instead."""
+    items, y = random_table()
+    rule = patterns.Rule(5, 2)
+    late = maximal(items, y, rule, "distinct", Mining(time_limit=1e-9, cap=10**8))
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(maximal_module.mining, "all_maximal", interrupted)
+    cut = maximal(items, y, rule, "distinct", Mining(cap=10**8))
+    assert (False, False) == (late.complete, cut.complete)
+    assert keeps(items, late)
+    assert late == cut
+
+
+def test_comparing_is_ended(monkeypatch):
+    """Ctrl-C while sets are compared leaves the best of those that were."""
+    items, y = random_table(80, 12)
+    rule = patterns.Rule(5, 2)
+    measure, calls = maximal_module.choice_of, []
+
+    def third(*arguments, **named):
+        calls.append(0)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return measure(*arguments, **named)
+
+    whole = maximal(items, y, rule, "distinct", Mining(complete=False))
+    monkeypatch.setattr(maximal_module, "choice_of", third)
+    cut = maximal(items, y, rule, "distinct", Mining(complete=False))
+
+    assert (3, False, True) == (len(calls), cut.complete, whole.complete)
+    assert cut.objective <= whole.objective
+
+
+def test_forward_keeps_its_best_prefix(monkeypatch):
+    """Ctrl-C in the forward choice leaves the prefix of least error; before that it goes on."""
+    items, y = random_table()
+    rule = patterns.Rule(5, 2, l_diversity=2)
+    grown = forward._grown
+
+    def ended(after):
+        def some(*arguments):
+            for number, found in enumerate(grown(*arguments)):
+                if number == after:
+                    raise KeyboardInterrupt
+                yield found
+        return some
+
+    monkeypatch.setattr(forward, "_grown", ended(2))
+    cut = forward.forward(items, y, rule)
+    assert (False, True) == (cut.complete, len(cut.selected) in (1, 2))
+    assert keeps(items, cut)
+    assert forward.forward(items, y, rule, most=2).selected == cut.selected
+    monkeypatch.setattr(forward, "_grown", ended(0))
+    with pytest.raises(KeyboardInterrupt):
+        forward.forward(items, y, rule)
+
+
+@pytest.mark.parametrize("profile", ["strict", "most"])
+@pytest.mark.parametrize("where", ["greedy", "best_by_prediction"])
+def test_profiles_keep_their_first_choice(profile, where, monkeypatch):
+    """Ctrl-C in the second choice of a profile, or in the comparison, leaves the first one."""
+    items, y = random_table(200, 20)
+    rule, calls, real = patterns.Rule(5, 2), [], getattr(profiles, where)
+    last = 2 if (profile, where) == ("strict", "greedy") else 1
+
+    def ended(*arguments, **named):
+        calls.append(0)
+        if len(calls) == last:
+            raise KeyboardInterrupt
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(profiles, where, ended)
+    cut = publishable(items, y, rule, profile)
+
+    assert (last, False) == (len(calls), cut.complete)
+    assert len(cut.selected) > 0
+
+
+def test_exact_says_it():
+    """A search that is not proved is not complete, and its gap stands in the release."""
+    items, y = hard(1000)
+    held = np.random.default_rng(0).random((1000, 60)) < 0.3
+    rule = patterns.Rule(5, 2)
+    short = exact(items, y, rule, "hamming", time_limit=0.05)
+    made = ExactContainment(5, time_limit=0.05).fit(held, y).release_
+    proved = ExactContainment(5).fit(held[:, :8], y).release_
+
+    assert (False, False) == (short.proved, short.complete)
+    assert (made.proved, made.complete) == (False, False)
+    assert made.gap == (made.bound - made.objective) / made.objective > 0
+    assert (True, True, 0) == (proved.proved, proved.complete, proved.gap)
+    free = MaximalContainment(5).fit(held[:, :8], y).release_
+    assert (None, True) == (free.gap, free.complete)
+
+
+def test_the_exact_search_is_told(monkeypatch):
+    """What is told comes from the search; Ctrl-C in the listener ends it like one elsewhere."""
+    items, y = hard(1000)
+    heard = []
+    with listening(heard.append):
+        choice = exact(items, y, patterns.Rule(5, 2), "hamming", time_limit=1)
+    assert not choice.complete
+    assert " nodes, best at " in heard[-1]
+
+    def enough(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(exact_module, "tell_nodes", enough)
+    began = time.monotonic()
+    with listening(heard.append):
+        cut = exact(items, y, patterns.Rule(5, 2), "hamming", time_limit=60)
+    assert not cut.complete
+    assert time.monotonic() - began < 30
+
+
+def test_nothing_in_time():
+    """An ended search without a column asks for time, not for another k."""
+    items, y = random_table(20, 4)
+    table = Labelled(items, y, (0, 1))
+    with pytest.raises(NothingFits, match="the search ended before it found a column"):
+        project(table, Choice((), 20, complete=False), patterns.Rule(5, 2), with_target=False)
+    assert body_of(items, Choice((1,), 5, complete=False), {})["complete"] is False
+    assert body_of(items, Choice((1,), 5), {})["complete"] is True

@@ -1,0 +1,458 @@
+"""Laws of the scores: loops, merge, sensitivity.  A new score is put into the lists here."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+import naive_scores as naive
+import tables
+from privsieve.core.columns import Label, Number
+from privsieve.core.domain import Domain
+from privsieve.engines.sums import among_first, summed
+from privsieve.errors import DomainError
+from privsieve.scores import SCORES, score_of
+from privsieve.scores.contract import Public
+from privsieve.scores.mutual_information import NAT, k_log_k
+from privsieve.selectors.weights import Labellings
+from privsieve.summaries.persons import row_weights
+from test_merge import cut
+from test_sensitivity import _joined, _person, random_pair
+
+CLASSED = ["mean-difference", "class-counts", "disagreement", "mutual-information"]
+LINEAR = ["mean-difference", "class-counts"]
+#: What a score has a proof for, beside replace-one by rows, which all have.
+REMOVAL = [*LINEAR, "correlation"]
+PERSONS = [*LINEAR, "disagreement", "correlation"]
+PAIRS = 2000
+
+
+def measured(score, batches, key=0):
+    """The summary of some batches."""
+    counted = score.public.units if score.counted else None
+    return summed(batches, key, domain=score.public.domain, zero=score.zero(), of=score.of,
+                  most=counted)
+
+
+def values(score, batches, weights, key=0):
+    """The integers of a table."""
+    return score.values(measured(score, batches, key), weights if score.weighed else None)
+
+
+def bound(score, weights):
+    """How far one unit may move them."""
+    return score.sensitivity(weights if score.weighed else None)
+
+
+def random_weights(rng, classes, largest=64):
+    """Up to three ways to weigh the classes."""
+    table = rng.integers(1, largest + 1, (rng.integers(1, 4), classes)) * rng.choice(
+        [-1, 1], (1, classes))
+    rows = tuple(tuple(int(w) for w in row) for row in table)
+    squares = tuple(int(s) for s in rng.integers(0, 1000, len(rows)))
+    return Labellings(rows, squares, max(abs(w) for row in rows for w in row))
+
+
+def equal(classes, squares=0):
+    """Class 0 against the rest, each row counts 1; no chance is taken off."""
+    return Labellings(((-1, *[1] * (classes - 1)),), (squares,), 1)
+
+
+def target_of(name, domain, rng, label):
+    """The domain and the labels for a score: a number is made of a class."""
+    if name != "correlation":
+        return domain, label
+    code = rng.choice([0, 1, 32767, 32768, 65534, 65535, int(rng.integers(65536))], len(label))
+    return (with_number(domain), code)
+
+
+def with_number(domain):
+    """The same columns with a numeric target."""
+    return Domain(domain.columns, target=Number("y", 0, 1), person=domain.person,
+                  rows_per_person=domain.rows_per_person, neighbours=domain.neighbours,
+                  rows=domain.rows, persons=domain.persons)
+
+
+def kinds_of(kinds):
+    """How the naive twins call the kinds of `tables`."""
+    return [{"c": 4, "w": 31}.get(kind, kind) for kind in kinds]
+
+
+def looped(name, kinds, codes, label, weight, *, public, weights):
+    """The naive twin of a score."""
+    found = []
+    for kind, column in zip(kinds_of(kinds), np.array(codes).T.tolist(), strict=True):
+        rows = (column, kind, list(label), list(weight))
+        if name in LINEAR:
+            twin = getattr(naive, name.replace("-", "_"))
+            found.append(twin(*rows, weights.weights, weights.squares, public.weight))
+        elif name == "disagreement":
+            found.append(naive.disagreement(*rows))
+        elif name == "correlation":
+            whole = public.units * public.weight if public.replace else None
+            found.append(naive.correlation(*rows, whole))
+        else:
+            found.append(naive.mutual_information(*rows[:3], public.domain.classes))
+    return found
+
+
+@pytest.mark.parametrize(("name", "neighbours"), [
+    *((name, "replace-one") for name in SCORES), *((name, "add-remove") for name in REMOVAL)])
+def test_a_score_equals_its_loops(name, neighbours):
+    """Every value is what loops over rows, over sets of levels and over pairs find."""
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        kinds, classes = "".join(rng.choice(list("nmfc"), 3)), int(rng.integers(2, 5))
+        n = int(rng.integers(2, 12))
+        label = rng.integers(0, classes, n)
+        domain, label = target_of(name, tables.domain(kinds, classes, neighbours=neighbours,
+                                                      rows=n), rng, label)
+        score = score_of(name, Public(domain, n))
+        weights, codes = random_weights(rng, classes), tables.random_codes(rng, kinds, n)
+
+        found = values(score, [tables.batch(codes, label)], weights)
+
+        assert found == looped(name, kinds, codes.tolist(), label.tolist(), [1] * n,
+                               public=score.public, weights=weights)
+
+
+@pytest.mark.parametrize("name", PERSONS)
+def test_a_score_of_persons_equals_its_loops(name):
+    """The same with rows that share a person's weight, fewer or more persons than declared."""
+    rng = np.random.default_rng(2)
+    for persons in [4, 9] * 20:
+        kinds, classes = "".join(rng.choice(list("nmfc"), 2)), 3
+        domain = tables.domain(kinds, classes, person="id", rows_per_person=3, persons=4)
+        unit = rng.integers(0, 6, 10) * 7919
+        codes, label = tables.random_codes(rng, kinds, 10), rng.integers(0, classes, 10)
+        domain, label = target_of(name, domain, rng, label)
+        score, weights = score_of(name, Public(domain, persons)), random_weights(rng, classes)
+        weight, _first = row_weights(unit.astype(np.uint64), 3, 5)
+        if score.counted:
+            weight = np.where(among_first(unit.astype(np.uint64), persons), weight, 0)
+
+        found = values(score, [tables.batch(codes, label, unit)], weights, key=5)
+
+        kept = weight > 0
+        assert found == looped(name, kinds, codes[kept].tolist(), label[kept].tolist(),
+                               weight[kept].tolist(), public=score.public, weights=weights)
+
+
+@pytest.mark.parametrize(("name", "person"), [
+    *((name, None) for name in SCORES), *((name, "id") for name in PERSONS)])
+def test_any_cut_gives_the_same_values(name, person):
+    """Many batches, empty ones too, in any order: identical integers."""
+    rng = np.random.default_rng(3)
+    for n in (2, 64, 300):
+        options = {"person": person, "persons": 50, "rows_per_person": 3} if person else {}
+        domain, label = target_of(name, tables.domain("nmfcw", 3, **options), rng,
+                                  rng.integers(0, 3, n))
+        unit = rng.integers(0, n // 2 + 1, n) if person else None
+        score, weights = score_of(name, Public(domain, n)), random_weights(rng, 3)
+        whole = tables.batch(tables.random_codes(rng, "nmfcw", n), label, unit)
+        expected = values(score, [whole], weights)
+
+        for pieces in (2, 9):
+            parts = cut(whole, rng, pieces)
+            assert expected == values(score, parts, weights)
+            if not person:
+                assert expected == values(score, parts[::-1], weights)
+            summary = score.zero()
+            for part in parts:
+                summary = score.of(part, None) + summary
+            if not person:
+                assert expected == score.values(summary, weights if score.weighed else None)
+
+
+@pytest.mark.parametrize("name", ["disagreement", "mutual-information", "correlation"])
+def test_no_more_units_take_part_than_are_public(name):
+    """Rows beyond the public number, which no reader gives, count for nothing."""
+    rng = np.random.default_rng(9)
+    domain, label = target_of(name, tables.domain("nf"), rng, rng.integers(0, 2, 12))
+    rows = tables.batch(tables.random_codes(rng, "nf", 12), label)
+    score = score_of(name, Public(domain, 8))
+
+    assert (values(score, [rows.take(np.arange(8))], None)
+            == values(score, cut(rows, rng, 3), None))
+
+
+def test_sums_are_exact_beyond_64_bits():
+    """Sums that no 64-bit integer holds add up all the same."""
+    domain = tables.domain("nn")
+    score = score_of("mean-difference", Public(domain, 2))
+    one = score.of(tables.batch([[65535, 0]], [1]), np.array([2**45]))
+    for _ in range(10):
+        one += one
+
+    assert [65535 * 2**55, 65535 * 2**55] == score.values(one, equal(2))
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 7])
+def test_chunks_do_not_show(monkeypatch, chunk):
+    """Where the sums of a correlation are cut changes nothing."""
+    rng = np.random.default_rng(4)
+    domain = with_number(tables.domain("nmfc"))
+    rows = tables.batch(tables.random_codes(rng, "nmfc", 20), rng.integers(0, 65536, 20))
+    score = score_of("correlation", Public(domain, 20))
+    expected = values(score, [rows], None)
+    monkeypatch.setattr("privsieve.scores.correlation.CHUNK", chunk)
+
+    assert expected == values(score, [rows], None)
+
+
+# sensitivity
+
+
+def neighbours_of(name, rng, *, removal=False):
+    """A score, weights, and two tables that differ in one row."""
+    kinds, classes, first, second, one = random_pair(rng)
+    n = len(first[0])
+    relation = {"neighbours": "add-remove", "rows": 30} if removal else {}
+    domain = tables.domain(kinds, classes, **relation)
+    if name == "correlation":
+        ends = rng.choice([0, 32767, 32768, 65534, 65535, int(rng.integers(65536))], (2, n))
+        ends[1, np.arange(n) != one] = ends[0, np.arange(n) != one]
+        domain, first, second = with_number(domain), (first[0], ends[0]), (second[0], ends[1])
+    if removal:
+        kept = np.arange(n) != one
+        second = (first[0][kept], first[1][kept])
+    return score_of(name, Public(domain, n)), random_weights(rng, classes), first, second
+
+
+def moved(score, weights, first, second, key=0):
+    """How far the furthest value moves."""
+    before = values(score, [tables.batch(*first)], weights, key)
+    after = values(score, [tables.batch(*second)], weights, key)
+    return max(abs(a - b) for a, b in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_replacing_a_row_moves_no_value_beyond_the_bound(name):
+    """2,000 random and adversarial pairs stay inside."""
+    rng = np.random.default_rng(5)
+    for _ in range(PAIRS):
+        score, weights, first, second = neighbours_of(name, rng)
+
+        assert moved(score, weights, first, second) <= bound(score, weights)
+
+
+@pytest.mark.parametrize("name", REMOVAL)
+def test_removing_a_row_moves_no_value_beyond_the_bound(name):
+    """2,000 pairs under add-remove stay inside the smaller bound."""
+    rng = np.random.default_rng(6)
+    for _ in range(PAIRS):
+        score, weights, first, second = neighbours_of(name, rng, removal=True)
+
+        assert moved(score, weights, first, second) <= bound(score, weights)
+
+
+@pytest.mark.parametrize(("name", "neighbours"), [
+    *((name, "replace-one") for name in PERSONS), *((name, "add-remove") for name in REMOVAL)])
+def test_a_person_moves_no_value_beyond_the_bound(name, neighbours):
+    """A person with 1 to 50 rows, more persons than declared: 2,000 pairs stay inside."""
+    rng = np.random.default_rng(7)
+    for _ in range(PAIRS):
+        most = int(rng.choice([1, 2, 3, 4, 12, 50]))
+        kinds = "".join(rng.choice(list("nmfc"), rng.integers(1, 4)))
+        domain = tables.domain(kinds, 2, person="id", rows_per_person=most, persons=20,
+                               neighbours=neighbours)
+        persons = [_person(rng, kinds, unit) for unit in range(int(rng.integers(2, 7)))]
+        if name == "correlation":
+            domain = with_number(domain)
+            persons = [(c, label * rng.choice([0, 30_000, 65535]), u) for c, label, u in persons]
+        units = int(rng.choice([2, 3, 20]))
+        score, weights = score_of(name, Public(domain, units)), random_weights(rng, 2)
+        changed, one = list(persons), int(rng.integers(len(persons)))
+        if neighbours == "replace-one":
+            codes, label, _ = _person(rng, kinds, 0)
+            if name == "correlation":
+                label *= 65535
+            # The tag is drawn without looking at rows: who is replaced leaves it behind.
+            changed[one] = codes, label, np.full(len(label), persons[one][2][0])
+        else:
+            del changed[one]
+        key = int(rng.integers(2**63))
+
+        before = values(score, [_joined(persons)], weights, key)
+        after = values(score, [_joined(changed)], weights, key)
+
+        furthest = max(abs(a - b) for a, b in zip(before, after, strict=True))
+        assert furthest <= bound(score, weights)
+
+
+def test_what_differs_inside_a_person_counts():
+    """Pairs and covariances inside one person move a score beyond what single rows could."""
+    three = tables.domain("c", 3, person="id", persons=3, rows_per_person=2)
+    pairs = score_of("disagreement", Public(three, 3))
+    others = [[0], [0]], [0, 0], [1, 2]
+    inside = [tables.batch([*others[0], *codes], [*others[1], *label], [*others[2], 3, 3])
+              for codes, label in (([[1], [2]], [1, 2]), ([[0], [0]], [0, 0]))]
+    far, near = (values(pairs, [rows], None)[0] for rows in inside)
+
+    assert 2**2 * 2 < far - near <= pairs.sensitivity(None)
+
+    number = tables.domain("n", person="id", persons=5, rows_per_person=10)
+    moments = score_of("correlation", Public(with_number(number), 5))
+    # Four others are all but zero: one of ten rows of one of them is at the top.
+    x, unit = [0, 0, 0, *[0] * 9, 65535], [1, 2, 3, *[4] * 10]
+    one, two = [65535] * 2, [0, 65535]
+    first = tables.batch([[v] for v in [*x, *one]], [*x, *one], [*unit, 5, 5])
+    second = tables.batch([[v] for v in [*x, *two]], [*x, *two[::-1]], [*unit, 5, 5])
+    furthest = abs(values(moments, [first], None)[0] - values(moments, [second], None)[0])
+
+    assert 2520**2 * 65535**2 * 4 < furthest <= moments.sensitivity(None)
+
+
+def every_table(records, rows):
+    """All tables of so many rows, as tuples of positions."""
+    return product(range(len(records)), repeat=rows)
+
+
+def worst_of_all(score, weights, rows, records):
+    """The furthest move over all tables of so many rows and all their neighbours."""
+    found = {
+        table: values(score, [tables.batch([[records[r][0]] for r in table],
+                                           [records[r][1] for r in table])], weights)[0]
+        for table in every_table(records, rows)}
+    if score.public.replace:
+        return max(abs(found[t] - found[(*t[:i], r, *t[i + 1:])])
+                   for t in found for i in range(rows) for r in range(t[i]))
+    fewer = {table: values(score, [tables.batch([[records[r][0]] for r in table],
+                                                [records[r][1] for r in table])], weights)[0]
+             for table in every_table(records, rows - 1)}
+    return max(abs(found[t] - fewer[t[:i] + t[i + 1:]]) for t in found for i in range(rows))
+
+
+@pytest.mark.parametrize("kind", "nmfc")
+@pytest.mark.parametrize(("name", "neighbours"), [
+    *((name, "replace-one") for name in PERSONS), *((name, "add-remove") for name in REMOVAL)])
+def test_every_neighbour_of_every_small_table(name, neighbours, kind):
+    """All tables of four rows at the ends of the range, all neighbours: the bound is attained."""
+    codes = {"n": (0, 65535), "m": (0, 65534, 65535), "f": (0, 1), "c": (0, 1, 3)}[kind]
+    domain = tables.domain(kind, neighbours=neighbours, rows=4)
+    labels = (0, 65535) if name == "correlation" else (0, 1)
+    if name == "correlation":
+        domain = with_number(domain)
+    score = score_of(name, Public(domain, 4))
+    worst = worst_of_all(score, equal(2), 4, list(product(codes, labels)))
+    # With missing as a level values end at 65534: a product comes a little short of its bound.
+    short = bound(score, None) * 3 // 65535 if (name, kind) == ("correlation", "m") else 0
+
+    assert bound(score, equal(2)) - short <= worst <= bound(score, equal(2))
+
+
+@pytest.mark.parametrize("n", range(2, 13))
+def test_pairs_move_by_n_less_one(n):
+    """All class and level counts of n rows, all replacements: exactly n - 1."""
+    worst = 0
+    for a, b, c in product(range(n), repeat=3):
+        if a + b + c > n - 1:
+            continue
+        cells = [a, b, c, n - 1 - a - b - c]
+        with_one = []
+        for one in range(4):
+            n00, n01, n10, n11 = [x + (i == one) for i, x in enumerate(cells)]
+            with_one.append(n00 * n11 + n01 * n10)
+        worst = max(worst, max(with_one) - min(with_one))
+    score = score_of("disagreement", Public(tables.domain("f"), n))
+
+    assert worst == n - 1 == score.sensitivity(None)
+
+
+def test_information_moves_by_its_bound_and_no_more():
+    """All counts of two classes on three levels, 2 to 9 rows: attained but for the rounding."""
+    for n in range(2, 10):
+        score = score_of("mutual-information", Public(tables.domain("c"), n))
+        worst = 0
+        others = [cells for cells in product(range(n), repeat=6) if sum(cells) == n - 1]
+        for cells in others:
+            told = []
+            for one in range(6):
+                table = [x + (i == one) for i, x in enumerate(cells)]
+                told.append(sum(map(k_log_k, table))
+                            - sum(k_log_k(a + b) for a, b in zip(table[:3], table[3:],
+                                                                 strict=True)))
+            worst = max(worst, max(told) - min(told))
+
+        assert score.sensitivity(None) - 20 <= worst <= score.sensitivity(None)
+
+
+def test_k_log_k_is_within_one():
+    """The rounding is as small as the proof says."""
+    for k in [*range(2, 2000), 10**6, 2**40]:
+        assert abs(k_log_k(k) - NAT * k * math.log(k)) < 1 + 1e-12 * NAT * k
+
+
+@pytest.mark.parametrize(("share", "largest"), [
+    (Fraction(1, 10), Fraction(5)), (Fraction(3, 10), Fraction(5, 3)),
+    (Fraction(1, 2), Fraction(1))])
+def test_a_mean_moves_by_the_largest_weight(share, largest):
+    """With weights 1 / (2 share) a replaced row moves the mean difference by the largest."""
+    omega = [1 / (2 * (1 - share)), 1 / (2 * share)]
+    # The published weights are fractions; here times 18, in integers.
+    whole = tuple(int(18 * w) for w in omega)
+    weights = Labellings(((-whole[0], whole[1]),), (0,), max(whole))
+    score = score_of("mean-difference", Public(tables.domain("n"), 3))
+    records = list(product((0, 65535), (0, 1)))
+
+    worst = worst_of_all(score, weights, 3, records)
+
+    assert Fraction(worst, 18 * 2 * 65535) == largest
+    assert worst == score.sensitivity(weights)
+
+
+@pytest.mark.parametrize(("name", "first", "second"), [
+    ("mean-difference", ([[0], [0]], [0, 1]), ([[0], [65535]], [0, 1])),
+    ("class-counts", ([[0], [65535]], [0, 1]), ([[0], [0]], [0, 1])),
+    ("disagreement", ([[0], [0]], [0, 1]), ([[0], [65535]], [0, 1])),
+    ("correlation", ([[0], [0]], [0, 65535]), ([[0], [65535]], [0, 65535])),
+    ("mutual-information", ([[0], [65535]], [0, 1]), ([[0], [0]], [0, 1])),
+])
+def test_a_wrong_bound_would_be_seen(name, first, second):
+    """One pair of tables refutes a bound of nine tenths of the proved one."""
+    domain = tables.domain("n")
+    score = score_of(name, Public(with_number(domain) if name == "correlation" else domain, 2))
+
+    assert moved(score, equal(2), first, second) > 0.9 * bound(score, equal(2))
+
+
+# refusals
+
+
+@pytest.mark.parametrize(("name", "domain", "word"), [
+    ("disagreement", tables.domain("n", neighbours="add-remove", rows=9), "class-counts"),
+    ("mutual-information", tables.domain("n", neighbours="add-remove", rows=9), "replace-one"),
+    ("mutual-information", tables.domain("n", person="p", persons=9, rows_per_person=2),
+     "rows_per_person = 1"),
+    ("correlation", tables.domain("n"), "low and high"),
+    ("correlation", Domain(tables.domain("n").columns), "no target"),
+    *((name, with_number(tables.domain("n")), "classes") for name in CLASSED),
+    ("class-counts", tables.domain("n", person="p", persons=9, rows_per_person=5000), "4096"),
+])
+def test_what_a_score_cannot_measure_is_refused(name, domain, word):
+    """Before the charge, in words that say the way out."""
+    with pytest.raises(DomainError, match=word):
+        score_of(name, Public(domain, 9))
+
+
+def test_a_score_that_is_not_there_is_refused():
+    """The message names those that are."""
+    from privsieve.errors import ParameterError
+
+    with pytest.raises(ParameterError, match="known are: mean-difference"):
+        score_of("chi-square", Public(tables.domain("n"), 9))
+
+
+def test_labels_are_labels():
+    """A score for classes takes any number of them."""
+    domain = Domain(tables.domain("nf").columns, target=Label("y", list(range(9))))
+    for name in CLASSED:
+        score = score_of(name, Public(domain, 18))
+        found = values(score, [tables.batch([[0, 0], [65535, 1]] * 9, [*range(9)] * 2)],
+                       random_weights(np.random.default_rng(8), 9))
+
+        assert 2 == len(found)

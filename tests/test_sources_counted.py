@@ -1,0 +1,253 @@
+"""Law: sources.  Where rows are of persons a group is of k persons, and their column stays."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from privsieve.cli import run
+from privsieve.containment.groups import source_crowds, sources_of
+from privsieve.containment.publishable import by_sources
+from privsieve.core.items import Items
+from privsieve.errors import SchemaError
+from privsieve.kernels.patterns import Rule
+from privsieve.privacy.ledger import Ledger
+from privsieve.privacy.verify import verify
+from privsieve.privacy.verify_table import recount_table
+from privsieve.sources.whose import whose
+
+ROWS, PERSONS = 400, 90
+WAYS = [("--profile", "few"), ("--profile", "strict"), ("--method", "greedy"),
+        ("--method", "greedy", "--weights", "even"), ("--method", "greedy", "--absent", "smoker")]
+LEDGER = ("--ledger", "budget.db", "--population", "clinic", "--snapshot", "2026")
+
+
+def table():
+    """Rows of persons: those of one person are alike, so that rows hide nobody from sources."""
+    rng = random.Random(5)
+    lines = ["age,dose,ward,smoker,who,ill"]
+    people = [(rng.randint(0, 3), rng.randint(0, 10), rng.choice("ABCD"), rng.randint(0, 1))
+              for _ in range(PERSONS)]
+    for row in range(ROWS):
+        who = row % PERSONS if row < 2 * PERSONS else rng.randrange(8)
+        age, dose, ward, smoker = people[who]
+        ill = "yes" if dose + rng.randint(-2, 2) > 5 else "no"
+        lines.append(f"{20 * age},{dose},{ward},{smoker},p{who},{ill}")
+    return "\n".join([*lines, ""])
+
+
+@pytest.fixture
+def privsieve(tmp_path, monkeypatch, capsys):
+    """Run one command line in a folder with a table: its exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text(table())
+
+    def call(*args):
+        capsys.readouterr()
+        code = run([str(arg) for arg in args])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def publish(*more, out="out", k=5):
+    """The words of a publication by sources."""
+    return ("publish", "t.csv", "--target", "ill", "-k", k, "--out", out, "--source", "who", *more)
+
+
+def poorest(columns, model, absent=()):
+    """The fewest persons in a group, from the private table, by the definition."""
+    from privsieve.sources.items import items_of
+
+    items, _, _ = items_of("t.csv", "ill", columns={"who": False, ...: None})
+    held = np.zeros((items.rows, len(columns)), int)
+    for at, name in enumerate(columns):
+        j = items.names.index(name)
+        held[items.indices[items.indptr[j]:items.indptr[j + 1]], at] = 1
+    who = [line.split(",")[4] for line in Path("t.csv").read_text().splitlines()[1:]]
+    known = [name in absent or model == "k-anonymity" for name in columns]
+
+    def fits(mine, other):
+        return all(b == a if seen else b >= a
+                   for a, b, seen in zip(mine, other, known, strict=True))
+
+    rows = [tuple(row) for row in held.tolist()]
+    return min(len({w for w, other in zip(who, rows, strict=True) if fits(mine, other)})
+               for mine in set(rows))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_published_groups_are_of_k_sources(privsieve, way):
+    """Each group is of k persons; the file has as many rows in each; the persons do not leave."""
+    code, _out, err = privsieve(*publish(*way))
+    assert 0 == code, err
+    claim = json.loads(Path("out/certificate.json").read_text())["claim"]
+    text = Path("out/table.csv").read_text()
+    found = recount_table(text.encode(), model=claim["model"], absent=claim["absent"])
+
+    assert "sources" == claim["counted"]
+    assert poorest(claim["columns"], claim["model"], claim["absent"]) >= 5
+    assert found.level == claim["level"] >= 5
+    assert "who" not in text
+    assert "p1" not in text
+    assert "rows of 5 different sources that fit" in " ".join(err.split())
+    release = json.loads(Path("out/release.json").read_text())
+    assert "sources" == release["plan"]["counted"]
+
+
+def test_rows_alone_would_not_do(privsieve):
+    """The same choice by rows leaves groups of fewer persons: the option is what keeps them."""
+    way = ("--method", "greedy", "--weights", "even")
+    assert 0 == privsieve(*publish(*way, out="sources"))[0]
+    assert 0 == privsieve("publish", "t.csv", "--target", "ill", "-k", 5, "--out", "rows", *way,
+                          "--without", "who")[0]
+    counted, plain = (json.loads(Path(name, "certificate.json").read_text())["claim"]
+                      for name in ("sources", "rows"))
+
+    assert "counted" not in plain
+    assert poorest(plain["columns"], "containment") < 5
+    assert poorest(counted["columns"], "containment") >= 5
+
+
+def test_verify_says_what_it_cannot_count(privsieve):
+    """A checker recounts rows, notes that k counts sources, and finds a certificate without it."""
+    privsieve(*publish(*LEDGER, "--first"))
+    good = json.loads(Path("out/certificate.json").read_text())
+    code, out, _err = privsieve("verify", "out", "--ledger", "budget.db")
+    assert (0, True) == (code, "k counts sources, which the table does not hold" in
+                         " ".join(out.split()))
+    for counted in ("rows", "persons", ""):
+        assert verify({**good, "claim": {**good["claim"], "counted": counted}}).reasons
+    plain = {name: value for name, value in good["claim"].items() if name != "counted"}
+    assert "noted in the ledger" in " ".join(verify({**good, "claim": plain}).reasons)
+    assert verify({**good, "claim": {**good["claim"], "counted": 5}}).reasons
+
+
+def test_publications_of_sources_add_up(privsieve):
+    """After a publication by sources all columns together are of k sources, or nothing leaves."""
+    even = ("--method", "greedy", "--weights", "even")
+    assert 0 == privsieve(*publish(*even, *LEDGER, "--first", out="1"))[0]
+    assert 0 == privsieve(*publish(*even, *LEDGER, out="2"))[0]
+    code, _out, err = privsieve("publish", "t.csv", "--target", "ill", "-k", 5, "--without", "who",
+                                "--out", "3", *even, *LEDGER)
+    assert (4, True) == (code, "--source COLUMN" in err), err
+    code, _out, err = privsieve(*publish("--method", "greedy", "--absent", "dose", *LEDGER,
+                                         "--cut", "dose=1,2,3,4,5,6,7,8,9", out="4"))
+    assert 4 == code, err
+    assert [("sources",), ("sources",)] == [(noted.claim["counted"],) for noted in
+                                            Ledger("budget.db", population="clinic").publications()]
+
+
+def test_rows_first_then_sources(privsieve):
+    """A later publication by sources asks of all columns together that groups are of k sources."""
+    even = ("--method", "greedy", "--weights", "even")
+    plain = ("publish", "t.csv", "--target", "ill", "-k", 5, "--without", "who", *even, *LEDGER)
+    assert 0 == privsieve(*plain, "--first", "--out", "1")[0]
+    code, _out, err = privsieve(*publish(*even, *LEDGER, out="2"))
+
+    assert (4, True) == (code, "rows in groups below k = 5" in err), err
+    assert not Path("2").exists()
+
+
+def test_check_counts_sources(privsieve):
+    """`check --source` counts the persons of each group, and -k asks for that many."""
+    asked = ("check", "t.csv", "--target", "ill", "--source", "who", "--columns", "smoker,ward")
+    found = json.loads(privsieve(*asked, "--json")[1])
+    level = poorest(["smoker", "ward=A", "ward=B", "ward=C", "ward=D"], "containment")
+
+    assert (PERSONS, level) == (found["sources"]["count"], found["sources"]["containment"]["level"])
+    assert level < found["containment"]["level"]
+    assert 0 == privsieve(*asked, "-k", level)[0]
+    code, out, err = privsieve(*asked, "-k", level + 1)
+    assert (7, True) == (code, f"level in sources is {level}" in err)
+    assert f"{PERSONS} sources" in out
+    assert "has, in sources" in out
+    assert "sources" not in json.loads(privsieve("check", "t.csv", "--without", "who", "--json")[1])
+
+
+def test_sources_are_counted_by_the_definition():
+    """On 300 random tables the distinct sources of each group are those of brute force."""
+    rng = np.random.default_rng(4)
+    for _ in range(300):
+        rows = (rng.random((rng.integers(1, 14), rng.integers(1, 6))) < rng.random()).astype(int)
+        sources = rng.integers(0, rng.integers(1, 8), len(rows)).astype(np.int32)
+        absent = rng.random(rows.shape[1]) < 0.3
+        expected = {
+            "containment": [len({int(s) for s, other in zip(sources, rows, strict=True)
+                                 if all(b >= a if not seen else b == a for a, b, seen
+                                        in zip(mine, other, absent, strict=True))})
+                            for mine in rows],
+            "k-anonymity": [len({int(s) for s, other in zip(sources, rows, strict=True)
+                                 if (mine == other).all()}) for mine in rows]}
+        for model, counts in expected.items():
+            rule = Rule(2, 1, model=model, absent=absent if model == "containment" else None)
+
+            assert counts == sources_of(Items.dense(rows), rule, sources).tolist()
+        found = source_crowds(Items.dense(rows), sources, 2)
+        assert min(expected["k-anonymity"]) == found.equal.level
+        assert found.count == len(set(sources.tolist()))
+
+
+def test_whose_rows(tmp_path):
+    """Spellings are trimmed; rows that name nobody count as one; the table has the column."""
+    path = tmp_path / "t.csv"
+    path.write_text("a,who\n1,x\n0, x \n1,\n0,y\n1,\n")
+
+    found = whose(str(path), "who").tolist()
+    assert [0, 0, 1, 2, 1] == [list(dict.fromkeys(found)).index(one) for one in found]
+    with pytest.raises(SchemaError, match="'whom' is not in the table"):
+        whose(str(path), "whom")
+
+
+def test_weights_as_an_array():
+    """Weights in an array are weights, not a name."""
+    items, y = Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), np.array([1, 1, 0, 0], np.int32)
+
+    assert (1,) == by_sources(items, y, Rule(2, 2), np.array([1, 1]),
+                              sources=np.array([0, 0, 1, 2])).selected
+
+
+@pytest.mark.parametrize(("more", "code", "text"), [
+    (("--profile", "most"), 2, "--method greedy and by the profiles few and strict"),
+    (("--method", "exact"), 2, "--method greedy and by the profiles few and strict"),
+    (("--method", "greedy", "--suppress", "2"), 2, "suppress"),
+    (("--method", "greedy", "--publish-target"), 2, "l_diversity"),
+    (("--source", "nobody"), 3, "'nobody' is"),
+    (("--source", "ill"), 2, "never leaves the table"),
+    (("--columns", "age,who"), 2, "never leaves the table"),
+    (("--levels", "who=p1"), 2, "never leaves the table"),
+    (("--long", "who", "ward"), 2, "each user is one row"),
+    (("-k", "91", "--method", "greedy"), 3, "90 sources"),
+])
+def test_refusals(privsieve, more, code, text):
+    """What cannot be counted by sources is refused in a sentence, and leaves no folder."""
+    found, out, err = privsieve(*publish(), *more)
+
+    assert (code, "", 1) == (found, out, len(err.splitlines())), err
+    assert text in err
+    assert not Path("out").exists()
+
+
+def test_a_matrix_has_no_source(privsieve):
+    """A file of items alone has no column of persons."""
+    Path("b.dat").write_text("1 2\n1\n2\n")
+    code, _out, err = privsieve("check", "b.dat", "--source", "who")
+
+    assert code in (2, 3)
+    assert "who" in err or "--source" in err
+
+
+def test_a_mistake_of_ours_is_not_published(privsieve, monkeypatch):
+    """Sources of the chosen columns are counted again, apart from the choice."""
+    from privsieve.containment import issue as module
+
+    monkeypatch.setattr(module, "sources_at", lambda *_: np.array([4]))
+    code, _out, err = privsieve(*publish())
+
+    assert (7, True) == (code, "mistake of privsieve" in err)
+    assert not Path("out").exists()

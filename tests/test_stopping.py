@@ -1,0 +1,146 @@
+"""Random stopping follows its law, and never costs more than twice one try."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import exp, log
+
+import numpy as np
+import pytest
+
+from privsieve.errors import ParameterError
+from privsieve.privacy.noise import Noise, replay
+from privsieve.privacy.stopping import GAMMA, MOST, PRICE, below, best_of, chances, tries
+
+
+def law(most=MOST):
+    """P(K = 1), P(K = 2), ...."""
+    weights = chances(most)
+    return [weight / sum(weights) for weight in weights]
+
+
+def best_law(base, most=MOST):
+    """Exact probabilities of `best_of` over outputs with scores: (score, output) -> probability."""
+    found = {}
+    for pair, chance in base.items():
+        under = sum(p for (score, _), p in base.items() if score < pair[0])
+        equal = sum(p for (score, _), p in base.items() if score == pair[0])
+        reached = sum(w * ((under + equal) ** i - under ** i)
+                      for i, w in enumerate(law(most), 1))
+        found[pair] = chance / equal * reached
+    return found
+
+
+def test_without_the_cut_the_law_is_the_known_one():
+    """The logarithmic law at gamma = 0.05: its first values, its mean, the best of two outputs."""
+    found = law(600)
+
+    assert [.317118, .150631, .095400] == [round(p, 6) for p in found[:3]]
+    assert 6.342356 == round(sum(i * p for i, p in enumerate(found, 1)), 6)
+    assert .355409 == round(best_law({(1, "high"): .1, (0, "low"): .9}, 600)[1, "high"], 6)
+
+
+def test_tries_follow_the_law():
+    """20,000 draws agree with the law by a chi-square test at one in a million."""
+    noise = replay(3)
+    counts = np.bincount([tries(noise) for _ in range(20_000)], minlength=MOST + 1)[1:]
+    expected = 20_000 * np.array(law())
+
+    square = ((counts - expected) ** 2 / expected).sum()
+
+    # The millionth quantile of chi-square with 23 degrees of freedom is 74.1.
+    assert square < 74.1
+    assert ((counts - 20_000 / MOST) ** 2 / (20_000 / MOST)).sum() > 74.1
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 7, 256, 257])
+def test_below_is_uniform(bound):
+    """Every number below the bound comes, equally often; none beyond it."""
+    noise = replay(bound)
+    counts = np.bincount([below(bound, noise) for _ in range(300 * bound)])
+
+    assert bound == len(counts)
+    assert np.abs(counts - 300).max() < 5.5 * 300 ** .5
+
+
+def test_below_nothing_is_refused():
+    """There is no number below nought."""
+    with pytest.raises(ParameterError, match="below 0"):
+        below(0, replay(1))
+
+
+def pairs_of_laws(rng):
+    """Two laws over six outputs with three scores."""
+    outputs = list(product(range(3), "ab"))
+    first = rng.dirichlet(np.full(6, rng.choice([.3, 1, 5]))) * .999 + .001 / 6
+    second = first * np.exp(rng.uniform(-1, 1, 6) * rng.choice([.1, .5, 1]))
+    return (dict(zip(outputs, first, strict=True)),
+            dict(zip(outputs, second / second.sum(), strict=True)))
+
+
+def apart(one, other):
+    """The largest log ratio of two laws: over sets it is attained at a single output."""
+    return max(abs(log(one[key] / other[key])) for key in one)
+
+
+def test_the_best_of_many_costs_twice_one_at_most():
+    """Over 2,000 pairs of laws that differ by epsilon, the best differs by 2 epsilon at most."""
+    rng = np.random.default_rng(0)
+    worst = 0.0
+    for _ in range(2000):
+        first, second = pairs_of_laws(rng)
+        worst = max(worst, apart(best_law(first), best_law(second)) / apart(first, second))
+
+    assert worst <= PRICE
+    assert worst > 1
+
+
+def test_the_price_is_nearly_attained():
+    """A rare second-best output moves by 1.85 epsilon and more: two is hardly too much."""
+    epsilon, better, rare = .1, .5, 1e-9
+    first = {(2, "a"): better, (1, "b"): rare, (0, "c"): 1 - better - rare}
+    second = {(2, "a"): better * exp(-epsilon), (1, "b"): rare * exp(epsilon)}
+    second[0, "c"] = 1 - sum(second.values())
+
+    moved = apart(best_law(first), best_law(second))
+
+    assert apart(first, second) <= epsilon + 1e-9
+    assert 1.85 * epsilon < moved <= PRICE * epsilon
+
+
+def test_all_tries_are_made_whatever_counts():
+    """The number of attempts is the same for every draw of K: work does not tell it."""
+    made = []
+    for seed in range(50):
+        calls = []
+
+        def attempt(calls=calls):
+            calls.append(1)
+            return 0, "x"
+
+        best_of(attempt, replay(seed))
+        made.append(len(calls))
+
+    assert {MOST} == set(made)
+
+
+def test_the_best_counted_try_wins_and_of_equals_the_first():
+    """Only the first K tries count; of equal scores the earliest stands."""
+    class Fixed(Noise):
+        """Bytes that make K large: the last number below the total."""
+
+        def bytes(self, count):
+            total = sum(chances())
+            size = -(-(total - 1).bit_length() // 8)
+            assert count == size
+            return ((total - 1) << (8 * size - (total - 1).bit_length())).to_bytes(size)
+
+    results = iter([(1, "a"), (5, "b"), (5, "c")] + [(0, "z")] * (MOST - 3))
+
+    assert "b" == best_of(lambda: next(results), Fixed())
+
+
+def test_gamma_and_price_are_those_of_the_proof():
+    """The constants that the proof file speaks of."""
+    assert (Fraction(1, 20), 2) == (GAMMA, PRICE)

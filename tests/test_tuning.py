@@ -1,0 +1,191 @@
+"""PrivateTuning: tries cost what the proof says, and the better candidate comes out more often."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import privsieve as ps
+import tables
+from privsieve.errors import DomainError, ParameterError
+from privsieve.fit import fit
+from privsieve.privacy.noise import replay
+from privsieve.selectors.tuning import plan
+from privsieve.sources import open_source
+from privsieve.summaries.halves import GRID, WHOLE, halves, vote_tables
+from privsieve.summaries.persons import person_weight
+
+CANDIDATES = [{"method": "rule-sieve", "k": k, "order": 1} for k in (1, 4)]
+PAIRS = 2000
+
+
+def naive_right(batch, weights, selected, noisy, bins_of):
+    """What rows are worth that are predicted rightly, one row at a time."""
+    logs, worth = vote_tables(noisy)
+    total = 0
+    for row in range(len(batch)):
+        votes = [sum(int(logs[i, c, bins_of(batch.codes[row, j])]) for i, j in enumerate(selected))
+                 for c in range(len(worth))]
+        if votes.index(max(votes)) == batch.label[row]:
+            total += int(weights[row]) * int(worth[batch.label[row]])
+    return total
+
+
+def test_the_parts_are_cut_by_place_and_never_by_content():
+    """Whatever the rows hold, the same positions learn; exactly the public number of them."""
+    rng = np.random.default_rng(1)
+    domain = tables.domain("nn")
+    cuts = set()
+    for _ in range(20):
+        whole = tables.batch(rng.integers(0, 65536, (90, 2)), rng.integers(0, 2, 90))
+        marked = tables.batch(np.stack([np.arange(90), np.arange(90)], 1), whole.label)
+
+        assert 60 == len(halves([whole], 5, domain=domain, first=60).learning)
+        cuts.add(tuple(halves([marked], 5, domain=domain, first=60).learning.codes[:, 0]))
+    other = halves([marked], 6, domain=domain, first=60).learning.codes[:, 0]
+
+    assert 1 == len(cuts)
+    assert tuple(other) not in cuts
+
+
+def test_counts_and_worth_are_those_of_loops():
+    """The tables count what loops count, and a prediction is judged as loops judge it."""
+    rng = np.random.default_rng(2)
+    domain = tables.domain("nnn", 3)
+    for _ in range(30):
+        n = int(rng.integers(1, 60))
+        whole = tables.batch(tables.random_codes(rng, "nnn", n), rng.integers(0, 3, n))
+        made = halves([whole], 9, domain=domain, first=n // 2)
+        counts = np.zeros((3, 3, GRID), int)
+        for codes, label in zip(made.learning.codes, made.learning.label, strict=True):
+            for j, code in enumerate(codes):
+                counts[j, label, code >> 13] += 1
+        kept = {tuple(row) for row in zip(made.learning.row, strict=True)}
+        noisy = rng.integers(-3, 20, (2, 3, GRID)).tolist()
+        rest = list(made.bins.T)
+
+        assert counts.tolist() == made.counts.tolist()
+        assert n // 2 == len(kept)
+        judged = tables.batch(np.array(rest, np.int64).reshape(-1, 3) << 13, made.label)
+        assert naive_right(judged, made.weight, [0, 2], noisy,
+                           lambda code: code >> 13) == made.right([0, 2], noisy)
+
+
+@pytest.mark.parametrize("kind", ["rows", "add-remove", "persons"])
+def test_one_unit_moves_one_part_and_by_as_much_as_is_paid_for(kind):
+    """2,000 pairs: counts move by 2 k L in sum and the second part stands, or the other way."""
+    rng = np.random.default_rng(3)
+    scale = 1
+    options = {}
+    if kind == "add-remove":
+        options = {"neighbours": "add-remove", "rows": 30}
+    if kind == "persons":
+        options = {"person": "id", "persons": 12, "rows_per_person": 3}
+        scale = person_weight(3)
+    domain = tables.domain("nf", 2, **options)
+    worst = [0, 0]
+    for _ in range(PAIRS):
+        n = int(rng.integers(2, 30))
+        unit = rng.permutation(1000)[:n] if kind != "persons" else rng.integers(0, 8, n)
+        codes, label = tables.random_codes(rng, "nf", n), rng.integers(0, 2, n)
+        one = int(rng.integers(n))
+        if kind == "add-remove":
+            kept = np.arange(n) != one
+            other = tables.batch(codes[kept], label[kept], unit[kept])
+        else:
+            changed = unit == unit[one] if kind == "persons" else np.arange(n) == one
+            new_codes, new_label = codes.copy(), label.copy()
+            new_codes[changed] = tables.random_codes(rng, "nf", int(changed.sum()))
+            new_label[changed] = 1 - label[one]
+            other = tables.batch(new_codes, new_label, unit if kind == "persons" else None)
+        first = tables.batch(codes, label, None if kind == "rows" else unit)
+        noisy = rng.integers(-3, 20, (2, 2, GRID)).tolist()
+        a, b = (halves([batch], 7, domain=domain, first=min(n, 8)) for batch in (first, other))
+
+        counts = int(np.abs(a.counts - b.counts).sum())
+        judged = abs(a.right([0, 1], noisy) - b.right([0, 1], noisy))
+
+        assert counts == 0 or judged == 0
+        assert counts <= (1 if kind == "add-remove" else 2) * 2 * scale
+        assert judged <= scale * WHOLE
+        worst = [max(worst[0], counts), max(worst[1], judged)]
+    assert (1 if kind == "add-remove" else 2) * 2 * scale == worst[0]
+    assert scale * WHOLE == worst[1]
+
+
+def test_a_try_is_paid_in_whole_units_of_the_ledger():
+    """Candidates get two thirds of half of epsilon, predictors the rest: nothing more is spent."""
+    made = plan(tables.domain("nnnnn"), candidates=CANDIDATES, epsilon="0.7", rows=900)
+    tuning = made.summarise.keywords["tuning"]
+
+    assert Fraction(7, 20) == tuning.choosing + tuning.predicting
+    assert all(one.cost.epsilon <= tuning.choosing for one in tuning.candidates)
+    assert 600 == tuning.learning
+    assert {"0.7"} == {made.cost.text}
+
+
+def test_the_better_candidate_comes_out_more_often():
+    """Four planted columns: a choice of four predicts better than one, and is found to."""
+    X, y, planted = tables.gauss(np.random.default_rng(5), n=3000, d=12, planted=4, weakest=.9)
+    made = plan(ps.Domain.box(0, 1, columns=12), candidates=CANDIDATES, epsilon=8, rows=3000)
+    found = [fit(made, open_source(X, y=y), noise=replay(seed)) for seed in range(100)]
+
+    chosen = [release.body["candidate"] for release in found]
+
+    # A third of the runs have one try only: 77 are expected, and 50 by chance.
+    assert sum(chosen) >= 65
+    best = [release for release in found if release.body["candidate"] == 1]
+    assert np.mean([tables.recall(release.selected, planted) for release in best]) > .9
+
+
+@pytest.mark.parametrize("options", [
+    {"neighbours": "add-remove", "rows": 300}, {"person": "id", "persons": 100}])
+def test_other_units_and_odd_tables_give_an_answer(options):
+    """Persons, add-remove, one class, no rows: there is always an answer."""
+    domain = tables.domain("nnf", 2, **options)
+    made = plan(domain, candidates=CANDIDATES[:1], epsilon=1)
+    rng = np.random.default_rng(0)
+    for n in (0, 1, 300):
+        batch = tables.batch(tables.random_codes(rng, "nnf", n), np.zeros(n, int),
+                             rng.integers(0, 99, n))
+        summary = made.summarise([batch] if n else [], 3)
+
+        tried = made.mechanism(summary, replay(n))
+
+        assert 0 == tried.candidate
+        assert 1 == len(tried.selected)
+
+
+@pytest.mark.parametrize(("candidates", "error", "says"), [
+    ([], ParameterError, "0 candidates"),
+    ([{"method": "rule-sieve", "k": 1, "epsilon": 1}], ParameterError, "epsilon"),
+    ([{"method": "rule-sieve", "k": 1, "delta": "1e-6"}], ParameterError, "delta"),
+    ([{"method": "private-tuning", "candidates": []}], ParameterError, "tuning"),
+    ([{"method": "rule-sieve", "k": 9}], ParameterError, "9 columns"),
+    ([{"k": 1}], ParameterError, "method is"),
+])
+def test_wrong_candidates_are_refused_before_rows(candidates, error, says):
+    """What a candidate may not be is said when planning."""
+    with pytest.raises(error, match=says):
+        plan(tables.domain("nnn"), candidates=candidates, epsilon=1, rows=100)
+
+
+def test_a_number_as_target_is_refused():
+    """A try predicts classes."""
+    domain = ps.Domain([ps.Number("a", 0, 1)], target=ps.Number("y", 0, 1))
+    with pytest.raises(DomainError, match="classes"):
+        plan(domain, candidates=CANDIDATES, epsilon=1, rows=100)
+
+
+@pytest.mark.parametrize("given", ["epsilon", "domain", "ledger"])
+def test_a_candidate_decides_nothing_that_tuning_decides(given, tmp_path):
+    """Epsilon, domain and ledger of a candidate would be ignored: they are refused."""
+    domain = ps.Domain.box(0, 1, columns=3)
+    value = {"epsilon": 1, "domain": domain,
+             "ledger": ps.Ledger(str(tmp_path / "l.db"), population="p")}[given]
+    tuned = ps.PrivateTuning([ps.RuleSieve(1, **{given: value})], epsilon=1, domain=domain)
+
+    with pytest.raises(ParameterError, match=f"{given} of its own"):
+        tuned.plan(rows=100)
