@@ -149,3 +149,57 @@ def pair_gain(bins, labellings, grid, nominal):
                 for k in range(len(bins)) if k != j for v in labellings]
         gain.append(max(more, default=0))
     return gain
+
+
+def joint_best(bins, labellings, size, grid, nominal):
+    """The best rule of every set of columns: each is cut once, each cell has its own sign."""
+    best = []
+    for chosen in subsets(range(len(bins)), size):
+        top = 0
+        for cut in choices(range(grid), size):
+            for v in labellings:
+                cell = {}
+                for i, w in enumerate(v):
+                    place = tuple(indicator(bins[j][i], a, grid, nominal[j])
+                                  for j, a in zip(chosen, cut, strict=True))
+                    cell[place] = cell.get(place, 0) + w
+                top = max(top, sum(abs(w) for w in cell.values()))
+        best.append(top)
+    return best
+
+
+def choices(items, size):
+    """All ways to take an item `size` times, as tuples."""
+    return [()] if size == 0 else [(x, *rest) for x in items for rest in choices(items, size - 1)]
+
+
+def class_value(cells, label, weight, classes):
+    """Best of n n(A, B) - n(A) n(B) over all sets B of cells and A of classes."""
+    best = 0
+    places = sorted(set(cells))
+    for some in range(2 ** len(places)):
+        inside = {p for b, p in enumerate(places) if some >> b & 1}
+        for a in range(2**classes):
+            n = in_b = in_a = both = 0
+            for cell, c, w in zip(cells, label, weight, strict=True):
+                n, in_b, in_a = n + w, in_b + w * (cell in inside), in_a + w * (a >> c & 1)
+                both += w * (cell in inside and a >> c & 1)
+            best = max(best, n * both - in_a * in_b)
+    return best
+
+
+def class_gain(bins, label, weight, classes, grid, nominal):
+    """How much a column and its best partner beat both alone, in telling classes apart."""
+    def cut(j, a):
+        return [indicator(x, a, grid, nominal[j]) for x in bins[j]]
+
+    def alone(j):
+        return max(class_value(cut(j, a), label, weight, classes) for a in range(grid))
+
+    gain = [0] * len(bins)
+    for j, k in subsets(range(len(bins)), 2):
+        pair = max(class_value(list(zip(cut(j, a), cut(k, b), strict=True)), label, weight, classes)
+                   for a in range(grid) for b in range(grid))
+        more = pair - max(alone(j), alone(k))
+        gain[j], gain[k] = max(gain[j], more), max(gain[k], more)
+    return gain

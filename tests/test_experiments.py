@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
 import bars
 import protocol
+import rule_sieve_needs as needs
 from methods import OURS, PRINTED
 from privsieve.core.items import Items
 
@@ -65,3 +66,25 @@ def test_bars_are_as_high_as_their_values():
     picture = bars.bars([bars.Group("toy", "true", [1.0, 0.7, 0.3])], ["1", "2", "3"])
 
     assert [f'height="{h}.0" fill' in picture for h in (160, 80, 0)] == [True] * 3
+
+
+def test_needs_are_read_off_a_rising_envelope():
+    """Between two points the logarithm is straight; what is never reached is infinite."""
+    grid = [1.0, 4.0, 16.0]
+
+    assert [1.0, 2.0, 8.0, np.inf] == pytest.approx([
+        needs.need(grid, np.array(quality), 0.5) for quality in (
+            [0.6, 0.1, 0.9], [0.0, 1.0, 0.0], [0.25, 0.0, 0.75], [0.1, 0.2, 0.3])])
+
+
+@pytest.mark.parametrize("case", [c for c in needs.CASES if "soybean" not in c.name],
+                         ids=lambda case: case.name)
+def test_a_table_of_an_experiment_has_what_was_planted(case):
+    """Every case draws a table of its size, whose best choice is worth 1, and guesses less."""
+    drawn = case.make(np.random.default_rng(1))
+    columns = range(drawn.X.shape[1])
+    best = [j for j in columns if drawn.quality((j,)) > 0]
+
+    assert case.n == len(drawn.X) == len(drawn.y)
+    assert 1 == drawn.quality(tuple(best))
+    assert drawn.quality(tuple(j for j in columns if j not in best)) == 0

@@ -18,10 +18,10 @@ from privsieve import audit
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
 from privsieve.privacy.noise import replay, system
+from privsieve.privacy.race import KINDS
 from privsieve.scores import SCORES, score_of
 from privsieve.scores.contract import Public
 from privsieve.selectors import plan
-from privsieve.selectors.noisy_top_k import MECHANISMS
 from privsieve.selectors.weights import equal
 from privsieve.sources import open_source
 from privsieve.sources.reader import batches
@@ -53,7 +53,7 @@ def choose(X, y, domain=BOX, *, seed=5, **options):
 
 
 @pytest.mark.parametrize("name", SCORES)
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", KINDS)
 def test_each_score_finds_strong_columns(name, mechanism):
     """Three strong columns of twelve are found, whatever the score and the race."""
     X, y = strong()
@@ -158,7 +158,7 @@ def test_all_columns_are_free():
 
 @pytest.mark.parametrize(("options", "word"), [
     ({"score": "chi-square"}, "known are: mean-difference"), ({"score": 3}, "known are"),
-    ({"mechanism": "magic"}, "known are: exponential"),
+    ({"mechanism": "magic"}, "write one of exponential, laplace, gumbel"),
     ({"class_share": 0}, "class_share"), ({"class_share": 1}, "class_share"),
     ({"class_share": "even"}, "class_share"), ({"class_share": [0.2, 0.2]}, "add up"),
     ({"class_share": [1, 2, 3]}, "class_share"),
@@ -258,7 +258,7 @@ def small(name, mechanism):
 
 
 @pytest.mark.parametrize("name", SCORES)
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", KINDS)
 def test_a_choice_has_its_exact_probabilities(name, mechanism):
     """20,000 choices follow the law of the race on the score's integers."""
     score, made = small(name, mechanism)
@@ -341,8 +341,8 @@ def chooser(epsilon, **options):
     return lambda table: made.mechanism(summary[id(table)], system())
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("share", [None, "noisy"])
+@pytest.mark.parametrize(("share", "mechanism"), [
+    *((None, kind) for kind in KINDS), ("noisy", KINDS[0])])
 def test_the_worst_pair_keeps_the_claim(share, mechanism):
     """The 99 % bound stays under epsilon = 1; the best race without a count comes near."""
     mine = chooser(1, class_share=share, mechanism=mechanism)
@@ -353,12 +353,26 @@ def test_the_worst_pair_keeps_the_claim(share, mechanism):
     assert (share, mechanism) != (None, "exponential") or 0.85 < found.bound <= 1
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", KINDS)
 def test_half_the_noise_is_caught(mechanism):
     """A twin that adds half of the noise (it runs at epsilon 2) is found out."""
     mine = chooser(2, class_share=None, mechanism=mechanism)
 
     assert audit(mine, FIRST, SECOND, epsilon=1, profile="ci").exceeded
+
+
+def test_a_delta_is_spent_where_it_helps_and_only_there():
+    """Many columns: less noise for a delta that is charged; few columns: no delta is charged."""
+    wide = ps.Domain.box(0, 1, columns=100)
+    many, plain = (plan("noisy-top-k", wide, k=30, epsilon=1, rows=5000, delta=delta)
+                   for delta in ("1e-6", 0))
+    few = plan("noisy-top-k", wide, k=2, epsilon=1, rows=5000, delta="1e-6")
+
+    assert ("approximate", "pure", "pure") == tuple(
+        made.cost.account for made in (many, plain, few))
+    assert many.noise < plain.noise
+    with pytest.raises(ParameterError, match="delta"):
+        plan("noisy-top-k", wide, k=30, epsilon=1, rows=5000, delta="0.001")
 
 
 @pytest.mark.parametrize("name", CLASSED)

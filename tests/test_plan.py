@@ -40,7 +40,8 @@ def strong(n=3000):
 
 @pytest.mark.parametrize("options", [
     {}, {"class_prior": None}, {"class_prior": 0.5}, {"class_prior": ["0.5", "0.5"]},
-    {"order": 1}, {"order": 2}, {"diverse": True}, {"max_ops": 10_000},
+    {"order": 1}, {"order": 2}, {"joint": "pair"}, {"joint": "triple"}, {"max_ops": 10_000},
+    {"class_prior": "centred"}, {"class_prior": "unbalanced"},
 ], ids=str)
 def test_each_option_finds_strong_columns(options):
     """Whatever the options, three strong columns are found at epsilon 2."""
@@ -120,8 +121,8 @@ def test_a_wrong_number_of_columns_is_refused(k):
     ({"class_prior": 0}, "class_prior"), ({"class_prior": 1}, "class_prior"),
     ({"class_prior": float("nan")}, "class_prior"), ({"class_prior": "even"}, "class_prior"),
     ({"class_prior": [0.2, 0.2]}, "add up"), ({"class_prior": [1, 2, 3]}, "shares"),
-    ({"order": 4}, "order"), ({"diverse": True, "ordered": True}, "diverse"),
-    ({"k": 1, "diverse": True}, "diverse"), ({"rows": 1}, "rows"), ({"rows": 0}, "rows"),
+    ({"order": 4}, "order"), ({"joint": "pair", "ordered": True}, "joint"),
+    ({"k": 1, "joint": "pair"}, "joint"), ({"rows": 1}, "rows"), ({"rows": 0}, "rows"),
     ({"method": "magic"}, "known are"),
 ], ids=str)
 def test_public_mistakes_are_refused(options, word):

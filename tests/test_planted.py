@@ -60,8 +60,8 @@ NOISE = "tests/test_race.py::test_top_k_enumerated"
 RESERVE = "    reserved = _reserve("
 FAULTS = {
     "half-noise": (
-        "privacy/race.py", "return Fraction(2 * named * sensitivity) / epsilon",
-        "return Fraction(named * sensitivity) / epsilon", NOISE),
+        "privacy/race.py", "scale = Fraction(times * sensitivity) / epsilon",
+        "scale = Fraction(times * sensitivity) / (2 * epsilon)", NOISE),
     "spend-after-rows": (
         "fit.py", RESERVE,
         "    _choose(plan, source, noise or __import__('privsieve.privacy.noise', "
@@ -94,7 +94,7 @@ def test_the_same_laws_hold_without_a_fault(tmp_path):
 
 def test_an_edited_proof_is_noticed(tmp_path):
     """A proved function that changed asks for its proof to be read again."""
-    src = patched(tmp_path, "privacy/race.py", "if ordered or k <= d - k:", "if ordered:")
+    src = patched(tmp_path, "privacy/race.py", "if not race.smallest:", "if ordered:")
     proof = src / "privsieve" / "privacy" / "race.proof.md"
 
     assert [] == proofs.complaints(PACKAGE / "privacy" / "race.proof.md", PACKAGE.parent)

@@ -179,11 +179,11 @@ def test_a_number_as_target_is_refused():
         plan(domain, candidates=CANDIDATES, epsilon=1, rows=100)
 
 
-@pytest.mark.parametrize("given", ["epsilon", "domain", "ledger"])
+@pytest.mark.parametrize("given", ["epsilon", "delta", "domain", "ledger"])
 def test_a_candidate_decides_nothing_that_tuning_decides(given, tmp_path):
     """Epsilon, domain and ledger of a candidate would be ignored: they are refused."""
     domain = ps.Domain.box(0, 1, columns=3)
-    value = {"epsilon": 1, "domain": domain,
+    value = {"epsilon": 1, "delta": "1e-6", "domain": domain,
              "ledger": ps.Ledger(str(tmp_path / "l.db"), population="p")}[given]
     tuned = ps.PrivateTuning([ps.RuleSieve(1, **{given: value})], epsilon=1, domain=domain)
 

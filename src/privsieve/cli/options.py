@@ -41,12 +41,13 @@ _OPTIONS = (
     click.option("--rows", metavar="N", type=int,
                  help="Rows in the table: a public figure, where it cannot be counted."),
     click.option("--class-prior", metavar="P",
-                 help="Class shares: auto (a tenth of epsilon), none, or public shares such as "
-                      "0.2 or 0.5,0.3,0.2."),
+                 help="Class shares: auto (a tenth of epsilon), centred, unbalanced, average, "
+                      "none, or public shares such as 0.2 or 0.5,0.3,0.2."),
     click.option("--order", metavar="1|2|3", type=click.IntRange(1, 3),
                  help="Columns that a rule may join; the size decides where this is left out."),
     click.option("--ordered", is_flag=True, help="Release the order of the columns, too."),
-    click.option("--diverse", is_flag=True, help="Begin with the best pair of columns."),
+    click.option("--joint", type=click.Choice(["pair", "triple", "quad"]),
+                 help="Begin with the best set of two, three or four columns."),
     click.option("--allow-weak", is_flag=True, help="Accept an epsilon above 10."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines."),
 )
@@ -128,7 +129,7 @@ def _prior(text: str) -> object:
 
 #: What belongs to single methods, and how its text is read.
 OWN: Mapping[str, Callable[[Any], object]] = {
-    "delta": str, "class_prior": _prior, "order": int, "ordered": bool, "diverse": bool,
+    "delta": str, "class_prior": _prior, "order": int, "ordered": bool, "joint": str,
 }
 
 

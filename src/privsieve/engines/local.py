@@ -21,21 +21,26 @@ if TYPE_CHECKING:
 PART_ROWS = 2**23
 
 
-def rule_tables(batches: Iterable[Batch], key: int, *, domain: Domain, order: int, grid: int,
-                part_rows: int = PART_ROWS) -> RuleTables:
-    """The summary of RuleSieve over some batches."""
+def rule_tables(batches: Iterable[Batch], key: int, *, domain: Domain, order: int,
+                grid: int | tuple[int, ...], part_rows: int = PART_ROWS) -> RuleTables:
+    """The summary of RuleSieve over some batches.
+
+    grid : that of pairs, or 0; and then those of sets of columns.
+    """
     layout = Layout.of(domain)
     held = gather(batches, part_rows) or [Batch.empty(len(domain.columns))]
     whole, single = _parts(held, key, domain, layout)
     cuts = median_cuts(single, key, layout.kind) if order >= 2 else None
     ranked = layout.ordered
+    pairs, *joint = (grid,) if isinstance(grid, int) else grid
     made = []
     for part, one in zip(whole, single, strict=True):
         signs = None
         if cuts is not None:
             signs = _ranked(Signs.of(one, cuts, key, layout.kind), ranked)
         made.append(RuleTables(Runs.of(part), signs,
-                               Bins.of(part, layout, grid) if grid else None))
+                               Bins.of(part, layout, pairs) if pairs else None,
+                               {fine: Bins.of(part, layout, fine) for fine in joint}))
     return total(made)
 
 

@@ -159,12 +159,14 @@ void bind_patterns(nb::module_& m);
 void bind_mining(nb::module_& m);
 void bind_search(nb::module_& m);
 void bind_blocks(nb::module_& m);
+void bind_joint(nb::module_& m);
 
 NB_MODULE(_native, m) {
     bind_patterns(m);
     bind_mining(m);
     bind_search(m);
     bind_blocks(m);
+    bind_joint(m);
     const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("mix64", py_mix, strict("z"));
     m.def("tie_keys", [](In<u64, 1> unit, u64 feature, u64 key) {

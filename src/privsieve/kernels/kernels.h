@@ -71,4 +71,10 @@ struct Bins {
 void pair_gain(const Bins& bins, i64* gain);
 void pair_best(const Bins& bins, i64* best);
 
+// Of the labellings only the number of classes is read.
+void class_gain(const Bins& bins, i64* gain);
+
+// Sets of three or four columns in lexicographic order; at most 512 cells a set.
+void joint_best(const Bins& bins, size_t size, i64* best);
+
 }  // namespace privsieve

@@ -227,7 +227,7 @@ def pair_gain(
     d = len(bins)
     never = np.iinfo(np.int64).min if d > 1 and len(labellings) else 0
     gain = np.full(d, never, np.int64)
-    for pair, q in _pairs(bins, starts, weight, labellings, grid, nominal):
+    for pair, q in pair_tables(bins, starts, weight, labellings, grid, nominal):
         total = q[:, -1, -1]
         alone = np.abs(2 * np.concatenate([q[:, :, -1], q[:, -1, :]], 1) - total[:, None]).max(1)
         gain[pair] = np.maximum(gain[pair], (_four_cells(q) - alone).max(initial=never))
@@ -238,11 +238,11 @@ def pair_best(
     bins: U8, starts: I64, weight: I64 | None, labellings: I64, grid: int, nominal: U8,
 ) -> I64:
     """Twin of `kernels.pair_best`."""
-    tables = _pairs(bins, starts, weight, labellings, grid, nominal)
+    tables = pair_tables(bins, starts, weight, labellings, grid, nominal)
     return np.array([_four_cells(q).max(initial=0) for _, q in tables], np.int64)
 
 
-def _pairs(
+def pair_tables(
     bins: U8, starts: I64, weight: I64 | None, labellings: I64, grid: int, nominal: U8,
 ) -> Iterator[tuple[list[int], I64]]:
     """Pairs j < l with q[labelling, a, b] = signed weight of both indicators; the last is all."""
@@ -254,10 +254,10 @@ def _pairs(
             cell = np.zeros(classes * grid * grid, np.int64)
             np.add.at(cell, rows + bins[l], 1 if weight is None else weight)
             signed = (labellings @ cell.reshape(classes, -1)).reshape(-1, grid, grid)
-            yield [j, l], _indicators(_indicators(signed, 1, nominal[j]), 2, nominal[l])
+            yield [j, l], indicators(indicators(signed, 1, nominal[j]), 2, nominal[l])
 
 
-def _indicators(cells: I64, axis: int, nominal: int) -> I64:
+def indicators(cells: I64, axis: int, nominal: int) -> I64:
     """Sums up to each bin, or each bin by itself; the last place is the sum of all."""
     up_to = np.cumsum(cells, axis)
     if not nominal:

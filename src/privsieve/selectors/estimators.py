@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from privsieve.core.plan import Plan
     from privsieve.core.release import Release
     from privsieve.privacy.ledger import Ledger
+    from privsieve.selectors.joint import Joint
 
 
 class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -105,17 +106,20 @@ class RuleSieve(Selector):
         how many columns, or which fraction of them.
     epsilon : number or text
         what this release costs.
+    delta : number or text
+        what it may cost beyond: less noise where many columns are chosen.
     domain : Domain
         the public facts about the table.
     ledger : Ledger, optional
         who keeps the sum over all releases.
-    class_prior : "auto", share, shares or None
+    class_prior : "auto", "centred", "unbalanced", "average", share, shares or None
         how the classes are weighted; "auto" spends a tenth of epsilon on noisy counts.
     ordered : bool
         release the order of the chosen columns, too (at the same cost, with more noise where
         more than half are chosen).
-    diverse : bool
-        begin with the best pair: less redundancy, where rows are many.
+    joint : "pair", "triple", "quad" or None
+        begin with the best set of two, three or four columns: less redundancy, and finds what
+        matters only together.
 
     Examples
     --------
@@ -134,23 +138,25 @@ class RuleSieve(Selector):
         n_features_to_select: float = 5,
         *,
         epsilon: object = None,
+        delta: object = 0,
         domain: Domain | None = None,
         ledger: Ledger | None = None,
         class_prior: object = "auto",
         order: int | None = None,
         ordered: bool = False,
-        diverse: bool = False,
+        joint: Joint | None = None,
         max_ops: int = MAX_OPS,
         allow_weak: bool = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.epsilon = epsilon
+        self.delta = delta
         self.domain = domain
         self.ledger = ledger
         self.class_prior = class_prior
         self.order = order
         self.ordered = ordered
-        self.diverse = diverse
+        self.joint = joint
         self.max_ops = max_ops
         self.allow_weak = allow_weak
 
@@ -168,9 +174,11 @@ class NoisyTopK(Selector):
         what a column is worth: "mean-difference", "disagreement", "class-counts",
         "mutual-information", or "correlation" for a numeric target.
     mechanism : text
-        how the race is run: "exponential".
+        how the race is run: "exponential" (the least noise), "laplace" or "gumbel".
     epsilon : number or text
         what this release costs.
+    delta : number or text
+        what it may cost beyond: less noise where many columns are chosen.
     domain : Domain
         the public facts about the table.
     ledger : Ledger, optional
@@ -197,6 +205,7 @@ class NoisyTopK(Selector):
         score: str = "mean-difference",
         mechanism: str = "exponential",
         epsilon: object = None,
+        delta: object = 0,
         domain: Domain | None = None,
         ledger: Ledger | None = None,
         class_share: object = "noisy",
@@ -207,6 +216,7 @@ class NoisyTopK(Selector):
         self.score = score
         self.mechanism = mechanism
         self.epsilon = epsilon
+        self.delta = delta
         self.domain = domain
         self.ledger = ledger
         self.class_share = class_share
@@ -265,6 +275,7 @@ def _candidate(selector: Any) -> dict[str, Any]:
                              "RuleSieve(5)")
     found = {"method": selector.method, **selector.options()}
     given = [name for name, value in (("epsilon", found.pop("epsilon")),
+                                      ("delta", found.pop("delta", None) or None),
                                       ("domain", selector.domain), ("ledger", selector.ledger))
              if value is not None]
     if given:

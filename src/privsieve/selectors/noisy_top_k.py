@@ -7,7 +7,7 @@ noisy_top_k.proof.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,11 +29,10 @@ if TYPE_CHECKING:
     from privsieve.core.canonical import Json
     from privsieve.core.domain import Domain
     from privsieve.privacy.noise import Noise
+    from privsieve.privacy.race import Race
     from privsieve.scores.contract import Score, Summary
 
 METHOD = "noisy-top-k/1"
-#: How the race may be run; the first is the default.
-MECHANISMS = ("exponential",)
 #: The share of epsilon that class_share="noisy" spends on the class counts.
 COUNT_SHARE = Fraction(1, 20)
 #: Declared shares become whole numbers of this many parts of a unit.
@@ -53,6 +52,7 @@ class Terms:
     epsilon: Fraction
     class_share: Share
     ordered: bool
+    delta: Fraction = Fraction(0)
 
     @property
     def score(self) -> Score[Any]:
@@ -65,10 +65,12 @@ class Terms:
         return self.k == len(self.public.domain.columns) and not self.ordered
 
     @property
-    def raced(self) -> int:
-        """How many columns share the epsilon: the chosen, or those left out if fewer."""
-        d = len(self.public.domain.columns)
-        return min(self.k, d - 1) if self.ordered else min(self.k, d - self.k)
+    def race(self) -> Race:
+        """The race for scores that one unit moves by 1."""
+        from privsieve.privacy.race import Race
+
+        return Race.of(len(self.public.domain.columns), self.k, 1, self.epsilon - self.counted,
+                       delta=self.delta, ordered=self.ordered, mechanism=self.mechanism)
 
     @property
     def counted(self) -> Fraction:
@@ -81,6 +83,7 @@ def plan(  # the method's public options, all keyword-only
     *,
     k: float | Fraction,
     epsilon: object,
+    delta: object = 0,
     rows: int | None = None,
     score: str = "mean-difference",
     mechanism: str = "exponential",
@@ -95,32 +98,42 @@ def plan(  # the method's public options, all keyword-only
     >>> made.cost.text, made.settings["score"]
     ('1', 'class-counts')
     """
-    cost = Cost.of(epsilon, allow_weak=allow_weak)
+    cost = Cost.of(epsilon, delta=delta, allow_weak=allow_weak)
     if isinstance(domain, Box):
         raise DomainError("this domain fits arrays of any width; to plan before there is one, say "
                           "how many columns: Domain.box(low, high, columns=30)")
-    if mechanism not in MECHANISMS:
-        raise ParameterError(f"mechanism is {mechanism!r}; known are: {', '.join(MECHANISMS)}")
     d = len(domain.columns)
     k = count(k, d)
     public = Public(domain, domain.public_units(rows))
     if public.units < 2:
         raise ParameterError(f"the table has {public.units} {domain.unit}s; a choice from them "
                              "needs at least 2")
+    cost.check_units(public.units)
     share = _share(class_share, score, weighed=score_of(score, public).weighed, domain=domain)
-    terms = Terms(public, score, mechanism, k, cost.epsilon, share, ordered)
-    # Where units come and go instead of being replaced, one moves a score by half as much.
-    strength = public.units * (cost.epsilon - terms.counted) * (1 if public.replace else 2)
-    expected = forecast.expected(d, k, strength, ordered=ordered)
+    terms = Terms(public, score, mechanism, k, cost.epsilon, share, ordered, cost.delta)
+    if terms.race.account == "pure":  # the delta would buy nothing: it is not spent
+        cost, terms = replace(cost, delta=Fraction(0)), replace(terms, delta=Fraction(0))
+    expected = forecast.expected(d, k, _strength(terms), ordered=ordered)
     return Plan(
         method=METHOD, kind="selection", domain=domain,
         cost=Cost(Fraction(0)) if terms.free else cost,
         units=public.units, settings=_settings(terms),
-        noise=terms.raced * 2 * public.units / strength, forecast=forecast.json(expected),
+        noise=terms.race.scale * (1 if public.replace else Fraction(1, 2)),
+        forecast=forecast.json(expected),
         warning=None if terms.free else forecast.warning(expected),
         theorem="noisy-top-k", assumes=("ideal-bits",),
         summarise=partial(summarise, terms=terms), mechanism=partial(choose, terms=terms),
     )
+
+
+def _strength(terms: Terms) -> Fraction:
+    """Units times epsilon, as a race with exponential noise would need them for this scale."""
+    whole = terms.public.units * (terms.epsilon - terms.counted)
+    if not terms.race.scale:
+        return whole
+    plain = replace(terms, delta=Fraction(0), mechanism="exponential").race.scale
+    # Where units come and go instead of being replaced, one moves a score by half as much.
+    return whole * (1 if terms.public.replace else 2) * plain / terms.race.scale
 
 
 def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> Summary:
@@ -144,11 +157,9 @@ def choose(summary: Summary, noise: Noise, *, terms: Terms) -> tuple[int, ...]:
         return tuple(range(terms.k))
     score = terms.score
     weights = class_weights(summary.classes, terms, noise) if score.weighed else None
-    other: dict[str, Any] = {}
-    if terms.mechanism != MECHANISMS[0]:
-        other["mechanism"] = terms.mechanism
     return top_k(score.values(summary, weights), terms.k, score.sensitivity(weights),
-                 terms.epsilon - terms.counted, noise, ordered=terms.ordered, **other)
+                 terms.epsilon - terms.counted, noise, ordered=terms.ordered, delta=terms.delta,
+                 mechanism=terms.mechanism)
 # [/choose]
 
 

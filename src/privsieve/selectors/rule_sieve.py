@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from math import isqrt
 from typing import TYPE_CHECKING, Literal
 
 from privsieve.core.cost import Cost
@@ -19,14 +18,19 @@ from privsieve.core.domain import Box
 from privsieve.core.plan import Plan
 from privsieve.errors import DomainError, ParameterError
 from privsieve.selectors import forecast
+from privsieve.selectors.joint import Joint, beginning, check, choose
+from privsieve.selectors.labels import (
+    AUTO_SHARE,
+    labellings,
+    offsets,
+    prior_of,
+    uncentred,
+    unit_weight,
+)
 from privsieve.selectors.parameters import MAX_OPS, count, depth
-from privsieve.selectors.weights import Labellings, balanced, equal, shares
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    import numpy as np
-    import numpy.typing as npt
+    from collections.abc import Iterable, Mapping, Sequence
 
     from privsieve.core.batch import Batch
     from privsieve.core.canonical import Json
@@ -34,15 +38,11 @@ if TYPE_CHECKING:
     from privsieve.privacy.noise import Noise
     from privsieve.privacy.race import Race
     from privsieve.summaries.layout import Layout
-    from privsieve.summaries.rules import RuleTables
+    from privsieve.summaries.rules import RuleTables, Weighing
 
-METHOD = "rule-sieve/1"
-#: Below this number of units times epsilon, a noisy class count costs more than it brings.
-AUTO_FROM = 200
-#: The share of epsilon that "auto" spends on the class counts.
-AUTO_SHARE = Fraction(1, 10)
+METHOD = "rule-sieve/2"
 
-Prior = Literal["auto"] | tuple[Fraction, ...] | None
+Prior = Literal["auto", "centred", "average"] | tuple[Fraction, ...] | None
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Rules:
     units: int
     class_prior: Prior
     ordered: bool
-    diverse: bool
+    joint: Joint | None
     order: int
     grid: int
     delta: Fraction = Fraction(0)
@@ -68,9 +68,7 @@ class Rules:
     @property
     def scale(self) -> int:
         """What one unit weighs: 1 for rows, L for persons."""
-        from privsieve.summaries.persons import person_weight
-
-        return 1 if self.domain.person is None else person_weight(self.domain.rows_per_person)
+        return unit_weight(self.domain)
 
     def sensitivity(self, largest: int) -> int:
         """How far a score can move, in its integer units: 24 a unit, half of it if one leaves."""
@@ -87,7 +85,7 @@ def plan(  # the method's public options, all keyword-only
     class_prior: object = "auto",
     order: int | None = None,
     ordered: bool = False,
-    diverse: bool = False,
+    joint: Joint | None = None,
     max_ops: int = MAX_OPS,
     allow_weak: bool = False,
 ) -> Plan:
@@ -104,16 +102,17 @@ def plan(  # the method's public options, all keyword-only
                           "how many columns: Domain.box(low, high, columns=30)")
     d = len(domain.columns)
     k = count(k, d)
-    prior = _prior(class_prior, domain.classes)
     units = domain.public_units(rows)
     if units < 2:
         raise ParameterError(f"the table has {units} rows; a choice from rows needs at least 2")
     cost.check_units(units)
-    order, grid = depth(units, d, order, max_ops)
-    if diverse and (k < 2 or not grid or ordered):
-        raise ParameterError("diverse=True starts with a pair: it needs k of at least 2, "
-                             "a pair grid (fewer columns or rows), and ordered=False")
-    rules = Rules(domain, k, cost.epsilon, units, prior, ordered, diverse, order, grid, cost.delta)
+    prior = prior_of(class_prior, domain, units * cost.epsilon,
+                     why_not=uncentred(domain, units * unit_weight(domain)),
+                     plain=joint is None and order in (None, 1))
+    order, grid = depth(units, d, 1 if prior == "average" else order, max_ops)
+    if joint is not None:
+        check(joint, (k, d, units, domain.classes), max_ops, ordered=ordered, grid=grid)
+    rules = Rules(domain, k, cost.epsilon, units, prior, ordered, joint, order, grid, cost.delta)
     race = _race(rules)
     if race.account == "pure":  # the delta would buy nothing: it is not spent
         cost, rules = replace(cost, delta=Fraction(0)), replace(rules, delta=Fraction(0))
@@ -135,128 +134,77 @@ def plan(  # the method's public options, all keyword-only
 def summarise(batches: Iterable[Batch], key: int, *, rules: Rules) -> RuleTables:
     """Rows become tables: runs, and signs and bins where the plan has them."""
     from privsieve.engines.local import rule_tables
+    from privsieve.summaries.joint import grids
 
-    return rule_tables(batches, key, domain=rules.domain, order=rules.order, grid=rules.grid)
+    more = grids(beginning(rules.joint, rules.k).needed) if rules.joint else ()
+    return rule_tables(batches, key, domain=rules.domain, order=rules.order,
+                       grid=(rules.grid, *more))
 
 
 # [mechanism]
 def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, ...]:
     """Tables meet noise: weights, scores, race."""
     from privsieve.privacy.race import top_k
+    from privsieve.summaries.joint import set_values
     from privsieve.summaries.layout import Layout
-    from privsieve.summaries.rules import Weighing, pair_values, scores
+    from privsieve.summaries.many_classes import class_scores
+    from privsieve.summaries.rules import scores
+
+    def race(raced: Sequence[int], k: int, sensitivity: int, epsilon: Fraction) -> tuple[int, ...]:
+        # [delta] of a joint choice one race at most names several columns: it gets the delta
+        delta = rules.delta if rules.joint is None or k > 1 else Fraction(0)
+        return top_k(raced, k, sensitivity, epsilon, noise, ordered=rules.ordered, delta=delta)
 
     if rules.k == len(rules.domain.columns) and not rules.ordered:
         return tuple(range(rules.k))
     layout = Layout.of(rules.domain)
-    labels, epsilon = labellings(summary.runs.counts.tolist(), rules, noise)
-    by = Weighing(_table(labels.weights), _offsets(labels, layout, rules), rules.scale,
-                  rules.order, rules.grid)
+    total = int(summary.runs.counts.sum())
+    if rules.class_prior == "average" and not uncentred(rules.domain, total):
+        # [average-sensitivity]
+        moves = 4 * rules.scale * max(1, total)
+        return race(class_scores(summary, layout, rules.grid).tolist(), rules.k, moves,
+                    rules.epsilon)
+    by, moves, epsilon = weighed(summary, layout, rules, noise)
     score = scores(summary, layout, by).tolist()
-    if not rules.diverse:
-        return top_k(score, rules.k, rules.sensitivity(labels.largest), epsilon, noise,
-                     ordered=rules.ordered, delta=rules.delta)
-    # A pair first, from the pair values; then the rest by the race, given the pair.
-    share = epsilon * 2 / rules.k
-    values = pair_values(summary, layout, by).tolist()
-    # [pair-sensitivity] twice a pair's value moves by two units' worth
-    sensitivity = rules.sensitivity(labels.largest) // 12
-    pair = _pairs(len(score), top_k(values, 1, sensitivity, share, noise)[0])
-    if rules.k == 2:
-        return pair
-    rest = [j for j in range(len(score)) if j not in pair]
-    others = top_k([score[j] for j in rest], rules.k - 2, rules.sensitivity(labels.largest),
-                   epsilon - share, noise, delta=rules.delta)
-    return tuple(sorted((*pair, *(rest[j] for j in others))))
+    if rules.joint is None:
+        return race(score, rules.k, moves, epsilon)
+    begun = beginning(rules.joint, rules.k)
+    values = {size: set_values(summary, layout, by, size).tolist() for size in begun.needed}
+    # [set-sensitivity] twice a set's value moves by two units' worth
+    return choose(values, score, (begun.size, rules.k), (moves // 12, moves, epsilon), race)
+
+
+def weighed(summary: RuleTables, layout: Layout, rules: Rules, noise: Noise,
+            ) -> tuple[Weighing, int, Fraction]:
+    """How tables become scores, how far one then moves, and the epsilon that is left."""
+    import numpy as np
+
+    from privsieve.summaries.rules import Weighing
+
+    counts = summary.runs.counts.tolist()
+    standing = counts if summary.signs is None else summary.signs.rows.tolist()
+    labels, epsilon = labellings(counts, standing, rules, noise)
+    by = Weighing(np.array(labels.weights, np.int64), offsets(labels, layout, rules.scale),
+                  rules.scale, rules.order, rules.grid,
+                  None if labels.standing is None else np.array(labels.standing, np.int64))
+    return by, rules.sensitivity(labels.largest), epsilon
 # [/mechanism]
-
-
-# [labellings]
-def labellings(counts: list[int], rules: Rules, noise: Noise) -> tuple[Labellings, Fraction]:
-    """Class weights, and the epsilon that is left for the race."""
-    from privsieve.privacy.noise import discrete_laplace
-
-    classes, scale = len(counts), rules.scale
-    if rules.class_prior is None:
-        return equal(classes, rules.units), rules.epsilon
-    if rules.class_prior != "auto":
-        declared = [int(share * rules.units * FINE) for share in rules.class_prior]
-        return balanced(declared, FINE), rules.epsilon
-    if rules.units * rules.epsilon < AUTO_FROM:
-        return equal(classes, rules.units), rules.epsilon
-    spent = rules.epsilon * AUTO_SHARE
-    # [count-sensitivity] a replaced unit may leave one class and enter another
-    if rules.replace and classes == 2:
-        mean = scale / spent
-        one = counts[1] + discrete_laplace(mean, noise)
-        released = [rules.units * scale - one, one]
-    else:
-        mean = (2 if rules.replace else 1) * scale / spent
-        released = [count + discrete_laplace(mean, noise) for count in counts]
-    return balanced(released, scale, margin=4 * mean), rules.epsilon - spent
-# [/labellings]
-
-
-#: Declared shares become whole numbers of this many parts of a unit.
-FINE = 1000
-
-
-def _offsets(labels: Labellings, layout: Layout, rules: Rules) -> npt.NDArray[np.int64]:
-    """A public constant per labelling and column: what the best interval reaches on noise.
-
-    0.8 sqrt(n) rows of root-mean-square weight; sqrt(n levels / 2 pi) for subsets of levels.
-    """
-    import numpy as np
-
-    from privsieve.summaries.layout import SUBSETS
-
-    found = np.zeros((len(labels.squares), len(layout.kind)), np.int64)
-    for cut, squares in enumerate(labels.squares):
-        for j, kind in enumerate(layout.kind):
-            levels = int(layout.levels[j]) if kind == SUBSETS else 0
-            square = max(640_000, 159_155 * levels) * squares // 1_000_000
-            found[cut, j] = 24 * rules.scale * isqrt(square)
-    return found
-
-
-def _table(weights: tuple[tuple[int, ...], ...]) -> npt.NDArray[np.int64]:
-    import numpy as np
-
-    return np.array(weights, np.int64)
-
-
-def _pairs(d: int, index: int) -> tuple[int, int]:
-    """The pair at this place in 01, 02, ..., 12, ...."""
-    first = 0
-    while index >= d - 1 - first:
-        index -= d - 1 - first
-        first += 1
-    return first, first + 1 + index
-
-
-def _prior(prior: object, classes: int) -> Prior:
-    if prior is None or (isinstance(prior, str) and prior == "auto"):
-        return prior  # type: ignore[return-value]
-    if isinstance(prior, str) and not prior[:1].isdigit():
-        raise ParameterError(f'class_prior is {prior!r}; write "auto", a share between 0 and 1, '
-                             "or None")
-    return shares(prior, classes)
 
 
 def _race_share(rules: Rules) -> Fraction:
     """The part of epsilon that the race gets."""
-    auto = rules.class_prior == "auto" and rules.units * rules.epsilon >= AUTO_FROM
-    return 1 - AUTO_SHARE if auto else Fraction(1)
+    return 1 - AUTO_SHARE if rules.class_prior == "auto" else Fraction(1)
 
 
 def _race(rules: Rules) -> Race:
-    """The race that a delta may help: of all columns, or of those that a pair leaves."""
+    """The race that a delta may help: the one that names several columns."""
     from privsieve.privacy.race import Race
 
-    pair = 2 if rules.diverse and rules.k > 2 else 0
-    epsilon = _race_share(rules) * rules.epsilon * (rules.k - pair) / rules.k
-    return Race.of(len(rules.domain.columns) - pair, rules.k - pair, 1, epsilon,
-                   delta=Fraction(0) if rules.diverse and not pair else rules.delta,
+    epsilon, pair, delta = _race_share(rules) * rules.epsilon, 0, rules.delta
+    if rules.joint is not None:
+        pair = 2 if rules.joint == "pair" and rules.k > 3 else 0
+        epsilon, delta = epsilon * (rules.k - pair) / rules.k, delta if pair else Fraction(0)
+    return Race.of(len(rules.domain.columns) - pair, rules.k - pair, 1, epsilon, delta=delta,
                    ordered=rules.ordered)
 
 
@@ -281,6 +229,6 @@ def _settings(rules: Rules) -> Mapping[str, Json]:
         "order": rules.order,
         "grid": rules.grid,
         "ordered": rules.ordered,
-        "diverse": rules.diverse,
+        "joint": rules.joint,
         "class_prior": [str(p) for p in prior] if isinstance(prior, tuple) else prior,
     }

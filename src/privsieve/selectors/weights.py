@@ -8,7 +8,6 @@ best over all labellings, which costs nothing: a maximum of functions with one s
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from privsieve.core.cost import exact
@@ -21,16 +20,22 @@ if TYPE_CHECKING:
 FINEST = 4096
 #: Up to so many classes, every way to cut them in two is tried (31 ways at 6).
 ALL_CUTS = 6
-#: A noisy share is kept inside these bounds.
-FLOOR = Fraction(1, 20)
+#: Up to so much weight of all units, centred scores fit 64 bits: 6 n^2 < 2^63.
+LARGEST_CENTRED = 2**30
 
 
 class Labellings(NamedTuple):
-    """Signed weights per cut and class, and the sum over units of their squares."""
+    """Signed weights per cut and class.
+
+    squares : the sum over units of their squares, in units of one person or row: public, or
+        released.
+    standing : the weights for products, which take one row a unit; None: the same.
+    """
 
     weights: tuple[tuple[int, ...], ...]
-    squares: tuple[int, ...]  # in units of one person or row
+    squares: tuple[int, ...]
     largest: int
+    standing: tuple[tuple[int, ...], ...] | None = None
 
 
 def cuts(classes: int) -> tuple[tuple[int, ...], ...]:
@@ -57,33 +62,46 @@ def equal(classes: int, units: int) -> Labellings:
     return Labellings(signs, (units,) * len(signs), 1)
 
 
-def balanced(counts: Sequence[int], scale: int, margin: Fraction | None = None) -> Labellings:
-    """Both sides of every cut count the same in sum, as far as counts and floors allow.
+def balanced(counts: Sequence[int], scale: int, margin: Fraction = Fraction(0)) -> Labellings:
+    """Both sides of every cut count the same in sum, as far as the counts are right.
 
     counts : per class, public or noisy, in units of 1/scale.
-    margin : for noisy counts: sides that differ by less count as equal, and no side is taken
-        for less than a twentieth.
+    margin : for noisy counts: sides that differ by less count as equal.
 
     >>> balanced([90, 10], 1).weights
     ((-455, 4096),)
     """
-    total = max(1, sum(max(0, count) for count in counts))
-    low = 0 if margin is None else ceil(FLOOR * total)
     weights, squares = [], []
     for cut in cuts(len(counts)):
-        one = sum(max(0, count) for count, side in zip(counts, cut, strict=True) if side)
-        one = min(max(one, low), total - low)
-        sides = (total - one, one)
-        gap = abs(sides[1] - sides[0])
-        if margin is not None and gap < margin:
-            sides = (1, 1)
+        sides = [sum(max(0, count) for count, side in zip(counts, cut, strict=True) if side == one)
+                 for one in (0, 1)]
+        if abs(sides[1] - sides[0]) < margin:
+            sides = [1, 1]
         few = max(1, min(sides))
-        size = [max(1, FINEST * few // max(1, side)) for side in sides]
-        size = [min(FINEST, w) for w in size]
+        size = [min(FINEST, max(1, FINEST * few // max(1, side))) for side in sides]
         weights.append(tuple((2 * side - 1) * size[side] for side in cut))
         squares.append(sum(max(0, count) * size[side] ** 2
                            for count, side in zip(counts, cut, strict=True)) // scale)
     return Labellings(tuple(weights), tuple(squares), FINEST)
+
+
+# [centred]
+def centred(counts: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """N times (label - its mean), for each cut: the true counts N of the table, and no noise.
+
+    Where replacing a unit leaves N, the mean may be the table's own: what the best rule then gains
+    is a covariance, which moves no more than for a mean that was known before.
+
+    >>> centred([4, 3])
+    ((-3, 4),)
+    """
+    total = sum(counts)
+    found = []
+    for cut in cuts(len(counts)):
+        one = sum(count for count, side in zip(counts, cut, strict=True) if side)
+        found.append(tuple(total * side - one for side in cut))
+    return tuple(found)
+# [/centred]
 
 
 def shares(prior: object, classes: int, *, name: str = "class_prior") -> tuple[Fraction, ...]:

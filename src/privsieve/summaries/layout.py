@@ -56,16 +56,18 @@ class Layout:
         Where missing is a level, it is the last bin and values use the others; of a category,
         the first grid-1 levels stand alone and the rest is the last bin.
         """
-        shift = 16 - (grid.bit_length() - 1)
         found = np.empty(codes.shape, np.uint8)
-        for j, kind in enumerate(self.kind):
-            if kind == ORDERED_WITH_MISSING:
-                found[j] = codes[j].astype(np.uint32) * (grid - 1) // MISSING
-            elif self.levels[j]:
-                found[j] = np.minimum(codes[j], grid - 1)
-            else:
-                found[j] = codes[j] >> shift
+        for j, column in enumerate(codes):
+            found[j] = self.bin(j, column, grid)
         return found
+
+    def bin(self, j: int, codes: npt.NDArray[np.uint16], grid: int) -> npt.NDArray[np.uint8]:
+        """Codes of column j on the public grid."""
+        if self.kind[j] == ORDERED_WITH_MISSING:
+            return (codes.astype(np.uint32) * (grid - 1) // MISSING).astype(np.uint8)
+        if self.levels[j]:
+            return np.minimum(codes, grid - 1).astype(np.uint8)
+        return (codes >> (16 - (grid.bit_length() - 1))).astype(np.uint8)
 
 
 def _kind(column: Column) -> int:

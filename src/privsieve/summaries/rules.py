@@ -12,7 +12,7 @@ count.  Keyed ties and persons are settled before (`ties`, `persons`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,7 +22,7 @@ import numpy as np
 from privsieve import kernels
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -121,17 +121,22 @@ class Bins:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RuleTables:
-    """The summary: runs always, signs and bins where the plan asks for them."""
+    """The summary: runs always, signs and bins where the plan asks for them.
+
+    `joint` has the bins of further grids, by their fineness: those of sets of columns.
+    """
 
     runs: Runs
     signs: Signs | None
     bins: Bins | None
+    joint: Mapping[int, Bins] = field(default_factory=dict)
 
     def __add__(self, other: RuleTables) -> RuleTables:
         return RuleTables(
             self.runs + other.runs,
             None if self.signs is None or other.signs is None else self.signs + other.signs,
             None if self.bins is None or other.bins is None else self.bins + other.bins,
+            {grid: bins + other.joint[grid] for grid, bins in self.joint.items()},
         )
 
 
@@ -148,6 +153,7 @@ class Weighing(NamedTuple):
     scale : what one unit weighs (1 for rows; the common multiple for persons).
     order : 1, 2 or 3: how many signs a product may have.
     grid : cells a side of the pair grid, or 0.
+    standing : the weights where each unit has one row, if they differ: in products.
     """
 
     labellings: Ints
@@ -155,6 +161,7 @@ class Weighing(NamedTuple):
     scale: int
     order: int
     grid: int
+    standing: Ints | None = None
 
 
 # [scores]
@@ -172,20 +179,13 @@ def scores(tables: RuleTables, layout: Layout, by: Weighing) -> Ints:
         best = np.maximum(best, 6 * gain)
     ranked = layout.ordered
     if by.order >= 2 and tables.signs is not None and len(ranked) > 1:
-        products = (*_fields(tables.signs), by.labellings)
+        weights = by.labellings if by.standing is None else by.standing
+        products = (*_fields(tables.signs), weights)
         best[ranked] = np.maximum(best[ranked], 4 * by.scale * kernels.sign_pairs(*products))
         if by.order >= 3 and len(ranked) > 2:
             best[ranked] = np.maximum(best[ranked], 3 * by.scale * kernels.sign_triples(*products))
     return best
 # [/scores]
-
-
-def pair_values(tables: RuleTables, layout: Layout, by: Weighing) -> Ints:
-    """Twice the value of the best four-cell rule of each pair 01, 02, ..., 12, ...."""
-    assert tables.bins is not None
-    best: Ints = kernels.pair_best(tables.bins.bins, tables.bins.starts, tables.bins.weight,
-                                   by.labellings, by.grid, layout.nominal)
-    return best
 
 
 def _fields(signs: Signs) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64] | None,

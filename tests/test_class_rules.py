@@ -1,0 +1,419 @@
+"""Laws of rare and of many classes: centred labels, "auto", the average of two uses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+
+import tables
+from exact import geometric_order, set_law, top_k_law
+from privsieve import audit, kernels
+from privsieve.core.domain import Domain
+from privsieve.engines.local import rule_tables
+from privsieve.errors import ParameterError
+from privsieve.kernels.joint import class_gain
+from privsieve.privacy import noise as noises
+from privsieve.privacy.noise import replay, system
+from privsieve.selectors import plan
+from privsieve.selectors.labels import labellings
+from privsieve.selectors.rule_sieve import summarise, weighed
+from privsieve.selectors.weights import FINEST, LARGEST_CENTRED, centred
+from privsieve.summaries.joint import set_values
+from privsieve.summaries.layout import Layout
+from privsieve.summaries.many_classes import binned, class_scores
+from privsieve.summaries.rules import Weighing, scores
+from test_rules import T1, T2, T4, T5, T6
+from test_sensitivity import _joined, _person, random_pair
+
+
+def rules_of(domain, **options):
+    """The public parameters that a plan carries."""
+    options = {"k": 1, "epsilon": 1, "rows": 1000, **options}
+    return plan("rule-sieve", domain, **options).mechanism.keywords["rules"]
+
+
+def scored(batch, rules, key=0):
+    """Scores as the mechanism has them, and how far it says that they move."""
+    made, layout = summarise([batch], key, rules=rules), Layout.of(rules.domain)
+    if rules.class_prior == "average":
+        moves = 4 * rules.scale * max(1, int(made.runs.counts.sum()))
+        return class_scores(made, layout, rules.grid), moves
+    by, moves, _epsilon = weighed(made, layout, rules, replay(1))
+    return scores(made, layout, by), moves
+
+
+# exact values
+
+CENTRED = {
+    "xor": (T1, 8, [192, 192]), "odd": (T2, 7, [216, 288, 144]), "rare": (T4, 6, [120, 120, 120]),
+    "parity": (T5, 8, [96, 96, 96, 288]), "one class": (T6, 3, [0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", CENTRED)
+def test_centred_scores_are_the_published_ones(name):
+    """U24 of the small tables with centred labels, and the bound 24 n."""
+    (codes, label, *_), n, expected = CENTRED[name]
+    domain = tables.domain("n" * len(codes[0]))
+    rules = replace(rules_of(domain, class_prior="centred"), grid=4, order=3)
+
+    found, moves = scored(tables.batch(np.array(codes) * 8192, label), rules)
+
+    assert (expected, 24 * n) == (found.tolist(), moves)
+
+
+@pytest.mark.parametrize(("table", "weights", "k2", "p2", "g2", "x", "y"), [
+    (T2, (-4, 3), [18, 24, 12], [24, 24, 16], [6, 6, 6], [4, 4, 3], [7, 7, 7]),
+    (T4, (-1, 5), [10, 10, 10], [10, 8, 10], [2, 2, 2], [8, 8, 4], [6, 6, 6]),
+    (T5, (-4, 4), [0, 0, 0, 24], [0, 0, 24, 0, 16, 16], [16, 8, 8, 16], [16, 16, 0, 16],
+     [32, 32, 32, 16]),
+], ids=["odd", "rare", "parity"])
+def test_centred_parts_are_the_published_ones(table, weights, k2, p2, g2, x, y):
+    """Interval, pair, gain and products of the same tables, each by its kernel."""
+    codes, label, *_ = table
+    d = len(codes[0])
+    rules = replace(rules_of(tables.domain("n" * d), class_prior="centred"), grid=4, order=3)
+    made = summarise([tables.batch(np.array(codes) * 8192, label)], 0, rules=rules)
+    by, _moves, _epsilon = weighed(made, Layout.of(rules.domain), rules, replay(1))
+    bins = made.bins.bins, made.bins.starts, None, by.labellings, 4, np.zeros(d, np.uint8)
+    # In the published tables ties go by the row: it is put into the codes.
+    ranked = np.array(codes) * 8192 + np.arange(len(codes))[:, None]
+    by_row = summarise([tables.batch(ranked, label)], 0, rules=rules).signs
+    signs = by_row.planes, None, by_row.zeros, by_row.words, by_row.rows, by.standing
+
+    assert [list(weights)] == by.labellings.tolist() == by.standing.tolist()
+    assert [k2] == kernels.interval(made.runs.table, by.labellings,
+                                    np.zeros(d, np.uint8)).tolist()
+    assert p2 == kernels.pair_best(*bins).tolist()
+    assert g2 == kernels.pair_gain(*bins).tolist()
+    assert (x, y) == (kernels.sign_pairs(*signs).tolist(), kernels.sign_triples(*signs).tolist())
+
+
+@pytest.mark.parametrize(("epsilon", "expected"), [
+    (1, [0.316398, 0.445868, 0.237734]), (10, [0.059259, 0.934226, 0.006514])])
+def test_the_centred_race_has_the_published_law(epsilon, expected):
+    """The race of the odd table: mean 336 at epsilon 1."""
+    law = set_law((216, 288, 144), 1, 2 * 24 * 7 / epsilon, geometric_order)
+
+    assert expected == [round(p, 6) for p in law.values()]
+
+
+@pytest.mark.parametrize(("columns", "label", "right", "gain", "expected"), [
+    ([[0, 0, 1, 1, 2, 2, 2], [0, 1, 0, 1, 0, 1, 1]], [0, 0, 1, 2, 2, 1, 2], [5, 3], [0, 0],
+     [90, 46]),
+    ([[0, 1, 1, 0, 0, 1, 1], [1, 0, 1, 0, 1, 1, 1]], [1, 1, 2, 2, 1, 1, 2], [4, 4], [7, 7],
+     [63, 63]),
+])
+def test_averages_are_the_published_ones(columns, label, right, gain, expected):
+    """4 n U of two tables of seven rows and three classes, with its parts."""
+    rules = rules_of(tables.domain("nn", 3))
+    batch = tables.batch(np.array(columns).T * 4096, label)
+    made, layout = summarise([batch], 0, rules=rules), Layout.of(rules.domain)
+    on = made.bins
+
+    assert right == [binned(made.runs, layout, j).max(axis=1).sum() for j in (0, 1)]
+    assert gain == class_gain(on.bins, on.starts, None, 16, layout.nominal).tolist()
+    assert expected == class_scores(made, layout, 16).tolist()
+
+
+# sensitivity
+
+
+def test_centred_scores_of_every_neighbour():
+    """All tables of 4 rows and 2 binary columns: 24 (n - 1) is attained, and nothing above."""
+    rules = rules_of(tables.domain("nn"), class_prior="centred")
+    records = list(product((0, 65535), (0, 65535), (0, 1)))
+    found = np.empty((len(records),) * 4 + (2,), np.int64)
+    for table in product(range(len(records)), repeat=4):
+        rows = [records[r] for r in table]
+        found[table], moves = scored(
+            tables.batch([row[:2] for row in rows], [row[2] for row in rows]), rules)
+
+    assert 72 == max(np.ptp(found, axis=i).max() for i in range(4)) < moves == 96
+
+
+def test_averages_of_every_neighbour():
+    """All tables of 4 rows, one or two binary columns, three classes: 4 n - 2 is attained."""
+    for d in (1, 2):
+        rules = rules_of(tables.domain("n" * d, 3))
+        records = list(product(*[(0, 65535)] * d, (0, 1, 2)))
+        found = {}
+        for table in combinations_with_replacement(range(len(records)), 4):
+            rows = [records[r] for r in table]
+            found[table], moves = scored(
+                tables.batch([row[:-1] for row in rows], [row[-1] for row in rows]), rules)
+        worst = max(
+            np.abs(found[table] - found[tuple(sorted((*table[:i], *table[i + 1:], other)))]).max()
+            for table in found for i in range(4) for other in range(len(records)))
+
+        assert (14, 16) == (worst, moves)
+
+
+@pytest.mark.parametrize("prior", ["centred", "average"])
+def test_replacing_a_row_moves_no_score_beyond_the_plan(prior):
+    """1,000 random and adversarial pairs of any kinds of columns and numbers of classes."""
+    rng, worst = np.random.default_rng(21), 0.0
+    for _ in range(1000):
+        kinds, classes, first, second, _one = random_pair(rng)
+        if prior == "average" and classes == 2:
+            continue
+        rules = rules_of(tables.domain(kinds, classes), class_prior=prior)
+        key = int(rng.integers(2**63))
+        (before, moves), (after, same) = (scored(tables.batch(*t), rules, key)
+                                          for t in (first, second))
+        worst = max(worst, np.abs(before - after).max() / moves)
+
+        assert moves == same
+        assert np.abs(before - after).max() <= moves
+    assert worst > 0.7
+
+
+@pytest.mark.parametrize(("prior", "classes"), [("centred", 2), ("centred", 3), ("average", 3)])
+def test_replacing_a_person_moves_no_score_beyond_the_plan(prior, classes):
+    """A person moves a score by one person's worth, whatever the numbers of rows."""
+    rng, worst = np.random.default_rng(22), 0.0
+    for _ in range(400):
+        most = int(rng.choice([1, 2, 3, 4, 10]))
+        kinds = "".join(rng.choice(list("nnmfc"), rng.integers(1, 4)))
+        domain = tables.domain(kinds, classes, person="id", rows_per_person=most, persons=20)
+        rules = rules_of(domain, class_prior=prior, rows=None)
+        persons = [_person(rng, kinds, unit) for unit in range(int(rng.integers(2, 9)))]
+        for _codes, label, _unit in persons:
+            label[rng.random(len(label)) < 0.3] = classes - 1
+        changed = list(persons)
+        changed[int(rng.integers(len(persons)))] = _person(rng, kinds, 99)
+        key = int(rng.integers(2**63))
+        (before, moves), (after, same) = (scored(_joined(t), rules, key)
+                                          for t in (persons, changed))
+        worst = max(worst, np.abs(before - after).max() / moves)
+
+        assert moves == same
+        assert np.abs(before - after).max() <= moves
+    assert worst > 0.7
+
+
+def test_centred_scores_fit_at_the_limit():
+    """2^30 units of weight, half in each class and told apart: 6 n^2, exactly."""
+    half = LARGEST_CENTRED // 2
+    codes, starts = np.array([[0, 65535]], np.uint16), np.array([0, 1, 2])
+    runs = kernels.runs(codes, starts, np.array([half, half]))
+    found = 12 * kernels.interval(runs, np.array([[-half, half]]), np.zeros(1, np.uint8))
+
+    assert 6 * LARGEST_CENTRED**2 == int(found[0, 0]) < 2**63
+
+
+# auto
+
+
+def released(monkeypatch, rules, counts, drawn=0):
+    """The labellings when the noise on counts is known."""
+    monkeypatch.setattr(noises, "discrete_laplace", lambda _mean, _noise: drawn)
+    return labellings(counts, counts, rules, None)
+
+
+@pytest.mark.parametrize(("counts", "drawn", "weights"), [
+    # 1,000 rows at epsilon 1: counts get mean 10, and differ if by 40
+    ((500, 500), 0, (-4096, 4096)), ((519, 481), 0, (-4096, 4096)), ((520, 480), 0, (-3780, 4096)),
+    ((300, 700), 0, (-4096, 1755)), ((850, 150), 0, (-722, 4096)), ((851, 149), 0, (-149, 851)),
+    ((850, 150), -1, (-150, 850)), ((5, 995), 0, (-995, 5)), ((990, 10), -30, (-10, 990)),
+    ((10, 990), 40, (-990, 10)), ((1000, 0), 0, (0, 1000)), ((900, 100), 400, (-4096, 4096)),
+])
+def test_auto_weighs_by_what_it_released(monkeypatch, counts, drawn, weights):
+    """Near even: alike; below .15: centred; else weights with no clip, from the noisy count."""
+    rules = rules_of(tables.domain("nn"))
+
+    labels, left = released(monkeypatch, rules, counts, drawn)
+
+    assert (weights,) == labels.weights
+    assert Fraction(9, 10) == left
+    assert labels.largest == (1000 if sum(map(abs, weights)) == 1000 else FINEST)
+
+
+def test_offsets_come_from_what_was_released(monkeypatch):
+    """Centred labels take n n0 n1 of the noisy counts, clamped inside the table; declared: 0."""
+    rules = rules_of(tables.domain("nn"))
+    squares = [released(monkeypatch, rules, (950, 50), drawn)[0].squares
+               for drawn in (0, 10, -80)]
+    declared = rules_of(tables.domain("nn"), class_prior="centred")
+
+    assert [(1000 * 950 * 50,), (1000 * 940 * 60,), (1000 * 999,)] == squares
+    assert (0,) == released(monkeypatch, declared, (950, 50))[0].squares
+
+
+def test_auto_and_its_choice_together_keep_epsilon(monkeypatch):
+    """The exact joint law of (weights released, column chosen), over all tables of 4 rows."""
+    epsilon = Fraction(25)
+    domain = tables.domain("nn")
+    rules = replace(rules_of(domain), units=4, epsilon=epsilon, order=1, class_prior="auto")
+    layout, q = Layout.of(domain), math.exp(-epsilon / 10)
+    records = list(product((0, 65535), (0, 65535), (0, 1)))
+    race = cache(lambda raced, moves: top_k_law(raced, 1, moves, epsilon * 9 / 10))
+
+    def law(table):
+        rows = [records[r] for r in table]
+        made = summarise([tables.batch([row[:2] for row in rows], [row[2] for row in rows])], 0,
+                         rules=rules)
+        found = {}
+        # What is released is a count; beyond the table's ends it says no more than at the end.
+        for count in range(5):
+            drawn = count - int(made.runs.counts[1])
+            monkeypatch.setattr(noises, "discrete_laplace", lambda _m, _n, z=drawn: z)
+            by, moves, left = weighed(made, layout, rules, None)
+            p = q ** abs(drawn) * (1 / (1 + q) if count in (0, 4) else (1 - q) / (1 + q))
+            assert left == epsilon * 9 / 10
+            for chosen, share in race(tuple(scores(made, layout, by).tolist()), moves).items():
+                found[count, chosen] = p * share
+        return found
+
+    laws = {table: law(table) for table in combinations_with_replacement(range(8), 4)}
+    worst = max(abs(math.log(laws[table][output] / laws[other][output]))
+                for table in laws for i in range(4) for r in range(8)
+                for other in [tuple(sorted((*table[:i], *table[i + 1:], r)))]
+                for output in laws[table])
+
+    assert 1 == pytest.approx(sum(laws[0, 1, 2, 3].values()))
+    assert 0.3 * epsilon < worst <= epsilon
+
+
+# public
+
+
+@pytest.mark.parametrize(("asked", "rows", "expected"), [
+    ("auto", 199, None), ("auto", 200, "auto"), ("unbalanced", 199, "centred"),
+    ("unbalanced", 200, "auto"), ("centred", 2, "centred"), (None, 1000, None),
+])
+def test_what_a_prior_comes_to(asked, rows, expected):
+    """Below 200 units times epsilon no count is bought; who knows of a rare class says so."""
+    made = plan("rule-sieve", tables.domain("nnn"), k=1, epsilon=1, rows=rows, class_prior=asked)
+
+    assert expected == made.settings["class_prior"]
+    assert (Fraction(20, 9) if expected == "auto" else 2) == made.noise
+
+
+@pytest.mark.parametrize(("options", "expected"), [
+    ({}, "average"), ({"order": 1}, "average"), ({"order": 2}, "auto"), ({"joint": "pair"}, "auto"),
+    ({"class_prior": "centred"}, "centred"), ({"rows": 5}, "average"),
+    ({"rows": 5, "order": 3}, None), ({"rows": 2**31}, "auto"),
+])
+def test_what_auto_is_with_many_classes(options, expected):
+    """The average of two uses, unless what was asked for takes cuts of the classes."""
+    asked = {"k": 2, "epsilon": 1, "rows": 1000, **options}
+
+    assert expected == plan("rule-sieve", tables.domain("nnn", 3), **asked).settings["class_prior"]
+
+
+ADD_REMOVE = {"neighbours": "add-remove", "rows": 1000}
+PERSONS = {"person": "id", "persons": 1000, "rows_per_person": 11}
+
+
+@pytest.mark.parametrize("public", [ADD_REMOVE, PERSONS], ids=["add-remove", "persons"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_where_labels_cannot_be_centred(public, classes):
+    """It is refused before the charge, with the way out; "auto" then weighs the classes."""
+    domain = tables.domain("nnn", classes, **public)
+    counts = [900 * 4096, 100 * 4096, 0][:classes]
+    rules = rules_of(domain, rows=None)
+
+    for asked in ("centred", "unbalanced", "average"):
+        with pytest.raises(ParameterError, match=r"add-remove|at most 10"):
+            rules_of(domain, rows=None, class_prior=asked)
+    labels, left = labellings(counts, counts, rules, replay(1))
+    assert ("auto", Fraction(9, 10)) == (rules.class_prior, left)
+    assert labels.largest == FINEST
+    assert labels.standing is None
+
+
+def test_more_units_than_were_declared_are_weighed_alike():
+    """Where the table is so large that centred scores would not fit, no label is centred."""
+    domain = tables.domain("nn", person="id", persons=10)
+    rules = rules_of(domain, rows=None, class_prior="centred")
+    many = rules_of(tables.domain("nn", 3, person="id", persons=10), rows=None)
+
+    assert "average" == many.class_prior
+    assert all(max(map(abs, cut)) == 1 for cut in labellings([1, 1, 1], [1] * 3, many, None)[0][0])
+    assert ((-1, 1),) == labellings([2**30, 1], [2**30, 1], rules, None)[0].weights
+    assert ((-1, 2**30 - 1),) == labellings([2**30 - 1, 1], [5, 4], rules, None)[0].weights
+
+
+def test_a_declared_share_too_small_for_weights_is_centred():
+    """From a share of 1/512 on weights are fine enough; below, labels are centred."""
+    fine, coarse = (rules_of(tables.domain("nn"), class_prior=share)
+                    for share in (Fraction(1, 512), Fraction(1, 513)))
+
+    assert FINEST == labellings([995, 5], [995, 5], fine, None)[0].largest
+    labels, left = labellings([995, 5], [995, 5], coarse, None)
+    assert ((-5, 995),) == labels.weights
+    assert (1000 * 999 * 1,) == labels.squares
+    assert 1 == left
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    ({"class_prior": "even"}, "class_prior is 'even'; write 'auto', 'centred'"),
+    ({"class_prior": "average"}, "more than two classes"),
+    ({"class_prior": "average", "classes": 3, "order": 2}, "leave order and joint away"),
+    ({"class_prior": "average", "classes": 3, "joint": "pair"}, "leave order and joint away"),
+    ({"class_prior": "centred", "rows": 2**31}, r"at most 2\^30 units"),
+], ids=str)
+def test_public_mistakes_are_refused(options, said):
+    """Each names the option, its limit and the way out."""
+    classes = options.pop("classes", 2)
+    asked = {"k": 2, "epsilon": 1, "rows": 1000, **options}
+
+    with pytest.raises(ParameterError, match=said):
+        plan("rule-sieve", tables.domain("nnn", classes), **asked)
+
+
+# merge
+
+
+@pytest.mark.parametrize("kinds", ["nnnnn", "nmfcw", "mmm"])
+def test_any_cut_gives_the_same_scores(kinds):
+    """One part or many: identical averages, centred scores and values of sets."""
+    rng = np.random.default_rng(6)
+    for n in (2, 64, 257):
+        classes = int(rng.integers(3, 6))
+        codes, label = tables.random_codes(rng, kinds, n), rng.integers(0, classes, n)
+        whole, layout = tables.batch(codes, label), Layout.of(tables.domain(kinds, classes))
+        cuts = np.sort(rng.integers(0, n + 1, 2))
+        pieces = [whole.take(np.arange(a, b))
+                  for a, b in zip([0, *cuts], [*cuts, n], strict=True)]
+        found = []
+        for batches, rows in (([whole], n), (pieces, 0), (pieces[::-1], 0)):
+            made = rule_tables(batches, 5, domain=tables.domain(kinds, classes), order=2,
+                               grid=(8, 8, 4), part_rows=rows)
+            by = Weighing(np.array(centred(made.runs.counts.tolist())),
+                          np.zeros((1, len(kinds)), np.int64), 1, 2, 8)
+            found.append((class_scores(made, layout, 8).tolist(),
+                          scores(made, layout, by).tolist(),
+                          *(set_values(made, layout, by, size).tolist() for size in (2, 3, 4))))
+
+        assert found[0] == found[1] == found[2]
+
+
+# attack
+
+
+def test_centred_labels_keep_the_claim():
+    """The worst pair of fixed weights, from tables to names: half of the claim, and no more."""
+    y = np.arange(12) % 2
+    first = np.stack([y, y], axis=1).astype(float)
+    first[[1, 3], 1] = 0
+    second = first.copy()
+    second[1] = [0, 1]
+    made = plan("rule-sieve", Domain.box(0, 1, columns=2), k=1, epsilon=2, rows=12, order=1,
+                class_prior="centred")
+
+    noise = system()
+    summaries = [made.summarise([tables.batch(rows * 65535, y)], 1) for rows in (first, second)]
+
+    found = audit(lambda which: made.mechanism(summaries[which], noise), 0, 1, epsilon=2,
+                  profile="ci")
+
+    assert not found.exceeded
+    assert 0.8 < found.bound <= 2
