@@ -22,6 +22,7 @@ from measure import ONE_THREAD  # noqa: E402
 
 os.environ.update(ONE_THREAD)  # before any library that starts threads is imported
 
+import blocks  # noqa: E402
 import command_line  # noqa: E402
 import containment  # noqa: E402
 import exact  # noqa: E402
@@ -31,7 +32,7 @@ import reader  # noqa: E402
 import rule_sieve  # noqa: E402
 
 SLACK = 3
-PARTS = (command_line, reader, rule_sieve, noise, containment, mining, exact)
+PARTS = (command_line, reader, rule_sieve, blocks, noise, containment, mining, exact)
 
 
 def main():

@@ -28,7 +28,7 @@ from privsieve.privacy.folder import Folder
 from privsieve.privacy.noise import replay
 from privsieve.sources import open_source, resolve
 
-SELECTORS = [ps.RuleSieve, ps.NoisyTopK, *(
+SELECTORS = [ps.RuleSieve, ps.BlockFWELL, ps.NoisyTopK, *(
     partial(ps.NoisyTopK, score=name) for name in ("class-counts", "disagreement"))]
 ROWS = 400
 DOMAIN = ps.Domain(

@@ -32,11 +32,13 @@ if TYPE_CHECKING:
     from privsieve.selectors.estimators import NoisyTopK as NoisyTopK
     from privsieve.selectors.estimators import PrivateTuning as PrivateTuning
     from privsieve.selectors.estimators import RuleSieve as RuleSieve
+    from privsieve.selectors.local_learning import BlockFWELL as BlockFWELL
     from privsieve.sources.inspect import inspect as inspect
 
 #: Where each public name lives.  Names are imported when they are asked for: a program that
 #: plans or verifies needs no NumPy, and nothing but an estimator needs scikit-learn.
 _HOMES = {
+    "BlockFWELL": "selectors.local_learning",
     "Category": "core.columns",
     "Date": "core.columns",
     "Domain": "core.domain",

@@ -158,6 +158,7 @@ static nb::list py_loops(In<u64, 2> words, In<u16, 1> codes, u16 low, u16 high) 
 void bind_patterns(nb::module_& m);
 void bind_mining(nb::module_& m);
 void bind_search(nb::module_& m);
+void bind_blocks(nb::module_& m);
 void bind_joint(nb::module_& m);
 void bind_ranks(nb::module_& m);
 #ifdef PRIVSIEVE_CSV
@@ -168,6 +169,7 @@ NB_MODULE(_native, m) {
     bind_patterns(m);
     bind_mining(m);
     bind_search(m);
+    bind_blocks(m);
     bind_joint(m);
     bind_ranks(m);
 #ifdef PRIVSIEVE_CSV

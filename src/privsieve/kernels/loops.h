@@ -26,6 +26,12 @@ struct Loops {
     // bit i = (low <= code[i] <= high), in ceil(rows / 64) words; what is past the end is 0
     void (*between)(const std::uint16_t* code, size_t rows, std::uint16_t low, std::uint16_t high,
                     std::uint64_t* bits);
+    // L1 distance of two rows of codes; `kinds` as in blocks.h, or null if all are numbers
+    std::uint64_t (*apart)(const std::uint16_t* a, const std::uint16_t* b,
+                           const std::uint16_t* kinds, size_t many);
+    // sums[j] += |x - miss| - |x - hit|, by column
+    void (*lean)(const std::uint16_t* x, const std::uint16_t* const miss_hit[2],
+                 const std::uint16_t* kinds, size_t many, std::int32_t* sums);
 };
 
 extern const Loops loops_base;

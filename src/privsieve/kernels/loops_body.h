@@ -195,6 +195,49 @@ void between(const u16* code, size_t rows, u16 low, u16 high, u64* bits) {
     *bits = last;
 }
 
+// How far two codes are apart.  `level` and `top` are 0 or 65535, by column: in a column with
+// `level` any two codes are all of the grid apart, in one with `top` code 65535 is, from any other.
+template <bool PLAIN> ALWAYS_INLINE u16 gap(u16 a, u16 b, u16 level, u16 top) {
+    const u16 high = a > b ? a : b, low = a > b ? b : a;
+    if (PLAIN) return u16(high - low);
+    const u16 other = a != b ? 65535 : 0, end = high == 65535 ? 65535 : 0;
+    return u16(u16(high - low) | (other & (level | (top & end))));
+}
+
+template <bool PLAIN>
+ALWAYS_INLINE u64 apart_as(const u16* a, const u16* b, const u16* kinds, size_t many) {
+    u64 total = 0;
+    for (size_t first = 0; first < many; first += 65536) {  // a 32-bit sum cannot overflow
+        const size_t last = many - first < 65536 ? many : first + 65536;
+        std::uint32_t sum = 0;
+        for (size_t j = first; j < last; j++)
+            sum += gap<PLAIN>(a[j], b[j], PLAIN ? 0 : kinds[j], PLAIN ? 0 : kinds[many + j]);
+        total += sum;
+    }
+    return total;
+}
+
+u64 apart(const u16* a, const u16* b, const u16* kinds, size_t many) {
+    return kinds ? apart_as<false>(a, b, kinds, many) : apart_as<true>(a, b, kinds, many);
+}
+
+template <bool PLAIN>
+ALWAYS_INLINE void lean_as(const u16* x, const u16* const miss_hit[2], const u16* kinds,
+                           size_t many, std::int32_t* sums) {
+    const u16 *miss = miss_hit[0], *hit = miss_hit[1];
+    for (size_t j = 0; j < many; j++) {
+        const u16 level = PLAIN ? 0 : kinds[j], top = PLAIN ? 0 : kinds[many + j];
+        sums[j] += std::int32_t(gap<PLAIN>(x[j], miss[j], level, top)) -
+                   std::int32_t(gap<PLAIN>(x[j], hit[j], level, top));
+    }
+}
+
+void lean(const u16* x, const u16* const miss_hit[2], const u16* kinds, size_t many,
+          std::int32_t* sums) {
+    kinds ? lean_as<false>(x, miss_hit, kinds, many, sums)
+          : lean_as<true>(x, miss_hit, kinds, many, sums);
+}
+
 }  // namespace
 
 #ifdef __AVX512VPOPCNTDQ__
@@ -204,6 +247,7 @@ constexpr bool COUNTS_FAST = false;
 #endif
 
 extern const Loops LOOPS = {LOOPS_NAME,     COUNTS_FAST, count_xor, count_and,   count_masked,
-                            count_and_many, pack,        hash,      count_below, between};
+                            count_and_many, pack,        hash,      count_below, between,
+                            apart,          lean};
 
 }  // namespace privsieve

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privsieve.kernels import implementation, ranks_twin
-from privsieve.kernels.contract import I64, U8, U16, demand_array, demand_equal, demand_runs
+from privsieve.kernels.contract import demand_array, demand_equal, demand_runs
 
 if TYPE_CHECKING:
-    from privsieve.kernels.contract import Runs
+    from privsieve.kernels.contract import I64, U8, U16, Runs
 
 __all__ = ["concordance", "cut_intervals", "rank_intervals"]
 

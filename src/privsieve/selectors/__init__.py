@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from privsieve.core.domain import Domain
     from privsieve.core.plan import Plan
 
-METHODS = ("rule-sieve", "noisy-top-k", "private-tuning")
+METHODS = ("rule-sieve", "block-fwell", "noisy-top-k", "private-tuning")
 
 
 def planner(method: str) -> Callable[..., Plan]:
@@ -25,6 +25,10 @@ def planner(method: str) -> Callable[..., Plan]:
         from privsieve.selectors import rule_sieve
 
         return rule_sieve.plan
+    if method == "block-fwell":
+        from privsieve.selectors import block_fwell
+
+        return block_fwell.plan
     if method == "noisy-top-k":
         from privsieve.selectors import noisy_top_k
 

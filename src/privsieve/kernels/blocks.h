@@ -1,0 +1,35 @@
+// Votes of blocks and of units: nearest hits and misses among few rows.  See `blocks.py`.
+#pragma once
+#include "arrays.h"
+
+namespace privsieve {
+
+// Rows, one after another; those of unit u are starts[u] to starts[u + 1].
+struct Rows {
+    Matrix<u16> codes;
+    const std::int32_t* label;
+    const i64* starts;
+    size_t units;
+};
+
+// Block b has the units order[starts[b]] to order[starts[b + 1]].
+struct Blocks {
+    const i64 *order, *starts;
+    size_t many;
+};
+
+// `kinds` is null if all columns are plain numbers; else two rows of 0 or 65535: whether any two
+// codes are all of the grid apart, and whether code 65535 is, from any other.
+// `tau` is the largest vote; 0 takes signs.
+struct Ballot {
+    const u16* kinds;
+    i64 tau;
+};
+
+void block_votes(const Rows& rows, const Blocks& blocks, const Ballot& ballot, i64* votes);
+void reference_votes(const Rows& rows, const Rows& reference, const Ballot& ballot, i64* votes);
+
+// Row place[i] of `out` is column i of `codes`.
+void deal(Matrix<u16> codes, const i64* place, u16* out);
+
+}  // namespace privsieve

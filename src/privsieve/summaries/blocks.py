@@ -1,0 +1,216 @@
+"""Block votes: local learning whose result one unit can move by two votes a partition, no more.
+
+A keyed hash of its unit puts every row into a part; inside a part, `repeats` keyed orders cut the
+units into blocks.  Each block looks for nearest hits and misses among its own rows and has one vote
+for each column.  Nothing that a row holds decides where it goes.  A part votes when it is complete;
+votes of parts add up.  See blocks.proof.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from privsieve import kernels
+from privsieve.kernels.blocks import Blocks, Rows, block_votes, deal, reference_votes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import TypeAlias
+
+    import numpy.typing as npt
+
+    from privsieve.core.batch import Batch
+    from privsieve.core.domain import Domain
+
+    Ints: TypeAlias = npt.NDArray[np.int64]
+    Units: TypeAlias = npt.NDArray[np.uint64]
+
+#: Rows of a person beyond these (in the order of the source) have no part in a block's vote:
+#: the work of a block grows with the square of its rows.
+MOST_ROWS = 256
+#: Codes are held in pieces of up to 32 megabytes, for which the system gives large pages.
+PIECE_CODES = 2**24
+#: The place of the hash that puts units into parts; orders have the places from 0.
+PARTS = 2**23
+#: 65535 is the whole of the grid: the distance of two levels, and of missing from any value.
+WHOLE = 65535
+
+
+class Scheme(NamedTuple):
+    """How votes are cast: public, decided before a row is read.
+
+    block : units of a block.
+    repeats : how many times the units are cut into blocks.
+    parts : how many parts the table has, at most 65536.
+    blocks : blocks of a part, each unit thrown into one of them; None: the units of a part are
+        ranked and cut, which takes a public number of units.
+    tau : the largest vote; 0 takes signs, which are at most 1.
+    """
+
+    block: int
+    repeats: int
+    parts: int
+    blocks: int | None
+    tau: int
+
+
+class Group(NamedTuple):
+    """Some units with all their rows; units rise, and rows of one lie together."""
+
+    rows: Rows
+    unit: Units
+
+    @classmethod
+    def of(cls, codes: npt.NDArray[np.uint16], label: npt.NDArray[np.int32],
+           ids: tuple[Units, Units]) -> Group:
+        """Bring rows into the order (unit, row)."""
+        unit, row = ids
+        if not (unit[1:] > unit[:-1]).all():
+            order = np.lexsort((row, unit))
+            order = order[_nth(unit[order]) < MOST_ROWS]
+            codes, label, unit = codes[order], label[order], unit[order]
+        begins = np.flatnonzero(np.r_[True, unit[1:] != unit[:-1]][:len(unit)])
+        starts = np.append(begins, len(unit)).astype(np.int64)
+        return cls(Rows(codes, label, starts), unit[begins])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dealt:
+    """The rows of a batch, those of one part together: held until all parts are complete."""
+
+    codes: npt.NDArray[np.uint16]  # a row of it is a row of the table
+    label: npt.NDArray[np.int32]
+    ids: tuple[Units, Units]
+    starts: Ints
+
+    @classmethod
+    def all(cls, batches: Iterable[Batch], key: int, parts: int) -> list[Dealt]:
+        """Deal batches into parts; each code is held once, in pieces that grow with the table."""
+        dealt, held, room = [], 0, np.empty((0, 0), np.uint16)
+        for batch in batches:
+            many, columns = batch.codes.shape
+            if not many:
+                continue
+            if many > len(room):
+                room = np.empty((max(many, min(held, PIECE_CODES // columns)), columns), np.uint16)
+            dealt.append(cls.of(batch, key, parts, room[:many]))
+            held, room = held + many, room[many:]
+        return dealt
+
+    @classmethod
+    def of(cls, batch: Batch, key: int, parts: int, room: npt.NDArray[np.uint16]) -> Dealt:
+        """Deal a batch into parts; its codes are written into `room`."""
+        part = part_of(batch.unit, key, parts).astype(np.uint16)  # there are few: sorting is fast
+        order = np.argsort(part, kind="stable")
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        ids = batch.unit[order]
+        # Where the unit is the row, one array serves.
+        same = batch.unit is batch.row or np.array_equal(batch.unit, batch.row)
+        return cls(deal(np.ascontiguousarray(batch.codes.T), place, room), batch.label[order],
+                   (ids, ids if same else batch.row[order]),
+                   np.searchsorted(part[order], np.arange(parts + 1)))
+
+    @staticmethod
+    def part(dealt: Sequence[Dealt], part: int, columns: int) -> Group:
+        """All units of one part."""
+        cut = [(one, slice(one.starts[part], one.starts[part + 1])) for one in dealt]
+        codes = [np.empty((0, columns), np.uint16), *(one.codes[rows] for one, rows in cut)]
+        label = [np.empty(0, np.int32), *(one.label[rows] for one, rows in cut)]
+        unit, row = (np.concatenate([np.empty(0, np.uint64), *(one.ids[i][rows]
+                                                              for one, rows in cut)])
+                     for i in (0, 1))
+        return Group.of(np.concatenate(codes), np.concatenate(label), (unit, row))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BlockVotes:
+    """The summary: for each column, the sum of all votes."""
+
+    votes: Ints
+
+    @classmethod
+    def zero(cls, columns: int) -> BlockVotes:
+        """No votes."""
+        return cls(np.zeros(columns, np.int64))
+
+    @classmethod
+    def of(cls, group: Group, key: int, scheme: Scheme, domain: Domain) -> BlockVotes:
+        """The votes of a complete part."""
+        return cls(block_votes(group.rows, blocks_of(group.unit, key, scheme), kinds(domain),
+                               scheme.tau))
+
+    @classmethod
+    def against(cls, reference: Rows, rows: Rows, tau: int, domain: Domain) -> BlockVotes:
+        """The votes of some units, each on its own, against public rows."""
+        return cls(reference_votes(rows, reference, kinds(domain), tau))
+
+    def __add__(self, other: BlockVotes) -> BlockVotes:
+        return BlockVotes(self.votes + other.votes)
+
+
+# [placement]
+def part_of(unit: Units, key: int, parts: int) -> Ints:
+    """The part of each unit: a function of the unit and the key alone.
+
+    >>> set(part_of(np.arange(99, dtype=np.uint64), 5, 3).tolist())
+    {0, 1, 2}
+    """
+    return _scaled(kernels.tie_keys(np.ascontiguousarray(unit), PARTS, key), parts)
+
+
+def blocks_of(unit: Units, key: int, scheme: Scheme) -> Blocks:
+    """The blocks of a part whose units are these, for all repeats.
+
+    >>> four = Scheme(block=4, repeats=2, parts=1, blocks=None, tau=0)
+    >>> found = blocks_of(np.arange(9, dtype=np.uint64), 5, four)
+    >>> found.starts.tolist(), len(set(found.order[:8].tolist()))
+    ([0, 4, 8, 12, 16], 8)
+    """
+    orders, sizes = [np.empty(0, np.int64)], [np.zeros(1, np.int64)]
+    for repeat in range(scheme.repeats):
+        # Keys of different units are different: they are a bijection of the unit.
+        drawn = kernels.tie_keys(unit, repeat, key)
+        order = np.argsort(drawn)
+        if scheme.blocks is None:
+            # [cut] a rank depends on the public positions of units, or on their fresh tags
+            many = len(unit) // scheme.block
+            orders.append(order[:many * scheme.block])
+            sizes.append(np.full(many, scheme.block))
+        else:
+            # [coins] a unit's block is its own affair; the keys in a block are its tags
+            mine = _scaled(drawn[order], scheme.blocks)
+            counts = np.bincount(mine, minlength=scheme.blocks)
+            orders.append(order[_nth(mine) < scheme.block])
+            sizes.append(np.minimum(counts, scheme.block))
+    return Blocks(np.concatenate(orders), np.cumsum(np.concatenate(sizes)))
+# [/placement]
+
+
+def kinds(domain: Domain) -> npt.NDArray[np.uint16] | None:
+    """How codes of each column are apart, as the kernels take it; None: all are plain numbers.
+
+    >>> from privsieve.core.columns import Flag, Number
+    >>> from privsieve.core.domain import Domain
+    >>> kinds(Domain([Number("age", 0, 9), Flag("smoker")])).tolist()
+    [[0, 65535], [0, 0]]
+    """
+    level = [WHOLE * (column.levels is not None) for column in domain.columns]
+    top = [WHOLE * column.missing_level for column in domain.columns]
+    found = np.array([level, top], np.uint16)
+    return found if found.any() else None
+
+
+def _scaled(drawn: Units, many: int) -> Ints:
+    """Uniform 64 bits as a number below `many`; it never falls where they rise."""
+    return ((drawn >> np.uint64(32)) * np.uint64(many) >> np.uint64(32)).astype(np.int64)
+
+
+def _nth(sorted_values: npt.NDArray[np.integer]) -> Ints:
+    """How many equal entries stand before each."""
+    here = np.arange(len(sorted_values))
+    begins = np.r_[True, sorted_values[1:] != sorted_values[:-1]][:len(here)]
+    return here - np.maximum.accumulate(np.where(begins, here, 0))
