@@ -738,3 +738,42 @@ def test_threads_may_not_seal():
     thread.join()
 
     assert 1 == len(caught)
+
+
+@pytest.mark.parametrize(("method", "given", "said"), [
+    ("block-fwell", ["--top", "2", "--block", "4", "--repeats", "3", "--votes", "clip"], "block 4"),
+    ("noisy-top-k", ["--top", "2", "--score", "class-counts", "--mechanism", "gumbel"], "gumbel"),
+    ("private-tuning", ["--candidate", "rule-sieve 1", "--candidate", "block-fwell 2 block=4"],
+     "candidates 2"),
+    ("rule-sieve", ["--top", "2", "--joint", "pair", "--class-prior", "0.3,0.7"], "joint pair"),
+])
+def test_each_method_has_its_options(privsieve, method, given, said):
+    """A plan of each method says its settings, and forecasts for a table of another size."""
+    asked = ("plan", "--rows", "400", "--domain", "domain.toml", "--epsilon", "1",
+             "--method", method, *given)
+    code, out, _err = privsieve(*asked)
+
+    assert 0 == code
+    assert said in out
+    assert len(json.loads(privsieve(*asked, "--json")[1])["forecasts_by_size"]) >= 2
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    (["--method", "block-fwell", "--top", "2", "--joint", "pair"], "--joint is no option"),
+    (["--method", "noisy-top-k", "--top", "2", "--order", "2"], "--order is no option"),
+    (["--method", "private-tuning"], "--candidate"),
+    (["--method", "private-tuning", "--candidate", "rule-sieve 1", "--top", "2"], "--top"),
+    (["--method", "private-tuning", "--candidate", "rule-sieve"], "a number of columns"),
+    (["--method", "private-tuning", "--candidate", "rule-sieve 1 joint"], "NAME=VALUE"),
+    (["--method", "private-tuning", "--candidate", "rule-sieve 1 order=x"], "whole number"),
+    (["--method", "private-tuning", "--candidate", "rule-sieve 1 block=4"], "--block is no option"),
+    (["--method", "rule-sieve", "--top", "1", "--candidate", "rule-sieve 1"], "--candidate"),
+    (["--method", "magic", "--top", "1"], "known are"),
+])
+def test_options_of_another_method_are_refused(privsieve, given, said):
+    """What a method does not know is said, and nothing is planned."""
+    code, _out, err = privsieve("plan", "--rows", "400", "--domain", "domain.toml", "--epsilon",
+                                "1", *given)
+
+    assert 2 == code
+    assert said in err

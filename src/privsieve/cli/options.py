@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from privsieve.cli import methods
 from privsieve.errors import DomainError, ParameterError
 
 if TYPE_CHECKING:
@@ -23,13 +24,10 @@ _OPTIONS = (
                  help="The domain file: columns, bounds, label, unit."),
     click.option("--epsilon", metavar="E", required=True,
                  help="What this release may cost, for example 0.5."),
-    click.option("--delta", metavar="D",
-                 help="Allow this much beyond epsilon, for example 1e-9: less noise where many "
-                      "columns are chosen."),
     click.option("--top", metavar="N", type=int, help="How many columns to choose."),
     click.option("--fraction", metavar="F", help="Or: which fraction of the columns."),
     click.option("--method", metavar="NAME", default="rule-sieve", show_default=True,
-                 help="How to choose."),
+                 help="How to choose: rule-sieve, block-fwell, noisy-top-k or private-tuning."),
     click.option("--unit", type=click.Choice(["row"]),
                  help="Protect a row, where the domain file does not name the unit."),
     click.option("--person", metavar="COLUMN",
@@ -40,14 +38,7 @@ _OPTIONS = (
                  help="Persons in the table: a public round figure."),
     click.option("--rows", metavar="N", type=int,
                  help="Rows in the table: a public figure, where it cannot be counted."),
-    click.option("--class-prior", metavar="P",
-                 help="Class shares: auto (a tenth of epsilon), centred, unbalanced, average, "
-                      "none, or public shares such as 0.2 or 0.5,0.3,0.2."),
-    click.option("--order", metavar="1|2|3", type=click.IntRange(1, 3),
-                 help="Columns that a rule may join; the size decides where this is left out."),
-    click.option("--ordered", is_flag=True, help="Release the order of the columns, too."),
-    click.option("--joint", type=click.Choice(["pair", "triple", "quad"]),
-                 help="Begin with the best set of two, three or four columns."),
+    *methods.OPTIONS,
     click.option("--allow-weak", is_flag=True, help="Accept an epsilon above 10."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines."),
 )
@@ -101,36 +92,9 @@ def planned(domain: Domain, rows: int | None, options: Mapping[str, Any], *,
     """The plan that the options ask for, at their epsilon or at another."""
     from privsieve.selectors import plan
 
-    return plan(options["method"], domain, k=_count(options), rows=rows,
-                epsilon=epsilon or options["epsilon"], allow_weak=options["allow_weak"],
-                **_own(options))
-
-
-def _own(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of the method itself, as far as they were given."""
-    from inspect import signature
-
-    from privsieve.selectors import planner
-
-    known = signature(planner(options["method"])).parameters
-    given = {name: read(options[name]) for name, read in OWN.items() if options[name]}
-    for name in given:
-        if name not in known:
-            raise ParameterError(f"--{name.replace('_', '-')} is no option of {options['method']}; "
-                                 "leave it away, or choose another --method")
-    return given
-
-
-def _prior(text: str) -> object:
-    if text == "none":
-        return None
-    return text.split(",") if "," in text else text
-
-
-#: What belongs to single methods, and how its text is read.
-OWN: Mapping[str, Callable[[Any], object]] = {
-    "delta": str, "class_prior": _prior, "order": int, "ordered": bool, "joint": str,
-}
+    count = {} if options["method"] == "private-tuning" else {"k": _count(options)}
+    return plan(options["method"], domain, rows=rows, epsilon=epsilon or options["epsilon"],
+                allow_weak=options["allow_weak"], **count, **methods.given(options))
 
 
 def _count(options: Mapping[str, Any]) -> object:

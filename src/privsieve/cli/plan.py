@@ -44,8 +44,8 @@ def command(data: str | None, **options: Any) -> None:
     if data is not None:
         domain, _source, rows = asked.opened(domain, data)
     plan = asked.planned(domain, rows, options)
-    sizes = {max(2, int(plan.units * times)): _forecasts(plan, options, times)
-             for times in TIMES}
+    sizes = {max(2, int(plan.units * times)): made for times in TIMES
+             if (made := _forecasts(plan, options, times))}
     forecasts = sizes[plan.units]
     forecasts[exact(options["epsilon"], "epsilon")] = plan.forecast
     if options["figure"]:
@@ -68,22 +68,25 @@ def _forecasts(plan: Plan, options: Mapping[str, Any], times: Fraction,
         domain = replace(domain, persons=units)
     elif not domain.rows_are_public:
         domain = replace(domain, rows=units)
-    return {Fraction(epsilon): asked.planned(domain, rows, options, epsilon=epsilon).forecast
-            for epsilon in OTHERS}
+    try:
+        return {Fraction(epsilon): asked.planned(domain, rows, options, epsilon=epsilon).forecast
+                for epsilon in OTHERS}
+    except ParameterError:
+        # A method may refuse a table of another size: too few rows, or too many for the delta.
+        return {}
 
 
 def _draw(path: str, plan: Plan, sizes: Mapping[int, Mapping[Fraction, Mapping[str, Any]]],
           ) -> None:
-    """The picture, at the middle one of the gaps."""
+    """The picture, at the usual gap."""
     from privsieve.cli.curves import curves
 
     unit = "rows" if plan.domain.unit == "row" else "persons"
-    gaps: list[str] = list(plan.forecast["found_percent"])  # type: ignore[arg-type]
-    gap = gaps[len(gaps) // 2]
+    gap = str(plan.forecast["usual_gap"])
     lines = {f"{units:,} {unit}".replace(",", " "): [
         (float(epsilon), float(found[epsilon]["found_percent"][gap]))
         for epsilon in sorted(found)] for units, found in sizes.items()}
-    title = (f"{plan.settings['k']} of {len(plan.domain.columns)} columns by "
+    title = (f"{_count(plan)} of {len(plan.domain.columns)} columns by "
              f"{plan.method.partition('/')[0]}, gap {Fraction(gap) * 100} %")
     try:
         with open(path, "x", encoding="utf-8", newline="\n") as file:  # noqa: PTH123  # no import
@@ -112,7 +115,7 @@ def _json(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> dict[
 def _show(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> None:
     from privsieve.privacy.certificate import UNIT
 
-    k, d = plan.settings["k"], len(plan.domain.columns)
+    k, d = _count(plan), len(plan.domain.columns)
     unit = "rows" if plan.domain.unit == "row" else "persons"
     words.show("choose", f"{k} of {d} columns")
     words.show("cost", f"{plan.cost.words}, charged before a row is read")
@@ -124,7 +127,7 @@ def _show(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> None:
                         "on average")
     words.show("theorem", f"{plan.theorem}; assumes {', '.join(plan.assumes)}")
     click.echo()
-    _table(unit, forecasts, plan)
+    _table(forecasts, plan)
 
 
 def _speak(plan: Plan, delta: str | None) -> None:
@@ -138,15 +141,25 @@ def _speak(plan: Plan, delta: str | None) -> None:
         words.show("warning", plan.warning, fg="yellow")
 
 
+def _count(plan: Plan) -> str:
+    """How many columns are chosen; of a tuning, what its candidates say."""
+    candidates: Any = plan.settings.get("candidates")
+    if candidates is None:
+        return str(plan.settings["k"])
+    return " or ".join(str(k) for k in sorted({one["settings"]["k"] for one in candidates}))
+
+
 def _settings(plan: Plan) -> str:
-    said = {True: "yes", False: "no", None: "none"}
-    return ", ".join(f"{name.replace('_', ' ')} {said.get(value, value)}"  # type: ignore[arg-type]
-                     for name, value in plan.settings.items() if name != "k")
+    said = {"True": "yes", "False": "no", "None": "none"}
+    return ", ".join(
+        f"{name.replace('_', ' ')} " + (str(len(value)) if name == "candidates"  # type: ignore[arg-type]
+                                        else said.get(str(value), str(value)))
+        for name, value in plan.settings.items() if name != "k")
 
 
-def _table(unit: str, forecasts: Mapping[Fraction, Mapping[str, Any]], plan: Plan) -> None:
+def _table(forecasts: Mapping[Fraction, Mapping[str, Any]], plan: Plan) -> None:
     """Forecasts by epsilon and by gap."""
-    click.secho(f"Forecast: per cent of the {plan.settings['k']} best columns that are found",
+    click.secho(f"Forecast: per cent of the {_count(plan)} best columns that are found",
                 bold=True)
     gaps = list(forecasts[plan.cost.epsilon or Fraction(1)]["found_percent"])
     rows = [
@@ -155,6 +168,14 @@ def _table(unit: str, forecasts: Mapping[Fraction, Mapping[str, Any]], plan: Pla
         for epsilon, made in sorted(forecasts.items())
     ]
     words.table(("epsilon", *(f"gap {Fraction(gap) * 100} %" for gap in gaps)), rows)
+    usual, weak = (Fraction(str(gap)) * 100 for gap in (plan.forecast["usual_gap"], gaps[0]))
     click.echo(f"  Guessing finds {plan.forecast['guessing_percent']}.  The gap is by what share "
-               f"of the {unit}\n  the best columns beat the others: 10 is usual, 2 is weak.  "
-               "* is this plan.")
+               f"of the {_voters(plan)}\n  the best columns beat the others: {usual} is usual, "
+               f"{weak} is weak.  * is this plan.")
+
+
+def _voters(plan: Plan) -> str:
+    """What is counted for a column."""
+    if plan.method.startswith("block-fwell"):
+        return "blocks"
+    return "rows" if plan.domain.unit == "row" else "persons"

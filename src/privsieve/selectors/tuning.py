@@ -186,11 +186,11 @@ def _half(domain: Domain, units: int) -> Domain:
 
 
 def _weakest(plans: Sequence[Plan]) -> Mapping[str, Json]:
-    """The smallest figures of the candidates' forecasts."""
-    found = [made.forecast for made in plans]
-    shares: list[dict[str, int]] = [one["found_percent"] for one in found]  # type: ignore[misc]
+    """The smallest figures of the candidates' forecasts; gaps are named by the first."""
+    found: list[Any] = [made.forecast for made in plans]
+    shares = zip(*(one["found_percent"].values() for one in found), strict=True)
     return {
-        "guessing_percent": min(one["guessing_percent"] for one in found),  # type: ignore[type-var]
+        "guessing_percent": min(one["guessing_percent"] for one in found),
         "usual_gap": found[0]["usual_gap"],
-        "found_percent": {gap: min(one.get(gap, 100) for one in shares) for gap in shares[0]},
+        "found_percent": dict(zip(found[0]["found_percent"], map(min, shares), strict=True)),
     }

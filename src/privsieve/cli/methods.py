@@ -1,0 +1,122 @@
+"""The options of single methods: a method that does not know one refuses it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from privsieve.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+OPTIONS = (
+    click.option("--delta", metavar="D",
+                 help="Allow this much beyond epsilon, for example 1e-9: less noise where many "
+                      "columns are chosen."),
+    click.option("--ordered", is_flag=True, help="Release the order of the columns, too."),
+    click.option("--class-prior", metavar="P",
+                 help="rule-sieve: auto (a tenth of epsilon), centred, unbalanced, average, none, "
+                      "or public class shares such as 0.2 or 0.5,0.3,0.2."),
+    click.option("--order", metavar="1|2|3", type=click.IntRange(1, 3),
+                 help="rule-sieve: columns that a rule may join; the size decides where this is "
+                      "left out."),
+    click.option("--joint", type=click.Choice(["pair", "triple", "quad"]),
+                 help="rule-sieve: begin with the best set of two, three or four columns."),
+    click.option("--numeric", type=click.Choice(["ranks", "all-cuts", "kendall", "median-cut"]),
+                 help="rule-sieve: how a target that is a number is compared."),
+    click.option("--block", metavar="M", type=int, help="block-fwell: rows of a block."),
+    click.option("--repeats", metavar="T", type=int,
+                 help="block-fwell: how often the table is cut into blocks."),
+    click.option("--votes", type=click.Choice(["sign", "clip"]),
+                 help="block-fwell: what a block's vote is."),
+    click.option("--tau", metavar="S", help="block-fwell: the largest vote with --votes clip."),
+    click.option("--reference", metavar="FILE",
+                 help="block-fwell: public rows in which neighbours are looked for."),
+    click.option("--score", metavar="NAME",
+                 help="noisy-top-k: mean-difference, class-counts, disagreement, "
+                      "mutual-information or correlation."),
+    click.option("--mechanism", type=click.Choice(["exponential", "laplace", "gumbel"]),
+                 help="noisy-top-k: how the race is run."),
+    click.option("--class-share", metavar="P",
+                 help="noisy-top-k: noisy, none, or public class shares."),
+    click.option("--candidate", metavar='"METHOD K NAME=VALUE …"', multiple=True,
+                 help='private-tuning: one of the methods to try, such as "rule-sieve 5" or '
+                      '"block-fwell 3 block=4"; give several.'),
+)
+
+
+def shares(text: str) -> object:
+    """Read class shares, or a word.
+
+    >>> shares("none"), shares("0.2"), shares("0.5,0.3,0.2")
+    (None, '0.2', ['0.5', '0.3', '0.2'])
+    """
+    if text == "none":
+        return None
+    return text.split(",") if "," in text else text
+
+
+#: The name of each in a plan, and how its text is read.
+READ: Mapping[str, Callable[[Any], object]] = {
+    "delta": str, "ordered": bool, "class_prior": shares, "order": int, "joint": str,
+    "numeric": str, "block": int, "repeats": int, "votes": str, "tau": str, "reference": str,
+    "score": str, "mechanism": str, "class_share": shares,
+}
+
+
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the method as far as they were given; refuses those of others."""
+    found = {name: read(options[name]) for name, read in READ.items() if options[name]}
+    if options["candidate"]:
+        found["candidates"] = [candidate(text) for text in options["candidate"]]
+    _check(options["method"], found)
+    if "candidates" in found and (options["top"] or options["fraction"]):
+        raise ParameterError("--top and --fraction are no options of private-tuning: each "
+                             "candidate says how many columns; leave them away")
+    return found
+
+
+def _check(method: str, found: Mapping[str, Any]) -> None:
+    from inspect import signature
+
+    from privsieve.selectors import planner
+
+    known = signature(planner(method)).parameters
+    for name in found:
+        if name not in known:
+            flag = "--candidate" if name == "candidates" else f"--{name.replace('_', '-')}"
+            raise ParameterError(f"{flag} is no option of {method}; leave it away, or choose "
+                                 "another --method")
+    if "candidates" in known and "candidates" not in found:
+        raise ParameterError("--method private-tuning needs candidates: give --candidate "
+                             '"METHOD K" once for each')
+
+
+def candidate(text: str) -> dict[str, Any]:
+    """Read a method, how many columns, and its options.
+
+    >>> candidate("block-fwell 3 block=4")
+    {'method': 'block-fwell', 'k': 3, 'block': 4}
+    """
+    words = shlex.split(text)
+    if len(words) < 2 or not words[1].isdecimal():  # a method and a number
+        raise ParameterError(f"--candidate {text!r} is not read; write a method and a number of "
+                             'columns, such as "rule-sieve 5"')
+    found: dict[str, Any] = {"method": words[0], "k": int(words[1])}
+    own = {}
+    for word in words[2:]:
+        name, _, value = word.partition("=")
+        key = name.replace("-", "_")
+        if key not in READ or key == "delta" or not value:
+            raise ParameterError(f"--candidate {text!r} has {word!r}; write NAME=VALUE with an "
+                                 "option of the method")
+        try:
+            own[key] = READ[key](value)
+        except ValueError:
+            raise ParameterError(f"--candidate {text!r} has {word!r}; its value is no whole "
+                                 "number") from None
+    _check(words[0], own)
+    return {**found, **own}
