@@ -31,9 +31,12 @@ lint: $(VENV)/.lint  ## ruff and mypy --strict
 bench: $(VENV)/.bench  ## ratios against named peers (SHORT=1 for a minute's worth)
 	@$(PY) benchmarks/run.py $(if $(SHORT),--short)
 
-figures: $(VENV)/.test  ## the papers' tables and figure (an hour and more; SHORT=1 for minutes)
+figures: $(VENV)/.test  ## the papers' tables, and what our methods need (hours; SHORT=1 for minutes)
 	@$(PY) experiments/containment_tables.py $(if $(SHORT),--short)
 	@$(PY) experiments/containment_figure.py $(if $(SHORT),--short)
+	@$(PY) experiments/rule_sieve_needs.py $(if $(SHORT),--short)
+	@$(PY) experiments/rule_sieve_regression.py $(if $(SHORT),--short)
+	@$(PY) experiments/selection_tables.py $(if $(SHORT),--short)
 
 proof: $(VENV)/.run  ## digests of proved functions: make proof NAME=top_k
 	@$(PY) tests/proofs.py $(NAME)

@@ -226,7 +226,7 @@ def test_a_reference_may_be_a_frame_for_persons():
 @pytest.mark.parametrize(("known", "error", "word"), [
     ((np.zeros((3, 12)), [0, 0, 0]), ParameterError, "3 rows of 1 classes"),
     ((np.zeros((3, 5)), [0, 1, 0]), SchemaError, "5 columns"),
-    (np.zeros((3, 12)), SchemaError, "y is missing"),
+    (np.zeros((3, 12)), SchemaError, "y is None"),
 ])
 def test_a_wrong_reference_is_refused(known, error, word):
     """A reference is public, and what is wrong with it is said."""

@@ -45,7 +45,8 @@ TABLE = ps.Domain([ps.Number("age", 0, 1), *map(ps.Flag, NAMES[1:])], target=ps.
 def made(kind, domain=BOX, **options):
     """An estimator with every parameter that it demands."""
     known = inspect.signature(kind).parameters
-    given = {"n_features_to_select": 1, "epsilon": 5, "k": 2, "domain": domain, "profile": "strict",
+    given = {"n_features_to_select": 1, "epsilon": 5, "k": 2, "block": 3, "domain": domain,
+             "profile": "strict",
              "candidates": [ps.RuleSieve(1), ps.RuleSieve(1, order=1)], **options}
     return kind(**{name: value for name, value in given.items() if name in known})
 

@@ -1,0 +1,80 @@
+"""Small curves side by side in an SVG, without a plotting library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from math import log10
+
+WIDE, HIGH, GAP, ACROSS = 190, 110, 52, 3
+INKS = ("#0b5a9d", "#c4580a", "#6a8f1f", "#8a4fa0", "#7f8990")
+DASHES = ("none", "7 3", "2 2", "9 3 2 3", "1 4")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A picture: its name, curves by name (epsilon, height), the floor and the top of heights."""
+
+    name: str
+    curves: dict[str, list[tuple[float, float]]]
+    low: float
+    high: float
+
+
+def panels(made: list[Panel], title: str) -> str:
+    """All pictures in rows of three, under one key.
+
+    >>> panels([Panel("toy", {"a": [(0.1, 0.0), (1.0, 1.0)]}, 0, 1)], "Toys").count("<polyline")
+    1
+    """
+    names = list(dict.fromkeys(name for panel in made for name in panel.curves))
+    parts = [_text(10, 20, title, 14), *_key(names)]
+    for place, panel in enumerate(made):
+        left = 44 + place % ACROSS * (WIDE + GAP)
+        top = 92 + place // ACROSS * (HIGH + GAP + 14)
+        parts += _panel(panel, names, left, top)
+    rows = -(-len(made) // ACROSS)
+    width, height = 44 + ACROSS * (WIDE + GAP), 92 + rows * (HIGH + GAP + 14)
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'font-family="sans-serif" role="img"><title>{escape(title)}</title>'
+            f'<rect width="{width}" height="{height}" fill="#fff"/>{"".join(parts)}</svg>\n')
+
+
+def _panel(panel: Panel, names: list[str], left: float, top: float) -> list[str]:
+    epsilons = sorted({x for points in panel.curves.values() for x, _ in points})
+    first, span = log10(epsilons[0]), (log10(epsilons[-1]) - log10(epsilons[0])) or 1
+
+    def at(epsilon: float, height: float) -> str:
+        x = left + WIDE * (log10(epsilon) - first) / span
+        share = (height - panel.low) / ((panel.high - panel.low) or 1)
+        return f"{x:.1f},{top + HIGH * (1 - min(max(share, 0), 1)):.1f}"
+
+    parts = [_text(left, top - 8, panel.name, 12),
+             (f'<rect x="{left}" y="{top}" width="{WIDE}" height="{HIGH}" fill="none" '
+              'stroke="#d3d9dc"/>'),
+             _text(left - 4, top + 8, f"{panel.high:.2f}", 9, "end"),
+             _text(left - 4, top + HIGH, f"{panel.low:.2f}", 9, "end")]
+    parts += [_text(float(at(x, panel.low).split(",")[0]), top + HIGH + 13, f"{x:g}", 9, "middle")
+              for x in epsilons]
+    for name, points in panel.curves.items():
+        where = names.index(name) % len(INKS)
+        parts.append(f'<polyline points="{" ".join(at(*point) for point in points)}" fill="none" '
+                     f'stroke="{INKS[where]}" stroke-width="1.8" '
+                     f'stroke-dasharray="{DASHES[where]}"/>')
+    return parts
+
+
+def _key(names: list[str]) -> list[str]:
+    parts, x = [], 10
+    for place, name in enumerate(names):
+        ink, dash = INKS[place % len(INKS)], DASHES[place % len(DASHES)]
+        parts.append(f'<line x1="{x}" x2="{x + 28}" y1="44" y2="44" stroke="{ink}" '
+                     f'stroke-width="1.8" stroke-dasharray="{dash}"/>')
+        parts.append(_text(x + 34, 48, name, 11))
+        x += 56 + 7 * len(name)
+    return parts
+
+
+def _text(x: float, y: float, words: str, size: int, anchor: str = "start") -> str:
+    return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" '
+            f'fill="#14181b">{escape(words)}</text>')
