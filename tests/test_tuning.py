@@ -189,3 +189,25 @@ def test_a_candidate_decides_nothing_that_tuning_decides(given, tmp_path):
 
     with pytest.raises(ParameterError, match=f"{given} of its own"):
         tuned.plan(rows=100)
+
+
+def test_a_checker_counts_the_columns_of_the_candidate(tmp_path):
+    """`verify` knows how many columns the named candidate was to choose, and no other number."""
+    X, y, _planted = tables.gauss(np.random.default_rng(5), n=600, d=6, planted=2)
+    ledger = ps.Ledger(str(tmp_path / "budget.db"), population="p")
+    ledger.grant(epsilon=2)
+    domain = ps.Domain.box(0, 1, columns=6)
+    made = plan(domain, candidates=CANDIDATES, epsilon=1, rows=600)
+    release = fit(made, open_source(X, y=y), ledger=ledger)
+    release.save(tmp_path / "out")
+
+    def verified(**change):
+        body = {**release.body, **change}
+        return ps.verify(release.certificate, release=body).reasons
+
+    assert ps.verify(tmp_path / "out" / "certificate.json",
+                     release=tmp_path / "out" / "release.json").valid
+    assert () == verified()
+    other = 1 - release.body["candidate"]
+    for wrong in (other, 7, -1, None, "0", True):
+        assert any("as many columns as planned" in reason for reason in verified(candidate=wrong))
