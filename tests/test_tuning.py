@@ -126,6 +126,18 @@ def test_a_try_is_paid_in_whole_units_of_the_ledger():
     assert {"0.7"} == {made.cost.text}
 
 
+def test_the_forecast_is_that_of_the_weakest_candidate():
+    """At every cost and gap the smallest figure of the candidates, each at its share."""
+    made = plan(ps.Domain.box(0, 1, columns=12), candidates=CANDIDATES, epsilon="0.5", rows=3000)
+    each = [one.forecast for one in made.summarise.keywords["tuning"].candidates]
+    again = plan(ps.Domain.box(0, 1, columns=12), candidates=CANDIDATES, epsilon=3, rows=3000)
+
+    assert made.forecast["found_percent"]["0.02"] == min(
+        one["found_percent"]["0.02"] for one in each)
+    assert ["0.1", "0.3", "0.5", "1", "3"] == list(made.forecast["by_cost"])
+    assert made.forecast["by_cost"]["3"] == again.forecast["found_percent"]["0.1"]
+
+
 def test_the_better_candidate_comes_out_more_often():
     """Four planted columns: a choice of four predicts better than one, and is found to."""
     X, y, planted = tables.gauss(np.random.default_rng(5), n=3000, d=12, planted=4, weakest=.9)
