@@ -298,6 +298,8 @@ def test_noise_drowns_the_minimiser():
 def test_a_hub_moves_all(n, lam, move, claim, printed, printed_claim):
     """One record, the miss of all others: weights move up to 472 times the printed sensitivity."""
     A, B, y = hub_pair(n)
+
+    assert (margins(A, y) != margins(B, y)).any(axis=1).all()
     for reading, far, times in ((ARGMIN, move, claim), (Reading(), printed, printed_claim)):
         first, second = (fwell(X, y, lam, reading) for X in (A, B))
         places = len(str(far).partition(".")[2])
@@ -395,15 +397,16 @@ ATTACKED = {
 }
 
 
-@pytest.mark.parametrize("name", ATTACKED)
-def test_an_attack_finds_more_than_epsilon(name):
-    """At epsilon 1, 400 runs on the hub pair prove more than 2; at a 50th of it, not 1."""
+@pytest.mark.parametrize(("name", "proved"),
+                         list(zip(ATTACKED, (2.6, 3.2, 3.2, 2.8), strict=True)))
+def test_an_attack_finds_more_than_epsilon(name, proved):
+    """At epsilon 1, 400 runs on the hub pair prove 2.6 or more; at a 50th of it, not 1."""
     A, B, y = hub_pair(300)
     run, low = (ATTACKED[name](epsilon, np.random.default_rng(7)) for epsilon in (1.0, 0.02))
     found = ps.audit(lambda X: run(X, y), A, B, epsilon=1.0)
 
     assert found.exceeded, found
-    assert found.bound > 2
+    assert found.bound > proved
     assert not ps.audit(lambda X: low(X, y), A, B, epsilon=1.0).exceeded
 
 
