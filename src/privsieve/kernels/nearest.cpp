@@ -200,7 +200,7 @@ struct Worker {
 // Whether the bytes of a table tell its rows apart: on some rows, at even steps.
 bool bytes_serve(const Search& search, const ByClass& sorted, const Coarse& coarse) {
     const size_t rows = search.rows.rows, groups = (rows + ASKED - 1) / ASKED;
-    const size_t probes = std::min(PROBES, groups);
+    const size_t probes = std::min(PROBES, groups / 64 + 1);
     Worker worker(search, sorted, coarse, nullptr);
     for (size_t p = 0; p < probes; p++) worker.run(groups * p / probes);
     const size_t least = 16 * probes * ASKED;  // a handful a row costs little

@@ -41,10 +41,10 @@ void nearest_bits(const Search& search, const ByClass& sorted, i64* const found[
     const size_t rows = search.rows.rows, columns = search.rows.columns;
     const size_t words = (columns + 63) / 64;
     std::vector<u64> bits(rows * words);
+    std::vector<u8> flags(words * 64);
     for (size_t s = 0; s < rows; s++) {
-        const double* row = search.rows[sorted.row[s]];
-        for (size_t j = 0; j < columns; j++)
-            bits[s * words + j / 64] |= u64(row[j] != 0) << (j % 64);
+        search.loops->flags(search.rows[sorted.row[s]], columns, flags.data());
+        best_loops().pack(flags.data(), words, bits.data() + s * words);
     }
     const size_t threads = near_threads(double(rows) * double(rows) * double(words));
     std::vector<BitWorker> workers(threads,

@@ -38,6 +38,10 @@ void reach(const double* __restrict row, size_t many, double* __restrict low,
     }
 }
 
+void flags(const double* __restrict row, size_t many, std::uint8_t* __restrict out) {
+    for (size_t j = 0; j < many; j++) out[j] = row[j] != 0;
+}
+
 // What a rounded number is off by: the scaled number itself has up to three roundings, and what
 // is below float32 is less than 1e-40.
 ALWAYS_INLINE double off(double exact, double coarse) {
@@ -216,17 +220,19 @@ ALWAYS_INLINE size_t within_as(const float* far, const float* wide, size_t many,
             out += inside(k);
         }
     };
+    const auto look = [&](size_t first) __attribute__((always_inline)) {
+        i32 any = 0;
+        for (size_t k = 0; k < FEW; k++) any |= inside(first + k);
+        if (any) take(first, first + FEW);
+    };
     size_t first = 0;
     for (; first + SOME <= many; first += SOME) {  // most stretches hold none
         i32 any = 0;
         for (size_t k = 0; k < SOME; k++) any |= inside(first + k);
         if (!any) continue;
-        for (size_t few = first; few < first + SOME; few += FEW) {
-            any = 0;
-            for (size_t k = 0; k < FEW; k++) any |= inside(few + k);
-            if (any) take(few, few + FEW);
-        }
+        for (size_t few = first; few < first + SOME; few += FEW) look(few);
     }
+    for (; first + FEW <= many; first += FEW) look(first);
     take(first, many);
     return out;
 }
@@ -253,14 +259,22 @@ ALWAYS_INLINE double apart_as(const double* a, const double* b, size_t many) {
         const Doubles gap = load<Doubles>(a + j) - load<Doubles>(b + j);
         sum[0] += SQUARES ? gap * gap : Doubles(Longs(gap) & 0x7FFFFFFFFFFFFFFF);
     }
-    if (j < many) {  // the rest is a vector with zeros behind it
-        double gaps[PER_WORDS] = {};
-        for (size_t k = 0; j + k < many; k++) gaps[k] = a[j + k] - b[j + k];
-        const Doubles gap = load<Doubles>(gaps);
-        sum[1] += SQUARES ? gap * gap : Doubles(Longs(gap) & 0x7FFFFFFFFFFFFFFF);
+    double total = 0;
+    if (j < many && many >= PER_WORDS) {  // the last vector, but for what has been added
+        Longs lane;
+        for (size_t l = 0; l < PER_WORDS; l++) lane[l] = std::int64_t(l);
+        const Longs rest = lane >= std::int64_t(PER_WORDS - (many - j));
+        const Doubles gap = load<Doubles>(a + many - PER_WORDS) -
+                            load<Doubles>(b + many - PER_WORDS);
+        const Doubles part = SQUARES ? gap * gap : Doubles(Longs(gap) & 0x7FFFFFFFFFFFFFFF);
+        sum[1] += Doubles(Longs(part) & rest);
+    } else {
+        for (; j < many; j++) {
+            const double gap = a[j] - b[j];
+            total += SQUARES ? gap * gap : __builtin_fabs(gap);
+        }
     }
     const Doubles all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    double total = 0;
     for (size_t lane = 0; lane < PER_WORDS; lane++) total += all[lane];
     return total;
 }
@@ -271,7 +285,7 @@ double apart(const double* a, const double* b, size_t many, bool squares) {
 
 }  // namespace
 
-extern const NearLoops LOOPS = {LOOPS_NAME, reach,  to_bytes, to_floats, bytes,
-                                floats,     lowest, within,   apart};
+extern const NearLoops LOOPS = {LOOPS_NAME, reach,  flags,  to_bytes, to_floats,
+                                bytes,      floats, lowest, within,   apart};
 
 }  // namespace privsieve

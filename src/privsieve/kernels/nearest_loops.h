@@ -14,6 +14,7 @@ struct NearLoops {
     const char* name;
     // the smallest and the largest of each column so far
     void (*reach)(const double* row, size_t many, double* low, double* high);
+    void (*flags)(const double* row, size_t many, std::uint8_t* out);  // whether it is not 0
     // (row - low) * scale, rounded to bytes or to float32, and the sum of what is rounded off, or
     // of its squares; each part is at least what it is in the reals
     double (*to_bytes)(const double* row, const double* low, double scale, size_t many,
