@@ -154,6 +154,16 @@ def test_nearest_as_the_twin_finds_it(maker):
 
 
 @pytest.mark.usefixtures("implementation")
+def test_sums_that_float32_rounds_up():
+    """A row whose every term is rounded up in float32 is still the nearest."""
+    X = np.zeros((4, 201))
+    X[1:, 0] = 1, 1 + 1.5e-5, 4
+    X[1, 1:] = 1.02 * 2.0**-24
+
+    assert 1 == kernel.nearest(X, np.zeros(4, np.int32), "manhattan")[0][0]
+
+
+@pytest.mark.usefixtures("implementation")
 def test_many_differences_are_shared_among_threads():
     """Above the size from which threads serve, the answers are those of the twin."""
     rng = np.random.default_rng(4)

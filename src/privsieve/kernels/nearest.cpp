@@ -14,6 +14,7 @@ namespace {
 using i32 = std::int32_t;
 constexpr double THREADS_FROM = 5e7;  // differences of two numbers: below, threads cost more
 constexpr size_t MOST_THREADS = 16, NONE = size_t(-1);
+constexpr size_t REACHED = 1024;      // columns whose ends stay in the first cache
 constexpr size_t PROBES = 4;          // groups of rows that choose the filter
 constexpr double MANY = 0.05;         // share of rows past the filter from which it does not pay
 constexpr size_t BYTES_MOST = size_t(1) << 22;  // columns whose byte differences fit 31 bits
@@ -35,8 +36,9 @@ struct Coarse {
           panels((search.rows.rows + PANEL - 1) / PANEL), wide(panels * PANEL) {
         const Matrix<double>& x = search.rows;
         std::vector<double> low(x[0], x[0] + columns), high(low);
-        for (size_t i = 1; i < x.rows; i++)
-            search.loops->reach(x[i], columns, low.data(), high.data());
+        for (size_t j = 0; j < columns; j += REACHED)
+            for (size_t i = 1; i < x.rows; i++)
+                search.loops->reach(x[i] + j, std::min(columns - j, REACHED), &low[j], &high[j]);
         double range = 0;
         for (size_t j = 0; j < columns; j++) range = std::max(range, high[j] - low[j]);
         if (range > 1e-250) scale = (bytes ? 255 : 1) / range;
