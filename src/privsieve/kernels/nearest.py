@@ -19,6 +19,7 @@ from privsieve.kernels import implementation, nearest_twin
 from privsieve.kernels.contract import demand_array, demand_equal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import TypeAlias
 
     import numpy.typing as npt
@@ -66,8 +67,14 @@ def _demand_values(X: F64, metric: Metric) -> None:
                 "metric 'hamming' needs columns of 0 and 1; code each column so, "
                 "or take 'manhattan'"
             )
-    elif X.size and not (X.min() >= -LARGEST and X.max() <= LARGEST):  # not so for NaN
+    elif not all(p.min() >= -LARGEST and p.max() <= LARGEST for p in _parts(X)):  # not so for NaN
         raise ValueError(
             f"X must hold numbers from -{LARGEST:g} to {LARGEST:g}, and it holds NaN or larger "
             "ones; fill what is missing, and scale the columns"
         )
+
+
+def _parts(X: F64) -> Iterator[F64]:
+    """All numbers, so many at a time that the second look finds them in the cache."""
+    flat, held = X.reshape(-1), 1 << 16
+    return (flat[first : first + held] for first in range(0, flat.size, held))
