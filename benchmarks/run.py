@@ -27,12 +27,13 @@ import command_line  # noqa: E402
 import containment  # noqa: E402
 import exact  # noqa: E402
 import mining  # noqa: E402
+import nearest  # noqa: E402
 import noise  # noqa: E402
 import reader  # noqa: E402
 import rule_sieve  # noqa: E402
 
 SLACK = 3
-PARTS = (command_line, reader, rule_sieve, blocks, noise, containment, mining, exact)
+PARTS = (command_line, reader, rule_sieve, blocks, nearest, noise, containment, mining, exact)
 
 
 def main():
