@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     Doubles = NDArray[np.float64]
 
-#: Up to so many columns a d x d system is cheap; up to so many rows, an n x n one, where the ridge
-#: is below this share of the rows' squared length: above it, few products with the table do.
-NARROW, SHORT, SMALL = 250, 250, 0.005
+#: Up to so many columns a d x d system is cheap; up to so many rows, an n x n one.  Where the ridge
+#: is above this share of the rows' squared length, few products with the table do.
+NARROW, SHORT, STRONG = 250, 250, 0.005
 #: Rows that are longer than 1 for certain, whatever rounding did to their length.
 LONGER = 1.000001
 
@@ -55,7 +55,9 @@ def minimise(Z: Doubles, lam: float) -> Minimum:
         enough = ENOUGH / 2
         try:
             # [form] by what is cheapest; none of them promises anything
-            if n < d and n <= SHORT and lam < SMALL * length * length:
+            if lam >= STRONG * length * length:
+                w = conjugate(Z, lam, enough)
+            elif n < d and n <= SHORT:
                 w = dual(Z, lam, enough)
             elif d <= NARROW:
                 w = cholesky(Z, lam, enough)
