@@ -2,22 +2,52 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
 from privsieve.kernels import nearest as kernel
 from privsieve.kernels import nearest_twin
 
+try:
+    from privsieve.kernels import _native as native
+except ImportError:
+    native = None
+
 METRICS = ("manhattan", "euclidean")
 TERM = {"manhattan": lambda a, b: abs(a - b), "euclidean": lambda a, b: (a - b) * (a - b),
         "hamming": lambda a, b: float(a != b)}
 
 
-@pytest.fixture(params=["numpy"])
+class Native(NamedTuple):
+    """The native kernel by one filter and one set of loops, whatever the data."""
+
+    filter: int
+    loops: int
+
+    def nearest(self, X, label, metric):
+        """As the twin."""
+        return native.nearest(X, label, metric, filter=self.filter, loops=self.loops)
+
+
+#: By the data with the best loops; then by bytes and by floats, with each set of loops.
+FORMS = ("numpy", "native", *((f, k) for f in (1, 2) for k in range(3)))
+
+
+@pytest.fixture(params=FORMS, ids=str)
 def implementation(request, monkeypatch):
-    """The kernel in all its forms."""
-    assert request.param == "numpy"
-    monkeypatch.setattr(kernel, "_kernels", nearest_twin)
+    """The kernel in all its forms: they must all give the same rows."""
+    if request.param != "numpy" and native is None:
+        pytest.skip("the native kernels were not built here")
+    if request.param == "numpy":
+        monkeypatch.setattr(kernel, "_kernels", nearest_twin)
+    elif request.param == "native":
+        monkeypatch.setattr(kernel, "_kernels", native)
+    else:
+        by, loops = request.param  # an older machine runs its oldest loops again
+        last = len(native.nearest_loops()) - 1
+        monkeypatch.setattr(kernel, "_kernels", Native(by, min(loops, last)))
 
 
 def naive(X, label, metric):
@@ -107,6 +137,31 @@ def test_nearest_as_loops_find_it(maker, metric):
         found = kernel.nearest(X, label, metric)
 
         assert naive(X.tolist(), label.tolist(), metric) == tuple(part.tolist() for part in found)
+
+
+@pytest.mark.usefixtures("implementation")
+@pytest.mark.parametrize("maker", MAKERS)
+def test_nearest_as_the_twin_finds_it(maker):
+    """Also for more rows than a panel, a stretch of them, or a stretch of columns holds."""
+    rng = np.random.default_rng(3)
+    for n, d, many in ((700, 6, 2), (130, 41, 5), (40, 600, 2), (300, 3, 300)):
+        X, label = maker(n, d, rng), classes(n, many, rng)
+        for metric in METRICS:
+            expected = nearest_twin.nearest(X, label, metric)
+            found = kernel.nearest(X, label, metric)
+
+            assert [p.tolist() for p in expected] == [p.tolist() for p in found], (n, d, metric)
+
+
+@pytest.mark.usefixtures("implementation")
+def test_many_differences_are_shared_among_threads():
+    """Above the size from which threads serve, the answers are those of the twin."""
+    rng = np.random.default_rng(4)
+    X, label = rng.normal(size=(2300, 10)), classes(2300, 2, rng)
+    expected = nearest_twin.nearest(X, label, "manhattan")
+
+    assert [p.tolist() for p in expected] == [
+        p.tolist() for p in kernel.nearest(X, label, "manhattan")]
 
 
 @pytest.mark.usefixtures("implementation")

@@ -161,6 +161,7 @@ void bind_search(nb::module_& m);
 void bind_blocks(nb::module_& m);
 void bind_joint(nb::module_& m);
 void bind_ranks(nb::module_& m);
+void bind_nearest(nb::module_& m);
 #ifdef PRIVSIEVE_CSV
 void bind_csv(nb::module_& m);
 #endif
@@ -172,6 +173,7 @@ NB_MODULE(_native, m) {
     bind_blocks(m);
     bind_joint(m);
     bind_ranks(m);
+    bind_nearest(m);
 #ifdef PRIVSIEVE_CSV
     bind_csv(m);
 #endif

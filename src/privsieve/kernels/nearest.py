@@ -10,11 +10,12 @@ answer but by its rounding), and ``"hamming"`` counts the columns, all 0 or 1, t
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from privsieve.kernels import nearest_twin
+from privsieve.kernels import implementation, nearest_twin
 from privsieve.kernels.contract import demand_array, demand_equal
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ METRICS = ("manhattan", "euclidean", "hamming")
 #: The largest size of a number: sums of squares stay finite.
 LARGEST = 1e100
 
-_kernels: Any = nearest_twin
+_kernels: Any = (
+    import_module("privsieve.kernels._native") if implementation() == "native" else nearest_twin
+)
 
 
 def nearest(X: F64, label: I32, metric: Metric) -> tuple[I64, I64]:

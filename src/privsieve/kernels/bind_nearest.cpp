@@ -1,0 +1,37 @@
+#include "bind.h"
+#include "nearest.h"
+
+#include <cstring>
+
+// `filter` (0 by the data, 1 bytes, 2 floats) and `loops` (0 the best) are for tests: the answers
+// are the same for all.
+static std::tuple<Out<i64>, Out<i64>> py_nearest(In<double, 2> X, In<std::int32_t, 1> label,
+                                                 const char* metric, int filter, int loops) {
+    const NearLoops* sets[3];
+    const int many = runnable_near(sets);
+    if (loops < 0 || loops >= many) throw nb::value_error("no such set of loops here");
+    const Metric by = !std::strcmp(metric, "hamming")     ? Metric::hamming
+                      : !std::strcmp(metric, "euclidean") ? Metric::euclidean
+                                                          : Metric::manhattan;
+    const size_t n = X.shape(0);
+    Buffer<i64> hit(n), miss(n);
+    i64* const found[2] = {hit.at(0), miss.at(0)};
+    const Search search{matrix(X), label.data(), by, Filter(filter), sets[loops]};
+    unlocked([&] { nearest(search, found); });
+    return {give(std::move(hit), {n}), give(std::move(miss), {n})};
+}
+
+static nb::list py_loops() {
+    const NearLoops* sets[3];
+    const int many = runnable_near(sets);
+    nb::list names;
+    for (int i = 0; i < many; i++) names.append(sets[i]->name);
+    return names;
+}
+
+void bind_nearest(nb::module_& m) {
+    const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
+    m.def("nearest", py_nearest, strict("X"), strict("label"), nb::arg("metric"),
+          nb::arg("filter") = 0, nb::arg("loops") = 0);
+    m.def("nearest_loops", py_loops);
+}

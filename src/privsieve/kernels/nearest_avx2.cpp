@@ -1,0 +1,3 @@
+#define LOOPS near_avx2
+#define LOOPS_NAME "avx2"
+#include "nearest_body.h"
