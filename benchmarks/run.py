@@ -30,9 +30,10 @@ import mining  # noqa: E402
 import noise  # noqa: E402
 import reader  # noqa: E402
 import rule_sieve  # noqa: E402
+import solver  # noqa: E402
 
 SLACK = 3
-PARTS = (command_line, reader, rule_sieve, blocks, noise, containment, mining, exact)
+PARTS = (command_line, reader, rule_sieve, blocks, noise, containment, mining, exact, solver)
 
 
 def main():

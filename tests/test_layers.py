@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,8 @@ BELOW = {
     "summaries": WORDS | {"kernels"},
     # A summary, what it is worth, and how far one unit moves it; they meet no noise.
     "scores": WORDS | {"kernels", "summaries"},
+    # A convex problem and its constants; of privacy it takes the ball arithmetic alone.
+    "local": WORDS | {"kernels", "privacy"},
     "engines": WORDS | {"kernels", "summaries"},
     "sources": WORDS | {"kernels"},
     # Another kind of guarantee: it meets rows, the ledger and the folder, and never noise.
@@ -35,7 +38,7 @@ BELOW = {
     # A face: it tells what a release says, and knows no row.
     "report": WORDS | {"privacy"},
     "fit": WORDS | {"privacy", "sources", "report"},
-    "selectors": ROWS | {"privacy", "fit"},
+    "selectors": ROWS | {"privacy", "fit", "local"},
     "demo": ROWS | {"privacy", "fit", "selectors"},
     "cli": ROWS | {"privacy", "fit", "selectors", "containment", "demo", "report"},
     "__main__": {"cli"},
@@ -148,6 +151,17 @@ def test_a_report_knows_no_row():
 
             assert {"privacy.certificate"} >= {one for one in ours if part(one) == "privacy"}, name
             assert {"markupsafe"} >= others - sys.stdlib_module_names, name
+
+
+def test_local_meets_no_noise():
+    """The convex solve and its constants take ball arithmetic, and nothing else of privacy."""
+    for name in modules():
+        if part(name) == "local":
+            ours, _ = imported(name)
+
+            assert {"privacy.noise"} >= {one for one in ours if part(one) == "privacy"}, name
+            text = (SRC / name).read_text(encoding="utf-8")
+            assert set(re.findall(r"privacy\.noise import (.*)", text)) <= {"arithmetic"}, name
 
 
 def test_containment_meets_no_noise():

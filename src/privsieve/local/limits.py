@@ -1,0 +1,89 @@
+"""Limits: what the solver promises for every table, from public numbers alone.
+
+The problem is to minimise (1/N) sum log(1 + exp(-w.z)) + lam |w|^2 over the rows z.  The solver
+accepts a point where the gradient is small, or makes so many steps of gradient descent that any
+table's answer is near; both in doubles, whose rounding is counted here.  The theorem is in
+`limits.proof.md`.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil, log
+
+from privsieve.core.cost import exact
+from privsieve.errors import ParameterError
+
+#: The ridge that is allowed: below it, rounding is no longer small beside it.
+SMALLEST_LAM, LARGEST_LAM = Fraction(1, 10**6), Fraction(10**6)
+#: A computed gradient that is accepted, and the part of w* that descent leaves.
+ENOUGH = NEAR = 1e-10
+
+
+def ridge(lam: object) -> Fraction:
+    """A lam that can be used, as an exact fraction.
+
+    >>> ridge(0.1)
+    Fraction(1, 10)
+    """
+    value = exact(lam, "lam")
+    if not SMALLEST_LAM <= value <= LARGEST_LAM:
+        raise ParameterError(
+            f"lam is {lam}; it must be between 1e-6, below which rounding is not small beside "
+            "it, and 1e6.  lam=0.1 suits rows of length up to 1"
+        )
+    return value
+
+
+def step(lam: float, length: float = 1.0) -> float:
+    """The step of gradient descent for rows up to this length.
+
+    >>> round(step(0.1), 6)
+    3.076923
+    """
+    # [step] 2 / (L + mu), with L = length^2 / 4 + 2 lam and mu = 2 lam
+    return 2 / (length * length / 4 + 4 * lam)
+
+
+def steps(lam: float) -> int:
+    """How many steps bring any table with rows up to length 1 near its minimiser.
+
+    >>> steps(0.1), steps(0.01)
+    (38, 167)
+    """
+    # [steps]
+    return ceil(log(1 / NEAR) / (2 * lam * step(lam)))
+
+
+def allowance(rows: int, columns: int, lam: float, length: float, norm: float) -> float:
+    """How far rounding can move a gradient at a w of this norm, in any order of summation.
+
+    >>> allowance(1000, 30, 0.1, 1.0, 1.0) < 3e-13
+    True
+    """
+    # [allowance] 2^-52 is twice the unit of rounding
+    return 2.0**-52 * (
+        length * (rows + 24) + (columns + 8) * (length * length + 16 * lam) / 4 * norm
+    )
+
+
+def distance(lam: Fraction, rows: int, columns: int, radius: Fraction) -> Fraction:
+    """How far `minimise` can be from the minimiser, for every table with rows up to length 1.
+
+    `radius` bounds |w*|: `constants.r_max(lam)`.
+
+    >>> float(distance(Fraction(1, 10), 1000, 30, Fraction(2))) < 1e-9
+    True
+    """
+    # [public-allowance]
+    lost = Fraction(allowance(rows, columns, float(lam), 1.0, float(2 * radius + 2)))
+    # [accepted]
+    gradient = Fraction(11, 10**11) + 6 * lost
+    if gradient > 2 * lam:
+        raise ParameterError(
+            f"{rows} rows of {columns} columns are too many for lam = {float(lam)}: the rounding "
+            "of their sum is not small beside it; choose a larger lam"
+        )
+    # [descended]
+    descended = Fraction(11, 10**11) * radius + lost / (2 * lam)
+    return max(gradient / (2 * lam), descended)

@@ -1,0 +1,126 @@
+"""Solver: the minimiser of (1/N) sum log(1 + exp(-w.z)) + lam |w|^2, with a certificate.
+
+Newton's method, in the form that the table's shape makes cheapest; for what it cannot solve, so
+many steps of gradient descent that the answer is near for every table with rows up to length 1
+(`limits.proof.md`).  Any table has an answer; only a wrong `lam` or a wrong shape is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privsieve.errors import ParameterError
+from privsieve.local.limits import ENOUGH, allowance, ridge, step, steps
+from privsieve.local.newton import cholesky, conjugate, dual, slopes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Doubles = NDArray[np.float64]
+
+#: Up to so many columns a d x d system is cheap; up to so many rows, an n x n one.
+NARROW, SHORT = 250, 1500
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """A point, and a bound of the exact gradient's norm there, rounding included.
+
+    |w - w*| <= gradient / (2 lam).
+    """
+
+    w: Doubles
+    gradient: float
+
+
+def minimise(Z: Doubles, lam: float) -> Minimum:
+    """The minimiser over the rows of Z.  What is not finite counts as 0.
+
+    >>> found = minimise(np.array([[1, 0], [0, 1], [-0.6, 0.8]]), 0.1)
+    >>> found.w.round(6).tolist(), found.gradient < 1e-9
+    ([0.332533, 0.949614], True)
+    """
+    lam = float(ridge(lam))
+    Z = cleaned(Z)
+    n, d = Z.shape
+    with np.errstate(all="ignore"):
+        length = longest(Z)
+        enough = ENOUGH / 2
+        try:
+            # [form] by the shape, which is public
+            if n < d and n <= SHORT:
+                w = dual(Z, lam, enough)
+            elif d <= NARROW:
+                w = cholesky(Z, lam, enough)
+            else:
+                w = conjugate(Z, lam, enough)
+        except np.linalg.LinAlgError:
+            w = np.zeros(d)
+        size, lost = certificate(Z, lam, w, length)
+        # [accept]
+        if size <= max(ENOUGH, 4 * lost):
+            return Minimum(w, 1.000001 * size + lost)
+        # [descend]
+        w = descend(Z, lam, steps(lam), length)
+        size, lost = certificate(Z, lam, w, length)
+    bound = 1.000001 * size + lost
+    return Minimum(w, bound if bound == bound else float("inf"))  # noqa: PLR0124 - not a number
+
+
+def cleaned(Z: Doubles) -> Doubles:
+    """The rows as doubles, with 0 for what is not finite.
+
+    >>> cleaned(np.array([[np.nan, 1.0]])).tolist()
+    [[0.0, 1.0]]
+    """
+    Z = np.ascontiguousarray(Z, dtype=np.float64)
+    if Z.ndim != 2:
+        raise ParameterError(f"Z has {Z.ndim} dimensions; give a row for each vector")
+    with np.errstate(all="ignore"):
+        if not np.isfinite(Z.sum()):
+            Z = np.where(np.isfinite(Z), Z, 0.0)
+    return Z
+
+
+def longest(Z: Doubles) -> float:
+    """The length of the longest row, and at least 1.
+
+    >>> longest(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    5.0
+    """
+    return sqrt(max(1.0, float(np.einsum("ij,ij->i", Z, Z).max(initial=0.0))))
+
+
+def certificate(Z: Doubles, lam: float, w: Doubles, length: float) -> tuple[float, float]:
+    """The computed gradient's norm at w, and what rounding may add to it."""
+    # [gradient]
+    at = gradient(Z, lam, w)
+    lost = allowance(len(Z), Z.shape[1], lam, length, sqrt(float(w @ w)))
+    return sqrt(float(at @ at)), lost
+
+
+def gradient(Z: Doubles, lam: float, w: Doubles) -> Doubles:
+    """The gradient at w.
+
+    >>> gradient(np.array([[1.0, 0.0]]), 0.5, np.zeros(2)).tolist()
+    [-0.5, 0.0]
+    """
+    return 2 * lam * w - Z.T @ slopes(Z @ w) / max(1, len(Z))
+
+
+def descend(Z: Doubles, lam: float, count: int, length: float = 1.0) -> Doubles:
+    """So many full steps of gradient descent from 0.
+
+    >>> descend(np.array([[1, 0], [0, 1], [-0.6, 0.8]]), 0.1, 1).round(6).tolist()
+    [0.205128, 0.923077]
+    """
+    w = np.zeros(Z.shape[1])
+    size = step(lam, length)
+    # [constant-step]
+    for _ in range(count if size > 0 else 0):
+        w = w - size * gradient(Z, lam, w)
+    return w
