@@ -160,9 +160,10 @@ def test_neighbours_in_a_sample(table, metric, replace, most):
     near = orderings(X, y, metric, most)
     for sample in drawn(len(X), replace):
         members = np.unique(sample)
-        hit, miss = nearest(X[members], y[members], metric)
-        expected = [np.where(side < 0, -1, members[side]).tolist() for side in (hit, miss)]
+        expected = [[(naive_order(X, y, i, members, metric, same) or [-1])[0] for i in members]
+                    for same in (True, False)]
 
+        assert expected == [side.tolist() for side in local.searched(X, y, metric, members)]
         assert expected == [side.tolist() for side in local.within(X, y, metric, near, members)]
 
 
@@ -199,8 +200,10 @@ def test_the_error_is_what_the_solver_certifies(monkeypatch):
 
 
 @pytest.mark.parametrize("replace", [False, True])
-def test_the_ensemble_is_that_of_loops(table, replace):
+@pytest.mark.parametrize("kernels", ["native", "numpy"])
+def test_the_ensemble_is_that_of_loops(monkeypatch, table, replace, kernels):
     """The ensemble is the mean of minimisers over margins that loops find in each sample."""
+    monkeypatch.setattr(local, "implementation", lambda: kernels)
     X, y = table
     samples = drawn(len(X), replace)
     total = np.zeros(X.shape[1])
