@@ -155,7 +155,7 @@ struct Worker {
             if (first == NONE || line[k] < line[first]) first = k;
         }
         if (first == NONE) return -1;
-        const double near = at_most(apart(s, first));
+        const double known = apart(s, first), near = at_most(known);
         const double bound = (coarse->squares ? std::sqrt(near) : near) * coarse->scale;
         const float* wide = coarse->wide.data();
         const float base =
@@ -165,7 +165,7 @@ struct Worker {
             many += loops.within(line + span->first, wide + span->first, span->last - span->first,
                                  base, coarse->squares, i32(span->first), passed.data() + many);
         all_passed += many;
-        return out ? decide(s, many) : -1;
+        return out ? decide(s, many, first, known) : -1;
     }
 
     // What any sum of the same terms is at most, where one order gives `far`.
@@ -174,11 +174,13 @@ struct Worker {
         return far * (1 + 8 * columns * LAST) + columns * 0x1p-1070;
     }
 
-    i64 decide(size_t s, size_t many) {
+    i64 decide(size_t s, size_t many, size_t first, double known) {
         if (many == 1) return i64(sorted->row[size_t(passed[0])]);
         double least = std::numeric_limits<double>::infinity();
         for (size_t t = 0; t < many; t++)
-            least = std::min(least, told[t] = apart(s, size_t(passed[t])));
+            least = std::min(least, told[t] = size_t(passed[t]) == first
+                                                  ? known
+                                                  : apart(s, size_t(passed[t])));
         const double bound = at_most(least);
         size_t left = 0;
         for (size_t t = 0; t < many; t++)

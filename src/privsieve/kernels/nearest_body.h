@@ -68,8 +68,8 @@ template <class Part> ALWAYS_INLINE double sum_of(size_t many, Part part) {
 double to_bytes(const double* __restrict row, const double* __restrict low, double scale,
                 size_t many, std::uint8_t* __restrict out) {
     return sum_of(many, [=](size_t j) __attribute__((always_inline)) {
-        const double exact = (row[j] - low[j]) * scale, near = exact + 0.5;
-        const i32 coarse = i32(near < 255.0 ? near : 255.0);
+        const double exact = (row[j] - low[j]) * scale;  // 255 and some last bits at the most
+        const i32 coarse = i32(exact + 0.5);
         out[j] = std::uint8_t(coarse);
         return off(exact, double(coarse));
     });
@@ -166,58 +166,68 @@ void floats(const float* panels, size_t many, size_t columns, const float* asked
             : floats_as<false>(panels, many, columns, asked, far, stride);
 }
 
-// Floats that are not negative are in the order of their bits.
-ALWAYS_INLINE i32 bits(float x) {
-    i32 out;
-    __builtin_memcpy(&out, &x, sizeof out);
-    return out;
-}
+// Each lane keeps its smallest and where it was; floats that are not negative are in the order of
+// their bits.
+struct Lowest {
+    Ints low = 0x7FFFFFFF - Ints{}, at = Ints{};
+    ALWAYS_INLINE void see(Ints next, Ints places) {
+        const Ints less = next < low;
+        low = (less & next) | (~less & low);
+        at = (less & places) | (~less & at);
+    }
+};
 
 size_t lowest(const float* far, size_t many) {
-    constexpr size_t SOME = 256;
+    constexpr size_t AT_ONCE = 4;
+    Lowest of[AT_ONCE];
+    Ints places = {};
+    size_t k = 0;
+    for (; k + AT_ONCE * PER_FLOATS <= many; k += AT_ONCE * PER_FLOATS)
+        for (size_t v = 0; v < AT_ONCE; v++, places += 1)
+            of[v].see(load<Ints>(far + k + v * PER_FLOATS), places);
+    for (; k + PER_FLOATS <= many; k += PER_FLOATS, places += 1)
+        of[0].see(load<Ints>(far + k), places);
+    for (size_t v = 1; v < AT_ONCE; v++) of[0].see(of[v].low, of[v].at);
     i32 best = 0x7FFFFFFF;
-    size_t stretch = 0;
-    for (size_t first = 0; first < many; first += SOME) {
-        const size_t last = many - first < SOME ? many : first + SOME;
-        i32 least = best;
-        size_t k = first;
-        if (last - first >= PER_FLOATS) {
-            Ints low = load<Ints>(far + k);
-            for (k += PER_FLOATS; k + PER_FLOATS <= last; k += PER_FLOATS) {
-                const Ints next = load<Ints>(far + k);
-                low = next < low ? next : low;
-            }
-            for (size_t lane = 0; lane < PER_FLOATS; lane++)
-                least = low[lane] < least ? low[lane] : least;
-        }
-        for (; k < last; k++) least = bits(far[k]) < least ? bits(far[k]) : least;
-        if (least < best) best = least, stretch = first;
+    size_t found = 0;
+    for (size_t lane = 0; lane < PER_FLOATS; lane++)
+        if (of[0].low[lane] < best)
+            best = of[0].low[lane], found = size_t(of[0].at[lane]) * PER_FLOATS + lane;
+    for (; k < many; k++) {
+        i32 bits;
+        __builtin_memcpy(&bits, far + k, sizeof bits);
+        if (bits < best) best = bits, found = k;
     }
-    while (bits(far[stretch]) != best) stretch++;
-    return stretch;
+    return found;
 }
 
 template <bool SQUARES>
 ALWAYS_INLINE size_t within_as(const float* far, const float* wide, size_t many, float base,
                                i32 from, i32* found) {
-    constexpr size_t SOME = 64;
+    constexpr size_t SOME = 64, FEW = 16;
     size_t out = 0;
-    const auto inside = [&](size_t k) {
+    const auto inside = [&](size_t k) __attribute__((always_inline)) {
         const float bound = base + wide[k];
         return far[k] <= (SQUARES ? bound * bound : bound);
     };
-    for (size_t first = 0; first < many; first += SOME) {
-        const size_t last = many - first < SOME ? many : first + SOME;
-        if (last - first == SOME) {
-            i32 any = 0;
-            for (size_t k = 0; k < SOME; k++) any |= inside(first + k);
-            if (!any) continue;
-        }
+    const auto take = [&](size_t first, size_t last) __attribute__((always_inline)) {
         for (size_t k = first; k < last; k++) {
             found[out] = from + i32(k);
             out += inside(k);
         }
+    };
+    size_t first = 0;
+    for (; first + SOME <= many; first += SOME) {  // most stretches hold none
+        i32 any = 0;
+        for (size_t k = 0; k < SOME; k++) any |= inside(first + k);
+        if (!any) continue;
+        for (size_t few = first; few < first + SOME; few += FEW) {
+            any = 0;
+            for (size_t k = 0; k < FEW; k++) any |= inside(few + k);
+            if (any) take(few, few + FEW);
+        }
     }
+    take(first, many);
     return out;
 }
 
@@ -239,13 +249,19 @@ ALWAYS_INLINE double apart_as(const double* a, const double* b, size_t many) {
                                 load<Doubles>(b + j + v * PER_WORDS);
             sum[v] += SQUARES ? gap * gap : Doubles(Longs(gap) & 0x7FFFFFFFFFFFFFFF);
         }
+    for (; j + PER_WORDS <= many; j += PER_WORDS) {
+        const Doubles gap = load<Doubles>(a + j) - load<Doubles>(b + j);
+        sum[0] += SQUARES ? gap * gap : Doubles(Longs(gap) & 0x7FFFFFFFFFFFFFFF);
+    }
+    if (j < many) {  // the rest is a vector with zeros behind it
+        double gaps[PER_WORDS] = {};
+        for (size_t k = 0; j + k < many; k++) gaps[k] = a[j + k] - b[j + k];
+        const Doubles gap = load<Doubles>(gaps);
+        sum[1] += SQUARES ? gap * gap : Doubles(Longs(gap) & 0x7FFFFFFFFFFFFFFF);
+    }
     const Doubles all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     double total = 0;
     for (size_t lane = 0; lane < PER_WORDS; lane++) total += all[lane];
-    for (; j < many; j++) {
-        const double gap = a[j] - b[j];
-        total += SQUARES ? gap * gap : __builtin_fabs(gap);
-    }
     return total;
 }
 
