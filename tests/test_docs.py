@@ -66,6 +66,13 @@ def test_every_parameter_is_documented(kind, name):
     assert set(inspect.signature(kind).parameters) == set(rows)
 
 
+def test_every_proof_is_named():
+    """The page of guarantees leads to each proof file, so that none is out of sight."""
+    known = {path.name for path in (ROOT / "src").rglob("*.proof.md")}
+
+    assert set() == {name for name in known if name not in page("docs/guarantees.md")}
+
+
 def test_every_key_of_the_domain_file_is_documented():
     """Each key that the reader of a domain file knows is named on its page."""
     from dataclasses import fields

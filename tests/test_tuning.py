@@ -126,6 +126,18 @@ def test_a_try_is_paid_in_whole_units_of_the_ledger():
     assert {"0.7"} == {made.cost.text}
 
 
+def test_the_forecast_is_that_of_the_weakest_candidate():
+    """At every cost and gap the smallest figure of the candidates, each at its share."""
+    made = plan(ps.Domain.box(0, 1, columns=12), candidates=CANDIDATES, epsilon="0.5", rows=3000)
+    each = [one.forecast for one in made.summarise.keywords["tuning"].candidates]
+    again = plan(ps.Domain.box(0, 1, columns=12), candidates=CANDIDATES, epsilon=3, rows=3000)
+
+    assert made.forecast["found_percent"]["0.02"] == min(
+        one["found_percent"]["0.02"] for one in each)
+    assert ["0.1", "0.3", "0.5", "1", "3"] == list(made.forecast["by_cost"])
+    assert made.forecast["by_cost"]["3"] == again.forecast["found_percent"]["0.1"]
+
+
 def test_the_better_candidate_comes_out_more_often():
     """Four planted columns: a choice of four predicts better than one, and is found to."""
     X, y, planted = tables.gauss(np.random.default_rng(5), n=3000, d=12, planted=4, weakest=.9)
@@ -189,3 +201,25 @@ def test_a_candidate_decides_nothing_that_tuning_decides(given, tmp_path):
 
     with pytest.raises(ParameterError, match=f"{given} of its own"):
         tuned.plan(rows=100)
+
+
+def test_a_checker_counts_the_columns_of_the_candidate(tmp_path):
+    """`verify` knows how many columns the named candidate was to choose, and no other number."""
+    X, y, _planted = tables.gauss(np.random.default_rng(5), n=600, d=6, planted=2)
+    ledger = ps.Ledger(str(tmp_path / "budget.db"), population="p")
+    ledger.grant(epsilon=2)
+    domain = ps.Domain.box(0, 1, columns=6)
+    made = plan(domain, candidates=CANDIDATES, epsilon=1, rows=600)
+    release = fit(made, open_source(X, y=y), ledger=ledger)
+    release.save(tmp_path / "out")
+
+    def verified(**change):
+        body = {**release.body, **change}
+        return ps.verify(release.certificate, release=body).reasons
+
+    assert ps.verify(tmp_path / "out" / "certificate.json",
+                     release=tmp_path / "out" / "release.json").valid
+    assert () == verified()
+    other = 1 - release.body["candidate"]
+    for wrong in (other, 7, -1, None, "0", True):
+        assert any("as many columns as planned" in reason for reason in verified(candidate=wrong))

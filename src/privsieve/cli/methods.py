@@ -59,9 +59,21 @@ def shares(text: str) -> object:
     return text.split(",") if "," in text else text
 
 
+def yes(value: object) -> bool:
+    """Read a flag, or its text.
+
+    >>> yes(True), yes("yes"), yes("no")
+    (True, True, False)
+    """
+    said = {"True": True, "yes": True, "False": False, "no": False}
+    if str(value) not in said:
+        raise ValueError
+    return said[str(value)]
+
+
 #: The name of each in a plan, and how its text is read.
 READ: Mapping[str, Callable[[Any], object]] = {
-    "delta": str, "ordered": bool, "class_prior": shares, "order": int, "joint": str,
+    "delta": str, "ordered": yes, "class_prior": shares, "order": int, "joint": str,
     "numeric": str, "block": int, "repeats": int, "votes": str, "tau": str, "reference": str,
     "score": str, "mechanism": str, "class_share": shares,
 }
@@ -116,7 +128,7 @@ def candidate(text: str) -> dict[str, Any]:
         try:
             own[key] = READ[key](value)
         except ValueError:
-            raise ParameterError(f"--candidate {text!r} has {word!r}; its value is no whole "
-                                 "number") from None
+            raise ParameterError(f"--candidate {text!r} has {word!r}; its value is not "
+                                 "read") from None
     _check(words[0], own)
     return {**found, **own}

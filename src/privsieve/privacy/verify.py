@@ -163,6 +163,20 @@ def _check_shape(body: Mapping[str, Any]) -> None:
         raise _Unreadable(f"the certificate is not a {FORMAT}; a newer privsieve may read it")
 
 
+def _count(settings: object, candidate: object) -> object:
+    """How many columns were to be chosen: by the plan, or by the candidate that a tuning names."""
+    if not isinstance(settings, Mapping):
+        return None
+    candidates = settings.get("candidates")
+    if candidates is None:
+        return settings.get("k")
+    known = isinstance(candidates, list) and type(candidate) is int
+    if not known or not 0 <= candidate < len(candidates):  # type: ignore[operator]  # an int by then
+        return None
+    chosen = candidates[candidate]
+    return _count(chosen.get("settings"), None) if isinstance(chosen, Mapping) else None
+
+
 def _failed(checks: Mapping[str, bool]) -> Iterator[str]:
     return (reason for reason, holds in checks.items() if not holds)
 
@@ -223,8 +237,7 @@ def _bound(known: Mapping[str, Any], kind: str, content: Mapping[str, Any]) -> b
 
 def _release(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
     selected, columns = _names(release.get("selected")), _names(release.get("columns"))
-    settings = body["plan"].get("settings")
-    count = settings.get("k") if isinstance(settings, Mapping) else None
+    count = _count(body["plan"].get("settings"), release.get("candidate"))
     return _failed({
         "the digest of the release is not the certified one":
             digest(canonical(release)) == body["release_sha256"],

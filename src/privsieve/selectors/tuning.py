@@ -17,6 +17,7 @@ from privsieve.core.cost import EPSILON_UNITS, Cost
 from privsieve.core.plan import Plan
 from privsieve.errors import ParameterError
 from privsieve.privacy.stopping import PRICE
+from privsieve.selectors import forecast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -94,7 +95,8 @@ def plan(domain: Domain, *, candidates: Sequence[Mapping[str, Any]], epsilon: ob
     return Plan(
         method=METHOD, kind="selection", domain=domain, cost=cost, units=units,
         settings={"candidates": [made.json() for made in found]},
-        noise=max(made.noise for made in found), forecast=_weakest(found),
+        noise=max(made.noise for made in found),
+        forecast={**_weakest(found), "by_cost": _by_cost(one, candidates)},
         warning=next((made.warning for made in found if made.warning), None),
         theorem="private-tuning", assumes=("ideal-bits",),
         summarise=partial(summarise, tuning=tuning), mechanism=partial(mechanism, tuning=tuning),
@@ -176,6 +178,17 @@ def _planned(domain: Domain, candidates: Sequence[Mapping[str, Any]], rows: int,
         made.append(by_name(str(method), domain, rows=rows, epsilon=epsilon, allow_weak=True,
                             **options))
     return tuple(made)
+
+
+def _by_cost(one: Tuning, candidates: Sequence[Mapping[str, Any]]) -> dict[str, Json]:
+    """Per cent found by the weakest candidate on a usual table, at this and other costs."""
+    found: dict[str, Json] = {}
+    for epsilon in sorted({*forecast.COSTS, one.epsilon * PRICE}):
+        share = replace(one, epsilon=epsilon / PRICE).choosing
+        made: Any = _weakest(_planned(_half(one.domain, one.learning), candidates, one.learning,
+                                      share))
+        found[Cost(epsilon).text] = made["found_percent"][made["usual_gap"]]
+    return found
 
 
 def _half(domain: Domain, units: int) -> Domain:
