@@ -97,10 +97,10 @@ def dual(Z: Doubles, lam: float, enough: float) -> Doubles:
         # |Z' at|, which is the gradient
         if not sqrt(max(0.0, float(at @ moved))) > enough:
             break
-        roots = np.sqrt(s * (1 - s))
-        system = roots[:, None] * products * roots
+        bends = s * (1 - s)
+        system = bends[:, None] * products
         system.flat[:: n + 1] += 2 * lam * n
-        p = -(at - roots * np.linalg.solve(system, roots * moved)) / (2 * lam)
+        p = np.linalg.solve(system, bends * t + s) - a
         q = products @ p
         by = damped((t, q), s, (2 * lam * float(a @ q), 2 * lam * float(p @ q)))
         a, t = a + by * p, t + by * q

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Up to so many columns a d x d system is cheap; up to so many rows, an n x n one.
 NARROW, SHORT = 250, 1500
+#: Rows that are longer than 1 for certain, whatever rounding did to their length.
+LONGER = 1.000001
 
 
 @dataclass(frozen=True)
@@ -60,15 +62,14 @@ def minimise(Z: Doubles, lam: float) -> Minimum:
                 w = conjugate(Z, lam, enough)
         except np.linalg.LinAlgError:
             w = np.zeros(d)
-        size, lost = certificate(Z, lam, w, length)
+        found, enough = certificate(Z, lam, w, length)
         # [accept]
-        if size <= max(ENOUGH, 4 * lost):
-            return Minimum(w, 1.000001 * size + lost)
+        if enough:
+            return found
         # [descend]
-        w = descend(Z, lam, steps(lam), length)
-        size, lost = certificate(Z, lam, w, length)
-    bound = 1.000001 * size + lost
-    return Minimum(w, bound if bound == bound else float("inf"))  # noqa: PLR0124 - not a number
+        last, _ = certificate(Z, lam, descend(Z, lam, steps(lam), length), length)
+    # [longer] nothing was promised for such rows: the better one
+    return found if length > LONGER and found.gradient < last.gradient else last
 
 
 def cleaned(Z: Doubles) -> Doubles:
@@ -95,12 +96,15 @@ def longest(Z: Doubles) -> float:
     return sqrt(max(1.0, float(np.einsum("ij,ij->i", Z, Z).max(initial=0.0))))
 
 
-def certificate(Z: Doubles, lam: float, w: Doubles, length: float) -> tuple[float, float]:
-    """The computed gradient's norm at w, and what rounding may add to it."""
+def certificate(Z: Doubles, lam: float, w: Doubles, length: float) -> tuple[Minimum, bool]:
+    """The certificate of a point, and whether the computed gradient there is small enough."""
     # [gradient]
     at = gradient(Z, lam, w)
+    size = sqrt(float(at @ at))
+    # [bound]
     lost = allowance(len(Z), Z.shape[1], lam, length, sqrt(float(w @ w)))
-    return sqrt(float(at @ at)), lost
+    bound = 1.000001 * size + lost
+    return Minimum(w, bound if bound >= 0 else float("inf")), size <= max(ENOUGH, 4 * lost)
 
 
 def gradient(Z: Doubles, lam: float, w: Doubles) -> Doubles:
