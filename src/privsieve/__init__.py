@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from privsieve.core.columns import Number as Number
     from privsieve.core.domain import Domain as Domain
     from privsieve.core.release import load as load
+    from privsieve.local.estimators import FWELL as FWELL
+    from privsieve.local.estimators import FWELLEnsemble as FWELLEnsemble
     from privsieve.privacy.audit import audit as audit
     from privsieve.privacy.ledger import Ledger as Ledger
     from privsieve.privacy.verify import verify as verify
@@ -43,6 +45,8 @@ _HOMES = {
     "Date": "core.columns",
     "Domain": "core.domain",
     "ExactContainment": "containment.estimators",
+    "FWELL": "local.estimators",
+    "FWELLEnsemble": "local.estimators",
     "Flag": "core.columns",
     "GreedyContainment": "containment.estimators",
     "Label": "core.columns",
