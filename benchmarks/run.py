@@ -34,8 +34,8 @@ import rule_sieve  # noqa: E402
 import solver  # noqa: E402
 
 SLACK = 3
-PARTS = (command_line, reader, rule_sieve, blocks, nearest, noise, containment, mining, exact)
-PARTS = (command_line, reader, rule_sieve, blocks, noise, containment, mining, exact, solver)
+PARTS = (command_line, reader, rule_sieve, blocks, nearest, solver, noise, containment, mining,
+         exact)
 
 
 def main():
