@@ -231,3 +231,29 @@ def test_a_delta_that_promises_nothing_is_refused(delta, match):
     """A delta of 1/n or more, or that is none, is refused before the charge."""
     with pytest.raises(ParameterError, match=match):
         plan("rule-sieve", WIDE, k=20, epsilon=1, rows=5000, delta=delta)
+
+
+@pytest.mark.parametrize(("method", "options"), [
+    ("block-fwell", {}), ("noisy-top-k", {}), ("rule-sieve", {"numeric": "ranks"}),
+    ("rule-sieve", {"numeric": "kendall"}), ("rule-sieve", {"numeric": "median-cut"})])
+def test_the_delta_of_every_method_is_spent_once(method, options, monkeypatch):
+    """What the plan charges is what its races are given, in epsilon and in delta together."""
+    from privsieve.privacy import race
+
+    seen, top_k = [], race.top_k
+
+    def spied(scores, k, sensitivity, epsilon, noise, **more):
+        seen.append((epsilon, more.get("delta", Fraction(0))))
+        return top_k(scores, k, sensitivity, epsilon, noise, **more)
+
+    monkeypatch.setattr(race, "top_k", spied)
+    rng = np.random.default_rng(3)
+    X, y = rng.random((2000, 60)), rng.integers(0, 2, 2000)
+    domain = ps.Domain.box(0, 1, columns=60, target=(0, 1)) if options else WIDE
+    made = plan(method, domain, rows=2000, k=20, epsilon=1, delta="1e-6", **options)
+    fit(made, open_source(X, y), noise=replay(5))
+    counted = Fraction(1, 20) if method == "noisy-top-k" else 0
+
+    assert ("approximate", Fraction(1, 10**6)) == (made.cost.account, made.cost.delta)
+    assert made.cost.delta == sum(delta for _, delta in seen)
+    assert made.cost.epsilon == sum(epsilon for epsilon, _ in seen) + counted

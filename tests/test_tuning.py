@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,8 +12,9 @@ import privsieve as ps
 import tables
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
-from privsieve.privacy.noise import replay
-from privsieve.selectors.tuning import plan
+from privsieve.privacy.audit import audit
+from privsieve.privacy.noise import replay, system
+from privsieve.selectors.tuning import attempt, plan, predictor
 from privsieve.sources import open_source
 from privsieve.summaries.halves import GRID, WHOLE, halves, vote_tables
 from privsieve.summaries.persons import person_weight
@@ -124,6 +126,49 @@ def test_a_try_is_paid_in_whole_units_of_the_ledger():
     assert all(one.cost.epsilon <= tuning.choosing for one in tuning.candidates)
     assert 600 == tuning.learning
     assert {"0.7"} == {made.cost.text}
+
+
+@pytest.mark.parametrize(("options", "moves", "scale"), [
+    ({}, 2, 1), ({"neighbours": "add-remove", "rows": 90}, 1, 1),
+    ({"person": "id", "persons": 90, "rows_per_person": 3}, 2, 6)])
+def test_the_noise_of_a_try_is_what_the_proof_asks_for(monkeypatch, options, moves, scale):
+    """Each cell of a predictor and each score get noise of the mean that their epsilon pays for."""
+    from privsieve.privacy import noise as source
+
+    cells, scores = [], []
+    geometric, laplace = source.geometric, source.discrete_laplace
+    monkeypatch.setattr(source, "geometric", lambda mean, count, noise: (
+        cells.append((mean, count)), geometric(mean, count, noise))[1])
+    made = plan(tables.domain("nnn", **options), candidates=[CANDIDATES[0] | {"k": 2}], epsilon=1,
+                rows=90)
+    tuning = made.mechanism.keywords["tuning"]
+    batch = tables.batch(np.zeros((90, 3)), np.arange(90) % 2, np.arange(90) // 2 * 7919)
+    summary = made.summarise([batch], 5)
+    cells.clear()
+    predictor(summary, (0, 2), replay(1), tuning)
+
+    assert [(Fraction(moves * scale * 2) / tuning.predicting, 2 * 2 * 2 * GRID)] == cells
+    monkeypatch.setattr(source, "discrete_laplace", lambda mean, noise: (
+        scores.append(mean), laplace(mean, noise))[1])
+    attempt(summary, replay(1), tuning)
+    assert [Fraction(WHOLE * scale) / tuning.epsilon] == scores
+
+
+@pytest.mark.parametrize(("spent", "caught"), [(1, False), (2, True)])
+def test_an_attack_on_the_predictor(spent, caught):
+    """One learner that changes class and cells shows no more than is paid; half the noise does."""
+    made = plan(tables.domain("f"), candidates=[CANDIDATES[0]], epsilon=6, rows=3)
+    tuning = made.mechanism.keywords["tuning"]
+    other = replace(tuning, epsilon=spent * tuning.epsilon)
+    first, second = (halves([tables.batch([[code]] * 3, [code] * 3)], 7,
+                            domain=tuning.domain, first=1) for code in (0, 1))
+
+    def shown(half):
+        return np.array(predictor(half, (0,), system(), other)).ravel()[[0, GRID + 1]]
+
+    found = audit(shown, first, second, epsilon=float(tuning.predicting), profile="ci")
+
+    assert caught == found.exceeded
 
 
 def test_the_forecast_is_that_of_the_weakest_candidate():

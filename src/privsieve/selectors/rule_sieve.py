@@ -122,18 +122,23 @@ def plan(  # the method's public options, all keyword-only
     if joint is not None:
         check(joint, (k, d, units, domain.classes), max_ops, ordered=ordered, grid=grid)
     rules = Rules(domain, k, cost.epsilon, units, prior, ordered, joint, order, grid, cost.delta)
-    race = _race(rules)
-    if race.account == "pure":  # the delta would buy nothing: it is not spent
+    if _race(rules).account == "pure":  # the delta would buy nothing: it is not spent
         cost, rules = replace(cost, delta=Fraction(0)), replace(rules, delta=Fraction(0))
+    return _planned(rules, cost)
+
+
+def _planned(rules: Rules, cost: Cost) -> Plan:
+    """The plan of a run whose parameters are settled."""
+    d, k, ordered = len(rules.domain.columns), rules.k, rules.ordered
     free = k == d and not ordered
     strength = _strength(rules)
     expected = forecast.expected(d, k, strength, ordered=ordered)
     costs = forecast.by_cost(cost.epsilon, lambda other: forecast.expected(
         d, k, _strength(replace(rules, epsilon=other)), ordered=ordered))
     return Plan(
-        method=METHOD, kind="selection", domain=domain,
-        cost=Cost(Fraction(0)) if free else cost,
-        units=units, settings=_settings(rules), noise=_raced(rules) * 2 * units / strength,
+        method=METHOD, kind="selection", domain=rules.domain,
+        cost=Cost(Fraction(0)) if free else cost, units=rules.units, settings=_settings(rules),
+        noise=_raced(rules) * 2 * rules.units / strength,
         forecast=forecast.json(expected, costs),
         warning=None if free else forecast.warning(expected),
         theorem="rule-sieve", assumes=("ideal-bits",),
