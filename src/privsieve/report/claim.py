@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,11 +13,13 @@ from privsieve.core.cost import exact
 from privsieve.privacy.certificate import UNIT, sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from fractions import Fraction
 
 #: Where the proofs of this version lie, beside what they prove.
 _PROOFS = ("histogram", "local", "privacy", "regression", "scores", "selectors", "summaries")
+#: A proof that names another.
+_REFERENCE = re.compile(r"(?:([a-z_]+)/)?([a-z_]+\.proof\.md)")
 
 
 class Column(NamedTuple):
@@ -98,7 +101,7 @@ def common_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Com
         rows_per_person=domain["rows_per_person"] if domain else None,
         warning=release.get("warning"),
         charge=_charge(certificate),
-        settings=tuple(_settings(plan["settings"])),
+        settings=tuple(settings(plan["settings"])),
         proofs=_proofs(certificate),
         software=tuple((str(name), str(of)) for name, of in
                        sorted(certificate["software"].items())),
@@ -143,14 +146,14 @@ def _declared(column: Mapping[str, Any]) -> str:
     return f"{kind}, {low} to {high}{', on a log scale' if column.get('scale') == 'log' else ''}"
 
 
-def _settings(told: object, prefix: str = "") -> Iterator[tuple[str, str]]:
+def settings(told: object, prefix: str = "") -> Iterator[tuple[str, str]]:
     """Settings as names and words; what stands inside another has both names."""
     if isinstance(told, Mapping):
         for name, value in sorted(told.items()):
-            yield from _settings(value, f"{prefix} {name}".strip())
+            yield from settings(value, f"{prefix} {name}".strip())
     elif isinstance(told, list | tuple) and any(isinstance(one, Mapping) for one in told):
         for at, value in enumerate(told, 1):
-            yield from _settings(value, f"{prefix} {at}")
+            yield from settings(value, f"{prefix} {at}")
     elif isinstance(told, list | tuple):
         yield prefix, ", ".join(map(str, told))
     else:
@@ -163,16 +166,26 @@ def _proofs(certificate: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     if certificate["software"].get("privsieve") != __version__:
         return ()
     package = Path(__file__).parents[1]
-    texts = {path.name: path.read_bytes() for part in _PROOFS
+    texts = {f"{part}/{path.name}": path.read_bytes() for part in _PROOFS
              for path in (package / part).glob("*.proof.md")}
     heading = f"# {certificate['claim']['theorem']}\n".encode()
     wanted = [file for file, text in texts.items() if text.startswith(heading)]
     for file in wanted:  # grows while it is read
-        wanted += [other for other in texts
-                   if other not in wanted and _names(texts[file], other)]
+        wanted += [other for other in _named(texts[file].decode(), file, texts)
+                   if other not in wanted]
     return tuple((file, digest(texts[file])) for file in sorted(wanted))
 
 
-def _names(text: bytes, file: str) -> bool:
-    """Whether a proof names another, alone or with its folder."""
-    return any(before + file.encode() in text for before in (b"(", b"/", b" "))
+def _named(text: str, file: str, known: Collection[str]) -> list[str]:
+    """The proofs that one names: with their folder, or alone; the one beside it goes first.
+
+    >>> known = ["local/limits.proof.md", "privacy/noise.proof.md", "local/noise.proof.md"]
+    >>> _named("see `limits.proof.md`, (privacy/noise.proof.md)", "local/x.proof.md", known)
+    ['local/limits.proof.md', 'privacy/noise.proof.md']
+    """
+    found = []
+    for folder, proof in _REFERENCE.findall(text):
+        places = [one for one in known if one.endswith(f"/{proof}")]
+        beside = f"{folder or file.partition('/')[0]}/{proof}"
+        found += [beside] if beside in places else places
+    return list(dict.fromkeys(found))
