@@ -253,6 +253,21 @@ def test_margins_are_not_negative():
     assert MINUS not in "".join(counts)
 
 
+@pytest.mark.parametrize(("kind", "said"), [
+    ("weights", ["standard deviation 0.13", "about 0.22 long", "at most 1.9 long",
+                 "2 of 3 released weights", "about 12 % as long"]),
+    ("regression", ["standard deviation 0.13", "about 0.22 long", "at most 1.6 long",
+                    "standard deviation 0.018 of half the target’s range",
+                    "0.22 of half the target’s range"]),
+    ("histogram", ["standard deviation 2.9", "On a sum of 6 cells", "standard deviation 7.0",
+                   "about 0.61 % of the rows"])])
+def test_the_forecast_is_told(kind, said):
+    """Every figure of a forecast stands on the page, rounded up."""
+    words = Page(html(*released(kind))).words
+
+    assert [] == [one for one in said if one not in words]
+
+
 def test_cells_that_are_not_named_are_said():
     """Where only large cells are named the page says so, and how many."""
     says = {**SAYS["histogram"],
@@ -331,6 +346,7 @@ WRONG = [
     ("weights", ("noise", "each"), "much", "not a law and an amount"),
     ("weights", ("selected",), ["age"], "as many columns as planned"),
     ("weights", ("selected",), ["age", "nobody"], "not among its columns"),
+    ("weights", ("selected",), ["age", "dose"], "of its largest weights"),
     ("regression", ("features",), None, "no known map"),
     ("regression", ("features", "map"), "magic", "no known map"),
     ("regression", ("features", "features"), 7, "for each feature"),
@@ -379,6 +395,17 @@ def test_the_kind_is_bound(kind):
 
         assert "the kind of the release is not the claimed one" in found
         assert ("the claim names no known kind of release" in found) == (other == "poem")
+
+
+def test_positive_weights_are_as_many_as_there_are():
+    """Where columns above zero were asked for, those are selected, and one where there is none."""
+    for q, selected, valid in (([9, -3, 1], ["age", "sex"], True), ([9, -3, 0], ["age"], True),
+                               ([-9, -3, -4], ["dose"], True), ([9, -3, 1], ["age"], False),
+                               ([-9, -3, -4], [], False), ([0, 0, 0], ["age"], True)):
+        body, certificate = released("weights", settings={"k": "positive"}, says={
+            **SAYS["weights"], "selected": selected, "values": {"exponent": -10, "q": q}})
+
+        assert valid == verify(certificate, body).valid
 
 
 def test_answers_are_checked():

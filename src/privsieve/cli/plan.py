@@ -44,6 +44,9 @@ def command(data: str | None, **options: Any) -> None:
     if data is not None:
         domain, _source, rows = asked.opened(domain, data)
     plan = asked.planned(domain, rows, options)
+    if options["figure"] and plan.kind != "selection":
+        raise ParameterError(f"--figure draws how many columns are found, and {options['method']} "
+                             "releases numbers; leave it away")
     sizes = {max(2, int(plan.units * times)): made for times in TIMES
              if (made := _forecasts(plan, options, times))}
     forecasts = sizes[plan.units]
@@ -113,21 +116,25 @@ def _json(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> dict[
 
 
 def _show(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> None:
+    from privsieve.cli import plan_numbers as numbers
     from privsieve.privacy.certificate import UNIT
 
-    k, d = _count(plan), len(plan.domain.columns)
+    chosen = plan.kind == "selection"
     unit = "rows" if plan.domain.unit == "row" else "persons"
-    words.show("choose", f"{k} of {d} columns")
+    if chosen:
+        words.show("choose", f"{_count(plan)} of {len(plan.domain.columns)} columns")
+    else:
+        words.show("release", numbers.what(plan))
     words.show("cost", f"{plan.cost.words}, charged before a row is read")
     words.show("protects", f"{UNIT[plan.domain.unit]} ({plan.domain.neighbours})")
     words.show(unit, f"{plan.units}")
     words.show("method", plan.method)
     words.show("settings", _settings(plan))
     words.show("noise", f"raises each column's score by {words.number(plan.noise)} {unit} "
-                        "on average")
+                        "on average" if chosen else numbers.noise(plan))
     words.show("theorem", f"{plan.theorem}; assumes {', '.join(plan.assumes)}")
     click.echo()
-    _table(forecasts, plan)
+    (_table if chosen else numbers.table)(forecasts, plan)
 
 
 def _speak(plan: Plan, delta: str | None) -> None:
@@ -135,7 +142,7 @@ def _speak(plan: Plan, delta: str | None) -> None:
     from privsieve.core.cost import exact
 
     if exact(delta or 0, "delta") and not plan.cost.delta:
-        words.show("delta", "not charged: for so few columns noise without a delta is smaller")
+        words.show("delta", "not charged: here the noise without a delta is smaller")
     if plan.warning:
         click.echo()
         words.show("warning", plan.warning, fg="yellow")

@@ -25,7 +25,7 @@ from privsieve.report.markup import (
     section,
     table,
 )
-from privsieve.report.values import Noise, noise_of, up
+from privsieve.report.values import Noise, amount, noise_of, up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -56,6 +56,7 @@ class HistogramPage(NamedTuple):
     held: int
     whole: bool
     noise: Noise
+    moved: Fraction | None
 
 
 def page_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> HistogramPage:
@@ -69,7 +70,8 @@ def page_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Histo
     axes = tuple(
         Axis(axis, tuple(labels(declared.get(axis, {}), told["bins"].get(axis), len(found))),
              tuple(found)) for axis, found in zip(told["names"], sums, strict=True))
-    return HistogramPage(common, axes, prod(shape), len(told["q"]), whole, noise_of(release))
+    return HistogramPage(common, axes, prod(shape), len(told["q"]), whole, noise_of(release),
+                         amount(release.get("forecast") or {}, "expected_error"))
 
 
 def dense(shape: Sequence[int], q: Sequence[int]) -> list[list[int]]:
@@ -246,12 +248,15 @@ def _good(told: HistogramPage) -> Markup:
         ("Noise on one cell", f"standard deviation {up(told.noise.each)}"),
         *((f"On a sum of {count(many)} cells",
            f"standard deviation {up(told.noise.of(many).each)}") for many in sums if many > 1)]
+    if told.moved is not None:
+        rows.append(("Moved to other cells",
+                     f"about {up(100 * told.moved)} % of the {told.common.claim.noun}s, expected"))
     return section(
         "good", "How strong the noise is", *frame.warned(told.common),
         pair("The noise was known before the first row was read, from public numbers alone. A "
              "count that is not several times as large says little.",
              "independent noise; the standard deviation of a sum grows with the root of its "
              "cells"),
-        facts("Standard deviations", rows),
+        facts("Known before", rows),
         paragraph("How far the counts of this very table are from the noisy ones is not known "
                   "here: to say it would cost more of the budget."))
