@@ -257,8 +257,8 @@ def test_margins_are_not_negative():
     ("weights", ["standard deviation 0.13", "about 0.22 long", "at most 1.9 long",
                  "2 of 3 released weights", "about 12 % as long"]),
     ("regression", ["standard deviation 0.13", "about 0.22 long", "at most 1.6 long",
-                    "standard deviation 0.018 of half the target’s range",
-                    "0.22 of half the target’s range"]),
+                    "standard deviation 0.018 of half the target",
+                    "0.22 of half the target"]),
     ("histogram", ["standard deviation 2.9", "On a sum of 6 cells", "standard deviation 7.0",
                    "about 0.61 % of the rows"])])
 def test_the_forecast_is_told(kind, said):
