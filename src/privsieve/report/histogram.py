@@ -166,7 +166,7 @@ def page(told: HistogramPage) -> bytes:
         learnt="If values go together in these counts, that is learnt about everybody who has one "
                "of them, in the table or not.",
         silent="count without noise, warning or running time",
-        parameters=(("columns", f"{many} tabulated"), ("cells", count(told.cells)),
+        parameters=(("tabulated", columns), ("cells", count(told.cells)),
                     ("law of the noise", told.noise.words))))
 
 
@@ -195,11 +195,12 @@ def _listed(texts: Sequence[str]) -> Markup:
 
 
 def _alone(told: HistogramPage) -> Markup:
+    missing = "" if told.whole else " Cells that are not named are missing in it."
     return section(
         "alone", "Each column alone",
         pair("Sums of the released counts over all other columns. Noise can make a sum negative; "
-             "such a one is shown as zero. The more cells were added up, the more noise there is.",
-             "one-way marginals of the noisy table, cut off at zero"),
+             "such a one is shown as zero. The more cells were added up, the more noise there is."
+             + missing, "one-way marginals of the noisy table, cut off at zero"),
         joined(_bars(told, axis) for axis in told.axes))
 
 
