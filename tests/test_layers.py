@@ -39,6 +39,7 @@ BELOW = {
     "report": WORDS | {"privacy"},
     "fit": WORDS | {"privacy", "sources", "report"},
     "selectors": ROWS | {"privacy", "fit", "local"},
+    "regression": ROWS | {"privacy", "fit"},
     "demo": ROWS | {"privacy", "fit", "selectors"},
     "cli": ROWS | {"privacy", "fit", "selectors", "containment", "demo", "report"},
     "__main__": {"cli"},
