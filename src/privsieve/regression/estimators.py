@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privsieve import fit as fitting
 from privsieve.core.domain import Box
-from privsieve.errors import DomainError, ParameterError
+from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.regression import ridge
 from privsieve.regression.released import Released
 from privsieve.sources.source import fold
@@ -146,10 +146,13 @@ class PrivateKernelRidge(RegressorMixin, BaseEstimator):  # type: ignore[misc]  
         from privsieve.sources import open_source, resolve
 
         check_is_fitted(self, "release_")
+        if getattr(X, "ndim", 2) == 1:
+            raise SchemaError("X has one dimension; a table has two.  Reshape your data: "
+                              "X.reshape(1, -1) for one row, X.reshape(-1, 1) for one column")
         found = Released.of(self.release_)
+        X = self._columns(X)
         source = open_source(X)
         resolve(found.domain, source.shape(count_rows=False), strict=False)
-        validate_data(self, X, reset=False, skip_check_array=True)
         return found.predict(source)
 
     @property
@@ -177,6 +180,21 @@ class PrivateKernelRidge(RegressorMixin, BaseEstimator):  # type: ignore[misc]  
         place = np.empty(len(lengths), np.int64)
         place[np.argsort(-lengths, kind="stable")] = np.arange(1, len(lengths) + 1)
         return place
+
+    def _columns(self, X: Any) -> Any:
+        """X without target and person; refused where its columns are not those of `fit`."""
+        from privsieve.sources.opening import names_of
+
+        names = names_of(X)
+        domain: Any = self.release_.body["domain"]
+        others = {fold(name) for name in (domain["target"]["name"], domain["person"]) if name}
+        if extra := [name for name in names or () if fold(name) in others]:
+            X = (X.drop_columns(extra) if hasattr(X, "drop_columns")
+                 else X.drop(columns=extra) if hasattr(X, "iloc") else X.drop(extra))
+        # A release that was loaded goes by names, in any order.
+        if names is None or hasattr(self, "feature_names_in_"):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return X
 
     def _names(self) -> list[str]:
         """The domain's names in the order of the frame that was fitted."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from privsieve.core.columns import Date, Number
 from privsieve.core.cost import exact
-from privsieve.errors import ParameterError
+from privsieve.errors import ParameterError, SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -120,6 +120,8 @@ class Map:
         2
         """
         kind = str(said["map"])
+        if kind not in KERNELS.values():
+            raise SchemaError(f"the release has features of a kind that is not known, {kind!r}")
         if kind == "fourier":
             return cls(kind, columns, 1, int(str(said["features"])) // 2,
                        Fraction(str(said["gamma"])), int(str(said["seed"])))
