@@ -38,12 +38,13 @@ BELOW = {
     # A face: it tells what a release says, and knows no row.
     "report": WORDS | {"privacy"},
     "fit": WORDS | {"privacy", "sources", "report"},
-    "selectors": ROWS | {"privacy", "fit", "local"},
+    "selectors": ROWS | {"privacy", "fit", "local", "regression"},
+    "regression": ROWS | {"privacy", "fit"},
     "demo": ROWS | {"privacy", "fit", "selectors"},
-    "cli": ROWS | {"privacy", "fit", "selectors", "containment", "demo", "report"},
+    "cli": ROWS | {"privacy", "fit", "selectors", "regression", "demo", "report"},
     "__main__": {"cli"},
     # The names of the public surface, imported when they are asked for.
-    "__init__": ROWS | {"privacy", "selectors", "containment", "local"},
+    "__init__": ROWS | {"privacy", "selectors", "regression", "local"},
 }
 #: Imports that point up, each with the reason why it may.
 UPWARD = {

@@ -1,0 +1,1 @@
+"""Least squares with a kernel: models and answers that leave with noise."""
