@@ -22,7 +22,7 @@ VERBS = {
     "demo": "Watch it work on a made-up hospital table.",
     "domain": "Draft a domain file from the schema of a table.",
     "inspect": "PRIVATE: look at a table with its domain, for the holder's eyes.",
-    "plan": "Say cost, noise and forecast of a selection; reads no row.",
+    "plan": "Say cost, noise and forecast of a release; reads no row.",
     "select": "Choose columns under differential privacy, once.",
     "regress": "Fit a least-squares model under differential privacy, once.",
     "predict": "PRIVATE: predict rows from such a model; free.",

@@ -46,6 +46,18 @@ OPTIONS = (
                  help='private-tuning: one of the methods to try, such as "rule-sieve 5" or '
                       '"block-fwell 3 block=4"; give several.'),
 )
+#: Those of a method that fits a model: `plan` knows them, and `regress` has its own.
+MODELS = (
+    click.option("--kernel", type=click.Choice(["rbf", "linear", "cosine", "polynomial"]),
+                 help="kernel-ridge: what a prediction may look like."),
+    click.option("--lam", metavar="L",
+                 help="kernel-ridge: how strongly the model is held small."),
+    click.option("--gamma", metavar="G", help="kernel-ridge: of rbf, how fast near becomes far."),
+    click.option("--features", metavar="N", type=int,
+                 help="kernel-ridge: of rbf, how many cosines and sines."),
+    click.option("--degree", metavar="N", type=int,
+                 help="kernel-ridge: of polynomial and cosine, the largest power or wave."),
+)
 
 
 def shares(text: str) -> object:
@@ -75,36 +87,55 @@ def yes(value: object) -> bool:
 READ: Mapping[str, Callable[[Any], object]] = {
     "delta": str, "ordered": yes, "class_prior": shares, "order": int, "joint": str,
     "numeric": str, "block": int, "repeats": int, "votes": str, "tau": str, "reference": str,
-    "score": str, "mechanism": str, "class_share": shares,
+    "score": str, "mechanism": str, "class_share": shares, "kernel": str, "lam": str, "gamma": str,
+    "features": int, "degree": int,
 }
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of the method as far as they were given; refuses those of others."""
-    found = {name: read(options[name]) for name, read in READ.items() if options[name]}
+    found = {name: read(options[name]) for name, read in READ.items() if options.get(name)}
     if options["candidate"]:
         found["candidates"] = [candidate(text) for text in options["candidate"]]
     _check(options["method"], found)
-    if "candidates" in found and (options["top"] or options["fraction"]):
-        raise ParameterError("--top and --fraction are no options of private-tuning: each "
-                             "candidate says how many columns; leave them away")
+    if "k" not in known(options["method"]) and (options["top"] or options["fraction"]):
+        why = (": each candidate says how many columns" if "candidates" in found
+               else ", which chooses no columns")
+        raise ParameterError(f"--top and --fraction are no options of {options['method']}{why}; "
+                             "leave them away")
     return found
 
 
-def _check(method: str, found: Mapping[str, Any]) -> None:
+def known(method: str) -> Mapping[str, object]:
+    """What a method's plan takes.
+
+    >>> "k" in known("rule-sieve"), "k" in known("private-tuning")
+    (True, False)
+    """
     from inspect import signature
 
     from privsieve.selectors import planner
 
-    known = signature(planner(method)).parameters
-    if not {"k", "candidates"} & known.keys():
+    return signature(planner(method)).parameters
+
+
+def choosing(method: str) -> None:
+    """Refuse a method that chooses no columns.
+
+    >>> choosing("rule-sieve")
+    """
+    if not {"k", "candidates"} & known(method).keys():
         raise ParameterError(f"{method} chooses no columns; it fits a model: privsieve regress")
+
+
+def _check(method: str, found: Mapping[str, Any]) -> None:
+    takes = known(method)
     for name in found:
-        if name not in known:
+        if name not in takes:
             flag = "--candidate" if name == "candidates" else f"--{name.replace('_', '-')}"
             raise ParameterError(f"{flag} is no option of {method}; leave it away, or choose "
                                  "another --method")
-    if "candidates" in known and "candidates" not in found:
+    if "candidates" in takes and "candidates" not in found:
         raise ParameterError("--method private-tuning needs candidates: give --candidate "
                              '"METHOD K" once for each')
 
@@ -132,5 +163,6 @@ def candidate(text: str) -> dict[str, Any]:
         except ValueError:
             raise ParameterError(f"--candidate {text!r} has {word!r}; its value is not "
                                  "read") from None
+    choosing(words[0])
     _check(words[0], own)
     return {**found, **own}

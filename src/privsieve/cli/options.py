@@ -65,6 +65,11 @@ def choosing(command: Command) -> Command:
     return _given(command, (*_COST, *_CHOICE, *_UNIT, *methods.OPTIONS, *_END))
 
 
+def planning(command: Command) -> Command:
+    """Give a command the options of whatever can be planned."""
+    return _given(command, (*_COST, *_CHOICE, *_UNIT, *methods.OPTIONS, *methods.MODELS, *_END))
+
+
 def costing(*own: Command) -> Callable[[Command], Command]:
     """Give a command its own options, and those of what costs: domain, epsilon, unit."""
     return lambda command: _given(command, (*_COST, *own, *_UNIT, *_END))
@@ -122,7 +127,7 @@ def planned(domain: Domain, rows: int | None, options: Mapping[str, Any], *,
     """The plan that the options ask for, at their epsilon or at another."""
     from privsieve.selectors import plan
 
-    count = {} if options["method"] == "private-tuning" else {"k": _count(options)}
+    count = {"k": _count(options)} if "k" in methods.known(options["method"]) else {}
     return plan(options["method"], domain, rows=rows, epsilon=epsilon or options["epsilon"],
                 allow_weak=options["allow_weak"], **count, **methods.given(options))
 

@@ -1,4 +1,4 @@
-"""`privsieve plan`: cost, noise and forecast of a selection, from public facts alone."""
+"""`privsieve plan`: cost, noise and forecast of a release, from public facts alone."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ TIMES = (Fraction(1, 4), Fraction(1), Fraction(4))
 
 @click.command("plan", epilog=_EXAMPLE)
 @click.argument("data", required=False)
-@asked.choosing
+@asked.planning
 @click.option("--figure", metavar="FILE",
               help="Draw the forecast over epsilon and size (SVG); FILE must not exist.")
 def command(data: str | None, **options: Any) -> None:
-    """Say cost, noise and forecast of a selection from DATA, or from --rows rows.
+    """Say cost, noise and forecast of a release from DATA, or from --rows rows.
 
     Reads no row and charges nothing: of DATA only the header and, where it is public, the number
     of rows.
@@ -142,7 +142,8 @@ def _speak(plan: Plan, delta: str | None) -> None:
     from privsieve.core.cost import exact
 
     if exact(delta or 0, "delta") and not plan.cost.delta:
-        words.show("delta", "not charged: here the noise without a delta is smaller")
+        few = "for so few columns" if plan.kind == "selection" else "here"
+        words.show("delta", f"not charged: {few} noise without a delta is smaller")
     if plan.warning:
         click.echo()
         words.show("warning", plan.warning, fg="yellow")

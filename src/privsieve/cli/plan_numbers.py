@@ -17,16 +17,20 @@ if TYPE_CHECKING:
 
     Forecasts = Mapping[Fraction, Mapping[str, Json]]
 
+_LONGEST = ("the same beside the longest that all can be without noise in any table; in most "
+            "tables they are shorter")
+#: Where the meanings of a table's columns begin.
+_INDENT = 15
 #: What a forecast may hold, by kind: the head of its column, and what it is.
 _FIGURES = {
     "weights": {
         "noise_each": ("each weight", "the standard deviation of the noise on one weight"),
-        "noise_length": ("together", "how long the noise on all of them is, about"),
+        "noise_length": ("together", "how long the noise on all of them is together, about"),
     },
     "regression": {
         "noise_each": ("each number", "the standard deviation of the noise on one number"),
-        "noise_prediction": ("prediction", "that on a prediction, in halves of the target's range"),
-        "expected_error": ("error", "how far a prediction is expected to be off, in the same"),
+        "noise_prediction": ("prediction", "that of a prediction, in halves of the target's range"),
+        "expected_error": ("error", "how far a prediction is expected to be off, in the same unit"),
         "error_bound": ("error bound", "a bound of that"),
     },
     "histogram": {
@@ -75,17 +79,18 @@ def table(forecasts: Forecasts, plan: Plan) -> None:
                if any(key in made for made in forecasts.values())}
     measured = "longest" in plan.forecast and "noise_length" in figures
     click.secho("Forecast: what noise does, by cost", bold=True)
-    head = ["epsilon", *(head for head, _ in figures.values()), *(["of longest"] * measured)]
-    words.table(head, [
+    words.table(["epsilon", *(head for head, _ in figures.values()),
+                 *(["of longest"] * measured)], [
         [("* " if epsilon == plan.cost.epsilon else "") + words.amount(epsilon),
          *(figure(made.get(key)) for key in figures), *([_share(made)] * measured)]
         for epsilon, made in sorted(forecasts.items())])
-    told = [f"{head}: {meaning}" for head, meaning in figures.values()]
+    told = list(figures.values())
     if measured:
-        told.append("of longest: that beside the longest that weights without noise can be in any "
-                    "table; those of most tables are shorter")
-    click.echo(click.wrap_text(". ".join(one[0].upper() + one[1:] for one in told)
-                               + ".  * is this plan.", words.WIDTH, "  ", "  "))
+        told.append(("of longest", _LONGEST))
+    for head, meaning in told:
+        lines = click.wrap_text(meaning, words.WIDTH - _INDENT).replace("\n", "\n" + " " * _INDENT)
+        click.echo(f"  {head}".ljust(_INDENT) + lines)
+    click.echo("  *".ljust(_INDENT) + "this plan")
 
 
 def _share(made: Mapping[str, Any]) -> str:

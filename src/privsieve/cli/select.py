@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from privsieve.cli import methods
 from privsieve.cli import options as asked
 from privsieve.cli.releasing import release
 
@@ -23,6 +24,7 @@ def command(data: str, **options: Any) -> None:
     The budget is charged before a row is read, and is never given back.  The chosen names go to
     stdout, one a line; DIR holds the release and its certificate.
     """
+    methods.choosing(options["method"])
     domain, source, rows = asked.opened(asked.public(options), data)
     plan = asked.planned(domain, rows, options)
     release(plan, source, options, lambda made: made.selected)
