@@ -356,6 +356,7 @@ WRONG = [
     ("histogram", ("cells", "shape"), [4, 3], "a number of bins for each"),
     ("histogram", ("cells", "shape"), [4, 3, 0], "a number of bins for each"),
     ("histogram", ("cells", "names"), ["sex", "age", "ill"], "selected columns"),
+    ("histogram", ("cells", "names"), ["age", "sex", "ill", "x"], "selected columns"),
     ("histogram", ("cells", "bins"), [], "told by column"),
     ("histogram", ("cells", "q"), [1, 2], "one count for each"),
     ("histogram", ("cells", "q"), ["1"] * 24, "that a double holds"),
