@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from privsieve.cli import methods
+from privsieve.cli import methods, words
 from privsieve.cli import options as asked
-from privsieve.cli import words
 from privsieve.cli.plan_numbers import noise
 from privsieve.cli.releasing import release
 
