@@ -8,7 +8,7 @@ import click
 
 from privsieve.cli import methods, words
 from privsieve.cli import options as asked
-from privsieve.cli.plan_numbers import noise
+from privsieve.cli.plan_numbers import figure
 from privsieve.cli.releasing import release
 
 _EXAMPLE = ("Example: privsieve select patients.csv --domain domain.toml --epsilon 0.5 --top 6 "
@@ -31,4 +31,5 @@ def command(data: str, **options: Any) -> None:
     release(plan, source, options, lambda made: made.selected)
     if plan.kind == "weights":
         words.say("weights", f"one for each of {len(plan.domain.columns)} columns, in release.json "
-                             f"and report.html; noise: {noise(plan)}")
+                             "and report.html; noise of standard deviation "
+                             f"{figure(plan.forecast['noise_each'])} on each")
