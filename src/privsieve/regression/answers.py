@@ -78,7 +78,7 @@ class Task:
         n = LARGEST if self.kind == "function" else len(self.basis)
         return Grid.of(n, rounded_up(moved + 2 * whitened(limits, n)))
 
-    @property
+    @cached_property
     def sigma(self) -> Fraction:
         """Of the Gaussian on each whitened number of a function."""
         return self.grid.sigma(self.cost.epsilon, self.cost.delta)
@@ -103,6 +103,7 @@ def whitened(limits: Limits, n: int) -> Fraction:
     >>> float(whitened(Limits.of("0.01", 5000), 100)) < 1e-3
     True
     """
+    # [inverse] a bound of |L^-1|
     inverse = root_up(Fraction(2) / Fraction(NUGGET))
     # [values] |L^-1| times the error of n values
     pointwise = inverse * root_up(Fraction(n)) * limits.evaluated

@@ -8,7 +8,6 @@ See `basis.proof.md`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from privsieve.regression.gram import Doubles, Kernel
 
 #: Variance that each kept point has of its own, in units of the kernel; a point whose variance,
-#: given those that are kept, is below it is not kept: the kept ones answer for it.
+#: given those that are kept, is below twice that is not kept: the kept ones answer for it.
 NUGGET = 2.0**-28
 #: Kept points at most.
 LARGEST = 2048
@@ -88,7 +87,7 @@ class Basis:
         while len(kept) < found.shape[1]:
             j = int(left.argmax())
             # [threshold]
-            if not left[j] > NUGGET:
+            if not left[j] > 2 * NUGGET:
                 break
             i = len(kept)
             column = self.kernel.gram(points, points[j:j + 1])[:, 0]
@@ -127,13 +126,3 @@ def certain(off: float, n: int) -> bool:
     # [entry] of what was computed of one entry of the residual; [frobenius] all of them
     entry = 3 * (n + 3) * UNIT + ERROR
     return bool(0 <= off) and 1.01 * off**0.5 + float(n * entry) <= NUGGET / 2  # noqa: SIM300
-
-
-def shrink(n: int) -> Fraction:
-    """A bound of |L^-1| for a basis of any number of points, squared and times n; rounded up.
-
-    >>> float(shrink(1)) == 2**29
-    True
-    """
-    # [shrink]
-    return n * 2 / Fraction(NUGGET)

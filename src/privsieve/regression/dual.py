@@ -52,9 +52,6 @@ class Limits:
                                  "PrivateKernelRidge, which has finite features")
         # [lost] of the matrix K + m lam: kernel, diagonal, factor and both triangles
         lost = m * ERROR + 9 * m * m * UNIT * (1 + m * value)
-        if 4 * lost > m * value:
-            raise ParameterError(f"lam is {lam} for {m} records: rounding is not small beside it; "
-                                 "choose a larger one")
         # [solver]
         solver = lost / (m * value) * root_up(1 / value)
         # [evaluated]
