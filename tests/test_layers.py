@@ -44,7 +44,7 @@ BELOW = {
     "cli": ROWS | {"privacy", "fit", "selectors", "containment", "demo", "report"},
     "__main__": {"cli"},
     # The names of the public surface, imported when they are asked for.
-    "__init__": ROWS | {"privacy", "selectors", "containment", "local"},
+    "__init__": ROWS | {"privacy", "selectors", "containment", "local", "regression"},
 }
 #: Imports that point up, each with the reason why it may.
 UPWARD = {

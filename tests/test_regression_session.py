@@ -413,7 +413,7 @@ def test_answers_are_near_where_noise_is_small():
     X, y = table()
     asked = np.random.default_rng(2).random((12, 2))
     kernel = Kernel.of(BOX.of_width(["x0", "x1"]), "rbf", 3.0)
-    from privsieve.regression.released import codes_of
+    from privsieve.regression.function import codes_of
     codes = [coordinates(codes_of(x, kernel.domain), kernel.domain) for x in (X, asked)]
     expected = original(kernel.gram(codes[1], codes[0]) @ np.linalg.solve(
         kernel.gram(codes[0], codes[0]) + 60 * 0.01 * np.eye(60), y - 1), kernel.domain)

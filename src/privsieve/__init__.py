@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from privsieve.privacy.audit import audit as audit
     from privsieve.privacy.ledger import Ledger as Ledger
     from privsieve.privacy.verify import verify as verify
+    from privsieve.regression.session import KernelRidgeSession as KernelRidgeSession
     from privsieve.selectors import plan as plan
     from privsieve.selectors.estimators import NoisyTopK as NoisyTopK
     from privsieve.selectors.estimators import PrivateTuning as PrivateTuning
@@ -49,6 +50,7 @@ _HOMES = {
     "FWELLEnsemble": "local.estimators",
     "Flag": "core.columns",
     "GreedyContainment": "containment.estimators",
+    "KernelRidgeSession": "regression.session",
     "Label": "core.columns",
     "Ledger": "privacy.ledger",
     "MaximalContainment": "containment.estimators",

@@ -13,8 +13,8 @@ from privsieve.regression import answers
 from privsieve.regression.answers import Memory, Task
 from privsieve.regression.basis import LARGEST, Basis
 from privsieve.regression.dual import Limits
+from privsieve.regression.function import ReleasedFunction, codes_of
 from privsieve.regression.gram import Kernel, coordinates, target
-from privsieve.regression.released import ReleasedFunction, codes_of
 from privsieve.regression.sensitivity import longest, sensitivity
 
 if TYPE_CHECKING:
