@@ -10,14 +10,11 @@ from privsieve.papers import kernel_ridge as paper
 from privsieve.regression.sensitivity import sensitivity
 
 
-def neighbours(seed=3, m=12):
-    """Two tables that differ in one target."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(m, 2))
+def neighbours():
+    """Two tables that differ in one target: a step on a line, and its last label turned."""
+    X = np.column_stack([np.linspace(-2, 2, 40), np.zeros(40)])
     y = np.sign(X[:, 0])
-    other = y.copy()
-    other[0] = -y[0]
-    return X, y, other
+    return X, y, np.append(y[:-1], -y[-1])
 
 
 def test_two_answers_give_their_difference_away():
