@@ -38,13 +38,13 @@ BELOW = {
     # A face: it tells what a release says, and knows no row.
     "report": WORDS | {"privacy"},
     "fit": WORDS | {"privacy", "sources", "report"},
-    "selectors": ROWS | {"privacy", "fit", "local"},
+    "selectors": ROWS | {"privacy", "fit", "local", "regression"},
     "regression": ROWS | {"privacy", "fit"},
     "demo": ROWS | {"privacy", "fit", "selectors"},
-    "cli": ROWS | {"privacy", "fit", "selectors", "containment", "demo", "report"},
+    "cli": ROWS | {"privacy", "fit", "selectors", "regression", "demo", "report"},
     "__main__": {"cli"},
     # The names of the public surface, imported when they are asked for.
-    "__init__": ROWS | {"privacy", "selectors", "containment", "local", "regression"},
+    "__init__": ROWS | {"privacy", "selectors", "regression", "local"},
 }
 #: Imports that point up, each with the reason why it may.
 UPWARD = {
@@ -52,8 +52,8 @@ UPWARD = {
     ("core/release.py", "report"): "`Release.save` writes the page, too, and asks for it late",
     ("core/domain.py", "sources"): "`Domain.draft` asks a source for its names and types",
 }
-CHECKERS = ("verify", "verify_containment", "verify_table", "audit", "ledger", "ledger_sql",
-            "chain", "certificate", "folder")
+CHECKERS = ("verify", "verify_containment", "verify_release", "verify_table", "audit", "ledger",
+            "ledger_sql", "chain", "certificate", "folder")
 #: What meets noise, or sizes it; no checker does.
 MECHANISMS = {"privacy.noise", "privacy.vector", "privacy.values", "privacy.approximate",
               "privacy.race", "privacy.stopping"}

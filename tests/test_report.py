@@ -362,6 +362,8 @@ def test_a_page_needs_files_that_agree(chosen):
         with pytest.raises(SchemaError, match="lacks what a report says"):
             html(one, two)
     with pytest.raises(SchemaError, match="no report yet"):
+        html({**release, "kind": "poem"}, certificate)
+    with pytest.raises(SchemaError, match="lacks what a report says"):
         html({**release, "kind": "weights"}, certificate)
 
 

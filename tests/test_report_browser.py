@@ -12,7 +12,9 @@ import pytest
 
 from privsieve.core.canonical import canonical, digest
 from privsieve.report import html, internal_html
+from releases import KINDS
 from test_report import CLOSED, ROWS, publication, selection
+from test_report_kinds import HUNDREDS, answered, of_columns
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -24,6 +26,7 @@ webdriver = pytest.importorskip("selenium.webdriver",
 
 pytestmark = pytest.mark.browser
 
+EDITIONS = ("selection", "publication", "internal", *KINDS)
 #: What a page may overflow: nothing.
 WIDER = """
 const wide = document.documentElement.clientWidth;
@@ -83,7 +86,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """The three editions, with usual names and with the worst that a table may have."""
+    """Every page, with usual names and with the worst that a table may have; 1 and 300 columns."""
     place = tmp_path_factory.mktemp("pages")
     written = {}
     for kind, columns in (("plain", ("age", "length_of_stay", "sex")),
@@ -97,9 +100,16 @@ def pages(tmp_path_factory):
             "head": digest(canonical(release))}}
         for name, data in (("selection", html(made.body, made.certificate)),
                            ("publication", html(release, certificate)),
-                           ("internal", internal_html(release, certificate, inner))):
+                           ("internal", internal_html(release, certificate, inner)),
+                           *((kind_of, html(*of_columns(kind_of, columns))) for kind_of in KINDS)):
             written[name, kind] = place / kind / f"{name}.html"
             written[name, kind].write_bytes(data)
+    written["answers", "plain"] = place / "answers.html"
+    written["answers", "plain"].write_bytes(html(*answered()))
+    for kind, columns in (("one", HUNDREDS[:1]), ("many", HUNDREDS)):
+        for name in KINDS:
+            written[name, kind] = place / f"{name}-{kind}.html"
+            written[name, kind].write_bytes(html(*of_columns(name, columns)))
     return written
 
 
@@ -114,8 +124,9 @@ def opened(browser, path, width, scheme):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("names", ["plain", "long"])
-@pytest.mark.parametrize("edition", ["selection", "publication", "internal"])
+@pytest.mark.parametrize(("edition", "names"), [
+    *((edition, names) for names in ("plain", "long") for edition in EDITIONS),
+    *((kind, names) for names in ("one", "many") for kind in KINDS), ("answers", "plain")])
 def test_a_page_fits(browser, pages, edition, names, width, scheme):
     """No sideways scrolling, nothing over something, readable contrast, no word on the console."""
     opened(browser, pages[edition, names], width, scheme)
@@ -134,7 +145,7 @@ def test_a_page_fits(browser, pages, edition, names, width, scheme):
         browser.save_screenshot(str(Path(kept) / f"{edition}-{names}-{width}-{scheme}.png"))
 
 
-@pytest.mark.parametrize("edition", ["selection", "publication", "internal"])
+@pytest.mark.parametrize("edition", EDITIONS)
 def test_a_page_prints(browser, pages, edition):
     """Printed on A4 it is a few pages of light paper."""
     opened(browser, pages[edition, "plain"], 1280, "dark")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from privsieve.privacy.audit import audit as audit
     from privsieve.privacy.ledger import Ledger as Ledger
     from privsieve.privacy.verify import verify as verify
+    from privsieve.regression.estimators import PrivateKernelRidge as PrivateKernelRidge
     from privsieve.regression.session import KernelRidgeSession as KernelRidgeSession
     from privsieve.selectors import plan as plan
     from privsieve.selectors.estimators import NoisyTopK as NoisyTopK
@@ -56,6 +57,7 @@ _HOMES = {
     "MaximalContainment": "containment.estimators",
     "NoisyTopK": "selectors.estimators",
     "Number": "core.columns",
+    "PrivateKernelRidge": "regression.estimators",
     "PrivateTuning": "selectors.estimators",
     "PublishableColumns": "containment.estimators",
     "RuleSieve": "selectors.estimators",

@@ -24,6 +24,8 @@ VERBS = {
     "inspect": "PRIVATE: look at a table with its domain, for the holder's eyes.",
     "plan": "Say cost, noise and forecast of a selection; reads no row.",
     "select": "Choose columns under differential privacy, once.",
+    "regress": "Fit a least-squares model under differential privacy, once.",
+    "predict": "PRIVATE: predict rows from such a model; free.",
     "check": "PRIVATE: measure how well the rows of a table hide.",
     "publish": "Choose columns that may be published (k-anonymity by containment).",
     "ledger": "Grant a budget, or show what is left of it.",

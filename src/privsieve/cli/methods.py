@@ -97,6 +97,8 @@ def _check(method: str, found: Mapping[str, Any]) -> None:
     from privsieve.selectors import planner
 
     known = signature(planner(method)).parameters
+    if not {"k", "candidates"} & known.keys():
+        raise ParameterError(f"{method} chooses no columns; it fits a model: privsieve regress")
     for name in found:
         if name not in known:
             flag = "--candidate" if name == "candidates" else f"--{name.replace('_', '-')}"

@@ -1,4 +1,4 @@
-"""The options that `plan` and `select` share, and the plan that they ask for."""
+"""The options that verbs of releases share, and the plan of a selection that they ask for."""
 
 from __future__ import annotations
 
@@ -19,15 +19,19 @@ if TYPE_CHECKING:
 
     Command = Callable[..., Any]
 
-_OPTIONS = (
+_COST = (
     click.option("--domain", "domain_file", metavar="FILE", required=True,
                  help="The domain file: columns, bounds, label, unit."),
     click.option("--epsilon", metavar="E", required=True,
                  help="What this release may cost, for example 0.5."),
+)
+_CHOICE = (
     click.option("--top", metavar="N", type=int, help="How many columns to choose."),
     click.option("--fraction", metavar="F", help="Or: which fraction of the columns."),
     click.option("--method", metavar="NAME", default="rule-sieve", show_default=True,
                  help="How to choose: rule-sieve, block-fwell, noisy-top-k or private-tuning."),
+)
+_UNIT = (
     click.option("--unit", type=click.Choice(["row"]),
                  help="Protect a row, where the domain file does not name the unit."),
     click.option("--person", metavar="COLUMN",
@@ -38,15 +42,41 @@ _OPTIONS = (
                  help="Persons in the table: a public round figure."),
     click.option("--rows", metavar="N", type=int,
                  help="Rows in the table: a public figure, where it cannot be counted."),
-    *methods.OPTIONS,
+)
+_END = (
     click.option("--allow-weak", is_flag=True, help="Accept an epsilon above 10."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines."),
 )
 
 
+_RELEASE = (
+    click.option("--ledger", metavar="FILE", required=True,
+                 help="The budget, made by `ledger grant`."),
+    click.option("--population", metavar="NAME", required=True,
+                 help="The people whom the budget protects."),
+    click.option("--out", metavar="DIR", required=True,
+                 help="The release folder; it must not exist."),
+    click.option("--anyway", is_flag=True, help="Go on although the forecast warns."),
+)
+
+
 def choosing(command: Command) -> Command:
     """Give a command the options of a selection."""
-    for option in reversed(_OPTIONS):
+    return _given(command, (*_COST, *_CHOICE, *_UNIT, *methods.OPTIONS, *_END))
+
+
+def costing(*own: Command) -> Callable[[Command], Command]:
+    """Give a command its own options, and those of what costs: domain, epsilon, unit."""
+    return lambda command: _given(command, (*_COST, *own, *_UNIT, *_END))
+
+
+def releasing(command: Command) -> Command:
+    """Give a command the options of a release: a ledger that is charged, and a folder."""
+    return _given(command, _RELEASE)
+
+
+def _given(command: Command, options: tuple[Command, ...]) -> Command:
+    for option in reversed(options):
         command = option(command)
     return command
 

@@ -21,7 +21,15 @@ FORMAT = "privsieve-certificate/1"
 #: What is protected, in words.
 UNIT = {"row": "one row of the table", "person": "one person with all their rows"}
 _NEIGHBOURS = {"replace-one": "Replacing", "add-remove": "Adding or removing"}
-_RESULT = {"selection": "set"}
+#: What is released, one and several of it, by kind.
+_RESULT = {
+    "selection": ("set", "sets"),
+    "weights": ("vector of weights", "vectors of weights"),
+    "regression": ("model", "models"),
+    "histogram": ("table of counts", "tables of counts"),
+}
+#: The kinds of releases that an epsilon was paid for.
+KINDS = tuple(_RESULT)
 
 
 def terms(plan: Plan, software: Mapping[str, str]) -> dict[str, Json]:
@@ -120,10 +128,10 @@ def sentence(certificate: Mapping[str, Any]) -> str:
         return (f"Whoever knows {known} among the {len(claim['columns'])} columns finds at least "
                 f"{rows.format(claim['k'])} that fit; this is neither differential privacy nor a "
                 "promise against other knowledge.")
-    result = _RESULT.get(claim["kind"], "result")
+    result, results = _RESULT.get(claim["kind"], ("result", "results"))
     changes = f"{_NEIGHBOURS[claim['neighbours']]} {claim['unit']} changes the probability of any "
     if claim["delta"] == "0":
         return f"{changes}released {result} by a factor of at most e^{claim['epsilon']}."
     # With a delta the sum over several results may grow by delta once, not each of them.
-    return (f"{changes}collection of released {result}s by a factor of at most "
+    return (f"{changes}collection of released {results} by a factor of at most "
             f"e^{claim['epsilon']}, and by at most {claim['delta']} beyond that.")

@@ -17,7 +17,8 @@ from privsieve.core.cost import DELTA_UNITS, EPSILON_UNITS
 from privsieve.core.release import FORMAT as RELEASE_FORMAT
 from privsieve.errors import LedgerError, ParameterError
 from privsieve.privacy import verify_containment as containment
-from privsieve.privacy.certificate import FORMAT, UNIT
+from privsieve.privacy import verify_release
+from privsieve.privacy.certificate import FORMAT, KINDS, UNIT
 from privsieve.privacy.chain import link, units_of
 from privsieve.privacy.ledger import Ledger, recount
 
@@ -163,20 +164,6 @@ def _check_shape(body: Mapping[str, Any]) -> None:
         raise _Unreadable(f"the certificate is not a {FORMAT}; a newer privsieve may read it")
 
 
-def _count(settings: object, candidate: object) -> object:
-    """How many columns were to be chosen: by the plan, or by the candidate that a tuning names."""
-    if not isinstance(settings, Mapping):
-        return None
-    candidates = settings.get("candidates")
-    if candidates is None:
-        return settings.get("k")
-    known = isinstance(candidates, list) and type(candidate) is int
-    if not known or not 0 <= candidate < len(candidates):  # type: ignore[operator]  # an int by then
-        return None
-    chosen = candidates[candidate]
-    return _count(chosen.get("settings"), None) if isinstance(chosen, Mapping) else None
-
-
 def _failed(checks: Mapping[str, bool]) -> Iterator[str]:
     return (reason for reason, holds in checks.items() if not holds)
 
@@ -184,6 +171,7 @@ def _failed(checks: Mapping[str, bool]) -> Iterator[str]:
 def _claim(body: Mapping[str, Any]) -> Iterator[str]:
     claim, plan = body["claim"], body["plan"]
     return _failed({
+        "the claim names no known kind of release": claim["kind"] in KINDS,
         "the claimed epsilon is not an exact amount":
             units_of(claim["epsilon"], EPSILON_UNITS) is not None,
         "the claimed delta is not an exact amount":
@@ -236,9 +224,7 @@ def _bound(known: Mapping[str, Any], kind: str, content: Mapping[str, Any]) -> b
 
 
 def _release(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
-    selected, columns = _names(release.get("selected")), _names(release.get("columns"))
-    count = _count(body["plan"].get("settings"), release.get("candidate"))
-    return _failed({
+    yield from _failed({
         "the digest of the release is not the certified one":
             digest(canonical(release)) == body["release_sha256"],
         f"the release is not a {RELEASE_FORMAT}": release.get("format") == RELEASE_FORMAT,
@@ -246,17 +232,8 @@ def _release(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[st
             release.get("kind") == body["claim"]["kind"],
         "the release says that it is not private": release.get("private") is True,
         "the plan of the release is not the certified one": release.get("plan") == body["plan"],
-        "the release selects what is not among its columns, or twice":
-            len(set(selected)) == len(selected) and set(selected) <= set(columns),
-        "the release does not select as many columns as planned":
-            type(count) is int and len(selected) == count,
     })
-
-
-def _names(value: object) -> tuple[str, ...]:
-    """A list of names; empty, and so in agreement with no plan, where it is not one."""
-    listed = value if isinstance(value, list | tuple) else ()
-    return tuple(listed) if all(isinstance(name, str) for name in listed) else ()
+    yield from _failed(verify_release.checks(body["claim"]["kind"], body["plan"], release))
 
 
 def _ledger(body: Mapping[str, Any], ledger: str | Path | Ledger,

@@ -7,6 +7,7 @@ page is made of an object that has no private field, so no slip of a template ca
 from __future__ import annotations
 
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from privsieve.errors import SchemaError
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from privsieve.core.canonical import Json
 
 NAME = "report.html"
+#: Each kind of release, and the modules that say and show its page.
+KINDS = {**{kind: (kind, kind) for kind in ("selection", "weights", "regression", "histogram")},
+         "containment": ("publication", "publication_html")}
 #: What a file that privsieve did not write can raise.
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
 
@@ -37,21 +41,15 @@ def html(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> bytes:
     privsieve.errors.SchemaError: release.json is of a kind that has no report yet
     """
     kind = release.get("kind")
-    if kind not in ("selection", "containment"):
+    if kind not in KINDS:
         raise SchemaError("release.json is of a kind that has no report yet")
+    said, shown = (import_module(f"privsieve.report.{module}") for module in KINDS[kind])
     try:
-        if kind == "selection":
-            from privsieve.report.selection import page_of
-            from privsieve.report.selection_html import page
-
-            return page(page_of(release, certificate))
-        from privsieve.report.publication import page_of as published
-        from privsieve.report.publication_html import page as public
-
-        return public(published(release, certificate))
+        page: bytes = shown.page(said.page_of(release, certificate))
     except _WRONG:
         raise SchemaError("release.json or certificate.json lacks what a report says; take the "
                           "files as privsieve wrote them") from None
+    return page
 
 
 def internal_html(release: Mapping[str, Any], certificate: Mapping[str, Any],

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from privsieve._version import __version__
-from privsieve.core.canonical import canonical, digest
+from markupsafe import Markup
+
 from privsieve.core.cost import exact
-from privsieve.privacy.certificate import UNIT, sentence
+from privsieve.report import frame
+from privsieve.report.charts import Cost, Piece, bar, costs
+from privsieve.report.claim import common_of
+from privsieve.report.markup import count, joined, name, names, pair, paragraph, section, table
+from privsieve.report.rounding import down
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from fractions import Fraction
+    from collections.abc import Mapping
 
-#: Where the proofs of this version lie, beside what they prove.
-_PROOFS = ("privacy", "scores", "selectors", "summaries")
+    from privsieve.report.claim import Column, Common
 
-
-class Column(NamedTuple):
-    """A name, and what the domain declares of it; None where the release does not say."""
-
-    name: str
-    declared: str | None
+#: More names than this stand in the table only.
+_MANY = 30
 
 
 class Forecast(NamedTuple):
@@ -39,104 +36,22 @@ class Forecast(NamedTuple):
     usual_gap: str | None
 
 
-class Charge(NamedTuple):
-    """Who was charged, and where that stands in the ledger."""
-
-    population: str
-    date: str
-    request: str
-    reserve: str
-    commit: str
-    head: str
-
-
-class Claim(NamedTuple):
-    """What the certificate claims, in its own terms."""
-
-    sentence: str
-    epsilon: Fraction
-    text: str
-    delta: str
-    account: str
-    unit: str
-    noun: str
-    replaced: bool
-    mechanism: str
-    theorem: str
-    assumes: tuple[str, ...]
-
-
 class SelectionPage(NamedTuple):
     """All that the public edition may say; made of release.json and certificate.json."""
 
-    short: str
+    common: Common
     chosen: tuple[Column, ...]
     ordered: bool
-    candidates: int
-    target: Column | None
-    claim: Claim
-    units: str | None
-    rows_per_person: int | None
     forecast: Forecast | None
-    warning: str | None
-    charge: Charge | None
-    settings: tuple[tuple[str, str], ...]
-    proofs: tuple[tuple[str, str], ...]
-    software: tuple[tuple[str, str], ...]
-    digests: tuple[tuple[str, str], ...]
-
-    @property
-    def free(self) -> bool:
-        """Whether all columns were asked for, so that no row was read."""
-        return self.claim.epsilon == 0
 
 
 def page_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> SelectionPage:
     """The page of a release; what is not in its two files becomes None."""
-    plan, domain = release["plan"], release.get("domain")
-    if domain is not None and digest(canonical(domain)) != certificate["domain_sha256"]:
-        raise ValueError("the domain of the release is not the certified one")
-    declared = {one["name"]: _declared(one) for one in domain["columns"]} if domain else {}
-    ordered = plan["settings"].get("ordered") is True
+    common = common_of(release, certificate)
+    ordered = release["plan"]["settings"].get("ordered") is True
     selected = release["selected"] if ordered else sorted(release["selected"], key=_alphabet)
-    digests = (("certificate.json", digest(canonical(certificate))),
-               ("release.json", certificate["release_sha256"]),
-               ("the domain, as JSON", certificate["domain_sha256"]))
-    return SelectionPage(
-        short=certificate["release_sha256"][:12],
-        chosen=tuple(Column(name, declared.get(name)) for name in selected),
-        ordered=ordered,
-        candidates=len(release["columns"]),
-        target=_target(domain),
-        claim=_claim(certificate),
-        units=plan.get("units"),
-        rows_per_person=domain["rows_per_person"] if domain else None,
-        forecast=_forecast(release.get("forecast")),
-        warning=release.get("warning"),
-        charge=_charge(certificate),
-        settings=tuple(_settings(plan["settings"])),
-        proofs=_proofs(certificate),
-        software=tuple((str(name), str(of)) for name, of in
-                       sorted(certificate["software"].items())),
-        digests=digests)
-
-
-def _claim(certificate: Mapping[str, Any]) -> Claim:
-    claim = certificate["claim"]
-    nouns = {words: noun for noun, words in UNIT.items()}
-    return Claim(
-        sentence=sentence(certificate), epsilon=exact(claim["epsilon"], "epsilon"),
-        text=claim["epsilon"], delta=claim["delta"], account=claim["account"], unit=claim["unit"],
-        noun=nouns[claim["unit"]], replaced=claim["neighbours"] == "replace-one",
-        mechanism=claim["mechanism"], theorem=claim["theorem"], assumes=tuple(claim["assumes"]))
-
-
-def _charge(certificate: Mapping[str, Any]) -> Charge | None:
-    ledger = certificate["ledger"]
-    if ledger is None:
-        return None
-    return Charge(certificate["population"], ledger["reserved_at"][:10], ledger["request"],
-                  str(ledger["reserve"]["seq"]), str(ledger["commit"]["seq"]), ledger["head"])
+    return SelectionPage(common, common.declared(selected), ordered,
+                         _forecast(release.get("forecast")))
 
 
 def _forecast(said: Mapping[str, Any] | None) -> Forecast | None:
@@ -153,60 +68,133 @@ def _increasing(told: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return sorted(told.items(), key=lambda one: exact(one[0], "the forecast"))
 
 
-def _target(domain: Mapping[str, Any] | None) -> Column | None:
-    if domain is None or domain["target"] is None:
-        return None
-    return Column(domain["target"]["name"], _declared(domain["target"]))
-
-
-def _declared(column: Mapping[str, Any]) -> str:
-    """What the domain says of a column, in words."""
-    kind = column["kind"]
-    if kind == "flag":
-        return "yes or no"
-    if kind in ("category", "label"):
-        values = [str(value) for value in column["values"]]
-        more = ", …" if len(values) > 12 else ""
-        return f"one of {len(values)}: {', '.join(values[:12])}{more}"
-    low, high = (str(column[end]).removesuffix(".0").removesuffix("T00:00:00")
-                 for end in ("low", "high"))
-    return f"{kind}, {low} to {high}{', on a log scale' if column.get('scale') == 'log' else ''}"
-
-
-def _settings(told: object, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Settings as names and words; what stands inside another has both names."""
-    if isinstance(told, Mapping):
-        for name, value in sorted(told.items()):
-            yield from _settings(value, f"{prefix} {name}".strip())
-    elif isinstance(told, list | tuple) and any(isinstance(one, Mapping) for one in told):
-        for at, value in enumerate(told, 1):
-            yield from _settings(value, f"{prefix} {at}")
-    elif isinstance(told, list | tuple):
-        yield prefix, ", ".join(map(str, told))
-    else:
-        yield prefix, {None: "none", True: "yes", False: "no"}[told] if (
-            told is None or isinstance(told, bool)) else str(told)
-
-
-def _proofs(certificate: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The theorem's proof and those that it names, if this version made the release."""
-    if certificate["software"].get("privsieve") != __version__:
-        return ()
-    package = Path(__file__).parents[1]
-    texts = {path.name: path.read_bytes() for part in _PROOFS
-             for path in (package / part).glob("*.proof.md")}
-    heading = f"# {certificate['claim']['theorem']}\n".encode()
-    wanted = [file for file, text in texts.items() if text.startswith(heading)]
-    for file in wanted:  # grows while it is read
-        wanted += [other for other in texts
-                   if other not in wanted and _names(texts[file], other)]
-    return tuple((file, digest(texts[file])) for file in sorted(wanted))
-
-
-def _names(text: bytes, file: str) -> bool:
-    """Whether a proof names another, alone or with its folder."""
-    return any(before + file.encode() in text for before in (b"(", b"/", b" "))
-
-
 def _alphabet(name: str) -> tuple[str, str]:
     return name.casefold(), name
+
+
+def page(told: SelectionPage) -> bytes:
+    """The whole page."""
+    k, d = len(told.chosen), len(told.common.columns)
+    about, result = frame.outcome(told.common), "list" if told.ordered else "set"
+    first = name(told.chosen[0].name) if told.chosen else "A column"
+    return frame.page(told.common, frame.Words(
+        title=f"Which {k} of {d} columns say most about the outcome?",
+        question=Markup("Which columns say most about {}?").format(about),
+        asked=(Markup("Which {} of {} columns say most, alone or together, about {}?").format(
+                   k, d, about),
+               Markup("feature selection, <i>k</i>&nbsp;=&nbsp;{} of <i>d</i>&nbsp;=&nbsp;{}"
+                      ).format(k, d)),
+        answered=(_answered(told), _answer_term(told)),
+        unprotected=(Markup(
+            "<b>The values in these columns.</b> Only their names may leave: to share rows or "
+            "counts of them is another question, with a cost of its own."),
+            f"the claim is about the {result} of names alone"),
+        result=f"{result} of names",
+        covered=f"{'ordered' if told.ordered else 'unordered'} {result}",
+        sections=(("cols", "The columns", _columns(told)),),
+        good=("How good the answer is", _good(told)),
+        limits=(Markup(
+            "<b>The cells of the table.</b> That {} was chosen says almost nothing about "
+            "anybody. Its values would.").format(first),),
+        learnt="If a column goes with the outcome, that is learnt about everybody who has such a "
+               "value, in the table or not.",
+        silent="score, count, accuracy, warning or running time",
+        parameters=(("columns", f"{k} chosen of {d}"),)))
+
+
+def _answered(told: SelectionPage) -> Markup:
+    shown = names(c.name for c in told.chosen) if len(told.chosen) <= _MANY else Markup(
+        'they stand in <a href="#cols">the table below</a>')
+    return Markup('{}: <span class="names">{}</span>').format(_number(told), shown)
+
+
+def _number(told: SelectionPage) -> str:
+    k = len(told.chosen)
+    said = "1 name" if k == 1 else f"{count(k)} names"
+    usual = _usual(told.forecast)
+    if told.common.free or usual is None:
+        return said
+    found = down(usual, k)
+    return f"{said}, of which about {found} would be right on a usual table"
+
+
+def _usual(forecast: Forecast | None) -> int | None:
+    """What is found at the usual gap, in per cent."""
+    if forecast is None or forecast.usual_gap is None:
+        return None
+    return dict(forecast.by_gap).get(forecast.usual_gap)
+
+
+def _answer_term(told: SelectionPage) -> str:
+    order = "a list, the best first" if told.ordered else "an unordered set, here from A to Z"
+    return f"{order}; the share that is right is a forecast, and was not measured"
+
+
+def _columns(told: SelectionPage) -> Markup:
+    if told.ordered:
+        order = pair("The first name stands for the column that came out best. The order was paid "
+                     "for; there are still no scores, which would tell more and cost more.",
+                     "the claim covers the ordered list; scores need a release of their own")
+    else:
+        order = pair("From A to Z: the order says nothing. Ranks and scores are missing on "
+                     "purpose. They would tell more about the table, and would have to be paid "
+                     "for.", "the claim covers the unordered set; ranks need an ordered release")
+    return section("cols", f"The {count(len(told.chosen))} columns" if len(told.chosen) > 1
+                   else "The column", order,
+                   frame.declared("What was public about them before", told.chosen),
+                   paragraph("The declarations are the table holder’s. Nothing here was read from "
+                             "the rows.", "note"))
+
+
+def _good(told: SelectionPage) -> Markup:
+    title, forecast = "How good the answer is likely to be", told.forecast
+    warning = frame.warned(told.common)
+    if told.common.free:
+        return section("good", title, paragraph("All columns were asked for: none can be missing."))
+    if forecast is None:
+        return section("good", title, *warning, paragraph(
+            "This release holds no forecast, and nothing was measured on the table: a measurement "
+            "would have cost more of the budget."))
+    k = len(told.chosen)
+    rows = [[bar(f"{_hundredths(gap)} of the {told.common.claim.noun}s", [Piece(0, found)],
+                 forecast.guessing), f"{down(found, k)} of {k}", f"{found} %"]
+            for gap, found in forecast.by_gap]
+    return section(
+        "good", title, *warning,
+        pair(Markup("Nobody looked: this is a forecast from public numbers alone, and it was known "
+                    "before the first row was read. How many of the best columns are found "
+                    "depends on how much they stand out from the others."),
+             "recall, first-order forecast; the gap is by what share of the units the best columns "
+             "score higher; rounded down"),
+        _by_cost(told, forecast),
+        table("At the cost of this release",
+              ["How much the best columns stand out, and what is found (line: guessing)",
+               "Found", "Share"], rows, marked=_marked(forecast)),
+        paragraph(f"Guessing finds {forecast.guessing} %. How much the columns of this very table "
+                  "stand out is not known here: to measure it would cost more of the budget."))
+
+
+def _marked(forecast: Forecast) -> int | None:
+    gaps = [gap for gap, _ in forecast.by_gap]
+    return gaps.index(forecast.usual_gap) if forecast.usual_gap in gaps else None
+
+
+def _by_cost(told: SelectionPage, forecast: Forecast) -> Markup:
+    if not forecast.by_cost or forecast.usual_gap is None:
+        return paragraph("This release holds no forecast at other costs.")
+    drawn = [Cost(cost, found, cost == told.common.claim.text) for cost, found in forecast.by_cost]
+    k = len(told.chosen)
+    this = [at for at, one in enumerate(drawn) if one.this]
+    rows = [[f"{one.text}{', this release' if one.this else ''}", f"{down(one.found, k)} of {k}",
+             f"{one.found} %"] for one in drawn]
+    return joined([
+        costs(drawn, forecast.guessing),
+        table(f"The same in numbers, where the best columns stand out in "
+              f"{_hundredths(forecast.usual_gap)} of the {told.common.claim.noun}s",
+              ["Cost (ε)", "Found", "Share"], rows, marked=this[0] if this else None)])
+
+
+def _hundredths(gap: str) -> str:
+    """A share of rows, in per cent."""
+    share = Fraction(gap) * 100
+    return f"{share.numerator} %" if share.denominator == 1 else f"{float(share):g} %"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from privsieve.core.domain import Domain
     from privsieve.core.plan import Plan
 
-METHODS = ("rule-sieve", "block-fwell", "noisy-top-k", "private-tuning")
+METHODS = ("rule-sieve", "block-fwell", "noisy-top-k", "private-tuning", "kernel-ridge")
 
 
 def planner(method: str) -> Callable[..., Plan]:
@@ -37,6 +37,10 @@ def planner(method: str) -> Callable[..., Plan]:
         from privsieve.selectors import tuning
 
         return tuning.plan
+    if method == "kernel-ridge":
+        from privsieve.regression import ridge
+
+        return ridge.plan
     raise ParameterError(f"method is {method!r}; known are: {', '.join(METHODS)}")
 
 

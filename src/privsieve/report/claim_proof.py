@@ -1,4 +1,4 @@
-"""The last sections of a selection's page: for experts, and for whoever checks it."""
+"""The last sections of a page: for experts, and for whoever checks it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from markupsafe import Markup
 from privsieve.report.markup import clean, count, digest, facts, joined, name, paragraph, section
 
 if TYPE_CHECKING:
-    from privsieve.report.selection import SelectionPage
+    from collections.abc import Iterable
+
+    from privsieve.report.claim import Common
 
 
-def expert(told: SelectionPage) -> Markup:
-    """The exact claim, its proof, and all parameters."""
+def expert(told: Common, covered: str, own: Iterable[tuple[str, str]]) -> Markup:
+    """The exact claim of what it covers, its proof, and all parameters, with the kind's own."""
     claim = told.claim
     delta = "" if claim.delta == "0" else Markup(" + {}").format(clean(claim.delta))
     change = ("differ in the content of" if claim.replaced else "differ by the presence of")
@@ -22,12 +24,10 @@ def expert(told: SelectionPage) -> Markup:
         'releases:</p>\n<p class="fx"><span>Pr[<i>M</i>(<i>D</i>) ∈ <i>S</i>]</span> '
         "<span>≤ e<sup>{}</sup> · Pr[<i>M</i>(<i>D′</i>) ∈ <i>S</i>]{}</span></p>").format(
             change, claim.unit, claim.text, delta)
-    result = "list" if told.ordered else "set"
     guarantee = facts("Guarantee and proof", [
         ("Claim", claim.sentence),
-        ("Guarantee", Markup("{} differential privacy of the {} {}, ε = {}, δ = {}").format(
-            clean(claim.account), "ordered" if told.ordered else "unordered", result, claim.text,
-            clean(claim.delta))),
+        ("Guarantee", Markup("{} differential privacy of the {}, ε = {}, δ = {}").format(
+            clean(claim.account), covered, claim.text, clean(claim.delta))),
         ("Neighbours", ("replace one, in its place" if claim.replaced else "add or remove one")
          + f"; unit: {claim.unit}, with its label"),
         ("Mechanism", name(claim.mechanism)),
@@ -41,7 +41,7 @@ def expert(told: SelectionPage) -> Markup:
     parameters = facts("Parameters", [
         *((clean(key), name(value)) for key, value in told.settings),
         ("units", count(int(told.units)) if told.units else "This release does not name them."),
-        ("columns", f"{len(told.chosen)} chosen of {told.candidates}"),
+        *own,
         ("outcome", Markup("{}: {}").format(name(told.target.name), clean(told.target.declared))
          if told.target else "This release does not name it."),
         ("noise", "from the system’s entropy; no seed exists"),
@@ -50,7 +50,7 @@ def expert(told: SelectionPage) -> Markup:
     return section("expert", "For experts", formula, guarantee, parameters)
 
 
-def _proofs(told: SelectionPage) -> Markup:
+def _proofs(told: Common) -> Markup:
     if not told.proofs:
         return Markup("This page was not made by the version that made the release, or knows no "
                       "such theorem: the proofs lie beside the code of that version.")
@@ -59,7 +59,7 @@ def _proofs(told: SelectionPage) -> Markup:
                Markup("<br>")))
 
 
-def check(told: SelectionPage) -> Markup:
+def check(told: Common) -> Markup:
     """How to check the page, with the digests of what it was made of."""
     ledger = "" if told.charge is None else " --ledger LEDGER"
     rows = [(clean(what), digest(value)) for what, value in told.digests]

@@ -1,0 +1,73 @@
+"""`privsieve predict`: predictions from a release alone.  It never spends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from privsieve.cli import words
+from privsieve.cli.private_file import new_file
+from privsieve.errors import CheckFailed
+
+if TYPE_CHECKING:
+    from privsieve.core.release import Release
+
+_EXAMPLE = "Example: privsieve predict model new.csv --out predictions.csv"
+
+
+@click.command("predict", epilog=_EXAMPLE)
+@click.argument("release")
+@click.argument("data")
+@click.option("--domain", "domain_file", metavar="FILE",
+              help="The domain file, where it says how a CSV file is written.")
+@click.option("--out", metavar="FILE",
+              help="Write here, readable by you alone; the file must not exist.")
+def command(release: str, data: str, domain_file: str | None, out: str | None) -> None:
+    """Predict the target of each row of DATA from the release folder RELEASE; never spends.
+
+    The release is verified first.  One number a line goes to stdout below the target's name, in the
+    order of the rows.  Predictions speak of the rows of DATA: they are for who holds them.
+    """
+    from privsieve.core.domain import Domain
+    from privsieve.core.release import load
+    from privsieve.regression.released import Released
+    from privsieve.sources import open_source, resolve
+
+    found = load(Path(release))
+    _verified(found)
+    model = Released.of(found)
+    csv = Domain.from_toml(domain_file).csv if domain_file else None
+    source = open_source(data, csv=csv)
+    resolve(model.domain, source.shape(count_rows=False), strict=False)
+    text = _text(model.target.name, model.predict(source))
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    with new_file(out, "of --out") as file:
+        file.write(text.encode())
+    words.say("written", out)
+
+
+def _verified(found: Release) -> None:
+    from privsieve.privacy.verify import verify
+
+    if found.certificate is None:
+        return
+    wrong = verify(dict(found.certificate), dict(found.body)).reasons
+    if wrong:
+        raise CheckFailed(f"{wrong[0]}; no prediction is made from a release that does not hold "
+                          "(privsieve verify says more)")
+
+
+def _text(name: str, values: Any) -> str:
+    """A CSV file of one column."""
+    import csv
+    from io import StringIO
+
+    made = StringIO()
+    writer = csv.writer(made, lineterminator="\n")
+    writer.writerow([name])
+    writer.writerows([f"{value:.8g}"] for value in values)
+    return made.getvalue()

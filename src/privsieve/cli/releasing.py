@@ -1,0 +1,97 @@
+"""A release of the command line: the folder, the charge, the stage on a terminal, and the words."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from privsieve.cli import words
+from privsieve.errors import LedgerError, ParameterError, ReleaseFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from privsieve.core.plan import Plan
+    from privsieve.core.release import Release
+    from privsieve.sources import Source
+
+_STAGES = {"reading": "reading the table", "choosing": "choosing"}
+
+
+def release(plan: Plan, source: Source, options: Mapping[str, Any],
+            show: Callable[[Release], Iterable[str]]) -> None:
+    """Make the folder, charge, read, release; then show its lines and say what it cost.
+
+    A plan that warns needs --anyway.
+    """
+    from privsieve.cli.sealed import sealed
+    from privsieve.fit import fit
+    from privsieve.privacy.folder import Folder
+    from privsieve.privacy.ledger import Ledger
+
+    if plan.warning and not options["anyway"]:
+        raise ParameterError(f"{plan.warning}; to go on all the same, say --anyway "
+                             "(nothing was charged)")
+    ledger = Ledger(options["ledger"], population=options["population"])
+    with Folder.create(options["out"]) as folder, sealed() as seal:
+        try:
+            with _spinner() as spin:
+
+                def progress(stage: str) -> None:
+                    seal.allow()
+                    spin(_STAGES.get(stage, stage))
+
+                made = fit(plan, source, ledger=ledger, folder=folder, progress=progress)
+                seal.hold()
+        except ReleaseFailed:
+            raise
+        except BaseException:
+            # All but a failed release comes before the charge: nothing is to be kept.
+            folder.discard()
+            raise
+        _tell(made, plan, ledger, options, show)
+
+
+@contextmanager
+def _spinner() -> Iterator[Callable[[str], None]]:
+    """The stage of the work, on a terminal; elsewhere nothing."""
+    if not sys.stderr.isatty():
+        yield lambda _stage: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("charging the budget") as status:
+        yield status.update
+
+
+def _tell(made: Release, plan: Plan, ledger: Any, options: Mapping[str, Any],
+          show: Callable[[Release], Iterable[str]]) -> None:
+    from privsieve.privacy.certificate import sentence
+
+    assert made.certificate is not None
+    left, promise = _left(ledger), sentence(made.certificate)
+    if options["as_json"]:
+        words.json({"release": made.body, "release_sha256": made.sha256, "claim": promise,
+                    "charged": plan.cost.text, "delta_charged": plan.cost.delta_text,
+                    **left})
+    else:
+        for line in show(made):
+            click.echo(line)
+    if plan.warning:
+        words.say("warning", plan.warning, fg="yellow")
+    delta = f" and delta {left['delta_left']}" if plan.cost.delta else ""
+    known = f"{left['left']}{delta}" if left["left"] else "an unknown amount"
+    words.say("charged", f"{plan.cost.words}; {ledger.population} has {known} left")
+    words.say("promise", promise)
+    words.say("folder", options["out"])
+
+
+def _left(ledger: Any) -> dict[str, str | None]:
+    """What is left; None where the ledger went away since the charge, and the release stands."""
+    try:
+        return {"left": words.amount(ledger.left()), "delta_left": words.delta(ledger.delta_left())}
+    except LedgerError:
+        return {"left": None, "delta_left": None}

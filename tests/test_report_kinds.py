@@ -1,0 +1,426 @@
+"""Law: reports of numbers.  Weights, models and tables, each told as far as its noise lets."""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import privsieve as ps
+from privsieve.core.canonical import canonical, digest
+from privsieve.core.release import Release
+from privsieve.privacy.certificate import sentence
+from privsieve.privacy.ledger import Ledger
+from privsieve.privacy.verify import verify
+from privsieve.report import html
+from privsieve.report.claim import _PROOFS, _named
+from privsieve.report.histogram import dense, labels, sparse
+from privsieve.report.markup import clean
+from privsieve.report.regression import labels_of
+from privsieve.report.values import Noise, Span, up
+from releases import ANSWERS, KINDS, NAMES, SAYS, TARGETS, domain_of, many, plan_of, released
+from test_report import CLASSES, HOSTILE, SENTINEL, Page, harmless, privsieve, swapped
+
+__all__ = ["privsieve"]  # a fixture of theirs
+
+MINUS, DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
+LONG = ("W" * 128, "a_b" * 40, "<b>" * 40)
+HUNDREDS = (*NAMES, *(f"flag_number_{j}" for j in range(297)))
+
+
+def of_columns(kind, columns):
+    """A release of this kind for any columns."""
+    says = many(kind, columns)
+    return released(kind, says=says, settings={"k": len(says["selected"])},
+                    domain=domain_of(columns, target=TARGETS.get(kind)))
+
+
+def answered():
+    """A release of answers, as a session makes it."""
+    return released("regression", says=ANSWERS, forecast={"noise_each": "22.5"})
+
+
+@pytest.fixture
+def book(tmp_path):
+    """A ledger with 3 granted."""
+    made = Ledger(str(tmp_path / "budget.db"), population="clinic-2026")
+    made.grant(epsilon=3)
+    return made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_page_is_harmless(kind):
+    """Nothing runs or loads, whatever the columns are called and however many they are."""
+    pages = [harmless(html(*of_columns(kind, columns)))
+             for columns in (NAMES[:1], NAMES, LONG, HUNDREDS)]
+
+    for page in pages:
+        assert {value for _, key, value in page.attributes if key == "class"} <= CLASSES
+        for one in ("asked", "answered", "cost", "protects", "not protect"):
+            assert one in page.inside("dt")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_names_do_no_harm(kind, text):
+    """A hostile column, level, edge, law, setting or warning shows as text, and is no more."""
+    release, certificate = released(kind, warning=text)
+    hurt = release
+    for old in ("age", "M", "27.5", release["noise"]["law"], "0.1"):
+        hurt = swapped(hurt, old, text)
+    signed = {**certificate, "domain_sha256": digest(canonical(hurt["domain"])),
+              "claim": swapped(certificate["claim"], "ideal-bits", text)}
+    data = html(hurt, signed)
+    page = harmless(data)
+
+    assert len(data) < 100_000
+    assert not re.search(r"alert|onerror|\*\{\}|cmd", page.titles[0])
+    assert {value for _, key, value in page.attributes if key == "class"} <= CLASSES
+    if clean(text):
+        assert clean(text) in page.inside("bdi")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_says_all_of_its_certificate(kind, book):
+    """Every fact of claim, plan, charge and release that a reader needs stands on the page."""
+    release, certificate = released(kind, ledger=book, warning="few rows")
+    words = Page(html(release, certificate)).words
+    claim, ledger = certificate["claim"], certificate["ledger"]
+
+    for fact in (claim["epsilon"], claim["mechanism"], claim["theorem"], *claim["assumes"],
+                 claim["unit"], claim["account"], sentence(certificate), "clinic-2026",
+                 certificate["release_sha256"], certificate["domain_sha256"], ledger["head"],
+                 ledger["request"], digest(canonical(certificate)), *release["selected"],
+                 *certificate["plan"]["settings"], release["domain"]["target"]["name"],
+                 "Said before the charge: few rows.", up(Fraction(release["noise"]["each"]))):
+        assert fact in words, fact
+    assert ledger["reserved_at"] not in words
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_says_nothing_else(kind):
+    """What a release might hold of rows by mistake does not reach the page."""
+    release, certificate = released(kind)
+    planted = dict.fromkeys(("true", "exact", "counts", "moments", "seconds", "path", "user",
+                             "data_sha256", "rows_read"), SENTINEL)
+    more = {**release, **planted, "forecast": {**release["forecast"], **planted},
+            "plan": {**release["plan"], **planted}, "noise": {**release["noise"], **planted}}
+    for part in ("values", "cells"):
+        if part in more:
+            more[part] = {**more[part], **planted}
+    signed = {**certificate, **planted}
+
+    assert html(release, certificate) == html(more, signed).replace(
+        digest(canonical(signed)).encode(), digest(canonical(certificate)).encode())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_of_the_same_files_is_the_same(kind):
+    """Equal files give equal bytes, in any order of keys."""
+    release, certificate = released(kind)
+    backwards = json.loads(json.dumps(release), object_pairs_hook=lambda p: dict(p[::-1]))
+
+    assert html(release, certificate) == html(backwards, certificate)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gaps_are_sentences(kind):
+    """Without a domain or a forecast nothing is empty, None or zero: the page says what lacks."""
+    release, certificate = released(kind)
+    bare = {key: value for key, value in release.items() if key not in ("domain", "forecast")}
+    data = html(bare, certificate)
+
+    assert [] == re.findall(rb"<(td|th|p|dd|li|h1|h2)\b[^>]*></", data)
+    assert [] == re.findall(r"\bNone\b", harmless(data).words)
+    said = {"weights": "How long the weights can be without it, this release does not say.",
+            "regression": "This release holds no forecast of the error of a prediction.",
+            "histogram": "bin 1, bin 2, bin 3"}
+    assert said[kind] in Page(data).words
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_delta_is_said(kind):
+    """A promise with a delta shows it, and no range that would hold without it."""
+    words = Page(html(*released(kind, delta="1e-6"))).words
+
+    assert "(ε, δ)-differential privacy" in words
+    assert "Ranges of belief are not shown" in words
+    assert "+ 0.000001" in words
+    assert "times more or less" not in words
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("size", [-30, -9, -3, 0, 3, 9, 30])
+def test_digits_follow_the_noise(seed, size):
+    """A number is shown to the second digit of its noise: no finer, and half a step off."""
+    rng = np.random.default_rng(seed)
+    each = Fraction(int(rng.integers(100, 999))) * Fraction(10)**size
+    value = each * Fraction(int(rng.integers(-9999, 9999)), 10**int(rng.integers(1, 5)))
+    shown = Noise("gaussian", each).shown(value).replace(",", "").replace(MINUS, "-")
+    step = Fraction(10)**(size + 1)  # the noise has three digits, and the third is dropped
+
+    assert abs(Fraction(shown) - value) <= step / 2
+    assert 0 == Fraction(shown) % step
+    assert "-0" != shown.rstrip("0.")
+    assert len(shown.partition(".")[2]) == max(0, -size - 1)
+
+
+def test_noise_is_rounded_up():
+    """A standard deviation is never told smaller than it is, nor a tenth larger."""
+    for whole in range(1, 5000, 7):
+        for scale in (-12, -2, 0, 5):
+            value = Fraction(whole) * Fraction(10)**scale
+            told = Fraction(up(value).replace(",", ""))
+
+            assert value <= told <= value * Fraction(11, 10)
+
+
+def test_weights_are_drawn_where_they_are():
+    """Bars begin at zero, end at their value, and the band is one deviation on each side."""
+    release, certificate = released("weights")
+    told = [Fraction(q, 2**10) for q in SAYS["weights"]["values"]["q"]]
+    each = Fraction(release["noise"]["each"])
+    low, high = min(-each, *told), max(each, *told)
+    part = html(release, certificate).decode().partition("Released weights")[2]
+    rects = re.findall(r'x="([\d.]+)%" y="1" width="([\d.]+)%" height="12" class="(f\d)"', part)
+
+    expected = []
+    for value, kind in ((told[0], "f1"), (told[2], "f1"), (told[1], "f2")):
+        for begin, end, mark in ((-each, each, "f3"), (min(0, value), max(0, value), kind)):
+            expected.append((f"{float(100 * (begin - low) / (high - low)):.2f}",
+                             f"{float(100 * (end - begin) / (high - low)):.2f}", mark))
+    assert expected == rects[:6]
+    assert float(Span(low, high).at(Fraction(0))) == pytest.approx(float(rects[1][0]), abs=0.01)
+
+
+def test_weights_are_told_and_chosen():
+    """Chosen columns stand first, the larger weight before; each weight stands beside its name."""
+    page = html(*released("weights")).decode().partition("Released weights")[2]
+    rows = re.findall(r'<code translate="no"><bdi>(\w+)</bdi></code>.*?<td>(?:<[^>]*>)?([^<]+).*?'
+                      r'<td class="r">([^<]+)</td>', page.partition("</table>")[0], re.DOTALL)
+
+    assert [("age", "chosen", "0.88"), ("sex", "chosen", "0.41"),
+            ("dose", DASH, f"{MINUS}0.13")] == rows
+
+
+def test_many_weights_are_cut_with_a_word():
+    """Of more weights than a page takes the first ones are shown, and it says where the rest is."""
+    columns = tuple(f"c{j}" for j in range(3, 350))
+    data = html(*of_columns("weights", (*NAMES, *columns)))
+
+    assert 300 == data.partition(b"</table>")[0].count(b'class="bar"')
+    assert "The other 50 weights stand in release.json." in Page(data).words
+
+
+@pytest.mark.parametrize("length", [("3", "1.9"), ("0.5", "2")])
+def test_the_strength_of_noise_is_said(length):
+    """Noise that is longer than the weights can be is called noise; else its part is told."""
+    noise, longest = length
+    words = Page(html(*released("weights", forecast={
+        "noise_each": "0.12", "noise_length": noise, "longest": longest}))).words
+
+    assert ("close to noise alone" in words) == (Fraction(noise) >= Fraction(longest))
+    assert ("about 25 % as long" in words) == (noise == "0.5")
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_margins_are_the_sums(seed):
+    """The counts of a column are the sums of the table, whole or with cells that are not named."""
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(1, 5, int(rng.integers(1, 5))).tolist()
+    counts = rng.integers(-5, 50, shape)
+    axes = range(len(shape))
+    expected = [counts.sum(axis=tuple(a for a in axes if a != axis)).tolist() for axis in axes]
+    named = np.flatnonzero(counts.ravel() > 10)
+
+    assert expected == dense(shape, counts.ravel().tolist())
+    few = np.where(counts > 10, counts, 0)
+    assert [few.sum(axis=tuple(a for a in axes if a != axis)).tolist() for axis in axes] == sparse(
+        shape, counts.ravel()[named].tolist(), named.tolist())
+
+
+def test_margins_are_not_negative():
+    """A sum that noise made negative is shown as zero; the others as they are."""
+    says = {**SAYS["histogram"], "cells": {**SAYS["histogram"]["cells"], "q": [-9] * 12 + [7] * 12}}
+    page = html(*released("histogram", says=says)).decode().partition('<h2 id="alone">')[2]
+    counts = re.findall(r'<td class="r">([^<]+)</td>', page.partition("</section>")[0])
+
+    assert ["0", "0", "42", "42", "0", "0", "0", "0", "0"] == counts
+    assert MINUS not in "".join(counts)
+
+
+def test_cells_that_are_not_named_are_said():
+    """Where only large cells are named the page says so, and how many."""
+    says = {**SAYS["histogram"],
+            "cells": {**SAYS["histogram"]["cells"], "place": [0, 4, 5], "q": [40, 31, 77]}}
+    words = Page(html(*released("histogram", says=says, delta="1e-6"))).words
+
+    assert "3 counts, of 24 combinations" in words
+    assert "3 cells are named: those whose noisy count reached a threshold" in words
+
+
+def test_cells_have_the_names_of_the_domain():
+    """A level, a range, a date and what is missing are named by the domain and the public edges."""
+    dates = ["2020-01-01", "2020-07-01T12:00:00", "2020-12-31"]
+
+    assert ["A", "1", "other"] == labels({"kind": "category", "values": ["A", 1]}, None, 3)
+    assert ["no", "yes"] == labels({"kind": "label", "values": ["no", "yes"]}, None, 2)
+    assert [f"{dates[0]} to {dates[1]}", f"{dates[1]} to {dates[2]}"] == labels(
+        {"kind": "date"}, dates, 2)
+    assert ["0 to 50.0008", "50.0008 to 1,234,567", "missing"] == labels(
+        {"kind": "number"}, ["0.0", "50.00076296", "1234567.0"], 3)
+    with pytest.raises(ValueError, match="not those"):
+        labels({"kind": "flag"}, None, 3)
+
+
+def test_a_linear_model_names_its_weights():
+    """Constant, columns and levels are named in the order of the features; others have no bars."""
+    words = Page(html(*released("regression"))).words
+    other = {**SAYS["regression"], "features": {"map": "fourier", "features": 6, "gamma": "1",
+                                                "seed": 0}}
+
+    assert ["(constant)", "age", "dose", "sex: F", "sex: M", "sex: other"] == labels_of(
+        released("regression")[0]["domain"])
+    assert "sex: other" in words
+    assert "sex: other" not in Page(html(*released("regression", says=other))).words
+    assert "None of them belongs to one column alone." in Page(
+        html(*released("regression", says=other))).words
+
+
+def test_answers_are_told_with_their_noise():
+    """Answers of a session stand on the page as far as their noise lets, and no formula does."""
+    data = html(*answered())
+    words = harmless(data).words
+
+    assert "2 answers, with noise." in words
+    assert ["88", f"{MINUS}3"] == re.findall(r'<td class="r">([^<]+)</td>', data.decode())[:2]
+    assert "privsieve predict" not in words
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_release_is_saved_checked_and_reported(kind, book, privsieve, tmp_path):
+    """Of each kind the folder holds a page that its files give, and is valid with its ledger."""
+    Release(*released(kind, ledger=book)).save("out")
+
+    assert {"release.json", "certificate.json", "report.html"} == {
+        path.name for path in Path("out").iterdir()}
+    assert 0 == privsieve("report", "out", "--check")[0]
+    assert 0 == privsieve("report", "out", "--out", "again.html")[0]
+    assert Path("out/report.html").read_bytes() == Path("again.html").read_bytes()
+    assert (0, "valid") == (privsieve("verify", "out", "--ledger", book.path)[0],
+                            privsieve("verify", "out")[1].split()[0])
+    assert ps.load("out").selected == tuple(SAYS[kind]["selected"])
+
+
+#: Changes of a true release that its checker has to find, and a word of the reason.
+WRONG = [
+    ("weights", ("values", "exponent"), "x", "not integers on a grid"),
+    ("weights", ("values", "exponent"), 5000, "not integers on a grid"),
+    ("weights", ("values", "q"), [1, 2], "one weight for each column"),
+    ("weights", ("values", "q"), [1, 2, True], "not integers on a grid"),
+    ("weights", ("values", "q"), ["1", "2", "3"], "not integers on a grid"),
+    ("weights", ("values",), {"exponent": -3, "q": [1, 2, 3], "w": []}, "not integers on a grid"),
+    ("weights", ("values",), None, "not integers on a grid"),
+    ("weights", ("noise",), None, "not a law and an amount"),
+    ("weights", ("noise", "each"), "-1", "not a law and an amount"),
+    ("weights", ("noise", "each"), "0", "not a law and an amount"),
+    ("weights", ("noise", "each"), "much", "not a law and an amount"),
+    ("weights", ("selected",), ["age"], "as many columns as planned"),
+    ("weights", ("selected",), ["age", "nobody"], "not among its columns"),
+    ("regression", ("features",), None, "no known map"),
+    ("regression", ("features", "map"), "magic", "no known map"),
+    ("regression", ("features", "features"), 7, "for each feature"),
+    ("regression", ("values", "q"), [1], "for each feature"),
+    ("regression", ("selected",), ["age", "age"], "or twice"),
+    ("histogram", ("cells",), None, "fields of a table"),
+    ("histogram", ("cells", "shape"), [4, 3], "a number of bins for each"),
+    ("histogram", ("cells", "shape"), [4, 3, 0], "a number of bins for each"),
+    ("histogram", ("cells", "names"), ["sex", "age", "ill"], "selected columns"),
+    ("histogram", ("cells", "bins"), [], "told by column"),
+    ("histogram", ("cells", "q"), [1, 2], "one count for each"),
+    ("histogram", ("cells", "q"), ["1"] * 24, "that a double holds"),
+    ("histogram", ("cells", "place"), [3, 2], "one count for each"),
+    ("histogram", ("cells", "place"), list(range(23)), "one count for each"),
+    ("histogram", ("cells", "place"), [*range(23), 24], "one count for each"),
+    ("histogram", ("cells", "place"), [*range(22), 23, 23], "one count for each"),
+]
+
+
+def changed(release, path, value):
+    """A release in which one thing is another."""
+    if not path:
+        return value
+    return {**release, path[0]: changed(release[path[0]], path[1:], value)}
+
+
+@pytest.mark.parametrize(("kind", "path", "value", "why"), WRONG, ids=range(len(WRONG)))
+def test_wrong_numbers_are_found(kind, path, value, why):
+    """A certificate of numbers that are not what their kind is does not hold, with a reason."""
+    body, certificate = released(kind)
+    wrong = changed(body, path, value)
+    signed = {**certificate, "release_sha256": digest(canonical(wrong))}
+    found = verify(signed, wrong).reasons
+
+    assert why in found[0]
+    assert not verify(certificate, wrong).valid
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "selection"])
+def test_the_kind_is_bound(kind):
+    """A release of one kind does not pass for another, and no unknown kind passes."""
+    body, certificate = released(kind if kind in KINDS else "weights")
+    for other in {*KINDS, "selection", "poem"} - {body["kind"]}:
+        claim = {**certificate["claim"], "kind": other}
+        found = verify({**certificate, "claim": claim}, body).reasons
+
+        assert "the kind of the release is not the claimed one" in found
+        assert ("the claim names no known kind of release" in found) == (other == "poem")
+
+
+def test_answers_are_checked():
+    """Answers belong to queries, and are numbers."""
+    body, certificate = answered()
+    assert verify(certificate, body).valid
+    for wrong in ({"answers": ["1"]}, {"answers": [1, 2]}, {"answers": ["1", "x"]},
+                  {"queries": None}):
+        less = {**body, **wrong}
+        found = verify({**certificate, "release_sha256": digest(canonical(less))}, less).reasons
+        assert ["one answer for each query"] == [reason[-25:] for reason in found]
+
+
+@pytest.mark.parametrize(("kind", "one", "several"), [
+    ("weights", "any released vector of weights by a factor",
+     "any collection of released vectors of weights by a factor"),
+    ("regression", "any released model by", "any collection of released models by"),
+    ("histogram", "any released table of counts by",
+     "any collection of released tables of counts by")])
+def test_the_claim_is_a_sentence(kind, one, several):
+    """Each kind has its sentence; with a delta it speaks of collections."""
+    assert one in sentence(released(kind)[1])
+    assert several in sentence(released(kind, delta="1e-6")[1])
+    assert "at most 0.000001 beyond that." in sentence(released(kind, delta="1e-6")[1])
+
+
+def test_proofs_are_found_wherever_they_lie():
+    """Every folder with proofs is looked at; a proof that is named in code marks is followed."""
+    package = Path(ps.__file__).parent
+    folders = {path.parent.name for path in package.rglob("*.proof.md")}
+    known = ["privacy/vector.proof.md", "local/x.proof.md", "privacy/x.proof.md"]
+
+    assert set() == folders - set(_PROOFS)
+    assert [known[0], known[2]] == _named("`vector.proof.md` and x.proof.md", "privacy/y.proof.md",
+                                          known)
+    assert [known[1]] == _named("(local/x.proof.md)", "privacy/y.proof.md", known)
+    assert known[1:] == _named("see x.proof.md", "selectors/y.proof.md", known)
+
+
+def test_a_plan_of_a_kind_is_what_a_release_says():
+    """The samples of these tests have the fields that `fit` writes."""
+    from privsieve.fit import _body
+
+    for kind in KINDS:
+        assert _body(plan_of(kind), None, private=True).keys() == released(kind)[0].keys()
