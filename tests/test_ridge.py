@@ -19,6 +19,7 @@ from privsieve.privacy.noise import replay
 from privsieve.regression import ridge
 from privsieve.regression.features import features, target
 from privsieve.regression.maps import ONE, WHOLE
+from privsieve.regression.model import LAMS as ROUND
 from privsieve.regression.moments import Moments
 from privsieve.regression.sensitivity import sensitivity
 from privsieve.sources import open_source
@@ -304,8 +305,21 @@ def test_a_delta_that_buys_nothing_is_not_spent():
 
 def test_a_plan_warns_of_pure_noise():
     """Few rows: it says so before the charge; many rows: it does not."""
-    assert "noise of" in ridge.plan(domain(), epsilon=1, rows=100).warning
-    assert ridge.plan(domain(), epsilon=1, rows=100_000).warning is None
+    assert "noise of" in ridge.plan(domain(), epsilon=1, rows=100, lam=0.05).warning
+    assert ridge.plan(domain(), epsilon=1, rows=100_000, lam=0.05).warning is None
+
+
+@pytest.mark.parametrize("delta", [0, "1e-9"])
+def test_lam_is_the_best_of_round_ones(delta):
+    """Of all that "auto" looks at none has a smaller expected error; public numbers decide."""
+    def error(lam):
+        made = ridge.plan(domain(), epsilon=1, delta=delta, rows=9000, lam=lam)
+        return made.mechanism.keywords["model"].error
+
+    assert min(map(error, ROUND)) == error("auto")
+    few, many = (float(ridge.plan(domain(), epsilon=1, rows=rows).settings["lam"])
+                 for rows in (100, 10**6))
+    assert few > 10 * many
 
 
 def test_a_plan_is_found_by_its_name():
@@ -313,7 +327,7 @@ def test_a_plan_is_found_by_its_name():
     made = ps.plan("kernel-ridge", domain(), epsilon="0.5", rows=1000, kernel="cosine")
 
     assert ("regression", "0.5", "kernel-ridge/1") == (made.kind, made.cost.text, made.method)
-    assert {"kernel": "cosine", "lam": "0.05", "features": 7, "degree": 3} == made.settings
+    assert {"kernel": "cosine", "lam": "0.1", "features": 7, "degree": 3} == made.settings
     assert {"noise_each", "noise_length", "longest", "noise_prediction", "expected_error"} == set(
         made.forecast)
 

@@ -98,7 +98,8 @@ def replayed(monkeypatch):
 
 @pytest.mark.usefixtures("replayed")
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([*map(checked, [*KINDS, *MODELS])], expected_failed_checks=expected_failures)
+@parametrize_with_checks([*map(checked, KINDS), *map(checked, MODELS)],
+                         expected_failed_checks=expected_failures)
 def test_scikit_learn(estimator, check):
     """What scikit-learn asks of every estimator holds, but for the failures that are listed."""
     check(estimator)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from privsieve.privacy.ledger import Ledger as Ledger
     from privsieve.privacy.verify import verify as verify
     from privsieve.regression.estimators import PrivateKernelRidge as PrivateKernelRidge
+    from privsieve.regression.session import KernelRidgeSession as KernelRidgeSession
     from privsieve.selectors import plan as plan
     from privsieve.selectors.estimators import NoisyTopK as NoisyTopK
     from privsieve.selectors.estimators import PrivateTuning as PrivateTuning
@@ -53,6 +54,7 @@ _HOMES = {
     "FWELLEnsemble": "local.estimators",
     "Flag": "core.columns",
     "GreedyContainment": "containment.estimators",
+    "KernelRidgeSession": "regression.session",
     "Label": "core.columns",
     "Ledger": "privacy.ledger",
     "MaximalContainment": "containment.estimators",

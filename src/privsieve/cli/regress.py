@@ -22,7 +22,7 @@ _EXAMPLE = ("Example: privsieve regress patients.csv --domain domain.toml --epsi
 _OPTIONS = (
     click.option("--kernel", type=click.Choice(["rbf", "linear", "cosine", "polynomial"]),
                  default="rbf", show_default=True, help="What a prediction may look like."),
-    click.option("--lam", metavar="L", default="0.05", show_default=True,
+    click.option("--lam", metavar="L", default="auto", show_default=True,
                  help="How strongly the model is held small; the noise falls where it grows."),
     click.option("--gamma", metavar="G", help="rbf: how fast near rows become far; one over the "
                                               "number of columns where left out."),

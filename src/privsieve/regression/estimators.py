@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -46,8 +47,9 @@ class PrivateKernelRidge(RegressorMixin, BaseEstimator):  # type: ignore[misc]  
         what this release costs.
     delta : number or text
         what it may cost beyond: less noise where there are many features.
-    lam : number or text
-        how strongly the model is held small; the noise falls fast where it grows.
+    lam : number or "auto"
+        how strongly the model is held small; the noise falls fast where it grows.  "auto" takes
+        the smallest expected error, from public numbers.
     domain : Domain
         the public facts about the table; its target is a number with bounds.
     ledger : Ledger, optional
@@ -76,7 +78,7 @@ class PrivateKernelRidge(RegressorMixin, BaseEstimator):  # type: ignore[misc]  
         feature_seed: int = 0,
         epsilon: object = None,
         delta: object = 0,
-        lam: object = 0.05,
+        lam: object = "auto",
         domain: Domain | None = None,
         ledger: Ledger | None = None,
         allow_weak: bool = False,
@@ -183,6 +185,7 @@ class PrivateKernelRidge(RegressorMixin, BaseEstimator):  # type: ignore[misc]  
 
     def _columns(self, X: Any) -> Any:
         """X without target and person; refused where its columns are not those of `fit`."""
+        from privsieve.sources import Source
         from privsieve.sources.opening import names_of
 
         names = names_of(X)
@@ -191,8 +194,9 @@ class PrivateKernelRidge(RegressorMixin, BaseEstimator):  # type: ignore[misc]  
         if extra := [name for name in names or () if fold(name) in others]:
             X = (X.drop_columns(extra) if hasattr(X, "drop_columns")
                  else X.drop(columns=extra) if hasattr(X, "iloc") else X.drop(extra))
-        # A release that was loaded goes by names, in any order.
-        if names is None or hasattr(self, "feature_names_in_"):
+        # A file, or any table for a release that was loaded, goes by names, in any order.
+        whole = isinstance(X, (str, os.PathLike, Source))
+        if not whole and (names is None or hasattr(self, "feature_names_in_")):
             validate_data(self, X, reset=False, skip_check_array=True)
         return X
 

@@ -7,10 +7,9 @@ a function of what was released, and costs nothing.  See `ridge.proof.md`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from privsieve.core.canonical import LARGEST as LARGEST_WRITTEN
@@ -19,8 +18,9 @@ from privsieve.core.cost import Cost
 from privsieve.core.domain import Box
 from privsieve.core.plan import Plan
 from privsieve.errors import DomainError, ParameterError
-from privsieve.regression.maps import ONE, WHOLE, map_of, written
-from privsieve.regression.sensitivity import longest, ridge, sensitivity
+from privsieve.regression.maps import map_of, written
+from privsieve.regression.model import Model, best, forecast, shown, warning
+from privsieve.regression.sensitivity import ridge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from privsieve.core.canonical import Json
     from privsieve.core.domain import Domain
     from privsieve.privacy.noise import Noise
-    from privsieve.privacy.values import Grid
-    from privsieve.regression.maps import Map
     from privsieve.regression.moments import Moments
 
 METHOD = "kernel-ridge/1"
@@ -38,66 +36,6 @@ METHOD = "kernel-ridge/1"
 LARGEST_WEIGHT = 2**30
 #: Rows of a person that can be told apart by their weight.
 MOST_ROWS = 4096
-#: Where the noise of a prediction is this part of half the target's range, guessing is as good.
-PURE_NOISE = 0.5
-
-
-@dataclass(frozen=True)
-class Model:
-    """The public parameters of one run.
-
-    sigma : of Gaussian noise; None: Gamma-norm noise.
-    """
-
-    domain: Domain
-    map: Map
-    lam: Fraction
-    units: int
-    epsilon: Fraction
-    sigma: Fraction | None = None
-
-    @property
-    def weight(self) -> int:
-        """What the rows of one unit weigh together, at most."""
-        from privsieve.summaries.persons import person_weight
-
-        return 1 if self.domain.person is None else person_weight(self.domain.rows_per_person)
-
-    @property
-    def ridge(self) -> Fraction:
-        """What is added to the diagonal of the products, once for each unit's whole weight."""
-        # [scaled-ridge] rows are as long as the root of `slots` times 65535; theirs is to be 1
-        return self.lam * self.units * self.weight * ONE**2 * self.map.slots
-
-    @property
-    def sensitivity(self) -> Fraction:
-        """How far one unit moves the weights, in the Euclidean norm."""
-        from privsieve.privacy.approximate import root_up, rounded_up
-
-        # [unit] rows and target are at most 1 after scaling
-        unit = Fraction(WHOLE, ONE) * root_up(Fraction(1, self.map.slots))
-        return rounded_up(sensitivity(self.lam, self.units) * unit)
-
-    @property
-    def longest(self) -> Fraction:
-        """A bound of the length of the weights before noise, for every table."""
-        from privsieve.privacy.approximate import root_up
-
-        return longest(self.lam) * Fraction(WHOLE, ONE) * root_up(Fraction(1, self.map.slots))
-
-    @property
-    def grid(self) -> Grid:
-        """The public grid of the weights."""
-        from privsieve.privacy.values import Grid
-
-        return Grid.of(self.map.width, self.sensitivity)
-
-    @property
-    def each(self) -> float:
-        """The standard deviation of the noise on one weight."""
-        if self.sigma is not None:
-            return float(self.sigma)
-        return sqrt(self.map.width + 1) / float(self.grid.beta(self.epsilon))
 
 
 def plan(
@@ -111,32 +49,34 @@ def plan(
     degree: object = None,
     features: object = 200,
     feature_seed: object = 0,
-    lam: object = "0.05",
+    lam: object = "auto",
     allow_weak: bool = False,
 ) -> Plan:
-    """Plan one model; reads no row.
+    """Plan one model; reads no row.  lam="auto" is chosen from public numbers.
 
     >>> from privsieve.core.domain import Domain
     >>> domain = Domain.box(0, 1, columns=5, target=(0, 100))
     >>> made = plan(domain, epsilon=1, rows=10_000, kernel="linear")
     >>> made.kind, made.settings["features"], made.forecast["noise_prediction"]
-    ('regression', 6, '0.0342')
+    ('regression', 6, '0.12')
     """
     cost = Cost.of(epsilon, delta=delta, allow_weak=allow_weak)
     _check(domain)
     units = domain.public_units(rows)
     made = map_of(domain.columns, kernel, gamma=gamma, degree=degree, features=features,
                   seed=feature_seed)
-    model = Model(domain, made, ridge(lam), units, cost.epsilon)
+    auto = lam == "auto"
+    model = Model(domain, made, Fraction(1) if auto else ridge(lam), units, cost.epsilon)
     _check_size(model)
     cost.check_units(units)
-    cost, model = _cheapest(cost, model)
+    model = best(model, cost.delta) if auto else model.with_delta(cost.delta)
+    if model.sigma is None:  # the delta would buy nothing: it is not spent
+        cost = replace(cost, delta=Fraction(0))
     _check_noise(model)
-    forecast = _forecast(model)
     return Plan(
         method=METHOD, kind="regression", domain=domain, cost=cost, units=units,
-        settings=_settings(model, kernel), noise=Fraction(model.each), forecast=forecast,
-        warning=_warning(forecast), theorem="ridge", assumes=("ideal-bits",),
+        settings=_settings(model, kernel), noise=Fraction(model.each),
+        forecast=forecast(model), warning=warning(model), theorem="ridge", assumes=("ideal-bits",),
         summarise=partial(summarise, model=model), mechanism=partial(mechanism, model=model),
         says=partial(says, model=model),
     )
@@ -189,7 +129,7 @@ def says(output: Sequence[int], *, model: Model) -> Mapping[str, Json]:
         "features": model.map.json(),
         "values": {"exponent": model.grid.exponent, "q": list(output)},
         "noise": {"law": "gamma-norm" if model.sigma is None else "gaussian",
-                  "each": _text(model.each)},
+                  "each": shown(model.each)},
     }
 
 
@@ -229,50 +169,7 @@ def _check_noise(model: Model) -> None:
                              "smaller lam")
 
 
-def _cheapest(cost: Cost, model: Model) -> tuple[Cost, Model]:
-    """Gaussian noise where a delta makes it smaller; where it does not, no delta is spent."""
-    if not cost.delta:
-        return cost, model
-    # [cheapest] from public numbers
-    sigma = model.grid.sigma(cost.epsilon, cost.delta)
-    if float(sigma) < model.each:
-        return cost, replace(model, sigma=sigma)
-    return replace(cost, delta=Fraction(0)), model
-
-
-def _forecast(model: Model) -> Mapping[str, Json]:
-    """Public figures; for weights in their own unit, for predictions in half the target's range.
-
-    expected_error : root of the mean square of noise and of what the ridge takes away, if the true
-        function has a length of 1 (half a range) in the kernel's space.
-    """
-    width = model.map.width
-    length = (width / float(model.grid.beta(model.epsilon)) if model.sigma is None
-              else sqrt(width) * float(model.sigma))
-    prediction = model.each * sqrt(model.map.slots) * ONE / WHOLE
-    return {
-        "noise_each": _text(model.each),
-        "noise_length": _text(length),
-        "longest": _text(float(model.longest)),
-        "noise_prediction": _text(prediction),
-        "expected_error": _text(sqrt(prediction**2 + float(model.lam))),
-    }
-
-
-def _warning(forecast: Mapping[str, Json]) -> str | None:
-    noise = float(str(forecast["noise_prediction"]))
-    if noise < PURE_NOISE:
-        return None
-    return (f"a prediction will have noise of {noise:.2g} times half the target's range: the "
-            "middle of the range is as good a guess; more rows, a larger epsilon, fewer "
-            "features or a larger lam would help")
-
-
 def _settings(model: Model, kernel: str) -> Mapping[str, Json]:
     said: dict[str, Any] = {name: value for name, value in model.map.json().items()
                             if name != "map"}
     return {"kernel": kernel, "lam": written(model.lam), **said}
-
-
-def _text(value: float) -> str:
-    return f"{value:.3g}" if 0.001 <= value < 1000 else f"{value:.3e}"
