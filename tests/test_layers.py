@@ -39,11 +39,13 @@ BELOW = {
     "report": WORDS | {"privacy"},
     "fit": WORDS | {"privacy", "sources", "report"},
     "selectors": ROWS | {"privacy", "fit", "local"},
+    # A product beside them, which may begin with a choice of columns.
+    "histogram": ROWS | {"privacy", "fit", "selectors"},
     "demo": ROWS | {"privacy", "fit", "selectors"},
-    "cli": ROWS | {"privacy", "fit", "selectors", "containment", "demo", "report"},
+    "cli": ROWS | {"privacy", "fit", "selectors", "histogram", "containment", "demo", "report"},
     "__main__": {"cli"},
     # The names of the public surface, imported when they are asked for.
-    "__init__": ROWS | {"privacy", "selectors", "containment", "local"},
+    "__init__": ROWS | {"privacy", "selectors", "histogram", "containment", "local"},
 }
 #: Imports that point up, each with the reason why it may.
 UPWARD = {
@@ -55,7 +57,7 @@ CHECKERS = ("verify", "verify_containment", "verify_table", "audit", "ledger", "
             "chain", "certificate", "folder")
 #: What meets noise, or sizes it; no checker does.
 MECHANISMS = {"privacy.noise", "privacy.vector", "privacy.values", "privacy.approximate",
-              "privacy.race", "privacy.stopping"}
+              "privacy.discrete", "privacy.race", "privacy.stopping"}
 #: What a checker may load: an audit counts with NumPy; a published Parquet file needs pyarrow.
 NEEDS = {"audit": {"numpy"}, "verify_table": {"pyarrow"}}
 NUMPY = {"numpy", "pandas", "polars", "pyarrow", "scipy", "sklearn", "flint"}

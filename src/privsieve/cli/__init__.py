@@ -24,6 +24,7 @@ VERBS = {
     "inspect": "PRIVATE: look at a table with its domain, for the holder's eyes.",
     "plan": "Say cost, noise and forecast of a selection; reads no row.",
     "select": "Choose columns under differential privacy, once.",
+    "synthesize": "Release a noisy table of counts, and make synthetic rows of it.",
     "check": "PRIVATE: measure how well the rows of a table hide.",
     "publish": "Choose columns that may be published (k-anonymity by containment).",
     "ledger": "Grant a budget, or show what is left of it.",

@@ -60,7 +60,7 @@ def _run(plan: Plan, source: Source, ledger: Ledger, options: dict[str, Any]) ->
 
     with Folder.create(options["out"]) as folder, sealed() as seal:
         try:
-            with _spinner() as spin:
+            with spinner() as spin:
 
                 def progress(stage: str) -> None:
                     seal.allow()
@@ -78,7 +78,7 @@ def _run(plan: Plan, source: Source, ledger: Ledger, options: dict[str, Any]) ->
 
 
 @contextmanager
-def _spinner() -> Iterator[Callable[[str], None]]:
+def spinner() -> Iterator[Callable[[str], None]]:
     """The stage of the work, on a terminal; elsewhere nothing."""
     if not sys.stderr.isatty():
         yield lambda _stage: None
@@ -93,7 +93,7 @@ def _show(release: Release, plan: Plan, ledger: Ledger, options: dict[str, Any])
     from privsieve.privacy.certificate import sentence
 
     assert release.certificate is not None
-    left, promise = _left(ledger), sentence(release.certificate)
+    left, promise = left_of(ledger), sentence(release.certificate)
     if options["as_json"]:
         words.json({"release": release.body, "release_sha256": release.sha256, "claim": promise,
                     "charged": plan.cost.text, "delta_charged": plan.cost.delta_text,
@@ -110,7 +110,7 @@ def _show(release: Release, plan: Plan, ledger: Ledger, options: dict[str, Any])
     words.say("folder", options["out"])
 
 
-def _left(ledger: Ledger) -> dict[str, str | None]:
+def left_of(ledger: Ledger) -> dict[str, str | None]:
     """What is left; None where the ledger went away since the charge, and the release stands."""
     try:
         return {"left": words.amount(ledger.left()), "delta_left": words.delta(ledger.delta_left())}
