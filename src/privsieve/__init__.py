@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from privsieve.core.columns import Number as Number
     from privsieve.core.domain import Domain as Domain
     from privsieve.core.release import load as load
+    from privsieve.histogram.estimator import NoisyHistogram as NoisyHistogram
     from privsieve.local.estimators import FWELL as FWELL
     from privsieve.local.estimators import FWELLEnsemble as FWELLEnsemble
     from privsieve.privacy.audit import audit as audit
@@ -58,6 +59,7 @@ _HOMES = {
     "Label": "core.columns",
     "Ledger": "privacy.ledger",
     "MaximalContainment": "containment.estimators",
+    "NoisyHistogram": "histogram.estimator",
     "NoisyTopK": "selectors.estimators",
     "Number": "core.columns",
     "OutputFWELL": "selectors.local_learning",

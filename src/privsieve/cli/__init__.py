@@ -26,6 +26,7 @@ VERBS = {
     "select": "Choose columns under differential privacy, once.",
     "regress": "Fit a least-squares model under differential privacy, once.",
     "predict": "PRIVATE: predict rows from such a model; free.",
+    "synthesize": "Release a noisy table of counts, and make synthetic rows of it.",
     "check": "PRIVATE: measure how well the rows of a table hide.",
     "publish": "Choose columns that may be published (k-anonymity by containment).",
     "ledger": "Grant a budget, or show what is left of it.",
