@@ -452,3 +452,61 @@ def test_a_plan_of_a_kind_is_what_a_release_says():
 
     for kind in KINDS:
         assert _body(plan_of(kind), None, private=True).keys() == released(kind)[0].keys()
+
+
+def _rows(n=400):
+    rng = np.random.default_rng(3)
+    X = rng.random((n, 4))
+    return X, (X[:, 0] > 0.5).astype(int), 100 * X[:, 0]
+
+
+def _learnt(kind, **options):
+    X, y, _ = _rows()
+    return getattr(ps, kind)(epsilon=5, domain=ps.Domain.box(0, 1, columns=4), **options).fit(X, y)
+
+
+def _fitted(kernel):
+    X, _, days = _rows()
+    domain = ps.Domain.box(0, 1, columns=4, target=(0, 100))
+    return ps.PrivateKernelRidge(kernel=kernel, epsilon=5, domain=domain, lam="0.1").fit(X, days)
+
+
+REAL = {
+    "output": lambda: _learnt("OutputFWELL", n_features_to_select=2),
+    "positive": lambda: _learnt("OutputFWELL", n_features_to_select="positive"),
+    "felp": lambda: _learnt("FELP", n_features_to_select=1),
+    **{kernel: lambda kernel=kernel: _fitted(kernel)
+       for kernel in ("linear", "rbf", "cosine", "polynomial")},
+    "table": lambda: _learnt("NoisyHistogram", columns=["x0", "x2"], bins=3),
+    "named": lambda: _learnt("NoisyHistogram", columns=["x0"], bins=3, delta="1e-6"),
+    "chosen": lambda: _learnt("NoisyHistogram", n_features_to_select=1, bins=3),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", REAL)
+def test_what_methods_release_is_told_and_holds(name):
+    """A release of every method is valid, and its page is harmless and names its proofs."""
+    made = REAL[name]().release_
+    page = harmless(html(made.body, made.certificate))
+
+    assert () == verify(dict(made.certificate), dict(made.body)).reasons
+    assert "They lie beside the code" in page.words
+    assert f"{made.certificate['claim']['theorem']}" in page.words
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_a_session_releases_is_told_and_holds():
+    """The releases of a session, too: one answer, some answers, and a function."""
+    X, _, days = _rows()
+    domain = ps.Domain.box(0, 1, columns=4, target=(0, 100))
+    with ps.KernelRidgeSession(X, days, domain=domain) as session:
+        for ask in (lambda: session.predict_one(X[0], epsilon=1),
+                    lambda: session.predict_batch(X[:3], epsilon=1),
+                    lambda: session.release_function(epsilon=1, delta="1e-6")):
+            ask()
+            made = session.release_
+            page = harmless(html(made.body, made.certificate))
+
+            assert () == verify(dict(made.certificate), dict(made.body)).reasons
+            assert "They lie beside the code" in page.words

@@ -235,8 +235,8 @@ def _rows(told: HistogramPage) -> Markup:
                        and told.common.claim.noun == "row" else "their noisy sum"),
             Markup("<b>A row is a cell,</b> made as often as its count says. A value stands for "
                    "itself; of a range any value is as likely."),
-            Markup("<b>It costs nothing:</b> <code>privsieve synthesize</code> needs this release, "
-                   "and neither the table nor a ledger. Rows can be drawn as often as wanted."),
+            Markup("<b>It costs nothing:</b> <code>privsieve synthesize --from</code> needs this "
+                   "release, and neither the table nor a ledger, as often as rows are wanted."),
             Markup("<b>No row is anybody’s.</b> What goes together in the {}s is kept as far as "
                    "it stands in these counts, and no farther: other columns are not in it."
                    ).format(told.common.claim.noun),
