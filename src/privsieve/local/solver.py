@@ -115,7 +115,9 @@ def certificate(
     # [bound]
     lost = allowance(len(Z), Z.shape[1], lam, length, sqrt(float(w @ w)))
     bound = 1.000001 * size + lost
-    return Minimum(w, bound if bound >= 0 else float("inf")), size <= max(ENOUGH, 4 * lost)
+    # [finite] at a point so far out that its length is infinite, nothing is proved
+    enough = size <= max(ENOUGH, 4 * lost) < float("inf")
+    return Minimum(w, bound if bound >= 0 else float("inf")), enough
 
 
 def gradient(Z: Doubles, lam: float, w: Doubles, start: Doubles | None = None) -> Doubles:
