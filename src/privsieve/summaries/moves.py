@@ -73,8 +73,17 @@ class Draws(NamedTuple):
 
     def take(self, tag: Units, repeat: int) -> Ints:
         """Positions of the units that a repeat takes, by their tags, in the order of the list."""
+        return self.cut(tag, repeat, 1).order
+
+    def cut(self, tag: Units, repeat: int, block: int) -> Blocks:
+        """The blocks of a list, one after another: it is in no order."""
+        # [drawn-blocks] by places in the list, whether somebody has the rank or not
         ranks = self.lists[repeat]
-        return np.argsort(tag)[ranks[ranks < len(tag)]]
+        many = len(ranks) // block
+        ranks = ranks[:many * block].reshape(many, block)
+        there = ranks < len(tag)
+        sizes = np.append(0, np.cumsum(there.sum(axis=1, dtype=np.int64)))
+        return Blocks(np.argsort(tag)[ranks[there]], sizes)
 
 
 Sample: TypeAlias = Whole | Windows | Draws
@@ -100,7 +109,12 @@ class Moves:
         tag = tags(group.unit, key)
         made = [cls.zero(len(domain.columns))]
         for repeat in range(scheme.repeats):
-            blocks = _blocks(group.unit, sample.take(tag, repeat), key, scheme, sample, repeat)
+            if isinstance(sample, Draws):
+                blocks = sample.cut(tag, repeat, scheme.block)
+            else:
+                taken = sample.take(tag, repeat)
+                order, sizes = cut(group.unit[taken], key, scheme, repeat)
+                blocks = Blocks(taken[order], np.append(0, np.cumsum(sizes)))
             vectors = block_moves(group.rows, blocks, kinds(domain))
             # [block-place] by repeat, part, and number in the part
             place = np.arange(len(vectors), dtype=np.uint64)
@@ -161,17 +175,6 @@ def tags(unit: Units, key: int) -> Units:
     9
     """
     return kernels.tie_keys(np.ascontiguousarray(unit), TAGS, key)
-
-
-def _blocks(unit: Units, taken: Ints, key: int, scheme: Scheme, sample: Sample,  # noqa: PLR0917
-            repeat: int) -> Blocks:
-    """The blocks of a part for one repeat."""
-    if isinstance(sample, Draws):
-        # [drawn-blocks] one after another: the list is in no order
-        many = len(taken) // scheme.block
-        return Blocks(taken[:many * scheme.block], np.arange(many + 1) * scheme.block)
-    order, sizes = cut(unit[taken], key, scheme, repeat)
-    return Blocks(taken[order], np.append(0, np.cumsum(sizes)))
 
 
 def _shortened(vectors: npt.NDArray[np.int32], most: int, length: float) -> Doubles:
