@@ -12,12 +12,9 @@ from fractions import Fraction
 from math import isqrt
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from privsieve.errors import ParameterError
 from privsieve.local.constants import objective
 from privsieve.local.limits import LARGEST_LAM, distance, ridge
-from privsieve.local.solver import minimise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,10 +78,15 @@ def solve(Z: Doubles, b: Sequence[int], problem: Problem) -> list[Fraction]:
 
     Z holds the rows of all partitions.
 
+    >>> import numpy as np
     >>> at = solve(np.array([[1.0, 0.0]]), [0, 0], Problem.of(1, 1, 2, Fraction(5)))
     >>> [round(float(x), 6) for x in at]
     [0.222323, 0.0]
     """
+    import numpy as np
+
+    from privsieve.local.solver import minimise
+
     # [cut]
     whole = np.trunc(Z * 2.0**PLACES).astype(np.int64)
     # [along] exact: Python's whole numbers
