@@ -13,10 +13,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
 import bars
 import least_squares
+import objective_and_output
 import protocol
 import rule_sieve_needs as needs
 from methods import OURS, PRINTED
 from privsieve.core.items import Items
+from privsieve.local.solver import minimise
+from privsieve.privacy.noise import replay
 
 
 @pytest.mark.parametrize("name", [name for name in (*PRINTED, *OURS)
@@ -131,3 +134,21 @@ def test_the_gap_of_theorem_1_holds():
     measured, bound = least_squares.gap(1000, 0.1, 10)
 
     assert 0 < measured < bound
+
+
+def test_both_noises_are_of_the_same_rows():
+    """Against corners a row is its distance from the middle, with the class as its sign.
+
+    At a huge epsilon every arm then releases the minimiser of these rows.
+    """
+    rng = np.random.default_rng(2)
+    X, y = rng.random((400, 3)), rng.integers(0, 2, 400)
+    table = objective_and_output.Table("toy", X, y, 1)
+    Z = objective_and_output.vectors(table, np.arange(400), "corners", 1)
+    true = (2 * X - 1) * (2 * y - 1)[:, None]
+    true /= np.maximum(0.05 * 3**0.5, np.linalg.norm(true, axis=1, keepdims=True))
+    released = [release(replay(1)) for release in
+                objective_and_output.arms(Z, "0.1", "1000").values()]
+
+    assert np.sort(Z.ravel()) == pytest.approx(np.sort(true.ravel()), abs=1e-3)
+    assert 1e-3 > np.abs(released - minimise(Z, 0.1).w).max() > 0

@@ -42,7 +42,7 @@ _CHOICE = (
     click.option("--fraction", metavar="F", help="Or: which fraction of the columns."),
     click.option("--method", metavar="NAME", default="rule-sieve", show_default=True,
                  help="How to choose: rule-sieve, block-fwell, noisy-top-k or private-tuning; or "
-                      "with released weights: output-fwell or felp."),
+                      "with released weights: output-fwell, objective-fwell or felp."),
 )
 _UNIT = (
     click.option("--unit", type=click.Choice(["row"]),

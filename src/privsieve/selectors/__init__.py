@@ -20,6 +20,7 @@ METHODS = {
     "noisy-top-k": "selectors.noisy_top_k",
     "private-tuning": "selectors.tuning",
     "output-fwell": "selectors.output_fwell",
+    "objective-fwell": "selectors.objective_fwell",
     "felp": "selectors.felp",
     "kernel-ridge": "regression.ridge",
 }
