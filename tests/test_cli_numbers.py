@@ -96,10 +96,25 @@ def test_a_regression_is_planned(privsieve):
     assert "noise_each" in made["forecast"]
 
 
+def test_a_table_is_planned(privsieve):
+    """`plan` says what a table of counts costs and how strong its noise is, chosen or named."""
+    table = ("plan", "--rows", 20_000, *RIDGE[:4], "--method", "noisy-histogram")
+    code, out, _ = privsieve(*table, "--columns", "age,smoker", "--bins", 4, "--epsilon", 0.5)
+    chosen = privsieve(*table, "--top", 1, "--share", "0.4", "--json")
+    said = " ".join(out.split())
+
+    assert (0, 0) == (code, chosen[0])
+    assert "release a table of 32 counts" in said
+    assert "settings columns age smoker, target days, bins 4, threshold none, choice none" in said
+    assert "epsilon each cell moved" in said
+    assert "0.2" == json.loads(chosen[1])["settings"]["choice"]["epsilon"]
+
+
 @pytest.mark.parametrize(("more", "said"), [
     (("--top", "1"), "--top and --fraction are no options of kernel-ridge"),
     (("--fraction", "0.5"), "which chooses no columns"),
     (("--figure", "f.svg"), "kernel-ridge releases numbers; leave it away"),
+    (("--bins", "6"), "--bins is no option of kernel-ridge"),
     (("--block", "6"), "--block is no option of kernel-ridge"),
     (("--kernel", "linear", "--gamma", "1"), 'kernel="linear" has none'),
     (("--kernel", "quantum"), "Invalid value for '--kernel'"),
@@ -113,15 +128,18 @@ def test_what_is_not_for_numbers_is_refused(privsieve, more, said):
     assert not Path("f.svg").exists()
 
 
-def test_a_model_is_no_selection(privsieve):
-    """`select` and a tuning's candidate refuse a method that chooses no columns."""
+@pytest.mark.parametrize(("method", "verb"), [
+    ("kernel-ridge", "it fits a model: privsieve regress"),
+    ("noisy-histogram", "it counts rows: privsieve synthesize")])
+def test_what_is_no_selection_has_a_verb(privsieve, method, verb):
+    """`select` and a tuning's candidate refuse it, and name the verb that releases it."""
     ps.Ledger("budget.db", population="people").grant(epsilon=1)
     Path("t.csv").write_text("age,smoker,days\n20,yes,3\n")
-    for args in (("select", "t.csv", *RIDGE, "--ledger", "budget.db", "--population", "people",
-                  "--out", "x"),
-                 ("plan", "--rows", "100", *RIDGE[:4], "--method", "private-tuning", "--candidate",
-                  "kernel-ridge 3")):
+    base = (*RIDGE[:4], "--method")
+    for args in (("select", "t.csv", *base, method, "--out", "x", "--ledger", "budget.db",
+                  "--population", "people"),
+                 ("plan", "--rows", "100", *base, "private-tuning", "--candidate", f"{method} 3")):
         code, out, err = privsieve(*args)
 
         assert (2, "") == (code, out)
-        assert "kernel-ridge chooses no columns; it fits a model: privsieve regress" in err
+        assert f"{method} chooses no columns; {verb}" in err

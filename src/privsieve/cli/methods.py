@@ -11,6 +11,7 @@ from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from inspect import Parameter
 
 OPTIONS = (
     click.option("--delta", metavar="D",
@@ -59,8 +60,8 @@ OPTIONS = (
                  help='private-tuning: one of the methods to try, such as "rule-sieve 5" or '
                       '"block-fwell 3 block=4"; give several.'),
 )
-#: Those of a method that fits a model: `plan` knows them, and `regress` has its own.
-MODELS = (
+#: Those of methods that choose no columns: `plan` knows them, and their verbs have their own.
+OTHERS = (
     click.option("--kernel", type=click.Choice(["rbf", "linear", "cosine", "polynomial"]),
                  help="kernel-ridge: what a prediction may look like."),
     click.option("--gamma", metavar="G", help="kernel-ridge: of rbf, how fast near becomes far."),
@@ -68,7 +69,15 @@ MODELS = (
                  help="kernel-ridge: of rbf, how many cosines and sines."),
     click.option("--degree", metavar="N", type=int,
                  help="kernel-ridge: of polynomial and cosine, the largest power or wave."),
+    click.option("--columns", metavar="A,B,…", help="noisy-histogram: tabulate these columns."),
+    click.option("--bins", metavar="N", type=int,
+                 help="noisy-histogram: bins of equal width of a number or date."),
+    click.option("--share", metavar="S",
+                 help="noisy-histogram: with --top, the part of epsilon for the choice."),
 )
+#: What releases something else than columns, and how.
+VERBS = {"kernel-ridge": "it fits a model: privsieve regress",
+         "noisy-histogram": "it counts rows: privsieve synthesize"}
 
 
 def shares(text: str) -> object:
@@ -100,7 +109,8 @@ READ: Mapping[str, Callable[[Any], object]] = {
     "numeric": str, "block": int, "repeats": int, "votes": str, "tau": str, "reference": str,
     "score": str, "mechanism": str, "class_share": shares, "lam": str, "clip": str,
     "resamples": int, "beta": str, "sampling": str, "kernel": str, "gamma": str,
-    "features": int, "degree": int,
+    "features": int, "degree": int, "columns": lambda text: text.split(","), "bins": int,
+    "share": str,
 }
 
 
@@ -118,7 +128,7 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def known(method: str) -> Mapping[str, object]:
+def known(method: str) -> Mapping[str, Parameter]:
     """What a method's plan takes.
 
     >>> "k" in known("rule-sieve"), "k" in known("private-tuning")
@@ -132,12 +142,12 @@ def known(method: str) -> Mapping[str, object]:
 
 
 def choosing(method: str) -> None:
-    """Refuse a method that chooses no columns.
+    """Refuse a method that releases something else than columns.
 
     >>> choosing("rule-sieve")
     """
-    if not {"k", "candidates"} & known(method).keys():
-        raise ParameterError(f"{method} chooses no columns; it fits a model: privsieve regress")
+    if method in VERBS:
+        raise ParameterError(f"{method} chooses no columns; {VERBS[method]}")
 
 
 def _check(method: str, found: Mapping[str, Any]) -> None:

@@ -80,7 +80,7 @@ def choosing(command: Command) -> Command:
 
 def planning(command: Command) -> Command:
     """Give a command the options of whatever can be planned."""
-    return _given(command, (*_COST, *_CHOICE, *_UNIT, *methods.OPTIONS, *methods.MODELS, *_END))
+    return _given(command, (*_COST, *_CHOICE, *_UNIT, *methods.OPTIONS, *methods.OTHERS, *_END))
 
 
 def costing(*own: Command) -> Callable[[Command], Command]:
@@ -140,7 +140,9 @@ def planned(domain: Domain, rows: int | None, options: Mapping[str, Any], *,
     """The plan that the options ask for, at their epsilon or at another."""
     from privsieve.selectors import plan
 
-    count = {"k": _count(options)} if "k" in methods.known(options["method"]) else {}
+    k = methods.known(options["method"]).get("k")
+    wanted = k is not None and (k.default is k.empty or options["top"] or options["fraction"])
+    count = {"k": _count(options)} if wanted else {}
     return plan(options["method"], domain, rows=rows, epsilon=epsilon or options["epsilon"],
                 allow_weak=options["allow_weak"], **count, **methods.given(options))
 

@@ -158,11 +158,17 @@ def _count(plan: Plan) -> str:
 
 
 def _settings(plan: Plan) -> str:
-    said = {"True": "yes", "False": "no", "None": "none"}
-    return ", ".join(
-        f"{name.replace('_', ' ')} " + (str(len(value)) if name == "candidates"  # type: ignore[arg-type]
-                                        else said.get(str(value), str(value)))
-        for name, value in plan.settings.items() if name != "k")
+    return ", ".join(f"{name.replace('_', ' ')} {_setting(name, value)}"
+                     for name, value in plan.settings.items() if name != "k")
+
+
+def _setting(name: str, value: Any) -> str:
+    """A setting in words; what stands inside of it in brackets."""
+    if isinstance(value, dict):
+        return f"({', '.join(f'{key} {_setting(key, one)}' for key, one in value.items())})"
+    if isinstance(value, list | tuple):
+        return str(len(value)) if name == "candidates" else " ".join(map(str, value))
+    return {"True": "yes", "False": "no", "None": "none"}.get(str(value), str(value))
 
 
 def _table(forecasts: Mapping[Fraction, Mapping[str, Any]], plan: Plan) -> None:

@@ -23,6 +23,7 @@ METHODS = {
     "objective-fwell": "selectors.objective_fwell",
     "felp": "selectors.felp",
     "kernel-ridge": "regression.ridge",
+    "noisy-histogram": "histogram.noisy_histogram",
 }
 
 
