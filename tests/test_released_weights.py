@@ -157,7 +157,8 @@ def test_noise_cannot_be_less_than_what_is_known():
                       "repeats": 2}, "no blocks"),
     ("felp", {"resamples": 0}, "resamples"), ("felp", {"beta": 0}, "beta"),
     ("felp", {"beta": "1.1"}, "beta"), ("felp", {"beta": "0.123456789"}, "few"),
-    ("felp", {"beta": "0.01", "rows": 300}, "too few"), ("felp", {"sampling": "jackknife"}, "sampling"),
+    ("felp", {"beta": "0.01", "rows": 300}, "too few"),
+    ("felp", {"sampling": "jackknife"}, "sampling"),
 ], ids=str)
 def test_public_mistakes_are_refused(method, options, word):
     """Each names the option and the way out."""
@@ -412,18 +413,18 @@ def test_the_share_of_windows():
     assert bound(made) <= float(output("0.1", 95, 12)) * 1.01
 
 
-@pytest.mark.parametrize("block", [3, 7])
-def test_the_share_of_lists_is_counted(block):
+@pytest.mark.parametrize(("rows", "block"), [(100, 3), (100, 7), (20, 9), (12, 5)])
+def test_the_share_of_lists_is_counted(rows, block):
     """For each rank, in how many blocks of the lists it stands: the largest count, by loops."""
-    made = planned("felp", rows=100, sampling="bootstrap", block=block, resamples=5)
-    learning = run_of(made).learning
-    count = [0] * 100
-    for ranks in lists(5, Fraction(9, 10), 100):
-        for at in range(90 // block):
+    learning = run_of(planned("felp", rows=rows, sampling="bootstrap", block=block, resamples=5)
+                      ).learning
+    count, many = [0] * rows, rows * 9 // 10 // block
+    for ranks in lists(5, Fraction(9, 10), rows):
+        for at in range(many):
             for rank in set(ranks[at * block:(at + 1) * block].tolist()):
                 count[rank] += 1
 
-    assert drawn_share(learning) == Fraction(max(count), 5 * (90 // block))
+    assert drawn_share(learning) == Fraction(max(count), 5 * many)
 
 
 def test_a_bootstrap_costs_more_than_windows():
