@@ -248,7 +248,7 @@ def test_the_noise_has_the_size_that_is_said():
         batch.basis.points, *model, kernel))
     off = [batch.weights @ np.array(batch.grid.numbers(answers.batch(model, noise, task=batch)))
            - true for noise in map(replay, range(400))]
-    said = float(answers.plan(batch, Memory()).forecast["noise_each"]) / 4
+    said = float(answers.plan(batch, Memory()).forecast["noise_each"]) / 4  # half of the range
 
     assert 0.8 < z.std() < 1.2
     assert 0.85 * said < np.sqrt(np.mean(np.square(off))) < 1.15 * said
