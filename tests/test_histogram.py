@@ -29,7 +29,7 @@ from privsieve.histogram.axes import Axis
 from privsieve.histogram.noisy_histogram import MOST_NOISE, plan
 from privsieve.histogram.released import Table, nearest, scaled, shared
 from privsieve.privacy.discrete import LARGEST_MEAN
-from privsieve.privacy.noise import replay, system
+from privsieve.privacy.noise import replay
 from privsieve.sources import open_source, resolve
 from privsieve.sources.columns import encoder
 from test_laws import DOMAIN, ROWS, SECRET, Spy, odd, one_class, table
@@ -278,7 +278,7 @@ def test_refused_noise_fits_the_sampler():
 
 def attacked(epsilon, **options):
     """Summary and noise as `fit` calls them, on rows of one column of two cells."""
-    domain, noise = ps.Domain([ps.Flag("ill")]), system()
+    domain, noise = ps.Domain([ps.Flag("ill")]), replay(11)
     made = plan(domain, epsilon=epsilon, rows=1, **options)
 
     def mechanism(codes):
@@ -606,8 +606,9 @@ def test_synthetic_values_are_read_into_their_cells(column, bins):
     found = values.made(axis, cells, np.random.default_rng(1))
     read = encoder(column, ".")
     codes = read(found if found.dtype.kind in "biufM" else list(found)).astype(np.int64)
+    again = codes * axis.bins // axis.used if axis.bins else codes
 
-    assert cells.tolist() == (codes * axis.bins // axis.used if axis.bins else codes).tolist()
+    assert [] == cells[again != cells].tolist()[:5]
     assert axis.cells == len(values.names(axis))
     if isinstance(column, ps.Number):
         inside = found[~np.isnan(found)]
