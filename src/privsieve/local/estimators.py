@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.nearest import LARGEST, METRICS
-from privsieve.local.fwell import REMEMBERED, Weights, ensemble, fwell, sample_size
+from privsieve.local.fwell import Weights, ensemble, fwell, sample_size
 from privsieve.local.limits import ridge
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class FWELLEnsemble(Original):
         size = sample_size(n, self.beta)
         samples = [random.choice(n, size, replace=replace).astype(np.int64)
                    for _ in range(many)]
-        return ensemble(X, label, float(self.lam), self.metric, samples, REMEMBERED[replace])
+        return ensemble(X, label, float(self.lam), self.metric, samples)
 
 
 def wanted(choice: Any, weights: F64) -> npt.NDArray[np.int64]:
