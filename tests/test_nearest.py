@@ -225,6 +225,20 @@ def test_differing_columns_are_counted():
 
 
 @pytest.mark.usefixtures("implementation")
+def test_rare_and_common_columns():
+    """Columns that few rows hold and columns that many hold are counted alike, together or not."""
+    rng = np.random.default_rng(6)
+    for n, d in ((90, 400), (130, 70), (60, 1)):
+        for common in (0, 1, d // 20):
+            held = np.full(d, 0.02)
+            held[rng.permutation(d)[:common]] = 0.7
+            X, label = (rng.random((n, d)) < held).astype(float), classes(n, 2, rng)
+
+            assert twin(X, label, "hamming") == [
+                p.tolist() for p in kernel.nearest(X, label, "hamming")]
+
+
+@pytest.mark.usefixtures("implementation")
 def test_no_rows():
     """Without rows there is nothing to find."""
     found = kernel.nearest(np.empty((0, 3)), np.empty(0, np.int32), "manhattan")

@@ -186,8 +186,7 @@ bool bytes_serve(const Copies& copies, i64* const* found) {
 
 void search_with(const Copies& copies, i64* const found[2]) {
     const size_t rows = copies.search.rows.rows;
-    const size_t threads =
-        near_threads(double(rows) * double(rows) * double(copies.search.rows.columns));
+    const size_t threads = near_threads(copies.work);
     std::vector<Worker> workers(threads, Worker(copies, remembered(copies.search), found));
     run_workers(workers, (rows + ASKED - 1) / ASKED);
 }

@@ -15,7 +15,7 @@ namespace privsieve {
 enum class Metric { manhattan, euclidean, hamming };
 
 // What rules rows out before distances are told in full; the answers are the same.  Rows of 0 and
-// 1 have packed bits for bytes, and lists of columns for floats.
+// 1 have packed bits for bytes, and lists of columns for floats; by the data, some columns each.
 enum class Filter { by_data, bytes, floats };
 
 struct Search {
@@ -44,10 +44,12 @@ struct Copies {
     size_t panels;
     std::vector<float> wide;
     float widest = 0;
+    double work;  // how many differences of numbers or words all pairs have
 
     Copies(const Search& search, const ByClass& sorted)
         : search(search), sorted(sorted), panels((search.rows.rows + PANEL - 1) / PANEL),
-          wide(panels * PANEL) {}
+          wide(panels * PANEL),
+          work(double(search.rows.rows) * double(search.rows.rows) * double(search.rows.columns)) {}
     virtual ~Copies() = default;
 
     size_t stride() const { return panels * PANEL; }

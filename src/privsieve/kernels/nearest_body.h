@@ -164,18 +164,41 @@ ALWAYS_INLINE Words sad(Words a, Words b) {
 #endif
 }
 
-void bytes(const u64* panels, size_t many, size_t eights, const u64* asked, float* far) {
+// The bits that are set, of each word.
+ALWAYS_INLINE Words count(Words v) {
+#if defined(__AVX512VPOPCNTDQ__)
+    typedef long long Longs __attribute__((vector_size(64)));
+    return Words(__builtin_ia32_vpopcountq_v8di(Longs(v)));
+#elif defined(__AVX2__)
+    typedef char Signed __attribute__((vector_size(32)));
+    const Signed of_four = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
+                            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+    const u64 low = 0x0F0F0F0F0F0F0F0Fu;
+    return sad(Words(__builtin_ia32_pshufb256(of_four, Signed(v & low)) +
+                     __builtin_ia32_pshufb256(of_four, Signed((v >> 4) & low))),
+               Words{});
+#else
+    v -= (v >> 1) & 0x5555555555555555u;
+    v = (v & 0x3333333333333333u) + ((v >> 2) & 0x3333333333333333u);
+    return sad((v + (v >> 4)) & 0x0F0F0F0F0F0F0F0Fu, Words{});
+#endif
+}
+
+// part(panel's word, asked word), added up over all words.
+template <class Part>
+ALWAYS_INLINE void sums(const u64* panels, size_t many, size_t words, const u64* asked, float* far,
+                        Part part) {
     constexpr size_t HALF = PANEL / 2 / PER_WORDS;  // vectors of the even rows, and of the odd
     const size_t stride = many * PANEL;
     for (size_t p = 0; p < many; p++)
         for (size_t first = 0; first < ASKED; first += BY_BYTES) {
             Words sum[BY_BYTES][2 * HALF] = {};
-            const u64* from = panels + p * eights * PANEL;
-            for (size_t c = 0; c < eights; c++, from += PANEL)
+            const u64* from = panels + p * words * PANEL;
+            for (size_t c = 0; c < words; c++, from += PANEL)
                 for (size_t q = 0; q < BY_BYTES; q++) {
-                    const Words one = asked[c * PANEL + byte_place(first + q)] - Words{};
+                    const Words one = asked[c * PANEL + word_place(first + q)] - Words{};
                     for (size_t v = 0; v < 2 * HALF; v++)
-                        sum[q][v] += sad(load<Words>(from + v * PER_WORDS), one);
+                        sum[q][v] += part(load<Words>(from + v * PER_WORDS), one);
                 }
             for (size_t q = 0; q < BY_BYTES; q++)
                 for (size_t v = 0; v < HALF; v++) {
@@ -185,6 +208,16 @@ void bytes(const u64* panels, size_t many, size_t eights, const u64* asked, floa
                                      sizeof out);
                 }
         }
+}
+
+void bytes(const u64* panels, size_t many, size_t eights, const u64* asked, float* far) {
+    sums(panels, many, eights, asked, far,
+         [](Words a, Words b) __attribute__((always_inline)) { return sad(a, b); });
+}
+
+void bits(const u64* panels, size_t many, size_t words, const u64* asked, float* far) {
+    sums(panels, many, words, asked, far,
+         [](Words a, Words b) __attribute__((always_inline)) { return count(a ^ b); });
 }
 
 template <bool SQUARES> ALWAYS_INLINE Floats term(Floats a, Floats b) {
@@ -301,6 +334,6 @@ double apart(const double* a, const double* b, size_t many, bool squares) {
 }  // namespace
 
 extern const NearLoops LOOPS = {LOOPS_NAME, reach,  ones, to_bytes, to_floats,
-                                bytes,      floats, lows, within,   apart};
+                                bytes,      bits,   floats, lows, within,   apart};
 
 }  // namespace privsieve

@@ -50,7 +50,7 @@ struct AsBytes : Coarse {
         for (size_t s = 0; s < rows; s++) {
             const double off = search.loops->to_bytes(at(s), ends.low.data(), scale, columns(),
                                                       levels.data());
-            u64* const to = &words[s / PANEL * eights * PANEL + byte_place(s % PANEL)];
+            u64* const to = &words[s / PANEL * eights * PANEL + word_place(s % PANEL)];
             for (size_t c = 0; c < eights; c++) std::memcpy(to + c * PANEL, &levels[c * 8], 8);
             // the scaled numbers themselves have three roundings
             widen(s, off + double(columns()) * 0x1p-42);
@@ -60,7 +60,7 @@ struct AsBytes : Coarse {
     void lines(size_t group, float* far) const override {
         const size_t first = group * ASKED;
         search.loops->bytes(words.data(), panels, eights,
-                            &words[first / PANEL * eights * PANEL + byte_place(first % PANEL)],
+                            &words[first / PANEL * eights * PANEL + word_place(first % PANEL)],
                             far);
     }
 };

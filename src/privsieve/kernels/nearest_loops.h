@@ -10,9 +10,9 @@ namespace privsieve {
 constexpr size_t PANEL = 16, ASKED = 8;
 constexpr size_t STRETCH = 256;  // columns that a float32 sum adds up before it goes to the total
 
-// Where in a panel of bytes the words of a row begin: those of even rows come first, because the
+// Where in a panel of words those of a row begin: those of even rows come first, because the
 // sums of an even and of an odd row are put together from two vectors.
-constexpr size_t byte_place(size_t row) { return row % 2 * (PANEL / 2) + row / 2; }
+constexpr size_t word_place(size_t row) { return row % 2 * (PANEL / 2) + row / 2; }
 // The smallest of a line are kept apart so many times.
 constexpr size_t LANES = 64;
 
@@ -29,10 +29,13 @@ struct NearLoops {
     double (*to_floats)(const double* row, const double* low, double scale, size_t many,
                         bool squares, float* out);
     // far[q * stride + k] = sum of |differences| of bytes, where stride = many * PANEL.  A panel
-    // has 16 words for each 8 columns, `byte_place` says whose.  `asked` points to the words of
+    // has 16 words for each 8 columns, `word_place` says whose.  `asked` points to the words of
     // the first of the rows that are looked up.
     void (*bytes)(const std::uint64_t* panels, size_t many, size_t eights,
                   const std::uint64_t* asked, float* far);
+    // The same of bits: how many differ, 64 columns a word.
+    void (*bits)(const std::uint64_t* panels, size_t many, size_t words,
+                 const std::uint64_t* asked, float* far);
     // The same of float32 numbers, |differences| or the root of squares: 16 a column in a panel.
     void (*floats)(const float* panels, size_t many, size_t columns, const float* asked,
                    bool squares, float* far);

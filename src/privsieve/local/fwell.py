@@ -4,7 +4,6 @@ One row may be the miss of all others, so that no noise worth adding makes these
 Their private kin is `BlockFWELL`, where a row meets few others only.
 """
 
-
 from __future__ import annotations
 
 from fractions import Fraction
