@@ -224,7 +224,7 @@ def _demand_table(X: F64, metric: Metric) -> None:
     if metric == "hamming" and not ((X == 0) | (X == 1)).all():
         raise SchemaError("metric 'hamming' takes columns of 0 and 1, and X holds other numbers; "
                           "take 'manhattan', or make each value a column of its own")
-    if np.abs(X).max() > LARGEST:
+    if max(X.max(), -X.min()) > LARGEST:
         raise SchemaError(f"X holds numbers above {LARGEST:g}, whose distances overflow; scale "
                           "the columns")
 
