@@ -150,7 +150,9 @@ def broken(*_):
 
 
 @pytest.mark.parametrize("form", [broken, lambda Z, *_: np.full(Z.shape[1], np.nan),
-                                  lambda Z, *_: np.ones(Z.shape[1])])
+                                  lambda Z, *_: np.ones(Z.shape[1]),
+                                  lambda Z, *_: np.full(Z.shape[1], 1e200),
+                                  lambda Z, *_: np.full(Z.shape[1], 1e155)])
 def test_descent_serves_where_newton_fails(monkeypatch, form):
     """Whatever Newton's method does, the answer is as near as was promised without the table."""
     rng = np.random.default_rng(2)
