@@ -13,8 +13,9 @@ from sklearn.neighbors import NearestNeighbors
 
 import privsieve as ps
 from privsieve.errors import ParameterError, SchemaError
+from privsieve.kernels import nearest as kernel
+from privsieve.kernels import nearest_twin
 from privsieve.kernels.nearest import METRICS, nearest
-from privsieve.kernels.orderings import among, orderings
 from privsieve.local import fwell as local
 from privsieve.local.margins import margins
 from privsieve.local.solver import Minimum, minimise
@@ -104,87 +105,11 @@ def test_margins_are_those_of_loops(table, metric):
             X, *nearest(X, y, metric)).tolist()
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("most", [1, 3, 100])
-def test_orderings_are_those_of_loops(table, metric, most):
-    """The nearest of each row come in the order of distance, then position; then -1."""
-    X, y = table
-    if fits(X, metric):
-        found = orderings(X, y, metric, most)
-        for same, side in zip((True, False), found, strict=True):
-            for i, known in enumerate(side.tolist()):
-                first = naive_order(X, y, i, range(len(X)), metric, same)[:most]
-
-                assert first + [-1] * (most - len(first)) == known
-
-
-@pytest.mark.parametrize("block", [1, 100, 1000])
-def test_no_block_shows(monkeypatch, block):
-    """However many rows are held at once, the orderings are the same."""
-    X, y = tables()["tied"]
-    y = y.astype(np.int32)
-    expected = [side.tolist() for side in orderings(X, y, "manhattan", 5)]
-    rows = among(X, y, "manhattan", np.arange(40), np.arange(0, 40, 3))
-    monkeypatch.setattr("privsieve.kernels.orderings_twin.HELD", block)
-
-    assert expected == [side.tolist() for side in orderings(X, y, "manhattan", 5)]
-    assert [side.tolist() for side in rows] == [
-        side.tolist() for side in among(X, y, "manhattan", np.arange(40), np.arange(0, 40, 3))]
-
-
-def test_orderings_begin_with_the_nearest(table):
-    """The first of the orderings are what `nearest` finds; `among` all is that, too."""
-    X, y = table
-    every = np.arange(len(X))
-    expected = [side.tolist() for side in nearest(X, y, "manhattan")]
-
-    assert expected == [side[:, 0].tolist() for side in orderings(X, y, "manhattan", 2)]
-    assert expected == [side.tolist() for side in among(X, y, "manhattan", every, every)]
-
-
 def drawn(n, replace, seed=0):
     """Samples of the rows."""
     rng = np.random.default_rng(seed)
     return [rng.choice(n, local.sample_size(n, share), replace=replace)
             for share in (0.9, 0.5, 0.2)]
-
-
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("replace", [False, True])
-@pytest.mark.parametrize("most", [1, 2, 16])
-def test_neighbours_in_a_sample(table, metric, replace, most):
-    """What a row finds in a sample by its ordering is what a search of the sample finds."""
-    X, y = table
-    if not fits(X, metric):
-        return
-    near = orderings(X, y, metric, most)
-    for sample in drawn(len(X), replace):
-        members = np.unique(sample)
-        expected = [[(naive_order(X, y, i, members, metric, same) or [-1])[0] for i in members]
-                    for same in (True, False)]
-
-        assert expected == [side.tolist() for side in local.searched(X, y, metric, members)]
-        assert expected == [side.tolist() for side in local.within(X, y, metric, near, members)]
-
-
-def test_only_what_is_not_remembered_is_searched(monkeypatch):
-    """A sample that lacks all remembered neighbours is searched; an ordering of all never is."""
-    X, y = tables()["plain"]
-    y = np.r_[np.full(59, 0), 1].astype(np.int32)  # the last row has no hit, and need not look
-    asked = []
-
-    def search(X, label, metric, rows, members):
-        asked.append(len(rows))
-        return among(X, label, metric, rows, members)
-
-    monkeypatch.setattr(local, "among", search)
-    members = np.arange(1, 60, 2)
-    local.within(X, y, "manhattan", orderings(X, y, "manhattan", 60), members)
-    complete = list(asked)
-    local.within(X, y, "manhattan", orderings(X, y, "manhattan", 1), members)
-
-    assert [] == complete
-    assert 0 < sum(asked) < 2 * len(members)
 
 
 def test_the_error_is_what_the_solver_certifies(monkeypatch):
@@ -203,7 +128,8 @@ def test_the_error_is_what_the_solver_certifies(monkeypatch):
 @pytest.mark.parametrize("kernels", ["native", "numpy"])
 def test_the_ensemble_is_that_of_loops(monkeypatch, table, replace, kernels):
     """The ensemble is the mean of minimisers over margins that loops find in each sample."""
-    monkeypatch.setattr(local, "implementation", lambda: kernels)
+    if kernels == "numpy":
+        monkeypatch.setattr(kernel, "_kernels", nearest_twin)
     X, y = table
     samples = drawn(len(X), replace)
     total = np.zeros(X.shape[1])
@@ -211,7 +137,7 @@ def test_the_ensemble_is_that_of_loops(monkeypatch, table, replace, kernels):
         members = sorted(set(sample.tolist()))
         of = dict(zip(members, naive_margins(X, y, members, "manhattan"), strict=True))
         total += minimise(np.array([of[i] for i in sorted(sample.tolist())]), 0.05).w
-    found = local.ensemble(X, y, 0.05, "manhattan", samples, most=3)
+    found = local.ensemble(X, y, 0.05, "manhattan", samples)
 
     assert (total / len(samples)).tolist() == found.w.tolist()
 

@@ -26,9 +26,10 @@ class Native(NamedTuple):
     filter: int
     loops: int
 
-    def nearest(self, X, label, metric):
+    def nearest(self, X, label, metric, drawn, samples):
         """As the twin."""
-        return native.nearest(X, label, metric, filter=self.filter, loops=self.loops)
+        return native.nearest(X, label, metric, drawn, samples, filter=self.filter,
+                              loops=self.loops)
 
 
 #: By the data with the best loops; then by bytes and by floats, with each set of loops.
@@ -65,6 +66,11 @@ def naive(X, label, metric):
         hits.append(best[True][0])
         misses.append(best[False][0])
     return hits, misses
+
+
+def twin(X, label, metric):
+    """What the twin finds among all rows; another test says that it is what loops find."""
+    return [part[:, 0].tolist() for part in nearest_twin.nearest(X, label, metric)]
 
 
 def plain(n, d, rng):
@@ -147,10 +153,44 @@ def test_nearest_as_the_twin_finds_it(maker):
     for n, d, many in ((700, 6, 2), (130, 41, 5), (40, 600, 2), (300, 3, 300)):
         X, label = maker(n, d, rng), classes(n, many, rng)
         for metric in METRICS:
-            expected = nearest_twin.nearest(X, label, metric)
             found = kernel.nearest(X, label, metric)
 
-            assert [p.tolist() for p in expected] == [p.tolist() for p in found], (n, d, metric)
+            assert twin(X, label, metric) == [p.tolist() for p in found], (n, d, metric)
+
+
+def samples(n, rng):
+    """Samples of all sizes, more than one search serves: none of a few's lists has the last."""
+    shares = np.r_[np.full(64, 0.9), 1, 0.6, 0.3, 0.05, 0]
+    return rng.random((n, len(shares))) < shares
+
+
+@pytest.mark.usefixtures("implementation")
+@pytest.mark.parametrize("metric", kernel.METRICS)
+@pytest.mark.parametrize("maker", MAKERS)
+def test_a_sample_is_searched_as_if_alone(maker, metric):
+    """Neighbours in a sample are those that the twin finds in a table of the sample alone."""
+    rng = np.random.default_rng(5)
+    for n, d, many in ((1, 2, 1), (90, 3, 2), (130, 5, 1), (50, 20, 25)):
+        X, label, drawn = maker(n, d, rng), classes(n, many, rng), samples(n, rng)
+        if metric == "hamming":
+            X = (X > np.median(X)).astype(float)
+        found = kernel.nearest_in(X, label, metric, drawn)
+        for r in range(0, drawn.shape[1], 4 if n > 1 else 1):
+            members = np.flatnonzero(drawn[:, r])
+            for whole, part in zip(found, twin(X[members], label[members], metric), strict=True):
+                expected = np.full(n, -1)
+                expected[members] = [members[k] if k >= 0 else -1 for k in part]
+
+                assert expected.tolist() == whole[:, r].tolist(), (n, r)
+
+
+@pytest.mark.usefixtures("implementation")
+def test_no_samples():
+    """Of no samples there are no neighbours."""
+    X, label = np.zeros((3, 2)), np.zeros(3, np.int32)
+    found = kernel.nearest_in(X, label, "manhattan", np.zeros((3, 0), bool))
+
+    assert [(3, 0), (3, 0)] == [part.shape for part in found]
 
 
 @pytest.mark.usefixtures("implementation")
@@ -168,10 +208,9 @@ def test_many_differences_are_shared_among_threads():
     """Above the size from which threads serve, the answers are those of the twin."""
     rng = np.random.default_rng(4)
     X, label = rng.normal(size=(2300, 10)), classes(2300, 2, rng)
-    expected = nearest_twin.nearest(X, label, "manhattan")
+    found = kernel.nearest(X, label, "manhattan")
 
-    assert [p.tolist() for p in expected] == [
-        p.tolist() for p in kernel.nearest(X, label, "manhattan")]
+    assert twin(X, label, "manhattan") == [p.tolist() for p in found]
 
 
 @pytest.mark.usefixtures("implementation")
@@ -186,6 +225,20 @@ def test_differing_columns_are_counted():
 
 
 @pytest.mark.usefixtures("implementation")
+def test_rare_and_common_columns():
+    """Columns that few rows hold and columns that many hold are counted alike, together or not."""
+    rng = np.random.default_rng(6)
+    for n, d in ((90, 400), (130, 70), (60, 1)):
+        for common in (0, 1, d // 20):
+            held = np.full(d, 0.02)
+            held[rng.permutation(d)[:common]] = 0.7
+            X, label = (rng.random((n, d)) < held).astype(float), classes(n, 2, rng)
+
+            assert twin(X, label, "hamming") == [
+                p.tolist() for p in kernel.nearest(X, label, "hamming")]
+
+
+@pytest.mark.usefixtures("implementation")
 def test_no_rows():
     """Without rows there is nothing to find."""
     found = kernel.nearest(np.empty((0, 3)), np.empty(0, np.int32), "manhattan")
@@ -193,6 +246,7 @@ def test_no_rows():
     assert [[], []] == [part.tolist() for part in found]
 
 
+@pytest.mark.usefixtures("implementation")
 @pytest.mark.parametrize(("X", "label", "metric", "error", "text"), [
     (np.array([[0.0], [np.nan]]), np.zeros(2, np.int32), "manhattan", ValueError, "holds NaN"),
     (np.array([[0.0], [np.inf]]), np.zeros(2, np.int32), "euclidean", ValueError, "scale the col"),
@@ -205,6 +259,23 @@ def test_no_rows():
     (np.zeros((2, 1)), np.zeros(3, np.int32), "manhattan", ValueError, "label and X"),
 ])
 def test_the_contract(X, label, metric, error, text):
-    """What has no nearest rows is refused in words, before a kernel touches it."""
+    """What has no nearest rows is refused in words."""
     with pytest.raises(error, match=text):
         kernel.nearest(X, label, metric)
+    with pytest.raises(error, match=text):
+        kernel.nearest_in(X, label, metric, np.ones((len(X), 2), bool))
+
+
+@pytest.mark.usefixtures("implementation")
+@pytest.mark.parametrize(("metric", "bad", "text"), [
+    *(("hamming", bad, "of 0 and 1") for bad in (np.nan, 0.5, -1.0, 2.0)),
+    *(("manhattan", bad, "scale the columns") for bad in (np.nan, np.inf, 1.1e100, -1.1e100)),
+])
+def test_one_wrong_number_is_found(metric, bad, text):
+    """Wherever in a row the number lies, the table is refused."""
+    for d in (64, 130, 1100):
+        for place in (0, 63, d - 1):
+            X = np.zeros((3, d))
+            X[1, place] = bad
+            with pytest.raises(ValueError, match=text):
+                kernel.nearest(X, np.zeros(3, np.int32), metric)

@@ -3,10 +3,10 @@
 
 #include <cstring>
 
-// `filter` (0 by the data, 1 bytes, 2 floats) and `loops` (0 the best) are for tests: the answers
-// are the same for all.
-static std::tuple<Out<i64>, Out<i64>> py_nearest(In<double, 2> X, In<std::int32_t, 1> label,
-                                                 const char* metric, int filter, int loops) {
+// `filter` (0 by the data, 1 bytes or bits, 2 floats or lists) and `loops` (0 the best) are for
+// tests: the answers are the same for all.
+static nb::object py_nearest(In<double, 2> X, In<std::int32_t, 1> label, const char* metric,
+                             Maybe<In<u64, 1>> drawn, size_t samples, int filter, int loops) {
     const NearLoops* sets[3];
     const int many = runnable_near(sets);
     if (loops < 0 || loops >= many) throw nb::value_error("no such set of loops here");
@@ -14,11 +14,12 @@ static std::tuple<Out<i64>, Out<i64>> py_nearest(In<double, 2> X, In<std::int32_
                       : !std::strcmp(metric, "euclidean") ? Metric::euclidean
                                                           : Metric::manhattan;
     const size_t n = X.shape(0);
-    Buffer<i64> hit(n), miss(n);
+    Buffer<i64> hit(n * samples), miss(n * samples);
     i64* const found[2] = {hit.at(0), miss.at(0)};
-    const Search search{matrix(X), label.data(), by, Filter(filter), sets[loops]};
-    unlocked([&] { nearest(search, found); });
-    return {give(std::move(hit), {n}), give(std::move(miss), {n})};
+    const Search search{matrix(X),   label.data(), by, Filter(filter), sets[loops],
+                        drawn ? drawn->data() : nullptr, samples};
+    if (!unlocked([&] { return nearest(search, found); })) return nb::none();
+    return nb::make_tuple(give(std::move(hit), {n, samples}), give(std::move(miss), {n, samples}));
 }
 
 static nb::list py_loops() {
@@ -32,6 +33,6 @@ static nb::list py_loops() {
 void bind_nearest(nb::module_& m) {
     const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("nearest", py_nearest, strict("X"), strict("label"), nb::arg("metric"),
-          nb::arg("filter") = 0, nb::arg("loops") = 0);
+          strict("drawn").none() = nb::none(), nb::arg("samples") = 1, nb::arg("filter") = 0, nb::arg("loops") = 0);
     m.def("nearest_loops", py_loops);
 }

@@ -1,10 +1,9 @@
-// Nearest hits and misses.  A filter bounds the distance of each pair of rows from coarse copies;
-// only the few that can still be nearest are told in float64, and only ties in the fixed order.
+// Nearest hits and misses.  Coarse copies bound the distance of each pair of rows; only the few
+// that can still be nearest are told in full, and only ties in the fixed order.
 #include "nearest.h"
 #include "loops.h"
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -13,208 +12,182 @@ namespace {
 
 using i32 = std::int32_t;
 constexpr double THREADS_FROM = 5e7;  // differences of two numbers: below, threads cost more
-constexpr size_t MOST_THREADS = 16, NONE = size_t(-1);
-constexpr size_t REACHED = 1024;      // columns whose ends stay in the first cache
+constexpr size_t MOST_THREADS = 16;
 constexpr size_t PROBES = 4;          // groups of rows that choose the filter
 constexpr double MANY = 0.05;         // share of rows past the filter from which it does not pay
 constexpr size_t BYTES_MOST = size_t(1) << 22;  // columns whose byte differences fit 31 bits
-// Room for the few roundings of a bound in float32, and in float64.
-constexpr double ROOM = 1 + 1e-6, HALF = 0x1p-24, LAST = 0x1p-53;
-
-// Coarse copies of all rows, in panels; by the triangle inequality a distance of two copies is
-// off by at most the errors of both.
-struct Coarse {
-    const bool bytes, squares;
-    double scale = 1, grow = 1, tiny = 0;
-    size_t columns, panels;
-    std::vector<float> wide;
-    std::vector<u64> eights;
-    std::vector<float> floats;
-
-    Coarse(const Search& search, const ByClass& sorted, bool bytes)
-        : bytes(bytes), squares(search.metric == Metric::euclidean), columns(search.rows.columns),
-          panels((search.rows.rows + PANEL - 1) / PANEL), wide(panels * PANEL) {
-        const Matrix<double>& x = search.rows;
-        std::vector<double> low(x[0], x[0] + columns), high(low);
-        for (size_t j = 0; j < columns; j += REACHED)
-            for (size_t i = 1; i < x.rows; i++)
-                search.loops->reach(x[i] + j, std::min(columns - j, REACHED), &low[j], &high[j]);
-        double range = 0;
-        for (size_t j = 0; j < columns; j++) range = std::max(range, high[j] - low[j]);
-        if (range > 1e-250) scale = (bytes ? 255 : 1) / range;
-        if (bytes) eights.resize(panels * PANEL * groups());
-        else {
-            floats.resize(panels * PANEL * columns);
-            // terms, a stretch and the stretches are added with one rounding each
-            const double roundings =
-                double(std::min(columns, STRETCH) + columns / STRETCH + 6) * HALF;
-            grow = 1 / (1 - roundings);
-            tiny = 1e-20 * std::sqrt(double(columns));  // squares that are below float32
-        }
-        std::vector<u8> levels(groups() * 8);
-        std::vector<float> numbers(columns);
-        for (size_t s = 0; s < x.rows; s++) {
-            const double* const row = x[sorted.row[s]];
-            double off;
-            if (bytes) {
-                off = search.loops->to_bytes(row, low.data(), scale, columns, levels.data());
-                for (size_t c = 0; c < groups(); c++)
-                    std::memcpy(&eights[word(s, c)], &levels[c * 8], 8);
-            } else {
-                off = search.loops->to_floats(row, low.data(), scale, columns, squares,
-                                              numbers.data());
-                for (size_t j = 0; j < columns; j++) floats[place(s, j)] = numbers[j];
-            }
-            wide[s] = float((squares ? std::sqrt(off) : off) * grow * ROOM *
-                            (1 + 4 * double(columns) * LAST));
-        }
-    }
-
-    size_t groups() const { return (columns + 7) / 8; }
-    size_t place(size_t s, size_t j) const { return (s / PANEL * columns + j) * PANEL + s % PANEL; }
-    size_t word(size_t s, size_t c) const {
-        return (s / PANEL * groups() + c) * PANEL + s % 2 * (PANEL / 2) + s % PANEL / 2;
-    }
-
-    // The rows at some places, side by side; places past the end are those of the last panel.
-    void ask(size_t first, u64* words, float* numbers) const {
-        for (size_t q = 0; q < ASKED; q++) {
-            if (bytes)
-                for (size_t c = 0; c < groups(); c++)
-                    words[c * ASKED + q] = eights[word(first + q, c)];
-            else
-                for (size_t j = 0; j < columns; j++)
-                    numbers[j * ASKED + q] = floats[place(first + q, j)];
-        }
-    }
-};
+constexpr double ROOM = 1 + 1e-6, LAST = 0x1p-53;
+constexpr double MISSED = 1e-3;       // lookups in samples that may need a longer list
+constexpr float FAR = std::numeric_limits<float>::infinity();
 
 struct Span {
     size_t first, last;
 };
 
+// A list holds at least so many rows, and about three times as many: nearly always one of them is
+// in a sample.  A power of 2.
+size_t remembered(const Search& search) {
+    if (!search.drawn) return 1;
+    size_t in = 0;
+    for (size_t i = 0; i < search.rows.rows; i++)
+        in += size_t(__builtin_popcountll(search.drawn[i]));
+    const double all = double(search.rows.rows) * double(search.samples) + 1;
+    size_t most = 1;
+    while (most < LANES && std::pow(1 - double(in) / all, double(most)) > MISSED) most *= 2;
+    return most;
+}
+
 struct Worker {
     const Search* search;
     const ByClass* sorted;
-    const Coarse* coarse;
-    i64* const* out;  // null for probes
-    std::vector<u64> words;
-    std::vector<float> numbers, far;
-    std::vector<i32> passed;
-    std::vector<double> told;
-    size_t all_passed = 0;
+    const Copies* copies;
+    i64* const* out;
+    size_t remember, told_of = 0;
+    double grow, tiny;  // of a sum of doubles
+    std::vector<float> far;
+    std::vector<i32> near;      // the places on the list: all with far <= base + wide
+    std::vector<double> told;   // how far they are; below 0 while nobody asked
+    size_t many = 0;
+    float base = 0;
 
-    Worker(const Search& search, const ByClass& sorted, const Coarse& coarse, i64* const* out)
-        : search(&search), sorted(&sorted), coarse(&coarse), out(out),
-          words(coarse.bytes ? coarse.groups() * ASKED : 0),
-          numbers(coarse.bytes ? 0 : coarse.columns * ASKED), far(coarse.panels * PANEL * ASKED),
-          passed(search.rows.rows + 1), told(search.rows.rows) {}
+    Worker(const Copies& copies, size_t remember, i64* const* out)
+        : search(&copies.search), sorted(&copies.sorted), copies(&copies), out(out),
+          remember(remember), grow(1 + 8 * double(search->rows.columns + 4) * LAST),
+          tiny(double(search->rows.columns + 4) * 0x1p-1070), far(copies.stride() * ASKED), near(search->rows.rows + 1),
+          told(search->rows.rows) {}
 
     void run(size_t group) {
-        const size_t stride = coarse->panels * PANEL, rows = search->rows.rows;
-        coarse->ask(group * ASKED, words.data(), numbers.data());
-        if (coarse->bytes)
-            search->loops->bytes(coarse->eights.data(), coarse->panels, coarse->groups(),
-                                 words.data(), far.data(), stride);
-        else
-            search->loops->floats(coarse->floats.data(), coarse->panels, coarse->columns,
-                                  numbers.data(), coarse->squares, far.data(), stride);
+        const size_t rows = search->rows.rows;
+        copies->lines(group, far.data());
         for (size_t q = 0; q < ASKED && group * ASKED + q < rows; q++) {
-            const size_t s = group * ASKED + q;
-            float* const line = far.data() + q * stride;
-            line[s] = std::numeric_limits<float>::infinity();
-            const size_t first = sorted->first[s], last = sorted->last[s];
+            const size_t s = group * ASKED + q, first = sorted->first[s], last = sorted->last[s];
+            float* const line = far.data() + q * copies->stride();
+            line[s] = FAR;
             const Span hits[2] = {{first, last}, {0, 0}}, misses[2] = {{0, first}, {last, rows}};
-            const i64 hit = last - first < 2 ? -1 : pick(s, line, hits);
-            const i64 miss = pick(s, line, misses);
-            if (out) out[0][sorted->row[s]] = hit, out[1][sorted->row[s]] = miss;
+            if (last - first > 1) settle(s, line, hits, out[0]);
+            settle(s, line, misses, out[1]);
         }
     }
 
-    double apart(size_t s, size_t k) const {
-        return search->loops->apart(search->rows[sorted->row[s]], search->rows[sorted->row[k]],
-                                    coarse->columns, coarse->squares);
+    u64 drawn(size_t place) const { return search->drawn ? search->drawn[sorted->row[place]] : 1; }
+
+    // The nearest in each sample of row s: the nearest of those that are in any sample without an
+    // answer is the answer of all its samples.
+    void settle(size_t s, const float* line, const Span spans[2], i64* found) {
+        if (spans[0].first == spans[0].last && spans[1].first == spans[1].last) return;
+        u64 left = drawn(s);
+        if (!left) return;
+        base = guess(line, spans) + 2 * copies->wide[s] + copies->widest;
+        list(line, spans);
+        while (left) {
+            const size_t first = lowest(line, left);
+            if (first == many) {
+                if (base == FAR) break;  // all are listed
+                base = FAR;
+                list(line, spans);
+                continue;
+            }
+            const float needed = reaches(s, tell(s, first));
+            if (needed > base) {
+                base = needed;
+                list(line, spans);
+                continue;
+            }
+            const size_t k = nearest_of(s, line, left, needed);
+            for (u64 now = left & drawn(k); now; now &= now - 1)
+                found[sorted->row[s] * search->samples + size_t(__builtin_ctzll(now))] =
+                    i64(sorted->row[k]);
+            left &= ~drawn(k);
+        }
     }
 
-    // [order] The distance that decides: column by column from the left.
-    double exactly(size_t s, size_t k) const {
-        const double *a = search->rows[sorted->row[s]], *b = search->rows[sorted->row[k]];
-        double far = 0;
-        for (size_t j = 0; j < coarse->columns; j++) {
-            const double gap = a[j] - b[j];
-            far += coarse->squares ? gap * gap : std::fabs(gap);
-        }
-        return far;
-    }
-
-    i64 pick(size_t s, const float* line, const Span spans[2]) {
-        const NearLoops& loops = *search->loops;
-        size_t first = NONE;
-        for (const Span* span = spans; span < spans + 2; span++) {
-            if (span->first == span->last) continue;
-            const size_t k =
-                span->first + loops.lowest(line + span->first, span->last - span->first);
-            if (first == NONE || line[k] < line[first]) first = k;
-        }
-        if (first == NONE) return -1;
-        const double known = apart(s, first), near = at_most(known);
-        const double bound = (coarse->squares ? std::sqrt(near) : near) * coarse->scale;
-        const float* wide = coarse->wide.data();
-        const float base =
-            float((bound * coarse->grow + double(wide[s]) + coarse->tiny) * ROOM);
-        size_t many = 0;
+    // A distance that so many as are to be remembered do not exceed: the largest of as many lows.
+    float guess(const float* line, const Span spans[2]) const {
+        float lanes[LANES];
+        std::fill(lanes, lanes + LANES, FAR);
         for (const Span* span = spans; span < spans + 2; span++)
-            many += loops.within(line + span->first, wide + span->first, span->last - span->first,
-                                 base, coarse->squares, i32(span->first), passed.data() + many);
-        all_passed += many;
-        return out ? decide(s, many, first, known) : -1;
+            search->loops->lows(line + span->first, span->last - span->first, lanes);
+        for (size_t left = LANES / 2; left >= remember; left /= 2)
+            for (size_t l = 0; l < left; l++) lanes[l] = std::min(lanes[l], lanes[l + left]);
+        return *std::max_element(lanes, lanes + remember);
+    }
+
+    void list(const float* line, const Span spans[2]) {
+        many = 0;
+        for (const Span* span = spans; span < spans + 2; span++)
+            many += search->loops->within(line + span->first, copies->wide.data() + span->first,
+                                          span->last - span->first, base, i32(span->first),
+                                          near.data() + many);
+        std::fill(told.begin(), told.begin() + i64(many), -1.0);
+    }
+
+    // On the list and in a sample that is left, the one whose copy is nearest.
+    size_t lowest(const float* line, u64 left) const {
+        size_t best = many;
+        for (size_t t = 0; t < many; t++)
+            if ((best == many || line[near[t]] < line[near[best]]) && drawn(size_t(near[t])) & left &&
+                line[near[t]] < FAR)
+                best = t;
+        return best;
+    }
+
+    double tell(size_t s, size_t t) {
+        if (told[t] < 0) told[t] = copies->apart(s, size_t(near[t])), told_of++;
+        return told[t];
+    }
+
+    // Copies that are farther, by more than their own errors, are of rows that are farther.
+    float reaches(size_t s, double known) const {
+        const double near = at_most(known);
+        const double bound = (copies->squares() ? std::sqrt(near) : near) * copies->scale;
+        return float((bound * copies->grow + double(copies->wide[s]) + copies->tiny) * ROOM);
     }
 
     // What any sum of the same terms is at most, where one order gives `far`.
-    double at_most(double far) const {
-        const double columns = double(coarse->columns + 4);
-        return far * (1 + 8 * columns * LAST) + columns * 0x1p-1070;
-    }
+    double at_most(double far) const { return far * grow + tiny; }
 
-    i64 decide(size_t s, size_t many, size_t first, double known) {
-        if (many == 1) return i64(sorted->row[size_t(passed[0])]);
+    // The place that is nearest by the order that decides, among those that are in reach.
+    size_t nearest_of(size_t s, const float* line, u64 left, float needed) {
+        const auto asked = [&](size_t t) {
+            const size_t k = size_t(near[t]);
+            return line[k] <= needed + copies->wide[k] && line[k] < FAR && drawn(k) & left;
+        };
         double least = std::numeric_limits<double>::infinity();
         for (size_t t = 0; t < many; t++)
-            least = std::min(least, told[t] = size_t(passed[t]) == first
-                                                  ? known
-                                                  : apart(s, size_t(passed[t])));
+            if (asked(t)) least = std::min(least, tell(s, t));
         const double bound = at_most(least);
-        size_t left = 0;
+        size_t best = many, rivals = 0;
         for (size_t t = 0; t < many; t++)
-            if (told[t] <= bound) passed[left++] = passed[t];
-        if (left == 1) return i64(sorted->row[size_t(passed[0])]);
-        double best = std::numeric_limits<double>::infinity();
-        size_t chosen = NONE;
-        for (size_t t = 0; t < left; t++) {
-            const size_t k = size_t(passed[t]), row = sorted->row[k];
-            const double far = exactly(s, k);
-            if (far < best || (far == best && row < chosen)) best = far, chosen = row;
+            if (asked(t) && told[t] <= bound) best = t, rivals++;
+        if (rivals == 1) return size_t(near[best]);
+        double nearest = std::numeric_limits<double>::infinity();
+        size_t chosen = search->rows.rows;
+        for (size_t t = 0; t < many; t++) {
+            if (!asked(t) || told[t] > bound) continue;
+            const size_t k = size_t(near[t]);
+            const double far = copies->exactly(s, k);
+            if (far < nearest || (far == nearest && sorted->row[k] < sorted->row[chosen]))
+                nearest = far, chosen = k;
         }
-        return i64(chosen);
+        return chosen;
     }
 };
 
 // Whether the bytes of a table tell its rows apart: on some rows, at even steps.
-bool bytes_serve(const Search& search, const ByClass& sorted, const Coarse& coarse) {
-    const size_t rows = search.rows.rows, groups = (rows + ASKED - 1) / ASKED;
+bool bytes_serve(const Copies& copies, i64* const* found) {
+    const size_t rows = copies.search.rows.rows, groups = (rows + ASKED - 1) / ASKED;
     const size_t probes = std::min(PROBES, groups / 64 + 1);
-    Worker worker(search, sorted, coarse, nullptr);
+    Worker worker(copies, 1, found);
     for (size_t p = 0; p < probes; p++) worker.run(groups * p / probes);
-    const size_t least = 16 * probes * ASKED;  // a handful a row costs little
-    return double(worker.all_passed) <=
+    const size_t least = 32 * probes * ASKED;  // a handful a row costs little
+    return double(worker.told_of) <=
            std::max(MANY * double(probes * ASKED) * double(rows), double(least));
 }
 
-void search_with(const Search& search, const ByClass& sorted, const Coarse& coarse,
-                 i64* const found[2]) {
-    const size_t rows = search.rows.rows;
-    const size_t threads = near_threads(double(rows) * double(rows) * double(coarse.columns));
-    std::vector<Worker> workers(threads, Worker(search, sorted, coarse, found));
+void search_with(const Copies& copies, i64* const found[2]) {
+    const size_t rows = copies.search.rows.rows;
+    const size_t threads = near_threads(copies.work);
+    std::vector<Worker> workers(threads, Worker(copies, remembered(copies.search), found));
     run_workers(workers, (rows + ASKED - 1) / ASKED);
 }
 
@@ -248,18 +221,29 @@ int runnable_near(const NearLoops* found[3]) {
     return many;
 }
 
-void nearest(const Search& search, i64* const found[2]) {
-    if (!search.rows.rows) return;
-    const ByClass sorted(search.label, search.rows.rows);
-    if (search.metric == Metric::hamming) return nearest_bits(search, sorted, found);
-    const bool may = search.metric == Metric::manhattan && search.rows.columns < BYTES_MOST &&
-                     search.filter != Filter::floats;
-    if (may) {
-        const Coarse bytes(search, sorted, true);
-        if (search.filter == Filter::bytes || bytes_serve(search, sorted, bytes))
-            return search_with(search, sorted, bytes, found);
+bool nearest(const Search& search, i64* const found[2]) {
+    const size_t rows = search.rows.rows;
+    for (int kind = 0; kind < 2; kind++)
+        std::fill(found[kind], found[kind] + rows * search.samples, i64(-1));
+    if (!rows) return true;
+    const ByClass sorted(search.label, rows);
+    if (search.metric == Metric::hamming) {
+        const auto copies = as_bits(search, sorted);
+        if (copies) search_with(*copies, found);
+        return bool(copies);
     }
-    search_with(search, sorted, Coarse(search, sorted, false), found);
+    const Ends ends(search);
+    if (!ends.taken) return false;
+    if (search.metric == Metric::manhattan && search.rows.columns < BYTES_MOST &&
+        search.filter != Filter::floats) {
+        const auto bytes = as_bytes(search, sorted, ends);
+        if (search.filter == Filter::bytes || bytes_serve(*bytes, found)) {
+            search_with(*bytes, found);
+            return true;
+        }
+    }
+    search_with(*as_floats(search, sorted, ends), found);
+    return true;
 }
 
 }  // namespace privsieve

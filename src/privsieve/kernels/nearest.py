@@ -6,6 +6,10 @@ contract, because it decides which rows are equally far.  Ties go to the lowest 
 
 ``"manhattan"`` adds ``|a - b|``, ``"euclidean"`` adds ``(a - b) ** 2`` (the root would change no
 answer but by its rounding), and ``"hamming"`` counts the columns, all 0 or 1, that differ.
+
+In samples of the rows each row looks among the others of its sample.  One search serves all: it
+keeps a short list of each row's nearest, of which nearly always one is in a sample, and looks
+farther where none is.
 """
 
 from __future__ import annotations
@@ -17,24 +21,25 @@ import numpy as np
 
 from privsieve.kernels import implementation, nearest_twin
 from privsieve.kernels.contract import demand_array, demand_equal
+from privsieve.kernels.nearest_twin import LARGEST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import TypeAlias
 
     import numpy.typing as npt
 
     from privsieve.kernels.contract import I64
 
+    Bools: TypeAlias = npt.NDArray[np.bool_]
     F64: TypeAlias = npt.NDArray[np.float64]
     I32: TypeAlias = npt.NDArray[np.int32]
     Metric: TypeAlias = Literal["manhattan", "euclidean", "hamming"]
 
-__all__ = ["LARGEST", "METRICS", "nearest"]
+__all__ = ["LARGEST", "METRICS", "nearest", "nearest_in"]
 
 METRICS = ("manhattan", "euclidean", "hamming")
-#: The largest size of a number: sums of squares stay finite.
-LARGEST = 1e100
+#: Samples that one search serves: a row has a bit for each.
+TOGETHER = 64
 
 _kernels: Any = (
     import_module("privsieve.kernels._native") if implementation() == "native" else nearest_twin
@@ -49,32 +54,46 @@ def nearest(X: F64, label: I32, metric: Metric) -> tuple[I64, I64]:
     >>> hit.tolist(), miss.tolist()
     ([1, 0, -1, -1], [2, 2, 0, 1])
     """
+    hit, miss = _search(X, label, metric, None, 1)
+    return hit[:, 0], miss[:, 0]
+
+
+def nearest_in(X: F64, label: I32, metric: Metric, drawn: Bools) -> tuple[I64, I64]:
+    """The same in samples: row i is in sample r where ``drawn[i, r]``; -1 where it is not.
+
+    >>> X, label = np.array([[0.0], [3.0], [1.0], [9.0]]), np.array([0, 0, 0, 1], np.int32)
+    >>> drawn = np.array([[True, True], [True, True], [True, False], [False, True]])
+    >>> hit, miss = nearest_in(X, label, "manhattan", drawn)
+    >>> hit.T.tolist(), miss.T.tolist()
+    ([[2, 2, 0, -1], [1, 0, -1, -1]], [[-1, -1, -1, -1], [3, 3, -1, 1]])
+    """
+    demand_array("drawn", drawn, np.bool_, 2)
+    demand_equal("drawn and X", len(drawn), len(X))
+    hits, misses = (np.empty(drawn.shape, np.int64) for _ in range(2))
+    for first in range(0, drawn.shape[1], TOGETHER):
+        some = drawn[:, first : first + TOGETHER]
+        bits = np.zeros((len(X), TOGETHER), bool)
+        bits[:, : some.shape[1]] = some
+        words = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)[:, 0]
+        found = _search(X, label, metric, words, some.shape[1])
+        for whole, part in zip((hits, misses), found, strict=True):
+            whole[:, first : first + TOGETHER] = part
+    return hits, misses
+
+
+def _search(X: F64, label: I32, metric: Metric, drawn: Any, samples: int) -> tuple[I64, I64]:
+    """One search; what is no table of such numbers is refused."""
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {', '.join(METRICS)}, not {metric!r}")
     demand_array("X", X, np.float64, 2)
     demand_array("label", label, np.int32, 1)
     demand_equal("label and X", len(label), len(X))
-    _demand_values(X, metric)
-    found: tuple[I64, I64] = _kernels.nearest(X, label, metric)
-    return found
-
-
-def _demand_values(X: F64, metric: Metric) -> None:
-    """Refuse numbers between which no distance is told."""
+    # The kernel sees all numbers anyway: it says so where there is one that it does not take.
+    found: tuple[I64, I64] | None = _kernels.nearest(X, label, metric, drawn, samples)
+    if found is not None:
+        return found
     if metric == "hamming":
-        if not ((X == 0) | (X == 1)).all():
-            raise ValueError(
-                "metric 'hamming' needs columns of 0 and 1; code each column so, "
-                "or take 'manhattan'"
-            )
-    elif not all(p.min() >= -LARGEST and p.max() <= LARGEST for p in _parts(X)):  # not so for NaN
-        raise ValueError(
-            f"X must hold numbers from -{LARGEST:g} to {LARGEST:g}, and it holds NaN or larger "
-            "ones; fill what is missing, and scale the columns"
-        )
-
-
-def _parts(X: F64) -> Iterator[F64]:
-    """All numbers, so many at a time that the second look finds them in the cache."""
-    flat, held = X.reshape(-1), 1 << 16
-    return (flat[first : first + held] for first in range(0, flat.size, held))
+        raise ValueError("metric 'hamming' needs columns of 0 and 1; code each column so, or take "
+                         "'manhattan'")
+    raise ValueError(f"X must hold numbers from -{LARGEST:g} to {LARGEST:g}, and it holds NaN or "
+                     "larger ones; fill what is missing, and scale the columns")

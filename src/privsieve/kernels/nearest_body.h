@@ -30,16 +30,67 @@ template <class V, class T> ALWAYS_INLINE V load(const T* from) {
     return v;
 }
 
-void reach(const double* __restrict row, size_t many, double* __restrict low,
+// Bit l says whether a <= b in lane l.
+#if defined(__AVX512BW__)
+ALWAYS_INLINE u64 at_most(Floats a, Floats b) {
+    return std::uint16_t(__builtin_ia32_cmpps512_mask(a, b, 2, -1, 4));
+}
+ALWAYS_INLINE u64 equal(Doubles a, Doubles b) {
+    return std::uint8_t(__builtin_ia32_cmppd512_mask(a, b, 0, -1, 4));
+}
+#elif defined(__AVX2__)
+ALWAYS_INLINE u64 at_most(Floats a, Floats b) {
+    return u64(__builtin_ia32_movmskps256(Floats(a <= b)));
+}
+ALWAYS_INLINE u64 equal(Doubles a, Doubles b) {
+    return u64(__builtin_ia32_movmskpd256(Doubles(a == b)));
+}
+#elif defined(__SSE2__)
+ALWAYS_INLINE u64 at_most(Floats a, Floats b) {
+    return u64(__builtin_ia32_movmskps(Floats(a <= b)));
+}
+ALWAYS_INLINE u64 equal(Doubles a, Doubles b) {
+    return u64(__builtin_ia32_movmskpd(Doubles(a == b)));
+}
+#else
+template <class V> ALWAYS_INLINE u64 bits_of(V truth, size_t lanes) {
+    u64 bits = 0;
+    for (size_t l = 0; l < lanes; l++) bits |= u64(truth[l] & 1) << l;
+    return bits;
+}
+ALWAYS_INLINE u64 at_most(Floats a, Floats b) { return bits_of(a <= b, PER_FLOATS); }
+ALWAYS_INLINE u64 equal(Doubles a, Doubles b) { return bits_of(a == b, PER_WORDS); }
+#endif
+
+bool reach(const double* __restrict row, size_t many, double most, double* __restrict low,
            double* __restrict high) {
+    i32 wrong = 0;
     for (size_t j = 0; j < many; j++) {
         low[j] = row[j] < low[j] ? row[j] : low[j];
         high[j] = row[j] > high[j] ? row[j] : high[j];
+        wrong |= !(__builtin_fabs(row[j]) <= most);
     }
+    return !wrong;
 }
 
-void flags(const double* __restrict row, size_t many, std::uint8_t* __restrict out) {
-    for (size_t j = 0; j < many; j++) out[j] = row[j] != 0;
+bool ones(const double* __restrict row, size_t many, u64* __restrict bits) {
+    bool taken = true;
+    size_t j = 0;
+    for (; j + 64 <= many; j += 64) {
+        u64 word = 0, zeros = 0;
+        for (size_t l = 0; l < 64; l += PER_WORDS) {
+            const Doubles x = load<Doubles>(row + j + l);
+            word |= equal(x, Doubles{} + 1) << l;
+            zeros |= equal(x, Doubles{}) << l;
+        }
+        bits[j / 64] = word;
+        taken &= (word | zeros) == ~u64(0);
+    }
+    for (; j < many; j++) {
+        bits[j / 64] |= u64(row[j] == 1) << j % 64;
+        taken &= row[j] == 0 || row[j] == 1;
+    }
+    return taken;
 }
 
 // What a rounded number is off by: the scaled number itself has up to three roundings, and what
@@ -75,7 +126,7 @@ double to_bytes(const double* __restrict row, const double* __restrict low, doub
         const double exact = (row[j] - low[j]) * scale;  // 255 and some last bits at the most
         const i32 coarse = i32(exact + 0.5);
         out[j] = std::uint8_t(coarse);
-        return off(exact, double(coarse));
+        return __builtin_fabs(exact - double(coarse));
     });
 }
 
@@ -102,6 +153,9 @@ ALWAYS_INLINE Words sad(Words a, Words b) {
 #elif defined(__AVX2__)
     typedef char Signed __attribute__((vector_size(32)));
     return Words(__builtin_ia32_psadbw256(Signed(a), Signed(b)));
+#elif defined(__SSE2__)
+    typedef char Signed __attribute__((vector_size(16)));
+    return Words(__builtin_ia32_psadbw128(Signed(a), Signed(b)));
 #else
     const Bytes x = Bytes(a), y = Bytes(b), above = Bytes(x > y);
     const Words d = Words((above & (x - y)) | (~above & (y - x)));
@@ -110,18 +164,41 @@ ALWAYS_INLINE Words sad(Words a, Words b) {
 #endif
 }
 
-void bytes(const u64* panels, size_t many, size_t eights, const u64* asked, float* far,
-           size_t stride) {
+// The bits that are set, of each word.
+ALWAYS_INLINE Words count(Words v) {
+#if defined(__AVX512VPOPCNTDQ__)
+    typedef long long Longs __attribute__((vector_size(64)));
+    return Words(__builtin_ia32_vpopcountq_v8di(Longs(v)));
+#elif defined(__AVX2__)
+    typedef char Signed __attribute__((vector_size(32)));
+    const Signed of_four = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
+                            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+    const u64 low = 0x0F0F0F0F0F0F0F0Fu;
+    return sad(Words(__builtin_ia32_pshufb256(of_four, Signed(v & low)) +
+                     __builtin_ia32_pshufb256(of_four, Signed((v >> 4) & low))),
+               Words{});
+#else
+    v -= (v >> 1) & 0x5555555555555555u;
+    v = (v & 0x3333333333333333u) + ((v >> 2) & 0x3333333333333333u);
+    return sad((v + (v >> 4)) & 0x0F0F0F0F0F0F0F0Fu, Words{});
+#endif
+}
+
+// part(panel's word, asked word), added up over all words.
+template <class Part>
+ALWAYS_INLINE void sums(const u64* panels, size_t many, size_t words, const u64* asked, float* far,
+                        Part part) {
     constexpr size_t HALF = PANEL / 2 / PER_WORDS;  // vectors of the even rows, and of the odd
+    const size_t stride = many * PANEL;
     for (size_t p = 0; p < many; p++)
         for (size_t first = 0; first < ASKED; first += BY_BYTES) {
             Words sum[BY_BYTES][2 * HALF] = {};
-            const u64* from = panels + p * eights * PANEL;
-            for (size_t c = 0; c < eights; c++, from += PANEL)
+            const u64* from = panels + p * words * PANEL;
+            for (size_t c = 0; c < words; c++, from += PANEL)
                 for (size_t q = 0; q < BY_BYTES; q++) {
-                    const Words one = asked[c * ASKED + first + q] - Words{};
+                    const Words one = asked[c * PANEL + word_place(first + q)] - Words{};
                     for (size_t v = 0; v < 2 * HALF; v++)
-                        sum[q][v] += sad(load<Words>(from + v * PER_WORDS), one);
+                        sum[q][v] += part(load<Words>(from + v * PER_WORDS), one);
                 }
             for (size_t q = 0; q < BY_BYTES; q++)
                 for (size_t v = 0; v < HALF; v++) {
@@ -133,6 +210,16 @@ void bytes(const u64* panels, size_t many, size_t eights, const u64* asked, floa
         }
 }
 
+void bytes(const u64* panels, size_t many, size_t eights, const u64* asked, float* far) {
+    sums(panels, many, eights, asked, far,
+         [](Words a, Words b) __attribute__((always_inline)) { return sad(a, b); });
+}
+
+void bits(const u64* panels, size_t many, size_t words, const u64* asked, float* far) {
+    sums(panels, many, words, asked, far,
+         [](Words a, Words b) __attribute__((always_inline)) { return count(a ^ b); });
+}
+
 template <bool SQUARES> ALWAYS_INLINE Floats term(Floats a, Floats b) {
     const Floats gap = a - b;
     return SQUARES ? gap * gap : Floats(Ints(gap) & 0x7FFFFFFF);
@@ -140,8 +227,9 @@ template <bool SQUARES> ALWAYS_INLINE Floats term(Floats a, Floats b) {
 
 template <bool SQUARES>
 ALWAYS_INLINE void floats_as(const float* panels, size_t many, size_t columns, const float* asked,
-                             float* far, size_t stride) {
+                             float* far) {
     constexpr size_t PARTS = PANEL / PER_FLOATS;
+    const size_t stride = many * PANEL;
     for (size_t p = 0; p < many; p++)
         for (size_t first = 0; first < ASKED; first += BY_FLOATS) {
             Floats total[BY_FLOATS][PARTS] = {};
@@ -151,7 +239,7 @@ ALWAYS_INLINE void floats_as(const float* panels, size_t many, size_t columns, c
                 for (size_t j = begin; j < end; j++) {
                     const float* from = panels + (p * columns + j) * PANEL;
                     for (size_t q = 0; q < BY_FLOATS; q++) {
-                        const Floats one = asked[j * ASKED + first + q] - Floats{};
+                        const Floats one = asked[j * PANEL + first + q] - Floats{};
                         for (size_t v = 0; v < PARTS; v++)
                             sum[q][v] += term<SQUARES>(load<Floats>(from + v * PER_FLOATS), one);
                     }
@@ -159,88 +247,48 @@ ALWAYS_INLINE void floats_as(const float* panels, size_t many, size_t columns, c
                 for (size_t q = 0; q < BY_FLOATS; q++)
                     for (size_t v = 0; v < PARTS; v++) total[q][v] += sum[q][v];
             }
-            for (size_t q = 0; q < BY_FLOATS; q++)
-                __builtin_memcpy(far + (first + q) * stride + p * PANEL, total[q], sizeof total[q]);
+            for (size_t q = 0; q < BY_FLOATS; q++) {
+                float* const to = far + (first + q) * stride + p * PANEL;
+                __builtin_memcpy(to, total[q], sizeof total[q]);
+                for (size_t k = 0; SQUARES && k < PANEL; k++) to[k] = __builtin_sqrtf(to[k]);
+            }
         }
 }
 
 void floats(const float* panels, size_t many, size_t columns, const float* asked, bool squares,
-            float* far, size_t stride) {
-    squares ? floats_as<true>(panels, many, columns, asked, far, stride)
-            : floats_as<false>(panels, many, columns, asked, far, stride);
+            float* far) {
+    squares ? floats_as<true>(panels, many, columns, asked, far)
+            : floats_as<false>(panels, many, columns, asked, far);
 }
 
-// Each lane keeps its smallest and where it was; floats that are not negative are in the order of
-// their bits.
-struct Lowest {
-    Ints low = 0x7FFFFFFF - Ints{}, at = Ints{};
-    ALWAYS_INLINE void see(Ints next, Ints places) {
-        const Ints less = next < low;
-        low = (less & next) | (~less & low);
-        at = (less & places) | (~less & at);
-    }
-};
-
-size_t lowest(const float* far, size_t many) {
-    constexpr size_t AT_ONCE = 4;
-    Lowest of[AT_ONCE];
-    Ints places = {};
+void lows(const float* far, size_t many, float* lanes) {
+    constexpr size_t PARTS = LANES / PER_FLOATS;
+    Floats low[PARTS];
+    __builtin_memcpy(low, lanes, sizeof low);
     size_t k = 0;
-    for (; k + AT_ONCE * PER_FLOATS <= many; k += AT_ONCE * PER_FLOATS)
-        for (size_t v = 0; v < AT_ONCE; v++, places += 1)
-            of[v].see(load<Ints>(far + k + v * PER_FLOATS), places);
-    for (; k + PER_FLOATS <= many; k += PER_FLOATS, places += 1)
-        of[0].see(load<Ints>(far + k), places);
-    for (size_t v = 1; v < AT_ONCE; v++) of[0].see(of[v].low, of[v].at);
-    i32 best = 0x7FFFFFFF;
-    size_t found = 0;
-    for (size_t lane = 0; lane < PER_FLOATS; lane++)
-        if (of[0].low[lane] < best)
-            best = of[0].low[lane], found = size_t(of[0].at[lane]) * PER_FLOATS + lane;
-    for (; k < many; k++) {
-        i32 bits;
-        __builtin_memcpy(&bits, far + k, sizeof bits);
-        if (bits < best) best = bits, found = k;
-    }
-    return found;
-}
-
-template <bool SQUARES>
-ALWAYS_INLINE size_t within_as(const float* far, const float* wide, size_t many, float base,
-                               i32 from, i32* found) {
-    constexpr size_t SOME = 64, FEW = 16;
-    size_t out = 0;
-    const auto inside = [&](size_t k) __attribute__((always_inline)) {
-        const float bound = base + wide[k];
-        return far[k] <= (SQUARES ? bound * bound : bound);
-    };
-    const auto take = [&](size_t first, size_t last) __attribute__((always_inline)) {
-        for (size_t k = first; k < last; k++) {
-            found[out] = from + i32(k);
-            out += inside(k);
+    for (; k + LANES <= many; k += LANES)
+        for (size_t v = 0; v < PARTS; v++) {
+            const Floats next = load<Floats>(far + k + v * PER_FLOATS);
+            low[v] = next < low[v] ? next : low[v];
         }
-    };
-    const auto look = [&](size_t first) __attribute__((always_inline)) {
-        i32 any = 0;
-        for (size_t k = 0; k < FEW; k++) any |= inside(first + k);
-        if (any) take(first, first + FEW);
-    };
-    size_t first = 0;
-    for (; first + SOME <= many; first += SOME) {  // most stretches hold none
-        i32 any = 0;
-        for (size_t k = 0; k < SOME; k++) any |= inside(first + k);
-        if (!any) continue;
-        for (size_t few = first; few < first + SOME; few += FEW) look(few);
-    }
-    for (; first + FEW <= many; first += FEW) look(first);
-    take(first, many);
-    return out;
+    __builtin_memcpy(lanes, low, sizeof low);
+    for (size_t l = 0; k < many; k++, l++) lanes[l] = far[k] < lanes[l] ? far[k] : lanes[l];
 }
 
-size_t within(const float* far, const float* wide, size_t many, float base, bool squares,
-              i32 from, i32* found) {
-    return squares ? within_as<true>(far, wide, many, base, from, found)
-                   : within_as<false>(far, wide, many, base, from, found);
+size_t within(const float* far, const float* wide, size_t many, float base, i32 from, i32* found) {
+    constexpr size_t SOME = 64;
+    size_t out = 0, first = 0;
+    for (; first + SOME <= many; first += SOME) {  // most stretches hold none
+        u64 bits = 0;
+        for (size_t k = 0; k < SOME; k += PER_FLOATS)
+            bits |= at_most(load<Floats>(far + first + k), load<Floats>(wide + first + k) + base)
+                    << k;
+        for (; bits; bits &= bits - 1)
+            found[out++] = from + i32(first) + __builtin_ctzll(bits);
+    }
+    for (; first < many; first++)
+        if (far[first] <= wide[first] + base) found[out++] = from + i32(first);
+    return out;
 }
 
 template <bool SQUARES>
@@ -285,7 +333,7 @@ double apart(const double* a, const double* b, size_t many, bool squares) {
 
 }  // namespace
 
-extern const NearLoops LOOPS = {LOOPS_NAME, reach,  flags,  to_bytes, to_floats,
-                                bytes,      floats, lowest, within,   apart};
+extern const NearLoops LOOPS = {LOOPS_NAME, reach,  ones, to_bytes, to_floats,
+                                bytes,      bits,   floats, lows, within,   apart};
 
 }  // namespace privsieve

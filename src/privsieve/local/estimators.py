@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.nearest import LARGEST, METRICS
-from privsieve.local.fwell import REMEMBERED, Weights, ensemble, fwell, sample_size
+from privsieve.local.fwell import Weights, ensemble, fwell, sample_size
 from privsieve.local.limits import ridge
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class FWELLEnsemble(Original):
         size = sample_size(n, self.beta)
         samples = [random.choice(n, size, replace=replace).astype(np.int64)
                    for _ in range(many)]
-        return ensemble(X, label, float(self.lam), self.metric, samples, REMEMBERED[replace])
+        return ensemble(X, label, float(self.lam), self.metric, samples)
 
 
 def wanted(choice: Any, weights: F64) -> npt.NDArray[np.int64]:
@@ -224,7 +224,7 @@ def _demand_table(X: F64, metric: Metric) -> None:
     if metric == "hamming" and not ((X == 0) | (X == 1)).all():
         raise SchemaError("metric 'hamming' takes columns of 0 and 1, and X holds other numbers; "
                           "take 'manhattan', or make each value a column of its own")
-    if np.abs(X).max() > LARGEST:
+    if max(X.max(), -X.min()) > LARGEST:
         raise SchemaError(f"X holds numbers above {LARGEST:g}, whose distances overflow; scale "
                           "the columns")
 

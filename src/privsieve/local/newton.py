@@ -151,8 +151,8 @@ def _conjugate(
     rest = -at
     way, long = rest, float(rest @ rest)
     for _ in range(PRODUCTS):
-        along = Z @ way
-        curved = (bends * along) @ Z + 2 * lam * way
+        along, curved = _bent(Z, bends, way)
+        curved += 2 * lam * way
         by = long / float(way @ curved)
         p, q, rest = p + by * way, q + by * along, rest - by * curved
         longer = float(rest @ rest)
@@ -160,6 +160,17 @@ def _conjugate(
             break
         way, long = rest + longer / long * way, longer
     return p, q
+
+
+def _bent(Z: Doubles, bends: Doubles, way: Doubles) -> tuple[Doubles, Doubles]:
+    """Z way and Z' (bends Z way), some rows at a time, so that each is fetched once."""
+    n, d = Z.shape
+    along, curved = np.empty(n), np.zeros(d)
+    size = max(1, BLOCK // max(1, d))
+    for i in range(0, n, size):
+        part = np.matmul(Z[i : i + size], way, out=along[i : i + size])
+        curved += (bends[i : i + size] * part) @ Z[i : i + size]
+    return along, curved
 
 
 def damped(line: tuple[Doubles, Doubles], s: Doubles, ridge: tuple[float, float]) -> float:

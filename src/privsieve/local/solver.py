@@ -91,7 +91,7 @@ def cleaned(Z: Doubles) -> Doubles:
     if Z.ndim != 2:
         raise ParameterError(f"Z has {Z.ndim} dimensions; give a row for each vector")
     with np.errstate(all="ignore"):
-        if not np.isfinite(Z.sum()):
+        if not np.isfinite(np.vdot(Z, Z)):  # one product is faster than a sum
             Z = np.where(np.isfinite(Z), Z, 0.0)
     return Z
 
