@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 import bars
 import fwell_epsilon as by_epsilon
 import fwell_features as by_number
+import fwell_objective
 import local_learning as local
 import panels
 import protocol
@@ -27,7 +28,7 @@ from methods import OURS, PRINTED
 from privsieve.core.items import Items
 from privsieve.papers.felp import FwellEN, felp
 from privsieve.papers.fwell import Reading
-from privsieve.papers.private_fwell import private_fwell
+from privsieve.papers.private_fwell import objective_fwell, private_fwell
 
 #: A short cell or two of each kind.
 ASKED = by_epsilon.Asked(folds=1, draws=2, epsilons=("0.01", "10"))
@@ -149,6 +150,20 @@ def test_the_ensemble_is_as_printed(fold):
     assert printed.weights(X[:120], y[:120], samples) == pytest.approx(w, abs=1e-7)
     assert list(local.best(w, 5)) == list(local.best(
         felp(X[:120], y[:120], printed, 1e9, random_state=small.seed("samples")), 5))
+
+
+def test_noise_in_the_objective_is_as_printed(fold):
+    """The choice is the best columns of the papers' function; with much epsilon, FWELL's own."""
+    X, y = fold.train
+    w, lam = fold.tuned(local.MINIMISER)
+    for epsilon in ("0.01", "1"):
+        printed = objective_fwell(X, y, lam, float(epsilon), random_state=5)
+
+        assert list(local.best(printed, 9)) == list(
+            fwell_objective.objective(fold, epsilon, 9, 5))
+    assert [list(local.best(w, 9))] * 4 == [
+        list(fwell_objective.METHODS[name](fold, "1e7", 9, 5))
+        for pair in fwell_objective.PAIRS.values() for name in pair]
 
 
 @pytest.mark.parametrize("name", [*local.METHODS, *local.ENSEMBLES])
