@@ -28,8 +28,6 @@ share rows), {draws} draws of noise in each for figure 1 and {few} for figure 2.
 the rows that choose. "Printed noise" is not private. Breast is not described in the paper: both
 tables of the name.
 
-# By epsilon: the best tenth of the columns
-
 """
 
 
@@ -47,11 +45,12 @@ def main() -> None:
     second = {name: by_number.measured(name, local.ENSEMBLES, number, "felp_features")
               for name in names}
     text = HEAD.format(folds=asked.folds, draws=asked.draws, few=number.draws)
+    text += local.absent(NAMES) + "# By epsilon: the best tenth of the columns\n\n"
     text += "".join(by_epsilon.table(name, found, asked) for name, found in first.items())
     text += "# By the number of columns: epsilon .01\n\n"
     text += "".join(by_number.table(name, found) for name, found in second.items())
-    protocol.write("felp", text, short=options.short)
-    if not options.short:
+    protocol.write("felp" + "_some" * bool(options.only), text, short=options.short)
+    if not (options.short or options.only):
         for ending, made, title in (
                 ("epsilon", by_epsilon.drawing(0, first, asked), "FELP: accuracy by epsilon"),
                 ("features", by_number.drawing(0, second),

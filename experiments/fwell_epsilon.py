@@ -48,7 +48,7 @@ class Asked:
     epsilons: tuple[str, ...]
 
 
-FULL, SHORT = Asked(local.FOLDS, 20, EPSILONS), Asked(3, 1, ("0.01", "1", "100"))
+FULL, SHORT = Asked(local.FOLDS, 10, EPSILONS), Asked(3, 1, ("0.01", "1", "100"))
 SMALL = ("sonar", "soybean", "wdbc")
 
 
@@ -95,10 +95,10 @@ def drawing(first: int, found: dict[str, Found], asked: Asked) -> list[Panel]:
     ends = float(asked.epsilons[0]), float(asked.epsilons[-1])
     made = []
     for place, classifier in enumerate(local.CLASSIFIERS):
-        for i, (name, cells) in enumerate(found.items()):
+        for name, cells in found.items():
             drawn = curves(cells, place, ends)
             heights = [height for points in drawn.values() for _, height in points]
-            number = f"{first + place * len(found) + i}: " if first else ""
+            number = f"{first + place * len(NAMES) + NAMES.index(name)}: " if first else ""
             made.append(Panel(f"{number}{local.TITLES[name]}, {classifier}", drawn,
                               min(heights), max(heights)))
     return made
@@ -173,10 +173,11 @@ def main() -> None:
     asked = SHORT if options.short else FULL
     names = local.there(tuple(options.only or (SMALL if options.short else NAMES)))
     found = {name: measured(name, local.METHODS, asked, "fwell_epsilon") for name in names}
-    text = HEAD.format(folds=asked.folds, draws=asked.draws) + needed(names, asked)
+    text = HEAD.format(folds=asked.folds, draws=asked.draws) + local.absent(NAMES)
+    text += needed(names, asked)
     text += "".join(table(name, cells, asked) for name, cells in found.items())
-    protocol.write("fwell_epsilon", text, short=options.short)
-    if not options.short:
+    protocol.write("fwell_epsilon" + "_some" * bool(options.only), text, short=options.short)
+    if not (options.short or options.only):
         picture = panels(drawing(1, found, asked), "Accuracy by epsilon: printed, true, no noise")
         (protocol.RESULTS / "fwell_epsilon.svg").write_text(picture, "utf-8")
 

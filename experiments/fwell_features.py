@@ -86,12 +86,12 @@ def drawing(first: int, found: dict[str, Found]) -> list[Panel]:
     """A panel for each classifier and table, numbered as the paper's figures from `first`."""
     made = []
     for place, classifier in enumerate(local.CLASSIFIERS):
-        for i, (name, curves) in enumerate(found.items()):
+        for name, curves in found.items():
             numbers = counts(protocol.scaled(name)[0].shape[1])
             heights = {label: np.array(folds)[:, :, place].mean(axis=0)
                        for label, folds in curves.items()}
             every = np.concatenate(list(heights.values()))
-            number = f"{first + place * len(found) + i}: " if first else ""
+            number = f"{first + place * len(NAMES) + NAMES.index(name)}: " if first else ""
             made.append(Panel(f"{number}{local.TITLES[name]}, {classifier}", {
                 label: list(zip(map(float, numbers), map(float, height), strict=True))
                 for label, height in heights.items()}, float(every.min()), float(every.max())))
@@ -115,10 +115,10 @@ def main() -> None:
     names = local.there(tuple(options.only or (SMALL if options.short else NAMES)))
     asked = SHORT if options.short else FULL
     found = {name: measured(name, local.METHODS, asked, "fwell_features") for name in names}
-    text = HEAD.format(folds=asked.folds, draws=asked.draws)
-    protocol.write("fwell_features", text + "".join(table(*one) for one in found.items()),
-                   short=options.short)
-    if not options.short:
+    text = HEAD.format(folds=asked.folds, draws=asked.draws) + local.absent(NAMES)
+    text += "".join(table(*one) for one in found.items())
+    protocol.write("fwell_features" + "_some" * bool(options.only), text, short=options.short)
+    if not (options.short or options.only):
         picture = panels(drawing(13, found), "Accuracy by the number of columns, ε 0.01")
         (protocol.RESULTS / "fwell_features.svg").write_text(picture, "utf-8")
 

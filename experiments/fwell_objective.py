@@ -101,12 +101,12 @@ def main() -> None:
     asked = by_epsilon.SHORT if options.short else by_epsilon.FULL
     names = local.there(tuple(options.only or NAMES))
     found = {name: by_epsilon.measured(name, METHODS, asked, "fwell_objective") for name in names}
-    text = HEAD.format(folds=asked.folds, draws=asked.draws)
+    text = HEAD.format(folds=asked.folds, draws=asked.draws) + local.absent(NAMES)
     for name, cells in found.items():
         text += by_epsilon.table(name, cells, asked)
         text += better(cells, asked)
-    protocol.write("fwell_objective", text, short=options.short)
-    if not options.short:
+    protocol.write("fwell_objective" + "_some" * bool(options.only), text, short=options.short)
+    if not (options.short or options.only):
         picture = panels(by_epsilon.drawing(0, found, asked), "Noise in objective or weights")
         (protocol.RESULTS / "fwell_objective.svg").write_text(picture, "utf-8")
 

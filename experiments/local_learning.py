@@ -127,6 +127,12 @@ def there(names: tuple[str, ...]) -> list[str]:
     return [name for name in names if name == "wdbc" or (protocol.DATA / name).is_dir()]
 
 
+def absent(names: tuple[str, ...]) -> str:
+    """A sentence on tables that cannot be had."""
+    gone = [TITLES[name] for name in names if name not in there(names)]
+    return f"Not here, and not measured: {', '.join(gone)}.\n\n" if gone else ""
+
+
 def clipped(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Margins of the rows; the longer ones are shortened to 1, what keeps most of their signal."""
     z = margins(X, *nearest(np.ascontiguousarray(X), y, "manhattan"))
@@ -185,23 +191,23 @@ def planned(name: str, **options: object) -> Method:
     return method
 
 
-#: Non-private, printed, true; and what no row decides.
+#: Non-private, true, printed; and what no row decides.  In the order of a picture's inks.
 METHODS: dict[str, Method] = {
     "FWELL, no noise": without_noise(MINIMISER),
-    "Algorithm 1, no noise": without_noise(WALK),
+    "BlockFWELL, true noise": planned("block-fwell"),
     "FWELL, printed noise": printed(MINIMISER),
     "Algorithm 1, printed noise": printed(WALK),
-    "BlockFWELL, true noise": planned("block-fwell"),
     "random columns": guessed,
+    "Algorithm 1, no noise": without_noise(WALK),
 }
 ENSEMBLES: dict[str, Method] = {
-    "FWELL, no noise": METHODS["FWELL, no noise"],
     "FWELL-EN, no noise": without_noise(ENSEMBLE),
-    "Algorithm 1 EN, no noise": without_noise(ENSEMBLE_WALK),
+    "BlockFWELL, true noise": METHODS["BlockFWELL, true noise"],
     "FELP, printed noise": printed(ENSEMBLE),
     "Algorithm 1 FELP, printed noise": printed(ENSEMBLE_WALK),
-    "BlockFWELL, true noise": METHODS["BlockFWELL, true noise"],
     "random columns": guessed,
+    "Algorithm 1 EN, no noise": without_noise(ENSEMBLE_WALK),
+    "FWELL, no noise": METHODS["FWELL, no noise"],
 }
 
 
