@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from privsieve.selectors.estimators import NoisyTopK as NoisyTopK
     from privsieve.selectors.estimators import PrivateTuning as PrivateTuning
     from privsieve.selectors.estimators import RuleSieve as RuleSieve
+    from privsieve.selectors.local_learning import FELP as FELP
     from privsieve.selectors.local_learning import BlockFWELL as BlockFWELL
+    from privsieve.selectors.local_learning import OutputFWELL as OutputFWELL
     from privsieve.sources.inspect import inspect as inspect
 
 #: Where each public name lives.  Names are imported when they are asked for: a program that
@@ -45,6 +47,7 @@ _HOMES = {
     "Date": "core.columns",
     "Domain": "core.domain",
     "ExactContainment": "containment.estimators",
+    "FELP": "selectors.local_learning",
     "FWELL": "local.estimators",
     "FWELLEnsemble": "local.estimators",
     "Flag": "core.columns",
@@ -54,6 +57,7 @@ _HOMES = {
     "MaximalContainment": "containment.estimators",
     "NoisyTopK": "selectors.estimators",
     "Number": "core.columns",
+    "OutputFWELL": "selectors.local_learning",
     "PrivateTuning": "selectors.estimators",
     "PublishableColumns": "containment.estimators",
     "RuleSieve": "selectors.estimators",

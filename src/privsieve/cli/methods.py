@@ -27,14 +27,24 @@ OPTIONS = (
                  help="rule-sieve: begin with the best set of two, three or four columns."),
     click.option("--numeric", type=click.Choice(["ranks", "all-cuts", "kendall", "median-cut"]),
                  help="rule-sieve: how a target that is a number is compared."),
-    click.option("--block", metavar="M", type=int, help="block-fwell: rows of a block."),
+    click.option("--block", metavar="M", type=int,
+                 help="block-fwell, output-fwell, felp: rows of a block."),
     click.option("--repeats", metavar="T", type=int,
-                 help="block-fwell: how often the table is cut into blocks."),
+                 help="block-fwell, output-fwell: how often the table is cut into blocks."),
     click.option("--votes", type=click.Choice(["sign", "clip"]),
                  help="block-fwell: what a block's vote is."),
     click.option("--tau", metavar="S", help="block-fwell: the largest vote with --votes clip."),
     click.option("--reference", metavar="FILE",
-                 help="block-fwell: public rows in which neighbours are looked for."),
+                 help="block-fwell, output-fwell, felp: public rows in which neighbours are looked "
+                      "for."),
+    click.option("--lam", metavar="L", help="output-fwell, felp: how strongly weights are held "
+                                            "small."),
+    click.option("--clip", metavar="S",
+                 help="output-fwell, felp: the length of a block's vector that counts as 1."),
+    click.option("--resamples", metavar="T", type=int, help="felp: members of the ensemble."),
+    click.option("--beta", metavar="B", help="felp: the share of rows that a member takes."),
+    click.option("--sampling", type=click.Choice(["balanced", "bootstrap"]),
+                 help="felp: whether members take windows of rows, or draw rows."),
     click.option("--score", metavar="NAME",
                  help="noisy-top-k: mean-difference, class-counts, disagreement, "
                       "mutual-information or correlation."),
@@ -75,7 +85,8 @@ def yes(value: object) -> bool:
 READ: Mapping[str, Callable[[Any], object]] = {
     "delta": str, "ordered": yes, "class_prior": shares, "order": int, "joint": str,
     "numeric": str, "block": int, "repeats": int, "votes": str, "tau": str, "reference": str,
-    "score": str, "mechanism": str, "class_share": shares,
+    "score": str, "mechanism": str, "class_share": shares, "lam": str, "clip": str,
+    "resamples": int, "beta": str, "sampling": str,
 }
 
 

@@ -19,15 +19,28 @@ if TYPE_CHECKING:
 
     Command = Callable[..., Any]
 
+
+def _top(_context: Any, _option: Any, value: str | None) -> int | str | None:
+    """Read a whole number, or the word for columns of positive weight."""
+    if value is None or value == "positive":
+        return value
+    try:
+        return int(value)
+    except ValueError:
+        raise click.BadParameter(f'{value!r} is not a valid integer, nor "positive"') from None
+
+
 _OPTIONS = (
     click.option("--domain", "domain_file", metavar="FILE", required=True,
                  help="The domain file: columns, bounds, label, unit."),
     click.option("--epsilon", metavar="E", required=True,
                  help="What this release may cost, for example 0.5."),
-    click.option("--top", metavar="N", type=int, help="How many columns to choose."),
+    click.option("--top", metavar="N", callback=_top,
+                 help='How many columns to choose; "positive" where weights are released.'),
     click.option("--fraction", metavar="F", help="Or: which fraction of the columns."),
     click.option("--method", metavar="NAME", default="rule-sieve", show_default=True,
-                 help="How to choose: rule-sieve, block-fwell, noisy-top-k or private-tuning."),
+                 help="How to choose: rule-sieve, block-fwell, noisy-top-k or private-tuning; or "
+                      "with released weights: output-fwell or felp."),
     click.option("--unit", type=click.Choice(["row"]),
                  help="Protect a row, where the domain file does not name the unit."),
     click.option("--person", metavar="COLUMN",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from privsieve.core.domain import Domain
     from privsieve.core.plan import Plan
 
-METHODS = ("rule-sieve", "block-fwell", "noisy-top-k", "private-tuning")
+METHODS = ("rule-sieve", "block-fwell", "noisy-top-k", "private-tuning", "output-fwell", "felp")
 
 
 def planner(method: str) -> Callable[..., Plan]:
@@ -37,6 +37,14 @@ def planner(method: str) -> Callable[..., Plan]:
         from privsieve.selectors import tuning
 
         return tuning.plan
+    if method == "output-fwell":
+        from privsieve.selectors import output_fwell
+
+        return output_fwell.plan
+    if method == "felp":
+        from privsieve.selectors import felp
+
+        return felp.plan
     raise ParameterError(f"method is {method!r}; known are: {', '.join(METHODS)}")
 
 
