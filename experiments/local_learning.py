@@ -8,7 +8,7 @@ Each of ten folds is such a tenth once.  Noise is replayed from seeds: these are
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,8 @@ from privsieve.sources.reader import batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from privsieve.core.plan import Plan
 
 FOLDS = 10
 #: Of these the tuning chooses, as the papers tune lambda: by accuracy on private rows.  Of equally
@@ -176,6 +178,14 @@ def guessed(fold: Fold, _epsilon: str, k: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).permutation(fold.train[0].shape[1])[:k]
 
 
+class AsItIs:
+    """No noise: what a vector is before it meets any."""
+
+    def added(self, values: list[Any], _noise: object) -> list[Any]:
+        """The values."""
+        return values
+
+
 def planned(name: str, **options: object) -> Method:
     """A method of the product, with noise that keeps to its epsilon."""
     def method(fold: Fold, epsilon: str, k: int, seed: int) -> np.ndarray:
@@ -184,11 +194,21 @@ def planned(name: str, **options: object) -> Method:
         made = plan(name, domain, k=k, epsilon=epsilon, rows=len(y), allow_weak=True, **options)
         held = fold.once("rows", lambda: list(batches(
             open_source(X, y=y), domain, rows=len(y), entropy=replay(fold.number).bytes)))
-        summary = fold.once((name, repr(options)),
-                            lambda: made.summarise(held, fold.seed("blocks")))
-        return np.array(made.mechanism(summary, replay(seed)))
+        key = (name, repr(options))
+        summary = fold.once(key, lambda: made.summarise(held, fold.seed("blocks")))
+        if made.kind == "selection":
+            return np.array(made.mechanism(summary, replay(seed)))
+        return best(fold.once((*key, epsilon, seed), lambda: noisy(fold, made, key, seed)), k)
 
     return method
+
+
+def noisy(fold: Fold, made: Plan, key: tuple[str, str], seed: int) -> np.ndarray:
+    """The mechanism's vector, where what has met no noise yet is computed once for all draws."""
+    run = made.mechanism.keywords["run"]
+    exact = fold.once((*key, "exact"), lambda: made.mechanism.func(
+        fold.made[key], replay(0), run=replace(run, noise=AsItIs())))
+    return np.array(run.noise.added(exact, replay(seed)), float)
 
 
 #: Non-private, true, printed; and what no row decides.  In the order of a picture's inks.
@@ -199,6 +219,7 @@ METHODS: dict[str, Method] = {
     "Algorithm 1, printed noise": printed(WALK),
     "random columns": guessed,
     "Algorithm 1, no noise": without_noise(WALK),
+    "OutputFWELL, true noise": planned("output-fwell"),
 }
 ENSEMBLES: dict[str, Method] = {
     "FWELL-EN, no noise": without_noise(ENSEMBLE),
@@ -207,7 +228,7 @@ ENSEMBLES: dict[str, Method] = {
     "Algorithm 1 FELP, printed noise": printed(ENSEMBLE_WALK),
     "random columns": guessed,
     "Algorithm 1 EN, no noise": without_noise(ENSEMBLE_WALK),
-    "FWELL, no noise": METHODS["FWELL, no noise"],
+    "FELP, true noise": planned("felp"),
 }
 
 

@@ -25,10 +25,13 @@ import panels
 import protocol
 import rule_sieve_needs as needs
 from methods import OURS, PRINTED
+from privsieve.core.domain import Domain
 from privsieve.core.items import Items
 from privsieve.papers.felp import FwellEN, felp
 from privsieve.papers.fwell import Reading
 from privsieve.papers.private_fwell import objective_fwell, private_fwell
+from privsieve.privacy.noise import replay
+from privsieve.selectors import plan
 
 #: A short cell or two of each kind.
 ASKED = by_epsilon.Asked(folds=1, draws=2, epsilons=("0.01", "10"))
@@ -164,6 +167,20 @@ def test_noise_in_the_objective_is_as_printed(fold):
     assert [list(local.best(w, 9))] * 4 == [
         list(fwell_objective.METHODS[name](fold, "1e7", 9, 5))
         for pair in fwell_objective.PAIRS.values() for name in pair]
+
+
+@pytest.mark.parametrize("name", ["output-fwell", "felp"])
+def test_noise_that_is_called_true_is_the_products(fold, name):
+    """A figure's noisy vector is what the plan's mechanism gives, number by number."""
+    choose = local.planned(name)
+    made = plan(name, Domain.box(0, 1, columns=30, classes=[0, 1]), k=3, epsilon="1",
+                rows=len(fold.train[1]))
+    for seed in (3, 4):
+        chosen = choose(fold, "1", 3, seed)
+        q = made.mechanism(fold.made[name, "{}"], replay(seed))
+
+        assert list(q) == fold.made[name, "{}", "1", seed].tolist()
+        assert list(local.best(np.array(q), 3)) == list(chosen)
 
 
 @pytest.mark.parametrize("name", [*local.METHODS, *local.ENSEMBLES])
