@@ -24,9 +24,9 @@ SMALL = ("soybean", "wdbc")
 
 HEAD = """\
 Figures 1 and 2 of Liu 2018: mean over {folds} of ten folds (standard error, which counts that folds
-share rows), {draws} draws of noise in each for figure 1 and {few} for figure 2. Lambda is tuned on
-the rows that choose. "Printed noise" is not private. Breast is not described in the paper: both
-tables of the name.
+share rows), {draws} draws of noise in each for figure 1 and {few} for figure 2, for Arcene 3 at
+most. Lambda is tuned on the rows that choose; it is .1 where the noise is true. "Printed noise" is
+not private. Breast is not described in the paper: both tables of the name.
 
 """
 

@@ -56,11 +56,11 @@ def measured(name: str, methods: dict[str, Method], asked: Asked, memory: str) -
     """All cells of a table; those that are remembered are not computed."""
     known, found = protocol.Memory(f"{memory}_{name}"), {}
     for fold in local.folds(name, asked.folds):
-        k = local.tenth(fold.train[0])
+        k, draws = local.tenth(fold.train[0]), local.enough(asked.draws, fold)
         for method in methods.items():
             for epsilon in local.grid(method[0], asked.epsilons):
-                values = known.cell((fold.number, asked.draws, *method[:1], epsilon), partial(
-                    local.drawn, fold, method, epsilon, k, asked.draws))
+                values = known.cell((fold.number, draws, method[0], epsilon), partial(
+                    local.drawn, fold, method, epsilon, k, draws))
                 found.setdefault((method[0], epsilon), []).append(values)
         print(name, fold.number, flush=True)
     return found
@@ -143,9 +143,10 @@ def needed(names: Iterable[str], asked: Asked) -> str:
 
 HEAD = """\
 Figures 1 to 12 of Yang & Li 2014. Accuracy on the best tenth of the columns: mean over {folds} of
-ten folds (standard error, which counts that folds share rows), {draws} draws of noise in each.
-Lambda is tuned on the rows that choose, as in the paper; that and the bounds of the columns cost
-epsilon that nobody counted. "Printed noise" is not private.
+ten folds (standard error, which counts that folds share rows), {draws} draws of noise in each, in
+wide tables 3 at most. Lambda is tuned on the rows that choose, as in the paper; that and the bounds
+of the columns cost epsilon that nobody counted. "Printed noise" is not private. True noise has a
+lambda of .1, where it has one, and the same bounds, taken as public.
 
 """
 

@@ -38,6 +38,8 @@ FOLDS = 10
 #: Of these the tuning chooses, as the papers tune lambda: by accuracy on private rows.  Of equally
 #: good ones it takes the largest, under which the printed noise is smallest beside the weights.
 LAMS = (1.0, 0.1, 0.01, 0.001)
+#: Tables of more columns have fewer draws of noise: they take longest, and vary less by draw.
+WIDE, WIDE_DRAWS = 1000, 3
 #: What a cell holds: accuracy of each classifier, and the share of FWELL's columns.
 CLASSIFIERS = ("3NN", "SVM")
 #: The papers' names, and the folders of data.
@@ -204,8 +206,10 @@ def planned(name: str, **options: object) -> Method:
 
 
 def noisy(fold: Fold, made: Plan, key: tuple[str, str], seed: int) -> np.ndarray:
-    """The mechanism's vector, where what has met no noise yet is computed once for all draws."""
+    """The mechanism's vector; what meets noise at its end only is computed once for all draws."""
     run = made.mechanism.keywords["run"]
+    if not hasattr(run, "noise"):
+        return np.array(made.mechanism(fold.made[key], replay(seed)), float)
     exact = fold.once((*key, "exact"), lambda: made.mechanism.func(
         fold.made[key], replay(0), run=replace(run, noise=AsItIs())))
     return np.array(run.noise.added(exact, replay(seed)), float)
@@ -230,6 +234,11 @@ ENSEMBLES: dict[str, Method] = {
     "Algorithm 1 EN, no noise": without_noise(ENSEMBLE_WALK),
     "FELP, true noise": planned("felp"),
 }
+
+
+def enough(draws: int, fold: Fold) -> int:
+    """Draws of noise for the width of a table."""
+    return min(draws, WIDE_DRAWS) if fold.train[0].shape[1] > WIDE else draws
 
 
 def drawn(fold: Fold, method: tuple[str, Method], epsilon: str, k: int, draws: int) -> list[float]:

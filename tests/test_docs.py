@@ -58,7 +58,8 @@ def test_every_error_is_documented():
 
 @pytest.mark.parametrize(("kind", "name"), [
     (ps.RuleSieve, "docs/rule-sieve.md"), (ps.NoisyTopK, "docs/noisy-top-k.md"),
-    (ps.BlockFWELL, "docs/block-fwell.md"), (ps.FWELLEnsemble, "docs/fwell.md")])
+    (ps.BlockFWELL, "docs/block-fwell.md"), (ps.FWELLEnsemble, "docs/fwell.md"),
+    (ps.ObjectiveFWELL, "docs/objective-perturbation.md")])
 def test_every_parameter_is_documented(kind, name):
     """Each parameter of a selector has a row on its page, and no other has."""
     rows = re.findall(r"^\| `(\w+)`", page(name), re.MULTILINE)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from privsieve.kernels.blocks import Rows
     from privsieve.privacy.noise import Noise
     from privsieve.privacy.values import Grid
+    from privsieve.selectors.objective_fwell import Perturbing
     from privsieve.summaries.blocks import Scheme
     from privsieve.summaries.moves import Doubles, Moves, Sample
 
@@ -174,6 +175,11 @@ class VectorNoise:
         return made
 
     @property
+    def exponent(self) -> int:
+        """Of the grid on which the numbers leave."""
+        return self.grid.exponent
+
+    @property
     def law(self) -> str:
         """The law's name."""
         return "gaussian" if self.delta else "gamma-norm"
@@ -216,16 +222,17 @@ class VectorNoise:
         return {"law": self.law, "each": figure(self.each)}
 
 
-def released(q: Sequence[int], *, learning: Learning, noise: VectorNoise) -> dict[str, Json]:
+def released(q: Sequence[int], *, learning: Learning, noise: VectorNoise | Perturbing,
+             ) -> dict[str, Json]:
     """What a release says of weights that left."""
     return {
         "selected": learning.named(q),
-        "values": {"exponent": noise.grid.exponent, "q": list(q)},
+        "values": {"exponent": noise.exponent, "q": list(q)},
         "noise": noise.json(),
     }
 
 
-def forecast(noise: VectorNoise, longest: Fraction) -> dict[str, Json]:
+def forecast(noise: VectorNoise | Perturbing, longest: Fraction) -> dict[str, Json]:
     """What is known of the weights before rows are read: the noise, and how long they can be."""
     return {"noise_each": figure(noise.each), "noise_length": figure(noise.length),
             "longest": figure(longest)}
