@@ -61,7 +61,8 @@ def measured(name: str, methods: dict[str, Method], asked: Asked, memory: str) -
             for epsilon in local.grid(method[0], asked.epsilons):
                 values = known.cell((fold.number, draws, method[0], epsilon), partial(
                     local.drawn, fold, method, epsilon, k, draws))
-                found.setdefault((method[0], epsilon), []).append(values)
+                if values:
+                    found.setdefault((method[0], epsilon), []).append(values)
         print(name, fold.number, flush=True)
     return found
 

@@ -18,6 +18,7 @@ from sklearn.svm import SVC
 
 import protocol
 from privsieve.core.domain import Domain
+from privsieve.errors import ParameterError
 from privsieve.kernels.nearest import nearest
 from privsieve.local.margins import margins
 from privsieve.local.solver import minimise
@@ -245,11 +246,15 @@ def drawn(fold: Fold, method: tuple[str, Method], epsilon: str, k: int, draws: i
     """The mean quality of a method's choices over draws of its noise.
 
     A seed knows the draw and not k: of one noisy vector the best k columns hold the best k - 1.
+    Empty where the product refuses an epsilon: a vector of many numbers would not fit its grid.
     """
     name, choose = method
     many = 1 if noiseless(name) else draws
-    found = [fold.quality(choose(fold, epsilon, k, fold.seed(name, epsilon, draw)))
-             for draw in range(many)]
+    try:
+        found = [fold.quality(choose(fold, epsilon, k, fold.seed(name, epsilon, draw)))
+                 for draw in range(many)]
+    except ParameterError:
+        return []
     return np.mean(found, axis=0).tolist()
 
 

@@ -185,6 +185,19 @@ def test_noise_that_is_called_true_is_the_products(fold, name):
         assert list(local.best(np.array(q), 3)) == list(chosen)
 
 
+def test_what_the_product_refuses_has_no_cell(fold, tmp_path, monkeypatch):
+    """An epsilon for which a plan is refused leaves an empty place in table and picture."""
+    monkeypatch.setattr(protocol, "CACHE", tmp_path)
+    asked = by_epsilon.Asked(1, 1, ("1e-10", "1"))
+    found = by_epsilon.measured("wdbc", {"BlockFWELL, true noise": local.planned("block-fwell")},
+                                asked, "cells")
+
+    assert [("BlockFWELL, true noise", "1")] == list(found)
+    assert "| BlockFWELL, true noise |  |  | 0." in by_epsilon.table("wdbc", found, asked)
+    assert [] == local.drawn(fold, ("BlockFWELL, true noise", local.planned("block-fwell")),
+                             "1e-10", 3, 1)
+
+
 @pytest.mark.parametrize("name", [*local.METHODS, *local.ENSEMBLES])
 def test_the_tenth_that_tests_does_not_choose(fold, name):
     """A method chooses the same columns whatever the rows and labels of the test are."""
