@@ -7,13 +7,18 @@ from html import escape
 from math import log10
 
 WIDE, HIGH, GAP, ACROSS = 190, 110, 52, 3
-INKS = ("#0b5a9d", "#c4580a", "#6a8f1f", "#8a4fa0", "#7f8990")
-DASHES = ("none", "7 3", "2 2", "9 3 2 3", "1 4")
+#: Pixels that a number under a picture takes.
+LABEL = 28
+INKS = ("#0b5a9d", "#c4580a", "#6a8f1f", "#8a4fa0", "#7f8990", "#b0235f", "#14181b")
+DASHES = ("none", "7 3", "2 2", "9 3 2 3", "1 4", "5 2", "3 5")
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A picture: its name, curves by name (epsilon, height), the floor and the top of heights."""
+    """A picture: its name, curves by name, the floor and the top of heights.
+
+    A point of a curve is an epsilon, or a number of columns, and a height.
+    """
 
     name: str
     curves: dict[str, list[tuple[float, float]]]
@@ -28,13 +33,13 @@ def panels(made: list[Panel], title: str) -> str:
     1
     """
     names = list(dict.fromkeys(name for panel in made for name in panel.curves))
-    parts = [_text(10, 20, title, 14), *_key(names)]
+    width = 44 + ACROSS * (WIDE + GAP)
+    key, below = _key(names, width)
+    parts = [_text(10, 20, title, 14), *key]
     for place, panel in enumerate(made):
         left = 44 + place % ACROSS * (WIDE + GAP)
-        top = 92 + place // ACROSS * (HIGH + GAP + 14)
-        parts += _panel(panel, names, left, top)
-    rows = -(-len(made) // ACROSS)
-    width, height = 44 + ACROSS * (WIDE + GAP), 92 + rows * (HIGH + GAP + 14)
+        parts += _panel(panel, names, left, below + place // ACROSS * (HIGH + GAP + 14))
+    height = below - (-len(made) // ACROSS) * (HIGH + GAP + 14)
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'font-family="sans-serif" role="img"><title>{escape(title)}</title>'
             f'<rect width="{width}" height="{height}" fill="#fff"/>{"".join(parts)}</svg>\n')
@@ -54,8 +59,12 @@ def _panel(panel: Panel, names: list[str], left: float, top: float) -> list[str]
               'stroke="#d3d9dc"/>'),
              _text(left - 4, top + 8, f"{panel.high:.2f}", 9, "end"),
              _text(left - 4, top + HIGH, f"{panel.low:.2f}", 9, "end")]
-    parts += [_text(float(at(x, panel.low).split(",")[0]), top + HIGH + 13, f"{x:g}", 9, "middle")
-              for x in epsilons]
+    free = 0.0
+    for x in epsilons:
+        place = float(at(x, panel.low).split(",")[0])
+        if place >= free:
+            parts.append(_text(place, top + HIGH + 13, f"{x:g}", 9, "middle"))
+            free = place + LABEL
     for name, points in panel.curves.items():
         where = names.index(name) % len(INKS)
         parts.append(f'<polyline points="{" ".join(at(*point) for point in points)}" fill="none" '
@@ -64,15 +73,18 @@ def _panel(panel: Panel, names: list[str], left: float, top: float) -> list[str]
     return parts
 
 
-def _key(names: list[str]) -> list[str]:
-    parts, x = [], 10
+def _key(names: list[str], width: float) -> tuple[list[str], float]:
+    """What each curve is, in lines as wide as the picture; and where the panels begin."""
+    parts, x, y = [], 10, 44
     for place, name in enumerate(names):
         ink, dash = INKS[place % len(INKS)], DASHES[place % len(DASHES)]
-        parts.append(f'<line x1="{x}" x2="{x + 28}" y1="44" y2="44" stroke="{ink}" '
+        if x > 10 and x + 40 + 6 * len(name) > width:
+            x, y = 10, y + 18
+        parts.append(f'<line x1="{x}" x2="{x + 28}" y1="{y}" y2="{y}" stroke="{ink}" '
                      f'stroke-width="1.8" stroke-dasharray="{dash}"/>')
-        parts.append(_text(x + 34, 48, name, 11))
+        parts.append(_text(x + 34, y + 4, name, 11))
         x += 56 + 7 * len(name)
-    return parts
+    return parts, y + 48
 
 
 def _text(x: float, y: float, words: str, size: int, anchor: str = "start") -> str:

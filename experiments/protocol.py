@@ -12,6 +12,7 @@ import json
 import os
 import warnings
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,33 @@ def load(name: str) -> Table:
     return Table(name, matrix.astype(np.float64), items_of_rows(matrix), y.astype(np.int64))
 
 
+@cache
+def scaled(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """A table of numbers and its classes from 0; columns are brought to 0..1.
+
+    The bounds are the columns' own and are treated as public; a missing number becomes the median.
+    """
+    import pyarrow.parquet as pq
+
+    folder = DATA / name
+    if name == "wdbc" and not folder.is_dir():
+        from sklearn.datasets import load_breast_cancer
+
+        X, y = load_breast_cancer(return_X_y=True)
+    elif not folder.is_dir():
+        raise SystemExit(f"no data set {name} in {DATA}; set PRIVSIEVE_DATA to the folder of data")
+    elif (folder / "X.npz").exists():
+        X = np.minimum(sp.load_npz(folder / "X.npz").toarray(), 1).astype(float)
+        y = pq.read_table(folder / "rows.parquet", columns=["y"])["y"].to_numpy()
+    else:
+        table = pq.read_table(folder / "data.parquet").to_pandas()
+        y = table["y"].to_numpy()
+        X = table.drop(columns=[c for c in ("y", "disease19") if c in table]).to_numpy(float)
+    X = np.where(np.isfinite(X), X, np.nanmedian(X, axis=0))
+    low, high = X.min(axis=0), X.max(axis=0)
+    return (X - low) / np.maximum(high - low, 1e-12), np.unique(y, return_inverse=True)[1]
+
+
 def items_of_rows(matrix: Matrix) -> Items:
     """A sparse or dense table of zeros and ones as `Items`."""
     columns = sp.csc_matrix(matrix)
@@ -77,10 +105,11 @@ def items_of_rows(matrix: Matrix) -> Items:
                  columns.shape[0], names, names)
 
 
-def splits(y: np.ndarray, repeat: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def splits(y: np.ndarray, repeat: int, folds: int = FOLDS,
+           ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Stratified folds; a repeat shuffles anew."""
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=repeat)
-    yield from folds.split(np.zeros(len(y)), y)
+    cut = StratifiedKFold(folds, shuffle=True, random_state=repeat)
+    yield from cut.split(np.zeros(len(y)), y)
 
 
 def training_only(y: np.ndarray, train: np.ndarray) -> np.ndarray:
@@ -133,14 +162,14 @@ def _auc(machine: LinearSVC, rows: Matrix, y: np.ndarray) -> float:
     return float(roc_auc_score(y, machine.decision_function(rows)))
 
 
-def corrected_error(scores: list[float] | np.ndarray) -> float:
+def corrected_error(scores: list[float] | np.ndarray, folds: int = FOLDS) -> float:
     """The standard error of a mean over folds that share training rows (Nadeau and Bengio 2003).
 
     The plain error assumes that folds are independent, and is about half of it.
     """
     if len(scores) < 2:
         return float("nan")
-    return float(np.sqrt((1 / len(scores) + 1 / (FOLDS - 1)) * np.var(scores, ddof=1)))
+    return float(np.sqrt((1 / len(scores) + 1 / (folds - 1)) * np.var(scores, ddof=1)))
 
 
 class Memory:

@@ -12,11 +12,9 @@ import datetime as dt
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from multiprocessing import get_context
 
 import numpy as np
-import scipy.sparse as sp
 
 import protocol
 from original import weights
@@ -54,27 +52,8 @@ class Task:
 def real(name: str):
     """A real table, its columns brought to 0..1 by bounds that are treated as public."""
     def make(_seed):
-        return _real(name)
+        return *protocol.scaled(name), None
     return make
-
-
-@cache
-def _real(name: str):
-    import pyarrow.parquet as pq
-
-    folder = protocol.DATA / name
-    if not folder.is_dir():
-        raise SystemExit(f"no data set {name} in {protocol.DATA}; set PRIVSIEVE_DATA")
-    if (folder / "X.npz").exists():
-        X = np.minimum(sp.load_npz(folder / "X.npz").toarray(), 1).astype(float)
-        y = pq.read_table(folder / "rows.parquet", columns=["y"])["y"].to_numpy()
-    else:
-        table = pq.read_table(folder / "data.parquet").to_pandas()
-        y = table["y"].to_numpy()
-        X = table.drop(columns=[c for c in ("y", "disease19") if c in table]).to_numpy(float)
-    X = np.where(np.isfinite(X), X, np.nanmedian(X, axis=0))
-    low, high = X.min(axis=0), X.max(axis=0)
-    return (X - low) / np.maximum(high - low, 1e-12), np.unique(y, return_inverse=True)[1], None
 
 
 def gauss(n, d, k, positives=.5, weakest=.3):

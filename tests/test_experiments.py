@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +17,42 @@ from scipy import sparse
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
 import bars
+import fwell_epsilon as by_epsilon
+import fwell_features as by_number
+import fwell_objective
 import least_squares
+import local_learning as local
 import objective_and_output
+import panels
 import protocol
 import rule_sieve_needs as needs
 from methods import OURS, PRINTED
+from privsieve.core.domain import Domain
 from privsieve.core.items import Items
 from privsieve.local.solver import minimise
+from privsieve.papers.felp import FwellEN, felp
+from privsieve.papers.fwell import Reading
+from privsieve.papers.private_fwell import objective_fwell, private_fwell
 from privsieve.privacy.noise import replay
+from privsieve.selectors import plan
+
+#: A short cell or two of each kind.
+ASKED = by_epsilon.Asked(folds=1, draws=2, epsilons=("0.01", "10"))
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+sys.path.insert(0, {experiments!r})
+import fwell_epsilon as by_epsilon, local_learning as local, protocol
+protocol.CACHE = Path({cache!r})
+true, done = local.drawn, []
+def drawn(*words):
+    if len(done) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    done.append(words)
+    return true(*words)
+local.drawn = drawn
+by_epsilon.measured("wdbc", local.METHODS, by_epsilon.Asked(1, 2, ("0.01", "10")), "cells")
+"""
 
 
 @pytest.mark.parametrize("name", [name for name in (*PRINTED, *OURS)
@@ -134,6 +167,160 @@ def test_the_gap_of_theorem_1_holds():
     measured, bound = least_squares.gap(1000, 0.1, 10)
 
     assert 0 < measured < bound
+
+
+@pytest.fixture
+def fold():
+    """The first fold of WDBC: scikit-learn has it where no folder of data is."""
+    return next(local.folds("wdbc"))
+
+
+@pytest.mark.parametrize(("way", "weights"), [(local.MINIMISER, "argmin"),
+                                              (local.WALK, "printed")])
+def test_noise_that_is_called_printed_is_as_printed(fold, way, weights):
+    """A figure's choice is the best columns of what the papers' functions return."""
+    X, y = fold.train
+    lam = fold.tuned(way)[1]
+    for epsilon in ("0.01", "1", "1000"):
+        w = private_fwell(X, y, lam, float(epsilon), Reading(weights), random_state=5)
+
+        assert list(local.best(w, 9)) == list(local.printed(way)(fold, epsilon, 9, 5))
+
+
+def test_the_ensemble_is_as_printed(fold):
+    """FWELL-EN's weights are the papers' function's on the same samples; FELP adds that noise."""
+    X, y = fold.train
+    small = replace(fold, train=(X[:120], y[:120]), made={})
+    w, lam = small.tuned(local.ENSEMBLE)
+    printed = FwellEN(lam, reading=Reading("argmin"))
+    samples = printed.samples(120, small.seed("samples"))
+
+    assert printed.weights(X[:120], y[:120], samples) == pytest.approx(w, abs=1e-7)
+    assert list(local.best(w, 5)) == list(local.best(
+        felp(X[:120], y[:120], printed, 1e9, random_state=small.seed("samples")), 5))
+
+
+def test_noise_in_the_objective_is_as_printed(fold):
+    """The choice is the best columns of the papers' function; with much epsilon, FWELL's own."""
+    X, y = fold.train
+    w, lam = fold.tuned(local.MINIMISER)
+    for epsilon in ("0.01", "1"):
+        printed = objective_fwell(X, y, lam, float(epsilon), random_state=5)
+
+        assert list(local.best(printed, 9)) == list(
+            fwell_objective.objective(fold, epsilon, 9, 5))
+    assert [list(local.best(w, 9))] * 4 == [
+        list(fwell_objective.METHODS[name](fold, "1e7", 9, 5))
+        for kind in ("printed", "record-alone") for name in fwell_objective.PAIRS[kind]]
+
+
+@pytest.mark.parametrize("name", ["output-fwell", "felp", "objective-fwell"])
+def test_noise_that_is_called_true_is_the_products(fold, name):
+    """A figure's noisy vector is what the plan's mechanism gives, number by number."""
+    choose = local.planned(name)
+    made = plan(name, Domain.box(0, 1, columns=30, classes=[0, 1]), k=3, epsilon="1",
+                rows=len(fold.train[1]))
+    for seed in (3, 4):
+        chosen = choose(fold, "1", 3, seed)
+        q = made.mechanism(fold.made[name, "{}"], replay(seed))
+
+        assert list(q) == fold.made[name, "{}", "1", seed].tolist()
+        assert list(local.best(np.array(q), 3)) == list(chosen)
+
+
+def test_what_the_product_refuses_has_no_cell(fold, tmp_path, monkeypatch):
+    """An epsilon for which a plan is refused leaves an empty place in table and picture."""
+    monkeypatch.setattr(protocol, "CACHE", tmp_path)
+    asked = by_epsilon.Asked(1, 1, ("1e-10", "1"))
+    found = by_epsilon.measured("wdbc", {"BlockFWELL, true noise": local.planned("block-fwell")},
+                                asked, "cells")
+
+    assert [("BlockFWELL, true noise", "1")] == list(found)
+    assert "| BlockFWELL, true noise |  |  | 0." in by_epsilon.table("wdbc", found, asked)
+    assert [] == local.drawn(fold, ("BlockFWELL, true noise", local.planned("block-fwell")),
+                             "1e-10", 3, 1)
+
+
+@pytest.mark.parametrize("name", [*local.METHODS, *local.ENSEMBLES])
+def test_the_tenth_that_tests_does_not_choose(fold, name):
+    """A method chooses the same columns whatever the rows and labels of the test are."""
+    choose = {**local.METHODS, **local.ENSEMBLES}[name]
+    X, y = fold.test
+    other = replace(fold, test=(1 - X, 1 - y), made={})
+
+    assert list(choose(fold, "1", 4, 3)) == list(choose(other, "1", 4, 3))
+
+
+def test_the_printed_noise_is_longer_than_the_weights(fold):
+    """E|b| / |w| is at least 8d/(n epsilon), for the tuned lambda and for every other."""
+    n, d = fold.train[0].shape
+    made = by_epsilon.noise_of(fold, 20)
+    chances = [shares[by_epsilon.FAR.index("0.01") + 2] for shares in made]
+
+    assert all(ratio >= 8 * d / n / 0.01 for _, ratio, *_ in made)
+    assert chances == pytest.approx([0.1, 0.1], abs=0.15)
+    assert [1.0, 1.0] == [shares[-1] for shares in made]
+
+
+def test_a_figure_that_was_cut_off_goes_on(tmp_path, monkeypatch):
+    """A second run computes nothing and writes the same; a killed one loses a cell at most."""
+    monkeypatch.setattr(protocol, "CACHE", tmp_path / "whole")
+    first = by_epsilon.measured("wdbc", local.METHODS, ASKED, "cells")
+    monkeypatch.setattr(protocol, "CACHE", tmp_path / "cut")
+    program = KILLED.format(experiments=str(Path(protocol.__file__).parent),
+                            cache=str(tmp_path / "cut"))
+    ended = subprocess.run([sys.executable, "-c", program], check=False,
+                           env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    kept = len(protocol.Memory("cells_wdbc").known)
+    second = by_epsilon.measured("wdbc", local.METHODS, ASKED, "cells")
+    monkeypatch.setattr(local, "drawn", lambda *_: pytest.fail("it was there"))
+    third = by_epsilon.measured("wdbc", local.METHODS, ASKED, "cells")
+
+    assert (-signal.SIGKILL, 3) == (ended.returncode, kept)
+    assert by_epsilon.table("wdbc", first, ASKED) == by_epsilon.table("wdbc", second, ASKED)
+    assert first == second == third
+
+
+def test_columns_are_added_one_by_one(tmp_path, monkeypatch):
+    """Of one noisy vector the best k columns hold the best k - 1; all columns are all columns."""
+    monkeypatch.setattr(protocol, "CACHE", tmp_path)
+    monkeypatch.setattr(by_number, "counts", lambda d: [1, 2, d])
+    fold = next(local.folds("wdbc"))
+    chosen = [local.printed(local.MINIMISER)(fold, "0.01", k, 3).tolist() for k in (1, 2, 3)]
+    found = by_number.measured("wdbc", local.METHODS, ASKED, "cells")
+
+    assert [chosen[2][:1], chosen[2][:2]] == chosen[:2]
+    assert len({tuple(folds[0][-1]) for folds in found.values()}) == 1
+    assert "BlockFWELL, true noise, ε 1" in found
+
+
+def test_numbers_of_columns():
+    """Each number of columns up to 60; beyond that, some up to a tenth."""
+    assert list(range(1, 61)) == by_number.counts(60)
+    assert (1, 500, True) == (by_number.counts(5000)[0], by_number.counts(5000)[-1],
+                              len(by_number.counts(5000)) <= by_number.SOME)
+
+
+def test_what_has_no_epsilon_is_a_level_line():
+    """A panel's curve of a method without noise is level from end to end, others by epsilon."""
+    found = {("FWELL, no noise", ""): [[0.5, 0.6, 1.0], [0.7, 0.6, 1.0]],
+             ("FELP, printed noise", "1"): [[0.2, 0.3, 0.1]]}
+
+    assert {"FWELL, no noise": [(0.1, pytest.approx(0.6)), (9.0, pytest.approx(0.6))],
+            "FELP, printed noise": [(1.0, 0.2)]} == by_epsilon.curves(found, 0, (0.1, 9.0))
+
+
+def test_a_picture_has_room_for_its_words():
+    """Names of curves go on in a new line, and numbers under a panel do not touch."""
+    curves = {f"a method with a long name {i}": [(float(x), 0.5) for x in range(1, 61)]
+              for i in range(7)}
+    picture = panels.panels([panels.Panel("toy", curves, 0, 1)], "Toy")
+    places = [float(part.split('"')[0]) for part in picture.split('<text x="')
+              if 'text-anchor="middle"' in part]
+
+    assert all(b - a >= panels.LABEL for a, b in pairwise(places))
+    assert 7 == picture.count("<polyline")
+    assert len({part.split('"')[0] for part in picture.split('y1="')[1:]}) > 1
 
 
 def test_both_noises_are_of_the_same_rows():
