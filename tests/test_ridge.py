@@ -15,6 +15,7 @@ from privsieve.core.canonical import LARGEST
 from privsieve.core.domain import Domain
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
+from privsieve.privacy.audit import audit
 from privsieve.privacy.noise import replay
 from privsieve.regression import ridge
 from privsieve.regression.features import features, target
@@ -372,3 +373,39 @@ def test_a_release_says_what_a_prediction_needs():
     assert 200 == len(body["values"]["q"])
     assert {"law": "gamma-norm", "each": made.forecast["noise_each"]} == body["noise"]
     assert made.mechanism.keywords["model"].grid.exponent == body["values"]["exponent"]
+
+
+# the attack
+
+
+def attacked(epsilon):
+    """The mechanism on the worst pair: one row at one end, its target at the other one."""
+    of = domain("f")
+    made = ridge.plan(of, epsilon=epsilon, rows=2, kernel="linear", lam=100)
+    known = made.mechanism.keywords["model"]
+    pair = [ridge.summarise([tables.batch([[1], [1]], [65535, y])], 0, model=known)
+            for y in (0, 65535)]
+    one, two = (ridge.weights(summary, known) for summary in pair)
+    noise = replay(8)
+
+    def run(which):
+        return np.array(known.grid.numbers(made.mechanism(pair[which], noise)))
+
+    return run, distance(one, two) / float(known.sensitivity)
+
+
+def test_right_noise_withstands_the_attack():
+    """On a pair that is nearly as far apart as can be, the bound comes near and stays below."""
+    run, share = attacked(1)
+    bound = audit(run, 0, 1, epsilon=1, profile="ci")
+
+    assert 0.9 < share <= 1
+    assert not bound.exceeded
+    assert 0.4 < bound.bound <= 1
+
+
+def test_half_of_the_noise_is_caught():
+    """A twin with half of the noise is refuted."""
+    run, _share = attacked(2)
+
+    assert audit(run, 0, 1, epsilon=1, profile="ci").exceeded

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from math import sqrt
 from typing import TYPE_CHECKING
 
@@ -67,7 +68,7 @@ class Model:
 
         return longest(self.lam) * Fraction(WHOLE, ONE) * root_up(Fraction(1, self.map.slots))
 
-    @property
+    @cached_property
     def grid(self) -> Grid:
         """The public grid of the weights."""
         from privsieve.privacy.values import Grid
