@@ -30,7 +30,7 @@ from privsieve.regression import dual
 from privsieve.regression.basis import LARGEST, NUGGET, Basis
 from privsieve.regression.dual import UNIT, Limits
 from privsieve.regression.gram import coordinates, original, target, targets
-from privsieve.regression.sensitivity import sensitivity
+from privsieve.regression.sensitivity import longest, sensitivity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -95,8 +95,8 @@ class Task:
     @property
     def spread(self) -> float:
         """The standard deviation of the noise on an answer, in half ranges of the target."""
-        longest = max((float(np.sqrt(row @ row)) for row in self.weights), default=1.0)
-        return self.each * longest
+        most = max((float(np.sqrt(row @ row)) for row in self.weights), default=1.0)
+        return self.each * most
 
     def answers(self, q: list[int]) -> Doubles:
         """The queries' answers in the target's units, from what was released."""
@@ -157,7 +157,7 @@ def plan(task: Task, memory: Memory) -> Plan:
         method=METHOD, kind="regression", domain=task.kernel.domain, cost=task.cost, units=task.m,
         settings={"answers": task.kind, "lam": _text(float(task.lam)), **task.kernel.json(),
                   "queries": len(task.codes), "kept": task.grid.d},
-        noise=Fraction(each), forecast={"noise_each": _text(each * _half(task.kernel))},
+        noise=Fraction(each), forecast=_forecast(task),
         warning=_warning(each) if each > NOISY else None,
         theorem="kernel-ridge-answers", assumes=("ideal-bits", "ieee-doubles"),
         summarise=partial(solved, task=task, memory=memory),
@@ -227,6 +227,17 @@ def said(output: object, *, task: Task) -> Mapping[str, Json]:
         "queries": [list(map(int, row)) for row in task.codes],
         "answers": [repr(float(x)) for x in task.answers(q)],
     }
+
+
+def _forecast(task: Task) -> Mapping[str, Json]:
+    """Of an answer: its noise in the target's unit; and, in half ranges, noise and error.
+
+    If the true function has a length of 1 in the kernel's space, the ridge takes lam at most.
+    """
+    return {"noise_each": _text(task.spread * _half(task.kernel)),
+            "noise_prediction": _text(task.spread),
+            "expected_error": _text(sqrt(task.spread**2 + float(task.lam))),
+            "longest": _text(float(longest(task.lam)))}
 
 
 def _half(kernel: Kernel) -> float:
