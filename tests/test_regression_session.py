@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 
@@ -20,6 +22,7 @@ from privsieve.errors import BudgetExceeded, DomainError, ParameterError, Releas
 from privsieve.privacy.audit import audit
 from privsieve.privacy.noise import replay
 from privsieve.regression import answers, dual
+from privsieve.regression import function as function_module
 from privsieve.regression.answers import Memory, Model, Task
 from privsieve.regression.basis import LARGEST, NUGGET, Basis, certain
 from privsieve.regression.dual import Limits
@@ -165,6 +168,16 @@ def test_a_basis_that_is_not_certain_is_not_taken(monkeypatch):
     assert same is basis
     assert (9, len(basis)) == weights.shape
     assert not certain(float("nan"), 5)
+
+
+def test_a_wrong_factor_is_noticed(monkeypatch):
+    """Rows of a factor that are off by a millionth are seen in the residual, and not taken."""
+    kernel, rng, honest = Kernel.of(MIXED), np.random.default_rng(4), Basis.weights
+    basis, _ = Basis.empty(kernel).extended(coordinates(random_codes(rng, 5), MIXED))
+    points = coordinates(random_codes(rng, 9), MIXED)
+    monkeypatch.setattr(Basis, "weights", lambda self, points: honest(self, points) + 1e-6)
+
+    assert basis.extended(points)[0] is basis
 
 
 def test_duplicates_cost_no_dimension():
@@ -370,6 +383,21 @@ def test_rows_are_read_once_and_after_the_charge(ledger):
     assert session.release_.certificate["ledger"] is not None
 
 
+def test_every_release_verifies(ledger, tmp_path):
+    """What a session releases is saved with its page, and its certificate holds."""
+    X, y = table()
+    with KernelRidgeSession(X, y, lam="1", domain=BOX, ledger=ledger) as session:
+        for at, ask in enumerate((lambda: session.predict_one([0.5, 0.5], epsilon=1),
+                                  lambda: session.predict_batch(X[:4], epsilon=1),
+                                  lambda: session.release_function(epsilon=1, delta="1e-6"))):
+            ask()
+            place = tmp_path / str(at)
+            session.release_.save(place)
+
+            assert ps.verify(place / "certificate.json", release=place / "release.json").valid
+            assert (place / "report.html").exists()
+
+
 def test_a_refused_charge_reads_no_row(tmp_path):
     """Without a budget nothing is read, answered or remembered."""
     ledger = ps.Ledger(str(tmp_path / "small.db"), population="people")
@@ -406,6 +434,26 @@ def test_the_same_question_has_the_same_answer_for_nothing(ledger):
         assert left == ledger.left()
         session.predict_one([0.5, 0.5], epsilon="0.25")
         assert left != ledger.left()
+
+
+def test_a_plan_says_before_what_the_release_says_after(ledger):
+    """Planning reads and charges nothing, and forecasts the noise that the release then names."""
+    spy = Spy(ledger)
+    with KernelRidgeSession(spy.opened(), lam="1", domain=BOX, ledger=ledger) as session:
+        asked = np.random.default_rng(1).random((50, 2))
+        batch = session.plan(asked, epsilon=1)
+        function = session.plan(epsilon=1, delta="1e-6")
+        assert ([], 10) == (spy.seen, ledger.left())
+        session.predict_batch(asked, epsilon=1)
+        assert batch.forecast == session.release_.body["forecast"]
+        assert batch.forecast["noise_each"] == session.release_.body["noise"]["each"]
+        assert 1 <= batch.settings["kept"] < 50
+        session.release_function(epsilon=1, delta="1e-6")
+
+        assert function.forecast == session.release_.body["forecast"]
+        for wrong in ({"X": asked, "epsilon": 1, "delta": "1e-6"}, {"epsilon": 1}):
+            with pytest.raises(ParameterError, match="delta is"):
+                session.plan(**wrong)
 
 
 def test_answers_are_near_where_noise_is_small():
@@ -456,7 +504,7 @@ def test_a_released_function_has_no_row_in_its_bytes():
         asked = np.random.default_rng(7).random((15, 2))
         before = function.predict(asked)
         left = pickle.dumps(function)
-        model, whole = session._memory.model, function._whole
+        model, whole = session._memory.model, function._drawn.whole
         private = [*model.points, *model.c, *whole, *y, *X, *targets_of(y)]
         drawn = function.points_
 
@@ -466,7 +514,7 @@ def test_a_released_function_has_no_row_in_its_bytes():
     again = pickle.loads(left)
     assert np.abs(again.predict(asked) - before).max() < 1e-4
     assert (drawn, repr(again)) == (again.points_, f"<ReleasedFunction, {drawn} points drawn>")
-    assert again._memory is None
+    assert (None, 0) == (again._memory, len(again._drawn.whole))
 
 
 def targets_of(y):
@@ -488,6 +536,23 @@ def test_a_copy_draws_nothing(way):
         function.predict([[0.5, 0.2]])
 
     assert (drawn, drawn + 1) == (other.points_, function.points_)
+
+
+def test_threads_take_turns(monkeypatch):
+    """Threads that ask new points at once get the same answers: none is drawn twice."""
+    def slowly(*given):
+        time.sleep(0.05)
+        return answers.drawn(*given)
+
+    monkeypatch.setattr(function_module, "drawn", slowly)
+    asked = np.random.default_rng(3).random((4, 2))
+    with opened() as session, ThreadPoolExecutor(4) as pool:
+        function = session.release_function(epsilon=1, delta="1e-6")
+        found = list(pool.map(lambda _: function.predict(asked), range(4)))
+        drawn = function.points_
+
+    assert 0 < drawn <= 4
+    assert max(np.abs(one - found[0]).max() for one in found) < 1e-4
 
 
 def test_after_the_session_a_function_guesses_from_what_it_said():
@@ -572,6 +637,43 @@ def test_a_wrong_question_costs_nothing(ledger):
                 ask()
 
     assert 10 == ledger.left()
+
+
+def test_a_kernel_that_tells_nothing_is_refused_before_the_charge(ledger):
+    """In the middle of all columns a high power of the linear kernel is next to nothing."""
+    X, y = table()
+    with KernelRidgeSession(np.hstack([X, X]), y, kernel="polynomial", degree=16, domain=BOX,
+                            ledger=ledger) as session:
+        assert 1 == session.plan([[0.9] * 4], epsilon=1).settings["kept"]
+        with pytest.raises(ParameterError, match="choose a lower degree"):
+            session.predict_batch([[0.5] * 4], epsilon=1)
+
+    assert 10 == ledger.left()
+
+
+def test_a_wide_table_is_refused():
+    """Products of points stay exact: more columns than that are refused."""
+    with pytest.raises(DomainError, match="leave columns out"):
+        Kernel.of(Domain((*(Number(f"c{j}", 0, 1, missing="level") for j in range(2**16)),
+                          Number("last", 0, 1))))
+
+
+def test_a_release_close_to_noise_says_so():
+    """A plan warns of noise above a quarter of the range, and not of a small one."""
+    with opened(lam="0.01") as session:
+        assert "close to pure noise" in session.plan([[0.5, 0.5]], epsilon="0.1").warning
+        assert session.plan([[0.5, 0.5]], epsilon=1000, allow_weak=True).warning is None
+
+
+def test_a_release_names_its_kernel_and_a_log_scale():
+    """Parameters stand in the release as text; noise of a log scale is that of the logarithm."""
+    domain = Domain([Number("x", 0, 1)], target=Number("cost", 1, 100, scale="log"))
+    kernel = Kernel.of(domain, "polynomial", degree=3)
+    made = answers.plan(task(kernel, "10", 90, np.array([[9]], np.uint16)), Memory()).forecast
+
+    assert {"kernel": "polynomial", "degree": 3} == kernel.json()
+    assert float(made["noise_each"]) == pytest.approx(
+        float(made["noise_prediction"]) * np.log(100) / 2, rel=1e-4)
 
 
 def test_a_large_table_is_refused():

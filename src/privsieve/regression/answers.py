@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 import numpy as np
 
 from privsieve.core.batch import Batch
+from privsieve.core.canonical import LARGEST as LARGEST_WRITTEN
 from privsieve.core.plan import Plan
 from privsieve.privacy.approximate import root_up, rounded_up
 from privsieve.privacy.values import Grid, gamma, gaussian, laplace
@@ -30,7 +31,7 @@ from privsieve.regression import dual
 from privsieve.regression.basis import LARGEST, NUGGET, Basis
 from privsieve.regression.dual import UNIT, Limits
 from privsieve.regression.gram import coordinates, original, target, targets
-from privsieve.regression.sensitivity import sensitivity
+from privsieve.regression.sensitivity import longest, sensitivity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -95,8 +96,8 @@ class Task:
     @property
     def spread(self) -> float:
         """The standard deviation of the noise on an answer, in half ranges of the target."""
-        longest = max((float(np.sqrt(row @ row)) for row in self.weights), default=1.0)
-        return self.each * longest
+        most = max((float(np.sqrt(row @ row)) for row in self.weights), default=1.0)
+        return self.each * most
 
     def answers(self, q: list[int]) -> Doubles:
         """The queries' answers in the target's units, from what was released."""
@@ -157,7 +158,7 @@ def plan(task: Task, memory: Memory) -> Plan:
         method=METHOD, kind="regression", domain=task.kernel.domain, cost=task.cost, units=task.m,
         settings={"answers": task.kind, "lam": _text(float(task.lam)), **task.kernel.json(),
                   "queries": len(task.codes), "kept": task.grid.d},
-        noise=Fraction(each), forecast={"noise_each": _text(each * _half(task.kernel))},
+        noise=Fraction(each), forecast=_forecast(task),
         warning=_warning(each) if each > NOISY else None,
         theorem="kernel-ridge-answers", assumes=("ideal-bits", "ieee-doubles"),
         summarise=partial(solved, task=task, memory=memory),
@@ -180,13 +181,14 @@ def solved(batches: Iterable[Batch], _key: int, *, task: Task, memory: Memory) -
 def one(model: Model, noise: Noise, *, task: Task) -> list[int]:
     """A clipped prediction meets Laplace noise."""
     value = np.clip(_values(model, task.basis, task), -1.0, 1.0)  # [clip]
-    return laplace(task.grid.integers(value.tolist()), task.grid, task.cost.epsilon, noise)
+    return written(laplace(task.grid.integers(value.tolist()), task.grid, task.cost.epsilon,
+                           noise))
 
 
 def batch(model: Model, noise: Noise, *, task: Task) -> list[int]:
     """Whitened numbers meet Gamma-norm noise, in as many dimensions as points are kept."""
     whole = dual.forward(task.basis.factor, _values(model, task.basis, task))
-    return gamma(task.grid.integers(whole.tolist()), task.grid, task.cost.epsilon, noise)
+    return written(gamma(task.grid.integers(whole.tolist()), task.grid, task.cost.epsilon, noise))
 
 
 def function(model: Model, noise: Noise, *, task: Task) -> tuple[list[int], Doubles]:
@@ -204,8 +206,18 @@ def drawn(model: Model, noise: Noise, task: Task, basis: Basis, before: Doubles,
     # [onward] each number is computed once: those before stay as they are
     whole = dual.forward(basis.factor, np.concatenate([before, new]), done)
     grid = replace(task.grid, d=len(basis) - done)  # [part] of the grid of all
-    return gaussian(grid.integers(whole[done:].tolist()), grid, task.sigma, noise), whole
+    q = gaussian(grid.integers(whole[done:].tolist()), grid, task.sigma, noise)
+    return written(q), whole
 # [/mechanism]
+
+
+def written(q: list[int]) -> list[int]:
+    """Integers that canonical JSON can hold: a function of what leaves.
+
+    >>> written([2**53, 3])[0] == 2**53 - 1
+    True
+    """
+    return [max(-LARGEST_WRITTEN, min(LARGEST_WRITTEN, units)) for units in q]
 
 
 _MECHANISMS = {"one": one, "batch": batch, "function": function}
@@ -227,6 +239,17 @@ def said(output: object, *, task: Task) -> Mapping[str, Json]:
         "queries": [list(map(int, row)) for row in task.codes],
         "answers": [repr(float(x)) for x in task.answers(q)],
     }
+
+
+def _forecast(task: Task) -> Mapping[str, Json]:
+    """Of an answer: its noise in the target's unit; and, in half ranges, noise and error.
+
+    If the true function has a length of 1 in the kernel's space, the ridge takes lam at most.
+    """
+    return {"noise_each": _text(task.spread * _half(task.kernel)),
+            "noise_prediction": _text(task.spread),
+            "expected_error": _text(sqrt(task.spread**2 + float(task.lam))),
+            "longest": _text(float(longest(task.lam)))}
 
 
 def _half(kernel: Kernel) -> float:
