@@ -285,6 +285,16 @@ def test_clone_pickle_and_pipelines(ledger):
         clone(fitted).predict(frame)
 
 
+def test_fitted_again():
+    """An estimator that is fitted again knows nothing of the first time."""
+    frame = table(300)
+    fitted = made().fit(frame)
+    fitted.fit(frame.drop(columns="days").to_numpy(dtype=object), frame["days"].to_numpy())
+
+    assert not hasattr(fitted, "feature_names_in_")
+    assert len(DOMAIN.names) == fitted.n_features_in_ == len(fitted.ranking_)
+
+
 def test_a_plan_before_and_after():
     """A plan reads no row; of arrays it needs a width, which a fitted one knows."""
     box = made(domain=ps.Domain.box(0, 1, target=(0, 1)))

@@ -6,7 +6,7 @@ and all that follows is arithmetic of integers.  Nothing here is secret, and not
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import shake_256
 from math import isqrt
 from typing import TYPE_CHECKING
@@ -33,7 +33,7 @@ TURN, STEPS = 2**32, 2**16
 BITS, JITTER = 1024, 4
 
 
-@cache
+@lru_cache(8)
 def frequencies(made: Map) -> tuple[npt.NDArray[np.int64], ...]:
     """Of each column: by how much of a turn each level moves each phase; parts x pairs.
 
