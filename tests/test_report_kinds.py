@@ -278,6 +278,15 @@ def test_cells_that_are_not_named_are_said():
     assert "3 cells are named: those whose noisy count reached a threshold" in words
 
 
+def test_a_choice_before_a_table_is_said():
+    """Where columns were chosen first, the page says by what, and what that cost."""
+    choice = {"method": "rule-sieve/2", "epsilon": "0.2", "settings": {"k": 2}}
+    words = Page(html(*released("histogram", settings={"k": 2, "choice": choice}))).words
+
+    assert "chosen first, out of 3, by rule-sieve/2: that cost ε = 0.2 of the whole" in words
+    assert "chosen first" not in Page(html(*released("histogram"))).words
+
+
 def test_cells_have_the_names_of_the_domain():
     """A level, a range, a date and what is missing are named by the domain and the public edges."""
     dates = ["2020-01-01", "2020-07-01T12:00:00", "2020-12-31"]

@@ -48,7 +48,10 @@ class Axis(NamedTuple):
 
 
 class HistogramPage(NamedTuple):
-    """All that the public edition may say; made of release.json and certificate.json."""
+    """All that the public edition may say; made of release.json and certificate.json.
+
+    choice : how the columns were chosen before, and for which part of the cost
+    """
 
     common: Common
     axes: tuple[Axis, ...]
@@ -57,6 +60,7 @@ class HistogramPage(NamedTuple):
     whole: bool
     noise: Noise
     moved: Fraction | None
+    choice: tuple[str, str] | None
 
 
 def page_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> HistogramPage:
@@ -70,8 +74,10 @@ def page_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Histo
     axes = tuple(
         Axis(axis, tuple(labels(declared.get(axis, {}), told["bins"].get(axis), len(found))),
              tuple(found)) for axis, found in zip(told["names"], sums, strict=True))
+    choice = release["plan"]["settings"].get("choice")
     return HistogramPage(common, axes, prod(shape), len(told["q"]), whole, noise_of(release),
-                         amount(release.get("forecast") or {}, "expected_error"))
+                         amount(release.get("forecast") or {}, "expected_error"),
+                         (choice["method"], choice["epsilon"]) if choice else None)
 
 
 def dense(shape: Sequence[int], q: Sequence[int]) -> list[list[int]]:
@@ -151,8 +157,9 @@ def page(told: HistogramPage) -> bytes:
                   "stood out from the noise.",
                   f"counts with noise; its standard deviation is {up(told.noise.each)} on a cell"),
         unprotected=(Markup(
-            "<b>Other columns, and exact counts.</b> What is worked out from these counts, such "
-            "as synthetic rows, costs nothing more; any other count would."),
+            "<b>Facts about groups.</b> The counts say how common things are: whoever knows some "
+            "values of somebody may guess the others. Any other count is another question, with a "
+            "cost of its own."),
             "the claim is about the table of counts, and what is worked out from it"),
         result="table of counts",
         covered=f"table of {count(told.cells)} counts",
@@ -182,6 +189,10 @@ def _cells(told: HistogramPage) -> Markup:
              f"noise: {told.noise.words}"),
         table("The cells of each column", ["Column", "Its values, or ranges", "Cells"], rows,
               words=2),
+        *([] if told.choice is None else [paragraph(Markup(
+            "The columns were chosen first, out of {}, by {}: that cost ε = {} of the whole, and "
+            "is part of the promise.").format(
+                count(len(told.common.columns)), name(told.choice[0]), clean(told.choice[1])))]),
         paragraph("The counts themselves stand in release.json.", "note"),
         *([] if told.whole else [paragraph(
             f"{count(told.held)} cells are named: those whose noisy count reached a threshold "
