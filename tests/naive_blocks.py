@@ -44,23 +44,37 @@ def leaning(row, others, kinds):
             for a, q, h, kind in zip(x, miss, hit, kinds, strict=True)]
 
 
-def vote(leanings, kinds, tau):
-    """The sign of the sum, or the sum cut at tau."""
-    sums = [sum(column) for column in zip(*leanings, strict=True)] or [0] * len(kinds)
+def vote(sums, tau):
+    """The sign of each sum, or the sum cut at tau."""
     if tau:
         return [max(-tau, min(tau, s)) for s in sums]
     return [(s > 0) - (s < 0) for s in sums]
 
 
+def total(leanings, kinds):
+    """The sum of the rows' leanings, by column."""
+    return [sum(column) for column in zip(*leanings, strict=True)] or [0] * len(kinds)
+
+
+def block_move(rows, kinds):
+    """What one block would vote by: rows in its order."""
+    return total([leaning(row, [(x, label) for unit, _, x, label in rows if unit != row[0]], kinds)
+                  for row in rows], kinds)
+
+
 def block_vote(rows, kinds, tau):
-    """The vote of one block: rows in its order."""
-    return vote([leaning(row, [(x, label) for unit, _, x, label in rows if unit != row[0]], kinds)
-                 for row in rows], kinds, tau)
+    """The vote of one block."""
+    return vote(block_move(rows, kinds), tau)
+
+
+def reference_move(rows, reference, kinds):
+    """What one unit would vote by, against public (codes, label)."""
+    return total([leaning(row, reference, kinds) for row in rows], kinds)
 
 
 def reference_vote(rows, reference, kinds, tau):
     """The vote of one unit against public (codes, label)."""
-    return vote([leaning(row, reference, kinds) for row in rows], kinds, tau)
+    return vote(reference_move(rows, reference, kinds), tau)
 
 
 def scaled(draw, many):
@@ -68,13 +82,14 @@ def scaled(draw, many):
     return (draw >> 32) * many >> 32
 
 
-def blocks(units, key, scheme):
+def blocks(units, key, scheme, taken=lambda _unit, _repeat: True):
     """All blocks of a table, as lists of units, by the words of the proof."""
     found = []
     for part in range(scheme.parts):
         mine = [u for u in units if scaled(tie_key(u, 2**23, key), scheme.parts) == part]
         for repeat in range(scheme.repeats):
-            ranked = sorted(mine, key=lambda u: tie_key(u, repeat, key))
+            ranked = sorted((u for u in mine if taken(u, repeat)),
+                            key=lambda u: tie_key(u, repeat, key))
             if scheme.blocks is None:
                 found += [ranked[at:at + scheme.block]
                           for at in range(0, len(ranked) - scheme.block + 1, scheme.block)]
@@ -86,12 +101,14 @@ def blocks(units, key, scheme):
     return found
 
 
-def votes(rows, key, scheme, kinds):
-    """The sum of all votes of a table."""
+def moves(rows, key, scheme, kinds, taken=lambda _unit, _repeat: True):
+    """What each block of a table would vote by: by part, repeat and block."""
     units = sorted({row[0] for row in rows})
     of = {u: sorted(row for row in rows if row[0] == u)[:256] for u in units}
-    total = [0] * len(kinds)
-    for block in blocks(units, key, scheme):
-        each = block_vote([row for u in block for row in of[u]], kinds, scheme.tau)
-        total = [a + b for a, b in zip(total, each, strict=True)]
-    return total
+    return [block_move([row for u in block for row in of[u]], kinds)
+            for block in blocks(units, key, scheme, taken)]
+
+
+def votes(rows, key, scheme, kinds):
+    """The sum of all votes of a table."""
+    return total([vote(move, scheme.tau) for move in moves(rows, key, scheme, kinds)], kinds)

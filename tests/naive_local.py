@@ -19,9 +19,11 @@ def objective(Z, lam, w):
     return total / max(1, len(Z)) + lam * sum(a * a for a in w)
 
 
-def gradient(Z, lam, w):
-    """Its gradient."""
+def gradient(Z, lam, w, linear=None):
+    """Its gradient, with that of a linear term."""
     found = [2 * lam * a for a in w]
+    for j, value in enumerate(linear or ()):
+        found[j] += value
     for z in Z:
         s = slope(sum(a * b for a, b in zip(w, z, strict=True)))
         for j, value in enumerate(z):
@@ -29,13 +31,13 @@ def gradient(Z, lam, w):
     return found
 
 
-def descend(Z, lam, d, steps=None):
+def descend(Z, lam, d, steps=None, linear=None):
     """Gradient descent from 0: so many steps, or until nothing moves."""
     length = max([1.0, *(sqrt(sum(v * v for v in z)) for z in Z)])
     w, eta = [0.0] * d, 2 / (length * length / 4 + 4 * lam)
     done = 0
     while steps is None or done < steps:
-        at = gradient(Z, lam, w)
+        at = gradient(Z, lam, w, linear)
         if steps is None and sqrt(sum(a * a for a in at)) < 1e-13:
             break
         w = [a - eta * b for a, b in zip(w, at, strict=True)]

@@ -39,7 +39,7 @@ FORECASTS = {
     "weights": {"noise_each": "0.1234", "noise_length": "0.2138", "longest": "1.9"},
     "regression": {"noise_each": "0.1234", "noise_length": "0.2138", "longest": "1.58",
                    "noise_prediction": "0.0171", "expected_error": "0.214"},
-    "histogram": {"noise_each": "2.83", "cells": "24"},
+    "histogram": {"noise_each": "2.83", "cells": "24", "expected_error": "0.0061"},
 }
 KINDS = tuple(SAYS)
 #: What a session releases: answers to queries, and no formula.
@@ -95,11 +95,14 @@ def many(kind, columns):
     d, each = len(columns), SAYS[kind]["noise"]
     if kind == "histogram":
         return {"selected": list(columns[:8]), "cells": _table(columns[:8]), "noise": each}
-    own, chosen, numbers = {}, list(columns[:max(1, d // 3)]), d
+    own, chosen, numbers = {}, list(columns), d
     if kind == "regression":
-        chosen, numbers = list(columns), 1 + d + 2 * (d > 2)  # the category has two levels more
+        numbers = 1 + d + 2 * (d > 2)  # the category has two levels more
         own = {"features": {"map": "linear", "features": numbers, "degree": 1}}
     q = [round(900 * 0.97**j) * (-1) ** (j % 3) for j in range(numbers)]
+    if kind == "weights":
+        best = sorted(range(d), key=lambda j: -q[j])[:max(1, d // 3)]
+        chosen = [columns[j] for j in sorted(best)]
     return {"selected": chosen, **own, "values": {"exponent": -10, "q": q}, "noise": each}
 
 

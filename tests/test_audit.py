@@ -12,6 +12,7 @@ from scipy import stats
 
 from privsieve.errors import ParameterError
 from privsieve.privacy.audit import PROFILES, _epsilon, _lowest, audit
+from privsieve.privacy.discrete import noisy
 from privsieve.privacy.noise import discrete_laplace, replay
 from privsieve.privacy.race import geometric_race, top_k
 from privsieve.privacy.vector import gamma_norm
@@ -24,6 +25,12 @@ def count(mean, seed):
     """A count with two-sided geometric noise."""
     noise = replay(seed)
     return lambda table: table + discrete_laplace(mean, noise)
+
+
+def cells(mean, seed):
+    """Counts of two cells with two-sided geometric noise."""
+    noise = replay(seed)
+    return lambda table: noisy(np.array(table), mean, noise)
 
 
 def sieve(mean, seed):
@@ -40,8 +47,8 @@ def vector(beta, seed):
 
 @pytest.mark.parametrize(("mechanism", "pair"), [
     (count(Fraction(1), 1), (0, 1)), (sieve(Fraction(2), 2), SCORES),
-    (vector(Fraction(1), 3), (0, 1)),
-], ids=["count", "sieve", "vector"])
+    (vector(Fraction(1), 3), (0, 1)), (cells(Fraction(2), 12), SCORES),
+], ids=["count", "sieve", "vector", "cells"])
 def test_right_noise_is_not_exceeded(mechanism, pair):
     """A mechanism that costs 1 is not refuted, though the bound comes near."""
     found = audit(mechanism, *pair, epsilon=1.0, profile="ci")
@@ -52,8 +59,8 @@ def test_right_noise_is_not_exceeded(mechanism, pair):
 
 @pytest.mark.parametrize(("mechanism", "pair"), [
     (count(Fraction(1, 2), 4), (0, 1)), (sieve(Fraction(1), 5), SCORES),
-    (vector(Fraction(2), 6), (0, 1)),
-], ids=["count", "sieve", "vector"])
+    (vector(Fraction(2), 6), (0, 1)), (cells(Fraction(1), 13), SCORES),
+], ids=["count", "sieve", "vector", "cells"])
 def test_half_noise_is_caught(mechanism, pair):
     """A twin with half of the noise is refuted."""
     found = audit(mechanism, *pair, epsilon=1.0, profile="ci")

@@ -28,8 +28,11 @@ from privsieve.privacy.folder import Folder
 from privsieve.privacy.noise import replay
 from privsieve.sources import open_source, resolve
 
-SELECTORS = [ps.RuleSieve, ps.BlockFWELL, ps.NoisyTopK, *(
+SELECTORS = [ps.RuleSieve, ps.BlockFWELL, ps.NoisyTopK, ps.OutputFWELL, ps.FELP,
+             ps.ObjectiveFWELL, *(
     partial(ps.NoisyTopK, score=name) for name in ("class-counts", "disagreement"))]
+#: What a release says beyond what every one does, by its kind.
+NUMBERS = {"weights": ("values", "noise")}
 ROWS = 400
 DOMAIN = ps.Domain(
     [ps.Number("age", 0, 110), ps.Number("stay", 1, 365, scale="log"), ps.Flag("smoker"),
@@ -284,7 +287,7 @@ def test_a_fitted_selector_holds_its_release_only(kind, ledger):
 
     assert parameters | {"n_features_in_", "feature_names_in_", "release_"} == set(vars(made))
     assert {"format", "kind", "private", "columns", "domain", "selected", "forecast", "plan",
-            "warning"} == set(made.release_.body)
+            "warning", *NUMBERS.get(made.release_.body["kind"], ())} == set(made.release_.body)
 
 
 @pytest.mark.parametrize("kind", SELECTORS)

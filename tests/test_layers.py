@@ -40,11 +40,13 @@ BELOW = {
     "fit": WORDS | {"privacy", "sources", "report"},
     "selectors": ROWS | {"privacy", "fit", "local", "regression"},
     "regression": ROWS | {"privacy", "fit"},
+    # A product beside them, which may begin with a choice of columns.
+    "histogram": ROWS | {"privacy", "fit", "selectors"},
     "demo": ROWS | {"privacy", "fit", "selectors"},
-    "cli": ROWS | {"privacy", "fit", "selectors", "regression", "demo", "report"},
+    "cli": ROWS | {"privacy", "fit", "selectors", "regression", "histogram", "demo", "report"},
     "__main__": {"cli"},
     # The names of the public surface, imported when they are asked for.
-    "__init__": ROWS | {"privacy", "selectors", "regression", "local"},
+    "__init__": ROWS | {"privacy", "selectors", "regression", "histogram", "local"},
 }
 #: Imports that point up, each with the reason why it may.
 UPWARD = {
@@ -56,7 +58,7 @@ CHECKERS = ("verify", "verify_containment", "verify_release", "verify_table", "a
             "ledger_sql", "chain", "certificate", "folder")
 #: What meets noise, or sizes it; no checker does.
 MECHANISMS = {"privacy.noise", "privacy.vector", "privacy.values", "privacy.approximate",
-              "privacy.race", "privacy.stopping"}
+              "privacy.discrete", "privacy.race", "privacy.stopping"}
 #: What a checker may load: an audit counts with NumPy; a published Parquet file needs pyarrow.
 NEEDS = {"audit": {"numpy"}, "verify_table": {"pyarrow"}}
 NUMPY = {"numpy", "pandas", "polars", "pyarrow", "scipy", "sklearn", "flint"}

@@ -14,6 +14,7 @@ from flint import ctx
 
 from privsieve.errors import ParameterError, ReleaseFailed
 from privsieve.privacy import noise as noise_module
+from privsieve.privacy.discrete import two_sided as two_sided_counts
 from privsieve.privacy.noise import (
     Noise,
     Uniform,
@@ -42,6 +43,7 @@ GRID, NARROW = Grid.of(3, Fraction(1)), Grid.of(3, Fraction(1), norm=1)
 DRAWS = {
     "geometric": lambda noise: geometric(Fraction(10**9), 3, noise),
     "discrete-laplace": lambda noise: discrete_laplace(Fraction(10**9), noise),
+    "two-sided": lambda noise: two_sided_counts(Fraction(10**9), 3, noise).tolist(),
     "gamma-norm": lambda noise: gamma_norm([0, 0], Fraction(1), -40, noise),
     "gamma": lambda noise: gamma([1, 2, 3], GRID, Fraction(1, 1000), noise),
     "laplace": lambda noise: laplace([1, 2, 3], NARROW, Fraction(1, 1000), noise),

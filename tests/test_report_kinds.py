@@ -253,6 +253,21 @@ def test_margins_are_not_negative():
     assert MINUS not in "".join(counts)
 
 
+@pytest.mark.parametrize(("kind", "said"), [
+    ("weights", ["standard deviation 0.13", "about 0.22 long", "at most 1.9 long",
+                 "2 of 3 released weights", "about 12 % as long"]),
+    ("regression", ["standard deviation 0.13", "about 0.22 long", "at most 1.6 long",
+                    "standard deviation 0.018 of half the target",
+                    "0.22 of half the target"]),
+    ("histogram", ["standard deviation 2.9", "On a sum of 6 cells", "standard deviation 7.0",
+                   "about 0.61 % of the rows"])])
+def test_the_forecast_is_told(kind, said):
+    """Every figure of a forecast stands on the page, rounded up."""
+    words = Page(html(*released(kind))).words
+
+    assert [] == [one for one in said if one not in words]
+
+
 def test_cells_that_are_not_named_are_said():
     """Where only large cells are named the page says so, and how many."""
     says = {**SAYS["histogram"],
@@ -261,6 +276,15 @@ def test_cells_that_are_not_named_are_said():
 
     assert "3 counts, of 24 combinations" in words
     assert "3 cells are named: those whose noisy count reached a threshold" in words
+
+
+def test_a_choice_before_a_table_is_said():
+    """Where columns were chosen first, the page says by what, and what that cost."""
+    choice = {"method": "rule-sieve/2", "epsilon": "0.2", "settings": {"k": 2}}
+    words = Page(html(*released("histogram", settings={"k": 2, "choice": choice}))).words
+
+    assert "chosen first, out of 3, by rule-sieve/2: that cost ε = 0.2 of the whole" in words
+    assert "chosen first" not in Page(html(*released("histogram"))).words
 
 
 def test_cells_have_the_names_of_the_domain():
@@ -331,6 +355,7 @@ WRONG = [
     ("weights", ("noise", "each"), "much", "not a law and an amount"),
     ("weights", ("selected",), ["age"], "as many columns as planned"),
     ("weights", ("selected",), ["age", "nobody"], "not among its columns"),
+    ("weights", ("selected",), ["age", "dose"], "of its largest weights"),
     ("regression", ("features",), None, "no known map"),
     ("regression", ("features", "map"), "magic", "no known map"),
     ("regression", ("features", "features"), 7, "for each feature"),
@@ -340,6 +365,7 @@ WRONG = [
     ("histogram", ("cells", "shape"), [4, 3], "a number of bins for each"),
     ("histogram", ("cells", "shape"), [4, 3, 0], "a number of bins for each"),
     ("histogram", ("cells", "names"), ["sex", "age", "ill"], "selected columns"),
+    ("histogram", ("cells", "names"), ["age", "sex", "ill", "x"], "selected columns"),
     ("histogram", ("cells", "bins"), [], "told by column"),
     ("histogram", ("cells", "q"), [1, 2], "one count for each"),
     ("histogram", ("cells", "q"), ["1"] * 24, "that a double holds"),
@@ -379,6 +405,17 @@ def test_the_kind_is_bound(kind):
 
         assert "the kind of the release is not the claimed one" in found
         assert ("the claim names no known kind of release" in found) == (other == "poem")
+
+
+def test_positive_weights_are_as_many_as_there_are():
+    """Where columns above zero were asked for, those are selected, and one where there is none."""
+    for q, selected, valid in (([9, -3, 1], ["age", "sex"], True), ([9, -3, 0], ["age"], True),
+                               ([-9, -3, -4], ["dose"], True), ([9, -3, 1], ["age"], False),
+                               ([-9, -3, -4], [], False), ([0, 0, 0], ["age"], True)):
+        body, certificate = released("weights", settings={"k": "positive"}, says={
+            **SAYS["weights"], "selected": selected, "values": {"exponent": -10, "q": q}})
+
+        assert valid == verify(certificate, body).valid
 
 
 def test_answers_are_checked():
@@ -424,3 +461,61 @@ def test_a_plan_of_a_kind_is_what_a_release_says():
 
     for kind in KINDS:
         assert _body(plan_of(kind), None, private=True).keys() == released(kind)[0].keys()
+
+
+def _rows(n=400):
+    rng = np.random.default_rng(3)
+    X = rng.random((n, 4))
+    return X, (X[:, 0] > 0.5).astype(int), 100 * X[:, 0]
+
+
+def _learnt(kind, **options):
+    X, y, _ = _rows()
+    return getattr(ps, kind)(epsilon=5, domain=ps.Domain.box(0, 1, columns=4), **options).fit(X, y)
+
+
+def _fitted(kernel):
+    X, _, days = _rows()
+    domain = ps.Domain.box(0, 1, columns=4, target=(0, 100))
+    return ps.PrivateKernelRidge(kernel=kernel, epsilon=5, domain=domain, lam="0.1").fit(X, days)
+
+
+REAL = {
+    "output": lambda: _learnt("OutputFWELL", n_features_to_select=2),
+    "positive": lambda: _learnt("OutputFWELL", n_features_to_select="positive"),
+    "felp": lambda: _learnt("FELP", n_features_to_select=1),
+    **{kernel: lambda kernel=kernel: _fitted(kernel)
+       for kernel in ("linear", "rbf", "cosine", "polynomial")},
+    "table": lambda: _learnt("NoisyHistogram", columns=["x0", "x2"], bins=3),
+    "named": lambda: _learnt("NoisyHistogram", columns=["x0"], bins=3, delta="1e-6"),
+    "chosen": lambda: _learnt("NoisyHistogram", n_features_to_select=1, bins=3),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", REAL)
+def test_what_methods_release_is_told_and_holds(name):
+    """A release of every method is valid, and its page is harmless and names its proofs."""
+    made = REAL[name]().release_
+    page = harmless(html(made.body, made.certificate))
+
+    assert () == verify(dict(made.certificate), dict(made.body)).reasons
+    assert "They lie beside the code" in page.words
+    assert f"{made.certificate['claim']['theorem']}" in page.words
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_a_session_releases_is_told_and_holds():
+    """The releases of a session, too: one answer, some answers, and a function."""
+    X, _, days = _rows()
+    domain = ps.Domain.box(0, 1, columns=4, target=(0, 100))
+    with ps.KernelRidgeSession(X, days, domain=domain) as session:
+        for ask in (lambda: session.predict_one(X[0], epsilon=1),
+                    lambda: session.predict_batch(X[:3], epsilon=1),
+                    lambda: session.release_function(epsilon=1, delta="1e-6")):
+            ask()
+            made = session.release_
+            page = harmless(html(made.body, made.certificate))
+
+            assert () == verify(dict(made.certificate), dict(made.body)).reasons
+            assert "They lie beside the code" in page.words

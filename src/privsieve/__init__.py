@@ -25,17 +25,22 @@ if TYPE_CHECKING:
     from privsieve.core.columns import Number as Number
     from privsieve.core.domain import Domain as Domain
     from privsieve.core.release import load as load
+    from privsieve.histogram.estimator import NoisyHistogram as NoisyHistogram
     from privsieve.local.estimators import FWELL as FWELL
     from privsieve.local.estimators import FWELLEnsemble as FWELLEnsemble
     from privsieve.privacy.audit import audit as audit
     from privsieve.privacy.ledger import Ledger as Ledger
     from privsieve.privacy.verify import verify as verify
     from privsieve.regression.estimators import PrivateKernelRidge as PrivateKernelRidge
+    from privsieve.regression.session import KernelRidgeSession as KernelRidgeSession
     from privsieve.selectors import plan as plan
     from privsieve.selectors.estimators import NoisyTopK as NoisyTopK
     from privsieve.selectors.estimators import PrivateTuning as PrivateTuning
     from privsieve.selectors.estimators import RuleSieve as RuleSieve
+    from privsieve.selectors.local_learning import FELP as FELP
     from privsieve.selectors.local_learning import BlockFWELL as BlockFWELL
+    from privsieve.selectors.local_learning import OutputFWELL as OutputFWELL
+    from privsieve.selectors.objective_learning import ObjectiveFWELL as ObjectiveFWELL
     from privsieve.sources.inspect import inspect as inspect
 
 #: Where each public name lives.  Names are imported when they are asked for: a program that
@@ -46,15 +51,20 @@ _HOMES = {
     "Date": "core.columns",
     "Domain": "core.domain",
     "ExactContainment": "containment.estimators",
+    "FELP": "selectors.local_learning",
     "FWELL": "local.estimators",
     "FWELLEnsemble": "local.estimators",
     "Flag": "core.columns",
     "GreedyContainment": "containment.estimators",
+    "KernelRidgeSession": "regression.session",
     "Label": "core.columns",
     "Ledger": "privacy.ledger",
     "MaximalContainment": "containment.estimators",
+    "NoisyHistogram": "histogram.estimator",
     "NoisyTopK": "selectors.estimators",
     "Number": "core.columns",
+    "ObjectiveFWELL": "selectors.objective_learning",
+    "OutputFWELL": "selectors.local_learning",
     "PrivateKernelRidge": "regression.estimators",
     "PrivateTuning": "selectors.estimators",
     "PublishableColumns": "containment.estimators",

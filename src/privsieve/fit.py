@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from privsieve._version import __version__
 from privsieve.core.cost import EPSILON_UNITS, decimal
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from privsieve.privacy.ledger import Entry, Ledger
     from privsieve.privacy.noise import Noise
     from privsieve.sources import Source
+
+Made = TypeVar("Made")
 
 SOFTWARE = {"privsieve": __version__}
 
@@ -50,15 +52,24 @@ def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Nois
     if ledger is None and noise is None and not free:
         _warn_unsigned(plan.cost.epsilon)
     reserved = _reserve(plan, ledger) if ledger is not None and not free else None
+
+    def released(source_of_noise: Noise) -> Release:
+        output = _choose(plan, source, source_of_noise, progress)
+        body = _body(plan, output, private=source_of_noise.private)
+        return _finish(plan, Release(body, None), ledger, reserved, folder)
+
+    return sealed(released, noise)
+
+
+def sealed(work: Callable[[Noise], Made], noise: Noise | None) -> Made:
+    """What meets rows and noise after a charge: no warning leaves it, and one text of failure."""
     try:
         with _silence():
             if noise is None:
                 from privsieve.privacy.noise import system
 
                 noise = system()
-            output = _choose(plan, source, noise, progress)
-            body = _body(plan, output, private=noise.private)
-            return _finish(plan, Release(body, None), ledger, reserved, folder)
+            return work(noise)
     except (Exception, KeyboardInterrupt):  # noqa: BLE001  # its text could speak of rows
         failed = ReleaseFailed()
     # Raised outside of the handler: no cause and no context hang on it.

@@ -11,6 +11,7 @@ from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from inspect import Parameter
 
 OPTIONS = (
     click.option("--delta", metavar="D",
@@ -27,14 +28,27 @@ OPTIONS = (
                  help="rule-sieve: begin with the best set of two, three or four columns."),
     click.option("--numeric", type=click.Choice(["ranks", "all-cuts", "kendall", "median-cut"]),
                  help="rule-sieve: how a target that is a number is compared."),
-    click.option("--block", metavar="M", type=int, help="block-fwell: rows of a block."),
+    click.option("--block", metavar="M", type=int,
+                 help="block-fwell, output-fwell, objective-fwell, felp: rows of a block."),
     click.option("--repeats", metavar="T", type=int,
-                 help="block-fwell: how often the table is cut into blocks."),
+                 help="block-fwell, output-fwell, objective-fwell: how often the table is cut into "
+                      "blocks."),
     click.option("--votes", type=click.Choice(["sign", "clip"]),
                  help="block-fwell: what a block's vote is."),
     click.option("--tau", metavar="S", help="block-fwell: the largest vote with --votes clip."),
     click.option("--reference", metavar="FILE",
-                 help="block-fwell: public rows in which neighbours are looked for."),
+                 help="block-fwell, output-fwell, objective-fwell, felp: public rows in which "
+                      "neighbours are looked for."),
+    click.option("--lam", metavar="L",
+                 help="output-fwell, objective-fwell, felp, kernel-ridge: how strongly weights are "
+                      "held small."),
+    click.option("--clip", metavar="S",
+                 help="output-fwell, objective-fwell, felp: the length of a block's vector that "
+                      "counts as 1."),
+    click.option("--resamples", metavar="T", type=int, help="felp: members of the ensemble."),
+    click.option("--beta", metavar="B", help="felp: the share of rows that a member takes."),
+    click.option("--sampling", type=click.Choice(["balanced", "bootstrap"]),
+                 help="felp: whether members take windows of rows, or draw rows."),
     click.option("--score", metavar="NAME",
                  help="noisy-top-k: mean-difference, class-counts, disagreement, "
                       "mutual-information or correlation."),
@@ -46,6 +60,24 @@ OPTIONS = (
                  help='private-tuning: one of the methods to try, such as "rule-sieve 5" or '
                       '"block-fwell 3 block=4"; give several.'),
 )
+#: Those of methods that choose no columns: `plan` knows them, and their verbs have their own.
+OTHERS = (
+    click.option("--kernel", type=click.Choice(["rbf", "linear", "cosine", "polynomial"]),
+                 help="kernel-ridge: what a prediction may look like."),
+    click.option("--gamma", metavar="G", help="kernel-ridge: of rbf, how fast near becomes far."),
+    click.option("--features", metavar="N", type=int,
+                 help="kernel-ridge: of rbf, how many cosines and sines."),
+    click.option("--degree", metavar="N", type=int,
+                 help="kernel-ridge: of polynomial and cosine, the largest power or wave."),
+    click.option("--columns", metavar="A,B,…", help="noisy-histogram: tabulate these columns."),
+    click.option("--bins", metavar="N", type=int,
+                 help="noisy-histogram: bins of equal width of a number or date."),
+    click.option("--share", metavar="S",
+                 help="noisy-histogram: with --top, the part of epsilon for the choice."),
+)
+#: What releases something else than columns, and how.
+VERBS = {"kernel-ridge": "it fits a model: privsieve regress",
+         "noisy-histogram": "it counts rows: privsieve synthesize"}
 
 
 def shares(text: str) -> object:
@@ -75,36 +107,57 @@ def yes(value: object) -> bool:
 READ: Mapping[str, Callable[[Any], object]] = {
     "delta": str, "ordered": yes, "class_prior": shares, "order": int, "joint": str,
     "numeric": str, "block": int, "repeats": int, "votes": str, "tau": str, "reference": str,
-    "score": str, "mechanism": str, "class_share": shares,
+    "score": str, "mechanism": str, "class_share": shares, "lam": str, "clip": str,
+    "resamples": int, "beta": str, "sampling": str, "kernel": str, "gamma": str,
+    "features": int, "degree": int, "columns": lambda text: text.split(","), "bins": int,
+    "share": str,
 }
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of the method as far as they were given; refuses those of others."""
-    found = {name: read(options[name]) for name, read in READ.items() if options[name]}
+    found = {name: read(options[name]) for name, read in READ.items() if options.get(name)}
     if options["candidate"]:
         found["candidates"] = [candidate(text) for text in options["candidate"]]
     _check(options["method"], found)
-    if "candidates" in found and (options["top"] or options["fraction"]):
-        raise ParameterError("--top and --fraction are no options of private-tuning: each "
-                             "candidate says how many columns; leave them away")
+    if "k" not in known(options["method"]) and (options["top"] or options["fraction"]):
+        why = (": each candidate says how many columns" if "candidates" in found
+               else ", which chooses no columns")
+        raise ParameterError(f"--top and --fraction are no options of {options['method']}{why}; "
+                             "leave them away")
     return found
 
 
-def _check(method: str, found: Mapping[str, Any]) -> None:
+def known(method: str) -> Mapping[str, Parameter]:
+    """What a method's plan takes.
+
+    >>> "k" in known("rule-sieve"), "k" in known("private-tuning")
+    (True, False)
+    """
     from inspect import signature
 
     from privsieve.selectors import planner
 
-    known = signature(planner(method)).parameters
-    if not {"k", "candidates"} & known.keys():
-        raise ParameterError(f"{method} chooses no columns; it fits a model: privsieve regress")
+    return signature(planner(method)).parameters
+
+
+def choosing(method: str) -> None:
+    """Refuse a method that releases something else than columns.
+
+    >>> choosing("rule-sieve")
+    """
+    if method in VERBS:
+        raise ParameterError(f"{method} chooses no columns; {VERBS[method]}")
+
+
+def _check(method: str, found: Mapping[str, Any]) -> None:
+    takes = known(method)
     for name in found:
-        if name not in known:
+        if name not in takes:
             flag = "--candidate" if name == "candidates" else f"--{name.replace('_', '-')}"
             raise ParameterError(f"{flag} is no option of {method}; leave it away, or choose "
                                  "another --method")
-    if "candidates" in known and "candidates" not in found:
+    if "candidates" in takes and "candidates" not in found:
         raise ParameterError("--method private-tuning needs candidates: give --candidate "
                              '"METHOD K" once for each')
 
@@ -132,5 +185,6 @@ def candidate(text: str) -> dict[str, Any]:
         except ValueError:
             raise ParameterError(f"--candidate {text!r} has {word!r}; its value is not "
                                  "read") from None
+    choosing(words[0])
     _check(words[0], own)
     return {**found, **own}

@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 
     Command = Callable[..., Any]
 
+
+def _top(_context: Any, _option: Any, value: str | None) -> int | str | None:
+    """Read a whole number, or the word for columns of positive weight."""
+    if value is None or value == "positive":
+        return value
+    try:
+        return int(value)
+    except ValueError:
+        raise click.BadParameter(f'{value!r} is not a valid integer, nor "positive"') from None
+
+
 _COST = (
     click.option("--domain", "domain_file", metavar="FILE", required=True,
                  help="The domain file: columns, bounds, label, unit."),
@@ -26,10 +37,12 @@ _COST = (
                  help="What this release may cost, for example 0.5."),
 )
 _CHOICE = (
-    click.option("--top", metavar="N", type=int, help="How many columns to choose."),
+    click.option("--top", metavar="N", callback=_top,
+                 help='How many columns to choose; "positive" where weights are released.'),
     click.option("--fraction", metavar="F", help="Or: which fraction of the columns."),
     click.option("--method", metavar="NAME", default="rule-sieve", show_default=True,
-                 help="How to choose: rule-sieve, block-fwell, noisy-top-k or private-tuning."),
+                 help="How to choose: rule-sieve, block-fwell, noisy-top-k or private-tuning; or "
+                      "with released weights: output-fwell, objective-fwell or felp."),
 )
 _UNIT = (
     click.option("--unit", type=click.Choice(["row"]),
@@ -63,6 +76,11 @@ _RELEASE = (
 def choosing(command: Command) -> Command:
     """Give a command the options of a selection."""
     return _given(command, (*_COST, *_CHOICE, *_UNIT, *methods.OPTIONS, *_END))
+
+
+def planning(command: Command) -> Command:
+    """Give a command the options of whatever can be planned."""
+    return _given(command, (*_COST, *_CHOICE, *_UNIT, *methods.OPTIONS, *methods.OTHERS, *_END))
 
 
 def costing(*own: Command) -> Callable[[Command], Command]:
@@ -122,7 +140,9 @@ def planned(domain: Domain, rows: int | None, options: Mapping[str, Any], *,
     """The plan that the options ask for, at their epsilon or at another."""
     from privsieve.selectors import plan
 
-    count = {} if options["method"] == "private-tuning" else {"k": _count(options)}
+    k = methods.known(options["method"]).get("k")
+    wanted = k is not None and (k.default is k.empty or options["top"] or options["fraction"])
+    count = {"k": _count(options)} if wanted else {}
     return plan(options["method"], domain, rows=rows, epsilon=epsilon or options["epsilon"],
                 allow_weak=options["allow_weak"], **count, **methods.given(options))
 

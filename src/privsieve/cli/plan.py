@@ -1,4 +1,4 @@
-"""`privsieve plan`: cost, noise and forecast of a selection, from public facts alone."""
+"""`privsieve plan`: cost, noise and forecast of a release, from public facts alone."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ TIMES = (Fraction(1, 4), Fraction(1), Fraction(4))
 
 @click.command("plan", epilog=_EXAMPLE)
 @click.argument("data", required=False)
-@asked.choosing
+@asked.planning
 @click.option("--figure", metavar="FILE",
               help="Draw the forecast over epsilon and size (SVG); FILE must not exist.")
 def command(data: str | None, **options: Any) -> None:
-    """Say cost, noise and forecast of a selection from DATA, or from --rows rows.
+    """Say cost, noise and forecast of a release from DATA, or from --rows rows.
 
     Reads no row and charges nothing: of DATA only the header and, where it is public, the number
     of rows.
@@ -44,6 +44,9 @@ def command(data: str | None, **options: Any) -> None:
     if data is not None:
         domain, _source, rows = asked.opened(domain, data)
     plan = asked.planned(domain, rows, options)
+    if options["figure"] and plan.kind != "selection":
+        raise ParameterError(f"--figure draws how many columns are found, and {options['method']} "
+                             "releases numbers; leave it away")
     sizes = {max(2, int(plan.units * times)): made for times in TIMES
              if (made := _forecasts(plan, options, times))}
     forecasts = sizes[plan.units]
@@ -113,21 +116,25 @@ def _json(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> dict[
 
 
 def _show(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> None:
+    from privsieve.cli import plan_numbers as numbers
     from privsieve.privacy.certificate import UNIT
 
-    k, d = _count(plan), len(plan.domain.columns)
+    chosen = plan.kind == "selection"
     unit = "rows" if plan.domain.unit == "row" else "persons"
-    words.show("choose", f"{k} of {d} columns")
+    if chosen:
+        words.show("choose", f"{_count(plan)} of {len(plan.domain.columns)} columns")
+    else:
+        words.show("release", numbers.what(plan))
     words.show("cost", f"{plan.cost.words}, charged before a row is read")
     words.show("protects", f"{UNIT[plan.domain.unit]} ({plan.domain.neighbours})")
     words.show(unit, f"{plan.units}")
     words.show("method", plan.method)
     words.show("settings", _settings(plan))
     words.show("noise", f"raises each column's score by {words.number(plan.noise)} {unit} "
-                        "on average")
+                        "on average" if chosen else numbers.noise(plan))
     words.show("theorem", f"{plan.theorem}; assumes {', '.join(plan.assumes)}")
     click.echo()
-    _table(forecasts, plan)
+    (_table if chosen else numbers.table)(forecasts, plan)
 
 
 def _speak(plan: Plan, delta: str | None) -> None:
@@ -135,7 +142,8 @@ def _speak(plan: Plan, delta: str | None) -> None:
     from privsieve.core.cost import exact
 
     if exact(delta or 0, "delta") and not plan.cost.delta:
-        words.show("delta", "not charged: for so few columns noise without a delta is smaller")
+        few = "for so few columns" if plan.kind == "selection" else "here"
+        words.show("delta", f"not charged: {few} noise without a delta is smaller")
     if plan.warning:
         click.echo()
         words.show("warning", plan.warning, fg="yellow")
@@ -150,11 +158,17 @@ def _count(plan: Plan) -> str:
 
 
 def _settings(plan: Plan) -> str:
-    said = {"True": "yes", "False": "no", "None": "none"}
-    return ", ".join(
-        f"{name.replace('_', ' ')} " + (str(len(value)) if name == "candidates"  # type: ignore[arg-type]
-                                        else said.get(str(value), str(value)))
-        for name, value in plan.settings.items() if name != "k")
+    return ", ".join(f"{name.replace('_', ' ')} {_setting(name, value)}"
+                     for name, value in plan.settings.items() if name != "k")
+
+
+def _setting(name: str, value: Any) -> str:
+    """A setting in words; what stands inside of it in brackets."""
+    if isinstance(value, dict):
+        return f"({', '.join(f'{key} {_setting(key, one)}' for key, one in value.items())})"
+    if isinstance(value, list | tuple):
+        return str(len(value)) if name == "candidates" else " ".join(map(str, value))
+    return {"True": "yes", "False": "no", "None": "none"}.get(str(value), str(value))
 
 
 def _table(forecasts: Mapping[Fraction, Mapping[str, Any]], plan: Plan) -> None:

@@ -38,7 +38,7 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any],
     ledger = Ledger(options["ledger"], population=options["population"])
     with Folder.create(options["out"]) as folder, sealed() as seal:
         try:
-            with _spinner() as spin:
+            with spinner() as spin:
 
                 def progress(stage: str) -> None:
                     seal.allow()
@@ -56,7 +56,7 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any],
 
 
 @contextmanager
-def _spinner() -> Iterator[Callable[[str], None]]:
+def spinner() -> Iterator[Callable[[str], None]]:
     """The stage of the work, on a terminal; elsewhere nothing."""
     if not sys.stderr.isatty():
         yield lambda _stage: None
@@ -72,7 +72,7 @@ def _tell(made: Release, plan: Plan, ledger: Any, options: Mapping[str, Any],
     from privsieve.privacy.certificate import sentence
 
     assert made.certificate is not None
-    left, promise = _left(ledger), sentence(made.certificate)
+    left, promise = left_of(ledger), sentence(made.certificate)
     if options["as_json"]:
         words.json({"release": made.body, "release_sha256": made.sha256, "claim": promise,
                     "charged": plan.cost.text, "delta_charged": plan.cost.delta_text,
@@ -89,7 +89,7 @@ def _tell(made: Release, plan: Plan, ledger: Any, options: Mapping[str, Any],
     words.say("folder", options["out"])
 
 
-def _left(ledger: Any) -> dict[str, str | None]:
+def left_of(ledger: Any) -> dict[str, str | None]:
     """What is left; None where the ledger went away since the charge, and the release stands."""
     try:
         return {"left": words.amount(ledger.left()), "delta_left": words.delta(ledger.delta_left())}

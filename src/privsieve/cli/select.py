@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
+from privsieve.cli import methods, words
 from privsieve.cli import options as asked
+from privsieve.cli.plan_numbers import figure
 from privsieve.cli.releasing import release
 
 _EXAMPLE = ("Example: privsieve select patients.csv --domain domain.toml --epsilon 0.5 --top 6 "
@@ -21,8 +23,13 @@ def command(data: str, **options: Any) -> None:
     """Choose columns of DATA under differential privacy, once.
 
     The budget is charged before a row is read, and is never given back.  The chosen names go to
-    stdout, one a line; DIR holds the release and its certificate.
+    stdout, one a line; DIR holds the release, with weights where the method releases them.
     """
+    methods.choosing(options["method"])
     domain, source, rows = asked.opened(asked.public(options), data)
     plan = asked.planned(domain, rows, options)
     release(plan, source, options, lambda made: made.selected)
+    if plan.kind == "weights":
+        words.say("weights", f"one for each of {len(plan.domain.columns)} columns, in release.json "
+                             "and report.html; noise of standard deviation "
+                             f"{figure(plan.forecast['noise_each'])} on each")

@@ -10,8 +10,8 @@ static Rows rows_of(const Table& table) {
     return {matrix(codes), label.data(), starts.data(), starts.shape(0) - 1};
 }
 
-static Ballot ballot(const Maybe<In<u16, 2>>& kinds, i64 tau) {
-    return {kinds ? kinds->data() : nullptr, tau};
+static Ballot ballot(const Maybe<In<u16, 2>>& kinds, i64 tau, i32* each = nullptr) {
+    return {kinds ? kinds->data() : nullptr, tau, each};
 }
 
 static Out<i64> py_block_votes(Table table, std::tuple<In<i64, 1>, In<i64, 1>> blocks,
@@ -32,6 +32,29 @@ static Out<i64> py_reference_votes(Table table, Table reference, Maybe<In<u16, 2
     Buffer<i64> votes(rows.codes.columns);
     unlocked([&] { reference_votes(rows, against, ballot(kinds, tau), votes.at(0)); });
     return give(std::move(votes), {rows.codes.columns});
+}
+
+// What each voter would vote by: a row of integers each.
+static Out<i32> py_block_moves(Table table, std::tuple<In<i64, 1>, In<i64, 1>> blocks,
+                               Maybe<In<u16, 2>> kinds) {
+    const Rows rows = rows_of(table);
+    const auto& [order, starts] = blocks;
+    const size_t many = starts.shape(0) - 1;
+    Buffer<i64> votes(rows.codes.columns);
+    Buffer<i32> each(many * rows.codes.columns);
+    unlocked([&] {
+        block_votes(rows, {order.data(), starts.data(), many}, ballot(kinds, 0, each.at(0)),
+                    votes.at(0));
+    });
+    return give(std::move(each), {many, rows.codes.columns});
+}
+
+static Out<i32> py_reference_moves(Table table, Table reference, Maybe<In<u16, 2>> kinds) {
+    const Rows rows = rows_of(table), against = rows_of(reference);
+    Buffer<i64> votes(rows.codes.columns);
+    Buffer<i32> each(rows.units * rows.codes.columns);
+    unlocked([&] { reference_votes(rows, against, ballot(kinds, 0, each.at(0)), votes.at(0)); });
+    return give(std::move(each), {rows.units, rows.codes.columns});
 }
 
 using Into = nb::ndarray<u16, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -63,6 +86,9 @@ void bind_blocks(nb::module_& m) {
           nb::arg("tau"));
     m.def("reference_votes", py_reference_votes, strict("rows"), strict("reference"),
           strict("kinds").none(), nb::arg("tau"));
+    m.def("block_moves", py_block_moves, strict("rows"), strict("blocks"), strict("kinds").none());
+    m.def("reference_moves", py_reference_moves, strict("rows"), strict("reference"),
+          strict("kinds").none());
     m.def("block_loops", py_block_loops, strict("codes"), strict("kinds").none());
     m.def("deal", py_deal, strict("codes"), strict("place"), strict("out"));
 }

@@ -34,10 +34,11 @@ std::vector<u16> padded_rows(const u16* rows, size_t many, size_t columns) {
     return lines;
 }
 
-// The sum of all rows of a voter, and the votes so far.
+// The sum of all rows of a voter, and what becomes of it: votes so far, or itself in its place.
 struct Sums {
     const Loops& loops = best_loops();
     const i64 tau;
+    i32* const each;
     const size_t columns, line;
     const std::vector<u16> kinds;
     std::vector<i32> some;
@@ -45,7 +46,7 @@ struct Sums {
     i64 in_some = 0, flushed = 0;  // rows in `some`; whether `sum` has others
 
     Sums(const Ballot& ballot, size_t columns)
-        : tau(ballot.tau), columns(columns), line(padded(columns)),
+        : tau(ballot.tau), each(ballot.each), columns(columns), line(padded(columns)),
           kinds(padded_rows(ballot.kinds, ballot.kinds ? 2 : 0, columns)), some(line),
           sum(columns), votes(columns) {}
 
@@ -66,20 +67,22 @@ struct Sums {
         flushed = 1;
     }
 
-    template <class Sum> void vote_by(std::vector<Sum>& by) {
-        if (tau)
+    template <class Sum> void vote_by(std::vector<Sum>& by, size_t voter) {
+        if (each)
+            for (size_t j = 0; j < columns; j++) each[voter * columns + j] = i32(by[j]);
+        else if (tau)
             for (size_t j = 0; j < columns; j++) votes[j] += std::clamp(i64(by[j]), -tau, tau);
         else
             for (size_t j = 0; j < columns; j++) votes[j] += (by[j] > 0) - (by[j] < 0);
         std::memset(by.data(), 0, columns * sizeof(Sum));
     }
 
-    void vote() {
+    void vote(size_t voter) {
         if (flushed) {
             flush();
-            vote_by(sum);
-        } else if (in_some) {
-            vote_by(some);
+            vote_by(sum, voter);
+        } else if (in_some || each) {
+            vote_by(some, voter);
         }
         in_some = flushed = 0;
     }
@@ -140,7 +143,7 @@ struct BlockWorker {
         }
     }
 
-    void vote(size_t many) {
+    void vote(size_t block, size_t many) {
         for (size_t i = 0; i < many; i++) {
             Member& one = members[i];
             // Each pair once; a row sees the others from the first to the last.
@@ -154,14 +157,14 @@ struct BlockWorker {
             }
             if (one.hit.row && one.miss.row) sums.add(one.row, one.miss.row, one.hit.row);
         }
-        sums.vote();
+        sums.vote(block);
     }
 
     void run(size_t first, size_t last) {
         for (size_t block = first; block < last; block++) {
             const size_t many = gather(block);
             if (block + AHEAD < last) prefetch(block + AHEAD);
-            vote(many);
+            vote(block, many);
         }
     }
 };
@@ -181,7 +184,7 @@ struct ReferenceWorker {
     void run(size_t first, size_t last) {
         for (size_t unit = first; unit < last; unit++) {
             for (i64 i = rows.starts[unit]; i < rows.starts[unit + 1]; i++) row(size_t(i));
-            sums.vote();
+            sums.vote(unit);
         }
     }
 

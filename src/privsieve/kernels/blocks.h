@@ -21,9 +21,11 @@ struct Blocks {
 // `kinds` is null if all columns are plain numbers; else two rows of 0 or 65535: whether any two
 // codes are all of the grid apart, and whether code 65535 is, from any other.
 // `tau` is the largest vote; 0 takes signs.
+// `each` is null, or the room for the sum of each voter: then nobody votes.
 struct Ballot {
     const u16* kinds;
     i64 tau;
+    std::int32_t* each = nullptr;
 };
 
 void block_votes(const Rows& rows, const Blocks& blocks, const Ballot& ballot, i64* votes);

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
     I32: TypeAlias = npt.NDArray[np.int32]
 
-__all__ = ["Blocks", "Rows", "block_votes", "deal", "reference_votes"]
+#: The most rows of a voter whose sum of differences of codes fits 32 bits.
+MOST_SUMMED = 32767
+
+__all__ = [
+    "Blocks", "Rows", "block_moves", "block_votes", "deal", "reference_moves", "reference_votes",
+]  # fmt: skip
 
 _kernels: Any = (
     import_module("privsieve.kernels._native") if implementation() == "native" else blocks_twin
@@ -59,14 +64,42 @@ def block_votes(rows: Rows, blocks: Blocks, kinds: U16 | None, tau: int) -> I64:
     >>> block_votes(rows, Blocks(np.arange(6), np.array([0, 6])), None, 0).tolist()
     [-1, 1]
     """
-    _demand_rows("rows", rows)
-    order, starts = blocks
-    demand_array("order", order, np.int64, 1)
-    demand_offsets("starts of blocks", starts, len(order))
-    if len(order) and not 0 <= int(order.min()) <= int(order.max()) < len(rows.starts) - 1:
-        raise ValueError("order must name units of these rows")
+    _demand_blocks(rows, blocks)
     _demand_ballot(rows, kinds, tau)
     out: I64 = _kernels.block_votes(tuple(rows), tuple(blocks), kinds, tau)
+    return out
+
+
+def block_moves(rows: Rows, blocks: Blocks, kinds: U16 | None) -> I32:
+    """What each block would vote by: the sums over its rows, a row of integers for each block.
+
+    >>> codes = np.array([[0, 0], [2, 0], [0, 2], [2, 1], [1, 1], [0, 1]], np.uint16)
+    >>> rows = Rows(codes, np.array([0, 0, 1, 1, 0, 1], np.int32), np.arange(7))
+    >>> block_moves(rows, Blocks(np.arange(6), np.array([0, 6])), None).tolist()
+    [[-6, 3]]
+    """
+    _demand_blocks(rows, blocks)
+    _demand_ballot(rows, kinds, 0)
+    order, starts = blocks
+    held = np.append(0, np.cumsum(np.diff(rows.starts)[order]))[starts]
+    _demand_summed(held)
+    out: I32 = _kernels.block_moves(tuple(rows), tuple(blocks), kinds)
+    return out
+
+
+def reference_moves(rows: Rows, reference: Rows, kinds: U16 | None) -> I32:
+    """What each unit would vote by, whose hits and misses are rows of the reference.
+
+    >>> rows = Rows(np.array([[0, 5]], np.uint16), np.array([1], np.int32), np.array([0, 1]))
+    >>> known = Rows(np.array([[0, 5], [9, 5]], np.uint16), np.array([1, 0], np.int32),
+    ...              np.array([0, 1, 2]))
+    >>> reference_moves(rows, known, None).tolist()
+    [[9, 0]]
+    """
+    _demand_reference(rows, reference)
+    _demand_ballot(rows, kinds, 0)
+    _demand_summed(rows.starts)
+    out: I32 = _kernels.reference_moves(tuple(rows), tuple(reference), kinds)
     return out
 
 
@@ -79,9 +112,7 @@ def reference_votes(rows: Rows, reference: Rows, kinds: U16 | None, tau: int) ->
     >>> reference_votes(rows, known, None, 4).tolist()
     [4, 0]
     """
-    _demand_rows("rows", rows)
-    _demand_rows("reference", reference)
-    demand_equal("columns of rows and reference", rows.codes.shape[1], reference.codes.shape[1])
+    _demand_reference(rows, reference)
     _demand_ballot(rows, kinds, tau)
     out: I64 = _kernels.reference_votes(tuple(rows), tuple(reference), kinds, tau)
     return out
@@ -111,6 +142,26 @@ def _demand_rows(name: str, rows: Rows) -> None:
     demand_array(f"{name}: label", rows.label, np.int32, 1)
     demand_equal(f"{name}: label and codes", len(rows.label), len(rows.codes))
     demand_offsets(f"{name}: starts", rows.starts, len(rows.codes))
+
+
+def _demand_blocks(rows: Rows, blocks: Blocks) -> None:
+    _demand_rows("rows", rows)
+    order, starts = blocks
+    demand_array("order", order, np.int64, 1)
+    demand_offsets("starts of blocks", starts, len(order))
+    if len(order) and not 0 <= int(order.min()) <= int(order.max()) < len(rows.starts) - 1:
+        raise ValueError("order must name units of these rows")
+
+
+def _demand_reference(rows: Rows, reference: Rows) -> None:
+    _demand_rows("rows", rows)
+    _demand_rows("reference", reference)
+    demand_equal("columns of rows and reference", rows.codes.shape[1], reference.codes.shape[1])
+
+
+def _demand_summed(held: I64) -> None:
+    if (np.diff(held) > MOST_SUMMED).any():
+        raise ValueError(f"a voter may have {MOST_SUMMED} rows: the sum of more may not fit")
 
 
 def _demand_ballot(rows: Rows, kinds: U16 | None, tau: int) -> None:

@@ -24,6 +24,26 @@ FAR = np.iinfo(np.int64).max
 
 def block_votes(rows: Rows, blocks: Blocks, kinds: U16 | None, tau: int) -> I64:
     """The sum of the votes of all blocks, for each column."""
+    return _votes(_block_sums(rows, blocks, kinds), tau)
+
+
+def block_moves(rows: Rows, blocks: Blocks, kinds: U16 | None) -> I32:
+    """What each block would vote by."""
+    return _block_sums(rows, blocks, kinds).astype(np.int32)
+
+
+def reference_votes(rows: Rows, reference: Rows, kinds: U16 | None, tau: int) -> I64:
+    """The sum of the votes of all units, whose hits and misses are rows of the reference."""
+    return _votes(_reference_sums(rows, reference, kinds), tau)
+
+
+def reference_moves(rows: Rows, reference: Rows, kinds: U16 | None) -> I32:
+    """What each unit would vote by."""
+    return _reference_sums(rows, reference, kinds).astype(np.int32)
+
+
+def _block_sums(rows: Rows, blocks: Blocks, kinds: U16 | None) -> I64:
+    """The sums of the rows of each block."""
     codes, label, starts = rows
     order, cuts = blocks
     # The rows of each block, one after another, and the unit of each.
@@ -33,9 +53,10 @@ def block_votes(rows: Rows, blocks: Blocks, kinds: U16 | None, tau: int) -> I64:
     row = np.arange(len(unit)) + np.repeat(starts[:-1][order] - first, sizes)
     ends = np.concatenate([[0], np.cumsum(sizes)])[cuts]
     lengths = np.diff(ends)
-    votes = np.zeros(codes.shape[1], np.int64)
+    sums = np.zeros((len(lengths), codes.shape[1]), np.int64)
     for length in np.unique(lengths[lengths > 1]).tolist():
-        begins = ends[:-1][lengths == length]
+        those = np.flatnonzero(lengths == length)
+        begins = ends[:-1][those]
         step = max(1, CELLS // (length * length * max(1, codes.shape[1])))
         for at in range(0, len(begins), step):
             members = begins[at:at + step, None] + np.arange(length)
@@ -43,15 +64,16 @@ def block_votes(rows: Rows, blocks: Blocks, kinds: U16 | None, tau: int) -> I64:
             away = owner[:, :, None] != owner[:, None, :]
             same = classes[:, :, None] == classes[:, None, :]
             far = _distances(x, kinds)
-            votes += _voted(x, _nearest(far, away & same), _nearest(far, away & ~same), kinds, tau)
-    return votes
+            sums[those[at:at + step]] = _summed(
+                x, _nearest(far, away & same), _nearest(far, away & ~same), kinds)
+    return sums
 
 
-def reference_votes(rows: Rows, reference: Rows, kinds: U16 | None, tau: int) -> I64:
-    """The sum of the votes of all units, whose hits and misses are rows of the reference."""
+def _reference_sums(rows: Rows, reference: Rows, kinds: U16 | None) -> I64:
+    """The sums of the rows of each unit, against the reference."""
     codes, label, starts = rows
     known, known_label, _ = reference
-    votes = np.zeros(codes.shape[1], np.int64)
+    sums = np.zeros((len(starts) - 1, codes.shape[1]), np.int64)
     for unit in range(len(starts) - 1):
         x = codes[starts[unit]:starts[unit + 1]]
         mine = label[starts[unit]:starts[unit + 1]]
@@ -60,8 +82,8 @@ def reference_votes(rows: Rows, reference: Rows, kinds: U16 | None, tau: int) ->
         far = np.array([_gap(one, known, kinds).sum(axis=1) for one in x])
         same = mine[:, None] == known_label
         z = _leaning(x, known, _nearest(far, same), _nearest(far, ~same), kinds)
-        votes += _vote(z.sum(axis=0), tau)
-    return votes
+        sums[unit] = z.sum(axis=0)
+    return sums
 
 
 def deal(codes: U16, place: I64, out: U16) -> None:
@@ -97,14 +119,14 @@ def _nearest(far: I64, may: npt.NDArray[np.bool_]) -> I64:
     return found
 
 
-def _voted(x: U16, hit: I64, miss: I64, kinds: U16 | None, tau: int) -> I64:
-    """The sum of the votes of some blocks of one length."""
+def _summed(x: U16, hit: I64, miss: I64, kinds: U16 | None) -> I64:
+    """The sums of the rows of each of some blocks of one length."""
     each = np.arange(len(x))[:, None] * x.shape[1]
     flat = x.reshape(-1, x.shape[2])
     z = _leaning(flat, flat, (np.where(hit < 0, -1, hit + each)).ravel(),
                  (np.where(miss < 0, -1, miss + each)).ravel(), kinds)
-    votes: I64 = _vote(z.reshape(x.shape).sum(axis=1), tau).sum(axis=0)
-    return votes
+    sums: I64 = z.reshape(x.shape).sum(axis=1)
+    return sums
 
 
 def _leaning(x: U16, others: U16, hit: I64, miss: I64, kinds: U16 | None) -> I64:
@@ -114,6 +136,7 @@ def _leaning(x: U16, others: U16, hit: I64, miss: I64, kinds: U16 | None) -> I64
     return z * both[:, None]
 
 
-def _vote(sums: I64, tau: int) -> I64:
-    voted: I64 = np.clip(sums, -tau, tau) if tau else np.sign(sums)
+def _votes(sums: I64, tau: int) -> I64:
+    """The sum of the votes by these sums."""
+    voted: I64 = (np.clip(sums, -tau, tau) if tau else np.sign(sums)).sum(axis=0)
     return voted

@@ -70,7 +70,7 @@ def allowance(rows: int, columns: int, lam: float, length: float, norm: float) -
 def distance(lam: Fraction, rows: int, columns: int, radius: Fraction) -> Fraction:
     """How far `minimise` can be from the minimiser, for every table with rows up to length 1.
 
-    `radius` bounds |w*|: `constants.r_max(lam)`.
+    `radius` bounds |w*|: `constants.r_max(lam)`, where margins start from 0.
 
     >>> float(distance(Fraction(1, 10), 1000, 30, Fraction(2))) < 1e-9
     True

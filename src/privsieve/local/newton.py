@@ -1,7 +1,8 @@
 """Newton's method in three forms: d x d systems, n x n systems, and products with the table alone.
 
 None of them promises anything: `solver` certifies what they return.  Each stops where the computed
-gradient is at most `enough`, or after a public number of rounds.
+gradient is at most `enough`, or after a public number of rounds.  `start` holds the margins at
+w = 0, where they are not 0.
 """
 
 from __future__ import annotations
@@ -36,7 +37,16 @@ def slopes(t: Doubles) -> Doubles:
         return np.asarray(1 / (1 + np.exp(t)))
 
 
-def cholesky(Z: Doubles, lam: float, enough: float) -> Doubles:
+def margins(Z: Doubles, w: Doubles, start: Doubles | None) -> Doubles:
+    """w.z of each row, and what it starts from.
+
+    >>> margins(np.eye(2), np.array([1.0, 2.0]), np.array([10.0, 20.0])).tolist()
+    [11.0, 22.0]
+    """
+    return Z @ w if start is None else Z @ w + start
+
+
+def cholesky(Z: Doubles, lam: float, enough: float, start: Doubles | None = None) -> Doubles:
     """By d x d systems of second derivatives, kept while they serve.
 
     >>> cholesky(np.array([[1.0, 0.0]]), 1.0, 1e-12).round(6).tolist()
@@ -44,8 +54,11 @@ def cholesky(Z: Doubles, lam: float, enough: float) -> Doubles:
     """
     n, d = Z.shape
     stride = n // (GUESS * max(1, d))
-    w = cholesky(np.ascontiguousarray(Z[::stride]), lam, 1e-3) if stride > 3 else np.zeros(d)
-    t = Z @ w
+    w = np.zeros(d)
+    if stride > 3:
+        few = None if start is None else start[::stride]
+        w = cholesky(np.ascontiguousarray(Z[::stride]), lam, 1e-3, few)
+    t = margins(Z, w, start)
     inverse, before = None, 0.0
     for _ in range(ROUNDS):
         s = slopes(t)
@@ -81,7 +94,7 @@ def _second(Z: Doubles, lam: float, bends: Doubles) -> Doubles:
     return second
 
 
-def dual(Z: Doubles, lam: float, enough: float) -> Doubles:
+def dual(Z: Doubles, lam: float, enough: float, start: Doubles | None = None) -> Doubles:
     """By n x n systems: w = Z' a, and the table is met only to make the products of its rows.
 
     >>> dual(np.array([[1.0, 0.0]]), 1.0, 1e-12).round(6).tolist()
@@ -89,7 +102,7 @@ def dual(Z: Doubles, lam: float, enough: float) -> Doubles:
     """
     n = len(Z)
     products = Z @ Z.T
-    a, t = np.zeros(n), np.zeros(n)
+    a, t = np.zeros(n), np.zeros(n) if start is None else start
     for _ in range(ROUNDS):
         s = slopes(t)
         at = 2 * lam * a - s / max(1, n)
@@ -100,21 +113,21 @@ def dual(Z: Doubles, lam: float, enough: float) -> Doubles:
         bends = s * (1 - s)
         system = bends[:, None] * products
         system.flat[:: n + 1] += 2 * lam * n
-        p = np.linalg.solve(system, bends * t + s) - a
+        p = np.linalg.solve(system, bends * (t if start is None else t - start) + s) - a
         q = products @ p
         by = damped((t, q), s, (2 * lam * float(a @ q), 2 * lam * float(p @ q)))
         a, t = a + by * p, t + by * q
     return np.asarray(a @ Z)
 
 
-def conjugate(Z: Doubles, lam: float, enough: float) -> Doubles:
+def conjugate(Z: Doubles, lam: float, enough: float, start: Doubles | None = None) -> Doubles:
     """By products with the table alone: each round's system is solved by conjugate gradients.
 
     >>> conjugate(np.array([[1.0, 0.0]]), 1.0, 1e-12).round(6).tolist()
     [0.222323, 0.0]
     """
     n, d = Z.shape
-    w, t = np.zeros(d), np.zeros(n)
+    w, t = np.zeros(d), np.zeros(n) if start is None else start
     first = 0.0
     for _ in range(ROUNDS):
         s = slopes(t)

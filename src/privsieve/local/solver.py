@@ -3,6 +3,7 @@
 Newton's method, in the form that the table's shape makes cheapest; for what it cannot solve, so
 many steps of gradient descent that the answer is near for every table with rows up to length 1
 (`limits.proof.md`).  Any table has an answer; only a wrong `lam` or a wrong shape is refused.
+Each row's margin w.z may start from a number of its own: so a linear term is solved (`objective`).
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ import numpy as np
 
 from privsieve.errors import ParameterError
 from privsieve.local.limits import ENOUGH, allowance, ridge, step, steps
-from privsieve.local.newton import cholesky, conjugate, dual, slopes
+from privsieve.local.newton import cholesky, conjugate, dual, margins, slopes
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from numpy.typing import NDArray
 
     Doubles = NDArray[np.float64]
@@ -40,8 +43,10 @@ class Minimum:
     gradient: float
 
 
-def minimise(Z: Doubles, lam: float) -> Minimum:
+def minimise(Z: Doubles, lam: float | Fraction, start: Doubles | None = None) -> Minimum:
     """The minimiser over the rows of Z.  What is not finite counts as 0.
+
+    `start` holds finite numbers that are added to the rows' margins.
 
     >>> found = minimise(np.array([[1, 0], [0, 1], [-0.6, 0.8]]), 0.1)
     >>> found.w.round(6).tolist(), found.gradient < 1e-9
@@ -56,21 +61,22 @@ def minimise(Z: Doubles, lam: float) -> Minimum:
         try:
             # [form] by what is cheapest; none of them promises anything
             if lam >= STRONG * length * length:
-                w = conjugate(Z, lam, enough)
+                w = conjugate(Z, lam, enough, start)
             elif n < d and n <= SHORT:
-                w = dual(Z, lam, enough)
+                w = dual(Z, lam, enough, start)
             elif d <= NARROW:
-                w = cholesky(Z, lam, enough)
+                w = cholesky(Z, lam, enough, start)
             else:
-                w = conjugate(Z, lam, enough)
+                w = conjugate(Z, lam, enough, start)
         except np.linalg.LinAlgError:
             w = np.zeros(d)
-        found, enough = certificate(Z, lam, w, length)
+        found, enough = certificate(Z, lam, w, length, start)
         # [accept]
         if enough:
             return found
         # [descend]
-        last, _ = certificate(Z, lam, descend(Z, lam, steps(lam), length), length)
+        far = descend(Z, lam, steps(lam), length, start)
+        last, _ = certificate(Z, lam, far, length, start)
     # [longer] nothing was promised for such rows: the better one
     return found if length > LONGER and found.gradient < last.gradient else last
 
@@ -99,27 +105,33 @@ def longest(Z: Doubles) -> float:
     return sqrt(max(1.0, float(np.einsum("ij,ij->i", Z, Z).max(initial=0.0))))
 
 
-def certificate(Z: Doubles, lam: float, w: Doubles, length: float) -> tuple[Minimum, bool]:
+def certificate(
+    Z: Doubles, lam: float, w: Doubles, length: float, start: Doubles | None = None
+) -> tuple[Minimum, bool]:
     """The certificate of a point, and whether the computed gradient there is small enough."""
     # [gradient]
-    at = gradient(Z, lam, w)
+    at = gradient(Z, lam, w, start)
     size = sqrt(float(at @ at))
     # [bound]
     lost = allowance(len(Z), Z.shape[1], lam, length, sqrt(float(w @ w)))
     bound = 1.000001 * size + lost
-    return Minimum(w, bound if bound >= 0 else float("inf")), size <= max(ENOUGH, 4 * lost)
+    # [finite] at a point so far out that its length is infinite, nothing is proved
+    enough = size <= max(ENOUGH, 4 * lost) < float("inf")
+    return Minimum(w, bound if bound >= 0 else float("inf")), enough
 
 
-def gradient(Z: Doubles, lam: float, w: Doubles) -> Doubles:
+def gradient(Z: Doubles, lam: float, w: Doubles, start: Doubles | None = None) -> Doubles:
     """The gradient at w.
 
     >>> gradient(np.array([[1.0, 0.0]]), 0.5, np.zeros(2)).tolist()
     [-0.5, 0.0]
     """
-    return 2 * lam * w - Z.T @ slopes(Z @ w) / max(1, len(Z))
+    return 2 * lam * w - Z.T @ slopes(margins(Z, w, start)) / max(1, len(Z))
 
 
-def descend(Z: Doubles, lam: float, count: int, length: float = 1.0) -> Doubles:
+def descend(
+    Z: Doubles, lam: float, count: int, length: float = 1.0, start: Doubles | None = None
+) -> Doubles:
     """So many full steps of gradient descent from 0.
 
     >>> descend(np.array([[1, 0], [0, 1], [-0.6, 0.8]]), 0.1, 1).round(6).tolist()
@@ -129,5 +141,5 @@ def descend(Z: Doubles, lam: float, count: int, length: float = 1.0) -> Doubles:
     size = step(lam, length)
     # [constant-step]
     for _ in range(count if size > 0 else 0):
-        w = w - size * gradient(Z, lam, w)
+        w = w - size * gradient(Z, lam, w, start)
     return w

@@ -38,11 +38,19 @@ def gamma_norm(w: Sequence[int], beta: Fraction, k: int, noise: Noise) -> list[i
             f"noise of {len(w)} coordinates with beta = {beta} does not fit the grid 2^{k}; "
             "choose at least one coordinate, beta > 0, and a grid above 2^-53 of the noise"
         )
-    d = len(w)
+    return added(w, gamma_drawn(len(w), beta, k, noise))
+
+
+def gamma_drawn(d: int, beta: Fraction, k: int, noise: Noise) -> list[int]:
+    """The noise b of `gamma_norm` alone, rounded to the grid, in units of 2^k, and not clamped.
+
+    >>> from privsieve.privacy.noise import replay
+    >>> gamma_drawn(2, Fraction(1), 0, replay(1))
+    [-1, 2]
+    """
     streams = uniforms(d + 2 * ((d + 1) // 2), LONG, noise)
     # [round]
-    drawn = certain(streams, 1 / (beta * Fraction(2) ** k), spherical, shift=Fraction(1, 2))
-    return added(w, drawn)
+    return certain(streams, 1 / (beta * Fraction(2) ** k), spherical, shift=Fraction(1, 2))
 
 
 def added(w: Sequence[int], drawn: Sequence[int]) -> list[int]:

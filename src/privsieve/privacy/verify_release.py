@@ -15,6 +15,8 @@ from typing import Any
 LARGEST = 2**53
 EXPONENTS = range(-1074, 971)
 #: How the numbers of a regression's features are called.
+#: Instead of a number of columns: all whose released weight is above zero, and at least one.
+POSITIVE = "positive"
 #: Of "answers" there are queries, and an answer to each.
 ANSWERS = "answers"
 MAPS = ("linear", "fourier", "cosine", "polynomial", ANSWERS)
@@ -35,6 +37,9 @@ def checks(kind: str, plan: Mapping[str, Any], release: Mapping[str, Any]) -> di
              len(set(selected)) == len(selected) and set(selected) <= set(columns)}
     if kind != "regression":
         count = _count(plan.get("settings"), release.get("candidate"))
+        if kind == "weights" and count == POSITIVE:
+            q = _on_grid(release.get("values")) or []
+            count = max(1, sum(weight > 0 for weight in q))
         found["the release does not select as many columns as planned"] = (
             type(count) is int and len(selected) == count)
     numbers = {"weights": _weights, "regression": _regression, "histogram": _histogram}.get(kind)
@@ -65,12 +70,20 @@ def _count(settings: object, candidate: object) -> object:
 
 
 def _weights(release: Mapping[str, Any]) -> dict[str, bool]:
-    q, columns = _on_grid(release.get("values")), release.get("columns")
+    q, columns = _on_grid(release.get("values")), _names(release.get("columns"))
+    whole = q is None or len(q) == len(columns)
     return {
         _GRID: q is not None,
-        "the release does not hold one weight for each column":
-            q is None or (isinstance(columns, list | tuple) and len(q) == len(columns)),
+        "the release does not hold one weight for each column": whole,
+        "the release does not select the columns of its largest weights":
+            q is None or not whole or _largest(q, columns, _names(release.get("selected"))),
     }
+
+
+def _largest(q: list[int], columns: tuple[str, ...], selected: tuple[str, ...]) -> bool:
+    """Whether no other column has a larger weight, or the same one at an earlier place."""
+    best = sorted(range(len(q)), key=lambda j: (-q[j], j))[:len(selected)]
+    return {columns[j] for j in best} == set(selected)
 
 
 def _regression(release: Mapping[str, Any]) -> dict[str, bool]:

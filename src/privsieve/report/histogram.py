@@ -25,7 +25,7 @@ from privsieve.report.markup import (
     section,
     table,
 )
-from privsieve.report.values import Noise, noise_of, up
+from privsieve.report.values import Noise, amount, noise_of, up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,7 +48,10 @@ class Axis(NamedTuple):
 
 
 class HistogramPage(NamedTuple):
-    """All that the public edition may say; made of release.json and certificate.json."""
+    """All that the public edition may say; made of release.json and certificate.json.
+
+    choice : how the columns were chosen before, and for which part of the cost
+    """
 
     common: Common
     axes: tuple[Axis, ...]
@@ -56,6 +59,8 @@ class HistogramPage(NamedTuple):
     held: int
     whole: bool
     noise: Noise
+    moved: Fraction | None
+    choice: tuple[str, str] | None
 
 
 def page_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> HistogramPage:
@@ -69,7 +74,10 @@ def page_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Histo
     axes = tuple(
         Axis(axis, tuple(labels(declared.get(axis, {}), told["bins"].get(axis), len(found))),
              tuple(found)) for axis, found in zip(told["names"], sums, strict=True))
-    return HistogramPage(common, axes, prod(shape), len(told["q"]), whole, noise_of(release))
+    choice = release["plan"]["settings"].get("choice")
+    return HistogramPage(common, axes, prod(shape), len(told["q"]), whole, noise_of(release),
+                         amount(release.get("forecast") or {}, "expected_error"),
+                         (choice["method"], choice["epsilon"]) if choice else None)
 
 
 def dense(shape: Sequence[int], q: Sequence[int]) -> list[list[int]]:
@@ -149,8 +157,9 @@ def page(told: HistogramPage) -> bytes:
                   "stood out from the noise.",
                   f"counts with noise; its standard deviation is {up(told.noise.each)} on a cell"),
         unprotected=(Markup(
-            "<b>Other columns, and exact counts.</b> What is worked out from these counts, such "
-            "as synthetic rows, costs nothing more; any other count would."),
+            "<b>Facts about groups.</b> The counts say how common things are: whoever knows some "
+            "values of somebody may guess the others. Any other count is another question, with a "
+            "cost of its own."),
             "the claim is about the table of counts, and what is worked out from it"),
         result="table of counts",
         covered=f"table of {count(told.cells)} counts",
@@ -164,7 +173,7 @@ def page(told: HistogramPage) -> bytes:
         learnt="If values go together in these counts, that is learnt about everybody who has one "
                "of them, in the table or not.",
         silent="count without noise, warning or running time",
-        parameters=(("columns", f"{many} tabulated"), ("cells", count(told.cells)),
+        parameters=(("tabulated", columns), ("cells", count(told.cells)),
                     ("law of the noise", told.noise.words))))
 
 
@@ -180,6 +189,10 @@ def _cells(told: HistogramPage) -> Markup:
              f"noise: {told.noise.words}"),
         table("The cells of each column", ["Column", "Its values, or ranges", "Cells"], rows,
               words=2),
+        *([] if told.choice is None else [paragraph(Markup(
+            "The columns were chosen first, out of {}, by {}: that cost ε = {} of the whole, and "
+            "is part of the promise.").format(
+                count(len(told.common.columns)), name(told.choice[0]), clean(told.choice[1])))]),
         paragraph("The counts themselves stand in release.json.", "note"),
         *([] if told.whole else [paragraph(
             f"{count(told.held)} cells are named: those whose noisy count reached a threshold "
@@ -193,11 +206,12 @@ def _listed(texts: Sequence[str]) -> Markup:
 
 
 def _alone(told: HistogramPage) -> Markup:
+    missing = "" if told.whole else " Cells that are not named are missing in it."
     return section(
         "alone", "Each column alone",
         pair("Sums of the released counts over all other columns. Noise can make a sum negative; "
-             "such a one is shown as zero. The more cells were added up, the more noise there is.",
-             "one-way marginals of the noisy table, cut off at zero"),
+             "such a one is shown as zero. The more cells were added up, the more noise there is."
+             + missing, "one-way marginals of the noisy table, cut off at zero"),
         joined(_bars(told, axis) for axis in told.axes))
 
 
@@ -232,8 +246,8 @@ def _rows(told: HistogramPage) -> Markup:
                        and told.common.claim.noun == "row" else "their noisy sum"),
             Markup("<b>A row is a cell,</b> made as often as its count says. A value stands for "
                    "itself; of a range any value is as likely."),
-            Markup("<b>It costs nothing:</b> <code>privsieve synthesize</code> needs this release, "
-                   "and neither the table nor a ledger. Rows can be drawn as often as wanted."),
+            Markup("<b>It costs nothing:</b> <code>privsieve synthesize --from</code> needs this "
+                   "release, and neither the table nor a ledger, as often as rows are wanted."),
             Markup("<b>No row is anybody’s.</b> What goes together in the {}s is kept as far as "
                    "it stands in these counts, and no farther: other columns are not in it."
                    ).format(told.common.claim.noun),
@@ -246,12 +260,15 @@ def _good(told: HistogramPage) -> Markup:
         ("Noise on one cell", f"standard deviation {up(told.noise.each)}"),
         *((f"On a sum of {count(many)} cells",
            f"standard deviation {up(told.noise.of(many).each)}") for many in sums if many > 1)]
+    if told.moved is not None:
+        rows.append(("Moved to other cells",
+                     f"about {up(100 * told.moved)} % of the {told.common.claim.noun}s, expected"))
     return section(
         "good", "How strong the noise is", *frame.warned(told.common),
         pair("The noise was known before the first row was read, from public numbers alone. A "
              "count that is not several times as large says little.",
              "independent noise; the standard deviation of a sum grows with the root of its "
              "cells"),
-        facts("Standard deviations", rows),
+        facts("Known before", rows),
         paragraph("How far the counts of this very table are from the noisy ones is not known "
                   "here: to say it would cost more of the budget."))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from privsieve.errors import ParameterError
@@ -12,7 +13,18 @@ if TYPE_CHECKING:
     from privsieve.core.domain import Domain
     from privsieve.core.plan import Plan
 
-METHODS = ("rule-sieve", "block-fwell", "noisy-top-k", "private-tuning", "kernel-ridge")
+#: The name of each method, and the module whose `plan` plans it.
+METHODS = {
+    "rule-sieve": "selectors.rule_sieve",
+    "block-fwell": "selectors.block_fwell",
+    "noisy-top-k": "selectors.noisy_top_k",
+    "private-tuning": "selectors.tuning",
+    "output-fwell": "selectors.output_fwell",
+    "objective-fwell": "selectors.objective_fwell",
+    "felp": "selectors.felp",
+    "kernel-ridge": "regression.ridge",
+    "noisy-histogram": "histogram.noisy_histogram",
+}
 
 
 def planner(method: str) -> Callable[..., Plan]:
@@ -21,27 +33,10 @@ def planner(method: str) -> Callable[..., Plan]:
     >>> planner("rule-sieve").__module__
     'privsieve.selectors.rule_sieve'
     """
-    if method == "rule-sieve":
-        from privsieve.selectors import rule_sieve
-
-        return rule_sieve.plan
-    if method == "block-fwell":
-        from privsieve.selectors import block_fwell
-
-        return block_fwell.plan
-    if method == "noisy-top-k":
-        from privsieve.selectors import noisy_top_k
-
-        return noisy_top_k.plan
-    if method == "private-tuning":
-        from privsieve.selectors import tuning
-
-        return tuning.plan
-    if method == "kernel-ridge":
-        from privsieve.regression import ridge
-
-        return ridge.plan
-    raise ParameterError(f"method is {method!r}; known are: {', '.join(METHODS)}")
+    if method not in METHODS:
+        raise ParameterError(f"method is {method!r}; known are: {', '.join(METHODS)}")
+    made: Callable[..., Plan] = import_module(f"privsieve.{METHODS[method]}").plan
+    return made
 
 
 def plan(method: str, domain: Domain, **options: object) -> Plan:

@@ -19,6 +19,7 @@ from privsieve.core.domain import Box
 from privsieve.core.plan import Plan
 from privsieve.errors import DomainError, ParameterError
 from privsieve.selectors import forecast
+from privsieve.selectors.blocks import digest_of, parts_of, public_rows, sizes
 from privsieve.selectors.parameters import count
 
 if TYPE_CHECKING:
@@ -33,12 +34,6 @@ if TYPE_CHECKING:
     from privsieve.summaries.blocks import BlockVotes, Scheme
 
 METHOD = "block-fwell/1"
-#: A part has so many units, a few megabytes of codes that stay in a cache (a part of 65,536 takes
-#: almost twice the time); more in tables that would have too many parts.
-PART_UNITS, MOST_PARTS = 16_384, 1024
-#: Repeats are free of charge; beyond 50, or this many units in all, they bring next to nothing.
-ENOUGH_UNITS, MOST_REPEATS = 200_000, 50
-SMALLEST_BLOCK, LARGEST_BLOCK, LARGEST_REPEATS = 3, 64, 1000
 #: 1 on the grid.
 WHOLE = 65535
 #: Of the blocks, by what share a useful column beats the others on a usual table (measured .14
@@ -98,7 +93,7 @@ class Voting:
         """How units are put into blocks, from public numbers alone."""
         from privsieve.summaries.blocks import Scheme
 
-        parts = min(MOST_PARTS, -(-self.units // PART_UNITS))
+        parts = parts_of(self.units)
         # [public-blocks] where the number of units is private, a declared one gives the blocks
         blocks = None if self.replace else max(1, self.units // (self.block * parts))
         return Scheme(self.block, self.repeats, parts, blocks, self.tau)
@@ -133,8 +128,8 @@ def plan(  # the method's public options, all keyword-only
     d, _ = len(domain.columns), domain.classes
     k = count(k, d)
     units = domain.public_units(rows)
-    known = None if reference is None else _read(reference, domain)
-    block, repeats = _blocks(units, block, repeats, alone=known is not None)
+    known = None if reference is None else public_rows(reference, domain)
+    block, repeats = sizes(units, block, repeats, alone=known is not None)
     voting = Voting(domain, k, cost.epsilon, units, ordered, block, repeats,
                     _tau(votes, tau, block), known, cost.delta)
     cost.check_units(units)
@@ -185,56 +180,6 @@ def mechanism(summary: BlockVotes, noise: Noise, *, voting: Voting) -> tuple[int
 # [/mechanism]
 
 
-def _read(reference: object, domain: Domain) -> Rows:
-    """Public labelled rows as integers on the same grid; each is one on its own."""
-    import numpy as np
-
-    from privsieve.core.batch import Batch
-    from privsieve.kernels.blocks import Rows
-    from privsieve.sources import open_source, resolve
-    from privsieve.sources.reader import batches
-
-    X, y = reference if isinstance(reference, tuple) and len(reference) == 2 else (reference, None)
-    rows_alone = replace(domain, person=None, persons=None, rows_per_person=1, rows=None,
-                         neighbours="replace-one")
-    source = open_source(X, y, csv=domain.csv)
-    resolve(rows_alone, source.shape(count_rows=False), strict=False)
-    read = list(batches(source, rows_alone, rows=None, entropy=bytes))
-    whole = Batch.concat([Batch.empty(len(domain.columns)), *read])
-    classes = len(np.unique(whole.label))
-    if classes < 2:
-        raise ParameterError(f"the reference has {len(whole)} rows of {classes} classes; hits and "
-                             "misses need at least two classes")
-    return Rows(np.ascontiguousarray(whole.codes), whole.label, np.arange(len(whole) + 1))
-
-
-def _blocks(units: int, block: object, repeats: object, *, alone: bool) -> tuple[int, int]:
-    """How many units a block has, and how often the table is cut."""
-    block = _whole(block, "block", SMALLEST_BLOCK, LARGEST_BLOCK)
-    if repeats is not None:
-        repeats = _whole(repeats, "repeats", 1, LARGEST_REPEATS)
-    if alone:
-        if repeats not in (None, 1):
-            raise ParameterError(f"repeats is {repeats}; with a reference there are no blocks to "
-                                 "repeat: leave it out")
-        if units < 1:
-            raise ParameterError("the table has no rows; a choice from rows needs at least 1")
-        return 1, 1
-    if units < 2 * block:
-        raise ParameterError(f"the table has {units} rows or persons; blocks of {block} need at "
-                             f"least {2 * block}: take smaller blocks (from {SMALLEST_BLOCK}) or "
-                             "another method")
-    usual = max(2, min(MOST_REPEATS, -(-ENOUGH_UNITS // units)))
-    return block, usual if repeats is None else repeats
-
-
-def _whole(value: object, name: str, low: int, high: int) -> int:
-    plain = value.item() if hasattr(value, "item") else value
-    if isinstance(plain, bool) or not isinstance(plain, int) or not low <= plain <= high:
-        raise ParameterError(f"{name} is {value!r}; write a whole number from {low} to {high}")
-    return plain
-
-
 def _tau(votes: object, tau: object, block: int) -> int:
     """The largest vote on the grid, summed over a block's units; 0 for signs."""
     if votes == "sign":
@@ -271,14 +216,5 @@ def _settings(voting: Voting) -> Mapping[str, Json]:
         "votes": "clip" if voting.tau else "sign",
         "tau": str(voting.tau) if voting.tau else None,
         "ordered": voting.ordered,
-        "reference": None if voting.reference is None else _digest(voting.reference),
+        "reference": None if voting.reference is None else digest_of(voting.reference),
     }
-
-
-def _digest(reference: Rows) -> str:
-    """SHA-256 of the reference on the grid: public rows, named by what they are."""
-    from privsieve.core.canonical import digest
-
-    codes, label, _ = reference
-    shape = ",".join(map(str, codes.shape))
-    return digest(shape.encode() + codes.astype("<u2").tobytes() + label.astype("<i4").tobytes())

@@ -175,8 +175,13 @@ def _planned(domain: Domain, candidates: Sequence[Mapping[str, Any]], rows: int,
             raise ParameterError("a candidate has an epsilon or a delta of its own, or is a tuning "
                                  "itself; a candidate is a pure method, and PrivateTuning pays "
                                  "for it: leave them away")
-        made.append(by_name(str(method), domain, rows=rows, epsilon=epsilon, allow_weak=True,
-                            **options))
+        planned = by_name(str(method), domain, rows=rows, epsilon=epsilon, allow_weak=True,
+                          **options)
+        if planned.kind != "selection":
+            raise ParameterError(f"a candidate is {method}, which releases {planned.kind}; a "
+                                 "candidate chooses columns and releases nothing else: take a "
+                                 "selection such as rule-sieve or block-fwell")
+        made.append(planned)
     return tuple(made)
 
 

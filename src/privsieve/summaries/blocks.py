@@ -159,7 +159,7 @@ def part_of(unit: Units, key: int, parts: int) -> Ints:
     >>> set(part_of(np.arange(99, dtype=np.uint64), 5, 3).tolist())
     {0, 1, 2}
     """
-    return _scaled(kernels.tie_keys(np.ascontiguousarray(unit), PARTS, key), parts)
+    return scaled(kernels.tie_keys(np.ascontiguousarray(unit), PARTS, key), parts)
 
 
 def blocks_of(unit: Units, key: int, scheme: Scheme) -> Blocks:
@@ -170,23 +170,29 @@ def blocks_of(unit: Units, key: int, scheme: Scheme) -> Blocks:
     >>> found.starts.tolist(), len(set(found.order[:8].tolist()))
     ([0, 4, 8, 12, 16], 8)
     """
-    orders, sizes = [np.empty(0, np.int64)], [np.zeros(1, np.int64)]
-    for repeat in range(scheme.repeats):
-        # Keys of different units are different: they are a bijection of the unit.
-        drawn = kernels.tie_keys(unit, repeat, key)
-        order = np.argsort(drawn)
-        if scheme.blocks is None:
-            # [cut] a rank depends on the public positions of units, or on their fresh tags
-            many = len(unit) // scheme.block
-            orders.append(order[:many * scheme.block])
-            sizes.append(np.full(many, scheme.block))
-        else:
-            # [coins] a unit's block is its own affair; the keys in a block are its tags
-            mine = _scaled(drawn[order], scheme.blocks)
-            counts = np.bincount(mine, minlength=scheme.blocks)
-            orders.append(order[_nth(mine) < scheme.block])
-            sizes.append(np.minimum(counts, scheme.block))
+    cuts = [cut(unit, key, scheme, repeat) for repeat in range(scheme.repeats)]
+    orders, sizes = zip((np.empty(0, np.int64), np.zeros(1, np.int64)), *cuts, strict=True)
     return Blocks(np.concatenate(orders), np.cumsum(np.concatenate(sizes)))
+
+
+def cut(unit: Units, key: int, scheme: Scheme, repeat: int) -> tuple[Ints, Ints]:
+    """The units of the blocks of one repeat, one block after another, and the blocks' sizes.
+
+    >>> two = Scheme(block=2, repeats=1, parts=1, blocks=None, tau=0)
+    >>> [len(part) for part in cut(np.arange(5, dtype=np.uint64), 5, two, 0)]
+    [4, 2]
+    """
+    # Keys of different units are different: they are a bijection of the unit.
+    drawn = kernels.tie_keys(unit, repeat, key)
+    order = np.argsort(drawn)
+    if scheme.blocks is None:
+        # [cut] a rank depends on the public positions of units, or on their fresh tags
+        many = len(unit) // scheme.block
+        return order[:many * scheme.block], np.full(many, scheme.block)
+    # [coins] a unit's block is its own affair; the keys in a block are its tags
+    mine = scaled(drawn[order], scheme.blocks)
+    counts = np.bincount(mine, minlength=scheme.blocks)
+    return order[_nth(mine) < scheme.block], np.minimum(counts, scheme.block)
 # [/placement]
 
 
@@ -204,8 +210,12 @@ def kinds(domain: Domain) -> npt.NDArray[np.uint16] | None:
     return found if found.any() else None
 
 
-def _scaled(drawn: Units, many: int) -> Ints:
-    """Uniform 64 bits as a number below `many`; it never falls where they rise."""
+def scaled(drawn: Units, many: int) -> Ints:
+    """Uniform 64 bits as a number below `many`; it never falls where they rise.
+
+    >>> scaled(np.array([0, 2**63, 2**64 - 1], np.uint64), 10).tolist()
+    [0, 5, 9]
+    """
     return ((drawn >> np.uint64(32)) * np.uint64(many) >> np.uint64(32)).astype(np.int64)
 
 

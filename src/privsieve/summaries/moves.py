@@ -1,0 +1,197 @@
+"""Moves: the vectors by which blocks, or single units, would vote, kept apart from each other.
+
+A block's vector is the sum of `|x - miss| - |x - hit|` over its rows, in whole numbers.  Blocks
+are those of `blocks.py`; against public rows each unit has a vector of its own.  Every vector has a
+place that no row decides.  As many of them as a public number says become rows of length up to 1:
+the first by place, and zeros where there are fewer.  See moves.proof.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from privsieve import kernels
+from privsieve.kernels.blocks import Blocks, Rows, block_moves, reference_moves
+from privsieve.summaries.blocks import WHOLE, cut, kinds, scaled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from privsieve.core.domain import Domain
+    from privsieve.summaries.blocks import Group, Ints, Scheme, Units
+
+    Doubles: TypeAlias = npt.NDArray[np.float64]
+
+#: The place of the hash that gives units their tags; parts and repeats have other places.
+TAGS = 2**23 + 1
+#: Rows are this much shorter than they may be, so that rounding makes none longer than 1.
+BELOW = 1 - 2.0**-40
+#: Whole numbers that are turned into rows at a time.
+CELLS = 2**20
+
+
+class Whole(NamedTuple):
+    """Every repeat takes all units."""
+
+    def take(self, tag: Units, repeat: int) -> Ints:
+        """Positions of the units that a repeat takes, by their tags."""
+        del repeat
+        return np.arange(len(tag))
+
+
+class Windows(NamedTuple):
+    """Each repeat takes the units of some sectors; a unit's tag says its sector.
+
+    >>> halves = Windows(4, [[0, 1], [2, 3]])
+    >>> halves.take(np.array([0, 2**63, 2**62], np.uint64), 0).tolist()
+    [0, 2]
+    """
+
+    sectors: int
+    lists: Sequence[Sequence[int]]
+
+    def take(self, tag: Units, repeat: int) -> Ints:
+        """Positions of the units that a repeat takes, by their tags."""
+        inside = np.zeros(self.sectors, bool)
+        inside[list(self.lists[repeat])] = True
+        return np.flatnonzero(inside[scaled(tag, self.sectors)])
+
+
+class Draws(NamedTuple):
+    """Each repeat takes units by a list of ranks among the tags, one perhaps several times.
+
+    >>> Draws([np.array([1, 1, 0, 7])]).take(np.array([9, 5], np.uint64), 0).tolist()
+    [0, 0, 1]
+    """
+
+    lists: Sequence[Ints]
+
+    def take(self, tag: Units, repeat: int) -> Ints:
+        """Positions of the units that a repeat takes, by their tags, in the order of the list."""
+        return self.cut(tag, repeat, 1).order
+
+    def cut(self, tag: Units, repeat: int, block: int) -> Blocks:
+        """The blocks of a list, one after another: it is in no order."""
+        # [drawn-blocks] by places in the list, whether somebody has the rank or not
+        ranks = self.lists[repeat]
+        many = len(ranks) // block
+        ranks = ranks[:many * block].reshape(many, block)
+        there = ranks < len(tag)
+        sizes = np.append(0, np.cumsum(there.sum(axis=1, dtype=np.int64)))
+        return Blocks(np.argsort(tag)[ranks[there]], sizes)
+
+
+Sample: TypeAlias = Whole | Windows | Draws
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Moves:
+    """The summary: vectors of whole numbers, and the place of each."""
+
+    place: Units
+    vectors: npt.NDArray[np.int32]
+
+    @classmethod
+    def zero(cls, columns: int) -> Moves:
+        """No vectors."""
+        return cls(np.empty(0, np.uint64), np.empty((0, columns), np.int32))
+
+    @classmethod
+    def of(cls, group: Group, at: tuple[int, int], scheme: Scheme, domain: Domain,
+           sample: Sample) -> Moves:
+        """The vectors of a complete part; `at` is the key and the part's number."""
+        key, part = at
+        tag = tags(group.unit, key)
+        made = [cls.zero(len(domain.columns))]
+        for repeat in range(scheme.repeats):
+            if isinstance(sample, Draws):
+                blocks = sample.cut(tag, repeat, scheme.block)
+            else:
+                taken = sample.take(tag, repeat)
+                order, sizes = cut(group.unit[taken], key, scheme, repeat)
+                blocks = Blocks(taken[order], np.append(0, np.cumsum(sizes)))
+            vectors = block_moves(group.rows, blocks, kinds(domain))
+            # [block-place] by repeat, part, and number in the part
+            place = np.arange(len(vectors), dtype=np.uint64)
+            made.append(cls(place + np.uint64(repeat << 48 | part << 32), vectors))
+        return cls.total(made)
+
+    @classmethod
+    def against(cls, reference: Rows, rows: Rows, unit: Units, key: int, domain: Domain) -> Moves:
+        """The vectors of some units, each on its own, against public rows."""
+        # [unit-place]
+        return cls(tags(unit, key), reference_moves(rows, reference, kinds(domain)))
+
+    def __add__(self, other: Moves) -> Moves:
+        return self.total([self, other])
+
+    @classmethod
+    def total(cls, made: Sequence[Moves]) -> Moves:
+        """The sum of several: all of their vectors."""
+        return cls(np.concatenate([one.place for one in made]),
+                   np.concatenate([one.vectors for one in made]))
+
+    def of_repeat(self, repeat: int) -> Ints:
+        """Where the vectors of the blocks of a repeat are, in the order of their places."""
+        return self._in_order(np.flatnonzero(self.place >> np.uint64(48) == repeat))
+
+    def of_sample(self, sample: Sample, repeat: int) -> Ints:
+        """Where the vectors of the units that a repeat takes are, in the order of their tags."""
+        return self._in_order(sample.take(self.place, repeat))
+
+    def rows(self, where: Ints, many: int, most: int, length: float) -> Doubles:
+        """So many rows of length up to 1: vectors that are cut at `length`, and zeros.
+
+        most : how far a number of a vector counts
+        length : the length of vectors that becomes that of 1
+
+        >>> some = Moves(np.arange(2, dtype=np.uint64), np.array([[3, 4], [30, -90]], np.int32))
+        >>> some.rows(some.of_repeat(0), 3, 40, 50.0).round(9).tolist()
+        [[0.06, 0.08], [0.6, -0.8], [0.0, 0.0]]
+        """
+        # [first]
+        where = where[:many]
+        columns = self.vectors.shape[1]
+        found = np.zeros((many, columns))
+        step = max(1, CELLS // max(1, columns))
+        for at in range(0, len(where), step):
+            some = where[at:at + step]
+            found[at:at + step][:len(some)] = _shortened(self.vectors[some], most, length)
+        return found
+
+    def _in_order(self, where: Ints) -> Ints:
+        return where[np.argsort(self.place[where], kind="stable")]
+
+
+def tags(unit: Units, key: int) -> Units:
+    """A fresh number for each unit, which the unit and the key alone decide.
+
+    >>> len(set(tags(np.arange(9, dtype=np.uint64), 5).tolist()))
+    9
+    """
+    return kernels.tie_keys(np.ascontiguousarray(unit), TAGS, key)
+
+
+def _shortened(vectors: npt.NDArray[np.int32], most: int, length: float) -> Doubles:
+    """Rows of length up to 1; each is a function of its own whole numbers."""
+    whole = np.clip(vectors, -most, most).astype(np.int64)
+    # [exact-length] whole numbers: no order of summation makes another sum
+    squares = np.einsum("ij,ij->i", whole, whole)
+    far = np.maximum(np.sqrt(squares.astype(np.float64)), length)
+    # [shortened] cell by cell
+    shortened: Doubles = whole / far[:, None] * BELOW
+    return shortened
+
+
+def most_of(block: int) -> int:
+    """How far a number of a vector counts: the whole grid for each unit of a block.
+
+    >>> most_of(6)
+    393210
+    """
+    return block * WHOLE

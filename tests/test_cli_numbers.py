@@ -1,0 +1,145 @@
+"""Law: the command line plans and releases numbers in words, and refuses what is not for them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import privsieve as ps
+from privsieve.cli import plan_numbers, run
+from releases import FORECASTS, KINDS, plan_of
+
+DOMAIN = """
+[table]
+unit = "row"
+[[column]]
+name = "age"
+kind = "number"
+low = 0
+high = 110
+[[column]]
+name = "smoker"
+kind = "flag"
+[target]
+name = "days"
+kind = "number"
+low = 0
+high = 365
+"""
+RIDGE = ("--domain", "domain.toml", "--epsilon", "0.5", "--method", "kernel-ridge")
+
+
+@pytest.fixture
+def privsieve(tmp_path, monkeypatch, capsys):
+    """Run one command line in a folder with a domain file: its exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    Path("domain.toml").write_text(DOMAIN)
+
+    def call(*args):
+        capsys.readouterr()
+        code = run([str(arg) for arg in args])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plan_of_numbers_is_told(kind, capsys):
+    """What is released, its noise, and a column for each figure of the forecast."""
+    plan = plan_of(kind)
+    less = dict.fromkeys(plan.forecast, "9.87")
+    plan_numbers.table({plan.cost.epsilon: plan.forecast, plan.cost.epsilon * 6: less}, plan)
+    out = capsys.readouterr().out
+    rows = [line.split() for line in out.splitlines()[2:4]]
+    told = [key for key in FORECASTS[kind] if key not in ("longest", "cells", "noise_length")]
+
+    assert {"weights": "a weight for each of 3 columns; the 2 largest are chosen",
+            "regression": "a model from which predictions are free",
+            "histogram": "a table of 24 counts"}[kind] == plan_numbers.what(plan)
+    assert ["*", "0.5"] == rows[0][:2]
+    assert "3" == rows[1][0]
+    for key in told:
+        assert plan_numbers.figure(FORECASTS[kind][key]) in rows[0]
+        assert "9.87" in rows[1]
+    assert max(map(len, out.splitlines())) <= 79
+
+
+def test_noise_is_set_against_the_longest_weights(capsys):
+    """The length of the noise is told in per cent of the longest weights, rounded up."""
+    plan = plan_of("weights")
+    plan_numbers.table({plan.cost.epsilon: plan.forecast}, plan)
+    line = capsys.readouterr().out.splitlines()[2]
+
+    assert ["*", "0.5", "0.123", "0.214", "12", "%"] == line.split()
+    assert ("standard deviation 0.123 on each weight; together about 0.214 long, where the weights "
+            "without it are at most 1.9 long: 12 % of that") == plan_numbers.noise(plan)
+    for k, said in ((1, "the largest one is chosen"), ("positive", "those above zero are chosen")):
+        assert plan_numbers.what(plan_of("weights", settings={"k": k})).endswith(said)
+
+
+def test_a_regression_is_planned(privsieve):
+    """`plan` says what a model costs and how strong its noise is; it needs no number of columns."""
+    code, out, _ = privsieve("plan", "--rows", 20_000, *RIDGE, "--kernel", "linear")
+    said = " ".join(out.split())
+    made = json.loads(privsieve("plan", "--rows", 20_000, *RIDGE, "--kernel", "linear",
+                                "--json")[1])
+
+    assert 0 == code
+    assert "release a model from which predictions are free" in said
+    assert "epsilon each number prediction error" in said
+    assert {"0.1", "0.3", "0.5", "1", "3"} == set(made["forecasts"])
+    assert {"5000", "20000", "80000"} == set(made["forecasts_by_size"])
+    assert made["forecast"] == made["forecasts"]["0.5"]
+    assert "noise_each" in made["forecast"]
+
+
+def test_a_table_is_planned(privsieve):
+    """`plan` says what a table of counts costs and how strong its noise is, chosen or named."""
+    table = ("plan", "--rows", 20_000, *RIDGE[:4], "--method", "noisy-histogram")
+    code, out, _ = privsieve(*table, "--columns", "age,smoker", "--bins", 4, "--epsilon", 0.5)
+    chosen = privsieve(*table, "--top", 1, "--share", "0.4", "--json")
+    said = " ".join(out.split())
+
+    assert (0, 0) == (code, chosen[0])
+    assert "release a table of 32 counts" in said
+    assert "settings columns age smoker, target days, bins 4, threshold none, choice none" in said
+    assert "epsilon each cell moved" in said
+    assert "0.2" == json.loads(chosen[1])["settings"]["choice"]["epsilon"]
+
+
+@pytest.mark.parametrize(("more", "said"), [
+    (("--top", "1"), "--top and --fraction are no options of kernel-ridge"),
+    (("--fraction", "0.5"), "which chooses no columns"),
+    (("--figure", "f.svg"), "kernel-ridge releases numbers; leave it away"),
+    (("--bins", "6"), "--bins is no option of kernel-ridge"),
+    (("--block", "6"), "--block is no option of kernel-ridge"),
+    (("--kernel", "linear", "--gamma", "1"), 'kernel="linear" has none'),
+    (("--kernel", "quantum"), "Invalid value for '--kernel'"),
+])
+def test_what_is_not_for_numbers_is_refused(privsieve, more, said):
+    """An option of selections, or of another kernel, is refused; no file is made."""
+    code, out, err = privsieve("plan", "--rows", 20_000, *RIDGE, *more)
+
+    assert (2, "") == (code, out)
+    assert said in err
+    assert not Path("f.svg").exists()
+
+
+@pytest.mark.parametrize(("method", "verb"), [
+    ("kernel-ridge", "it fits a model: privsieve regress"),
+    ("noisy-histogram", "it counts rows: privsieve synthesize")])
+def test_what_is_no_selection_has_a_verb(privsieve, method, verb):
+    """`select` and a tuning's candidate refuse it, and name the verb that releases it."""
+    ps.Ledger("budget.db", population="people").grant(epsilon=1)
+    Path("t.csv").write_text("age,smoker,days\n20,yes,3\n")
+    base = (*RIDGE[:4], "--method")
+    for args in (("select", "t.csv", *base, method, "--out", "x", "--ledger", "budget.db",
+                  "--population", "people"),
+                 ("plan", "--rows", "100", *base, "private-tuning", "--candidate", f"{method} 3")):
+        code, out, err = privsieve(*args)
+
+        assert (2, "") == (code, out)
+        assert f"{method} chooses no columns; {verb}" in err

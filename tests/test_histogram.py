@@ -1,0 +1,669 @@
+"""NoisyHistogram: counts, what one unit moves, the plan, the promise, and what is made of it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privsieve as ps
+import tables
+from privsieve import fit as fitting
+from privsieve.core.canonical import LARGEST
+from privsieve.errors import (
+    BudgetExceeded,
+    DomainError,
+    ParameterError,
+    ReleaseFailed,
+    SchemaError,
+)
+from privsieve.fit import fit
+from privsieve.histogram import released, values
+from privsieve.histogram.axes import Axis
+from privsieve.histogram.noisy_histogram import MOST_NOISE, plan
+from privsieve.histogram.released import Table, nearest, scaled, shared
+from privsieve.privacy.discrete import LARGEST_MEAN
+from privsieve.privacy.noise import replay, system
+from privsieve.sources import open_source, resolve
+from privsieve.sources.columns import encoder
+from test_laws import DOMAIN, ROWS, SECRET, Spy, odd, one_class, table
+from test_merge import cut
+
+BOX = ps.Domain.box(0, 1, columns=4)
+PAIRS = 2000
+
+
+def planned(domain=BOX, **options):
+    """A plan of one table."""
+    return plan(domain, **{"epsilon": 1, "rows": 3000, **options})
+
+
+def summed(made, batches, key=1):
+    """The private counts of a plan."""
+    return made.summarise(batches, key)
+
+
+def naive(batch, letters, bins, classes, kept=None):
+    """Counts of cells by loops: the place of each row, digit by digit."""
+    found = {}
+    for i in range(len(batch)) if kept is None else kept:
+        place = 0
+        for code, letter in zip(batch.codes[i].tolist(), letters, strict=True):
+            size = {"f": 2, "c": 4, "w": 31}.get(letter, bins + (letter == "m"))
+            used = 65535 if letter == "m" else 65536
+            place = place * size + (code if letter in "fcw" else math.floor(
+                Fraction(code * bins, used)))
+        place = place * classes + int(batch.label[i])
+        found[place] = found.get(place, 0) + 1
+    return found
+
+
+def as_cells(summary):
+    """A dense or sparse table as a mapping."""
+    places = getattr(summary, "places", np.arange(len(summary.counts)))
+    return {int(p): int(c) for p, c in zip(places, summary.counts, strict=True) if c}
+
+
+# counts
+
+
+@pytest.mark.parametrize("delta", [0, "1e-9"])
+@pytest.mark.parametrize("seed", range(20))
+def test_counts_equal_the_loops(seed, delta):
+    """Numbers, missing levels, flags, categories and classes: dense and sparse equal loops."""
+    rng = np.random.default_rng(seed)
+    letters = "".join(rng.choice(list("nnmfcw"), rng.integers(1, 5)))
+    classes, bins, n = int(rng.integers(2, 5)), int(rng.integers(1, 9)), int(rng.integers(0, 60))
+    batch = tables.batch(tables.random_codes(rng, letters, n), rng.integers(0, classes, n))
+    made = planned(tables.domain(letters, classes), bins=bins, delta=delta)
+
+    assert naive(batch, letters, bins, classes) == as_cells(summed(made, [batch]))
+
+
+@pytest.mark.parametrize("person", [None, "id"])
+@pytest.mark.parametrize("options", [
+    {}, {"delta": "1e-9"}, {"k": 2}, {"k": 2, "delta": "1e-9"}], ids=str)
+def test_any_cut_gives_the_same_counts(options, person):
+    """One batch or many: identical integers, also of rows that wait for a choice."""
+    rng = np.random.default_rng(5)
+    more = {"person": "id", "persons": 90, "rows_per_person": 3} if person else {}
+    made = planned(tables.domain("nmfc", 3, **more), **options)
+    unit = rng.integers(0, 70, 200) if person else None
+    whole = tables.batch(tables.random_codes(rng, "nmfc", 200), rng.integers(0, 3, 200), unit)
+
+    def said(batches):
+        found = summed(made, batches, key=7)
+        if "k" in options:
+            return made.mechanism(found, replay(3))
+        return as_cells(found)
+
+    for pieces in (2, 3, 9):
+        assert said([whole]) == said(cut(whole, rng, pieces))
+    if not person and "k" not in options:
+        parts = [summed(made, [part]) for part in cut(whole, rng, 5)]
+        assert said([whole]) == as_cells(parts[3] + parts[0] + parts[4] + parts[2] + parts[1])
+
+
+def test_missing_is_a_cell_and_other_is_a_cell():
+    """A missing level and what no value lists are counted where the domain puts them."""
+    domain = ps.Domain([ps.Number("age", 0, 100, missing="level"), ps.Category("ward", ["A", "B"])])
+    source = open_source(pd.DataFrame({"age": [10, None, 90, 100], "ward": ["A", "Z", None, "B"]}))
+    made = planned(domain, columns=["age", "ward"], bins=2, epsilon=10)
+    found = fit(made, source, noise=replay(1))
+    rows = made.summarise(
+        [tables.batch([[6553, 0], [65535, 2], [58981, 2], [65534, 1]], [0] * 4)], 1)
+
+    assert [[1, 0, 0], [0, 1, 1], [0, 0, 1]] == rows.counts.reshape(3, 3).tolist()
+    assert [3, 3] == list(found.body["cells"]["shape"])
+
+
+def test_a_numeric_target_has_bins():
+    """A target that is a number is cut like a column."""
+    domain = ps.Domain.box(0, 1, columns=2, target=(0, 500))
+    made = planned(domain, columns=["x1"], bins={"y": 5, "x1": 3})
+    counts = made.summarise([tables.batch([[0, 0], [0, 65535]], [0, 65535])], 1).counts
+
+    assert ("15", 1, 1) == (made.forecast["cells"], counts[0], counts[-1])
+
+
+# what one unit moves
+
+
+def moved(made, first, second, key):
+    """The sum of all cells' moves between two tables."""
+    one, two = (as_cells(summed(made, [batch], key)) for batch in (first, second))
+    return sum(abs(one.get(p, 0) - two.get(p, 0)) for p in {*one, *two})
+
+
+def random_units(rng, letters, classes, persons):
+    """Some rows of some units."""
+    n = int(rng.integers(1, 25))
+    unit = np.sort(rng.integers(0, persons, n)) if persons else np.arange(n)
+    return tables.random_codes(rng, letters, n), rng.integers(0, classes, n), unit
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("most", [None, 1, 3])
+def test_no_unit_moves_more_than_the_plan_says(neighbours, most):
+    """2,000 random pairs for rows and persons: L1 is within the sensitivity, which is reached."""
+    rng, worst = np.random.default_rng(7), 0
+    more = {} if most is None else {"person": "id", "persons": 90, "rows_per_person": most}
+    more |= {"neighbours": neighbours} | ({"rows": 30} if neighbours == "add-remove" else {})
+    for i in range(PAIRS // 3):
+        letters = "".join(rng.choice(list("nmfc"), rng.integers(1, 4)))
+        made = planned(tables.domain(letters, 2, **more), bins=4, delta=0 if i % 2 else "1e-9")
+        codes, label, unit = random_units(rng, letters, 2, 8 if most else None)
+        first = tables.batch(codes, label, unit)
+        stay = unit != rng.choice(unit)
+        if neighbours == "add-remove":
+            second = first.take(np.flatnonzero(stay))
+        else:
+            other, classes, _ = random_units(rng, letters, 2, None)
+            many = min(len(other), int(rng.integers(0, 9))) if most else 1
+            second = tables.batch(
+                np.concatenate([codes[stay], other[:many]]),
+                np.concatenate([label[stay], classes[:many]]),
+                np.concatenate([unit[stay], np.full(many, unit[~stay][0])]))
+        key = int(rng.integers(2**63))
+        found = moved(made, first, second, key)
+        sensitivity = made.mechanism.keywords["made"].sensitivity
+        worst = max(worst, found)
+
+        assert found <= sensitivity
+    assert worst == sensitivity == (2 if neighbours == "replace-one" else 1) * (most or 1)
+
+
+def test_noise_is_the_sensitivity_over_epsilon():
+    """Rows 2 / epsilon, coming and going 1 / epsilon, persons as many times as they have rows."""
+    coming = ps.Domain(BOX.columns, target=BOX.target, neighbours="add-remove", rows=3000)
+    people = ps.Domain(BOX.columns, target=BOX.target, person="id", persons=900, rows_per_person=4)
+
+    assert [4, 2, 16] == [planned(domain, epsilon="0.5", columns=["x0"]).noise
+                          for domain in (BOX, coming, people)]
+
+
+# the plan
+
+
+def test_a_plan_says_what_shapes_it():
+    """Kind, settings, forecast: public numbers as text, and the names in the domain's order."""
+    made = planned(columns=["x2", "x0"], bins=4)
+
+    assert ("histogram", "noisy-histogram", Fraction(2)) == (made.kind, made.theorem, made.noise)
+    assert {"k": 2, "columns": ["x0", "x2"], "target": "y", "bins": 4, "threshold": None,
+            "choice": None} == made.json()["settings"]
+    assert {"noise_each": "2.8", "cells": "32", "expected_error": "0.01"} == made.forecast
+    assert made.warning is None
+
+
+def test_the_forecast_is_what_is_measured():
+    """Noise of a cell, and its mean share of the rows: as 200 tables show."""
+    made = planned(columns=["x0", "x1"], bins=8, rows=1000)
+    drawn = np.array([made.mechanism(summed(made, []), replay(seed)).counts
+                      for seed in range(200)])
+
+    assert abs(drawn.std() - float(made.forecast["noise_each"])) < 0.1
+    assert abs(np.abs(drawn).sum(axis=1).mean() / 2000
+               - float(made.forecast["expected_error"])) < 0.005
+
+
+@pytest.mark.parametrize(("options", "word"), [
+    ({"columns": ["x0", "x9"]}, "'x9' is no column"), ({"columns": ["x0", "x0"]}, "twice"),
+    ({"columns": []}, "none is"), ({"columns": ["x0"], "k": 1}, "one of them"),
+    ({"columns": ["y"]}, "no column"),
+    ({"bins": 0}, "bins is 0"), ({"bins": 2.5}, "bins"), ({"bins": True}, "bins"),
+    ({"bins": 65535}, "from 1 to 65534"), ({"bins": {"x9": 3}}, "no column"),
+    ({"bins": {"x0": 0}}, "'x0'"), ({"bins": {"y": 3}}, "levels"),
+    ({"bins": 40}, "at most 26 bins"), ({"k": 5}, "the domain has 4"), ({"k": 0}, "at least 1"),
+    ({"k": 2, "share": 0}, "share"), ({"k": 2, "share": 1}, "share"),
+    ({"k": 2, "share": "all"}, "share"), ({"k": 2, "choice": {"delta": 1}}, "no option"),
+    ({"choice": {"order": 1}}, "nothing is chosen"), ({"k": 3, "bins": 90}, "at most 80 bins"),
+    ({"epsilon": "1e-9"}, "larger epsilon"), ({"epsilon": None}, "epsilon"),
+    ({"delta": "0.1"}, "far below"), ({"rows": 0}, "at least 1"),
+], ids=str)
+def test_public_mistakes_are_refused(options, word):
+    """Each names the option and the way out."""
+    with pytest.raises(ParameterError, match=word):
+        planned(**options)
+
+
+def test_a_domain_that_lacks_a_fact_is_refused():
+    """No width, no number of persons, no classes to choose by."""
+    for domain, options, word in (
+            (ps.Domain.box(0, 1), {}, "columns=30"),
+            (ps.Domain(BOX.columns, person="id"), {}, "persons"),
+            (ps.Domain(BOX.columns), {"k": 2}, "classes")):
+        with pytest.raises(DomainError, match=word):
+            planned(domain, **options)
+
+
+def test_more_cells_need_a_delta():
+    """Beyond 2^20 cells a table is refused, and with a delta named by threshold."""
+    wide = ps.Domain.box(0, 1, columns=12)
+    with pytest.raises(ParameterError, match="give a delta"):
+        planned(wide)
+    with pytest.raises(ParameterError, match=r"2\^53"):
+        planned(ps.Domain.box(0, 1, columns=20), delta="1e-9")
+
+    made = planned(wide, delta="1e-9", rows=60_000)
+    assert str(2 * 8**12) == made.forecast["cells"]
+    assert "expected_error" not in made.forecast
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ({"bins": 20, "columns": ["x0", "x1"], "rows": 1000}, ("up to 357", "at most 13 bins")),
+    ({"delta": "1e-9", "rows": 200}, ("only cells of about 44", "at most 4 cells")),
+    ({"k": 1, "rows": 9, "bins": 2}, ("close to random",)),
+])
+def test_a_hopeless_plan_says_so(options, words):
+    """Mostly noise is said before the charge, with the largest table that would not be."""
+    said = planned(**options).warning
+
+    assert all(word in said for word in words), said
+
+
+def test_refused_noise_fits_the_sampler():
+    """What a plan allows, the sampler draws."""
+    assert MOST_NOISE <= LARGEST_MEAN
+
+
+# the promise
+
+
+def attacked(epsilon, **options):
+    """Summary and noise as `fit` calls them, on rows of one column of two cells."""
+    domain, noise = ps.Domain([ps.Flag("ill")]), system()
+    made = plan(domain, epsilon=epsilon, rows=1, **options)
+
+    def mechanism(codes):
+        read = [tables.batch(np.array(codes)[:, None], [0] * len(codes))]
+        found = made.mechanism(made.summarise(read, noise.key()), noise)
+        return np.array(found.counts) if found.places is None else tuple(found.places)
+
+    return mechanism
+
+
+def test_the_worst_pair_keeps_the_claim_and_comes_near_it():
+    """One row of three moves from a cell to the other: the loss at epsilon 1 is seen."""
+    found = ps.audit(attacked(1), [0, 0, 1], [0, 1, 1], epsilon=1, profile="ci")
+
+    assert not found.exceeded
+    assert 0.7 < found.bound <= 1
+
+
+def test_half_the_noise_is_caught():
+    """A twin that adds half of the noise (it runs at epsilon 2) is found out."""
+    assert ps.audit(attacked(2), [0, 0, 1], [0, 1, 1], epsilon=1, profile="ci").exceeded
+
+
+def test_a_threshold_that_is_too_low_is_caught():
+    """A table that names every cell with a row gives away who is alone in one."""
+    right, twin = attacked(1, delta="0.01"), attacked(1, delta="0.9")
+
+    assert not ps.audit(right, [0, 0, 1], [0, 0, 0], epsilon=0.1, delta=0.01).exceeded
+    assert ps.audit(twin, [0, 0, 1], [0, 0, 0], epsilon=0.1, delta=0.01).exceeded
+
+
+def test_the_law_of_the_table():
+    """The counts that leave follow the product of two-sided geometric laws."""
+    from test_density import fits
+
+    made = plan(ps.Domain([ps.Flag("ill")]), epsilon=1, rows=3)
+    batch, noise = tables.batch([[0], [0], [1]], [0] * 3), replay(8)
+    drawn = [made.mechanism(summed(made, [batch]), noise).counts for _ in range(6000)]
+    q, reach = math.exp(-0.5), range(-40, 44)
+    law = {(a, b): ((1 - q) / (1 + q)) ** 2 * q ** (abs(a - 2) + abs(b - 1))
+           for a in reach for b in reach}
+    found = dict.fromkeys(law, 0)
+    for one in drawn:
+        found[tuple(one)] += 1
+
+    assert fits(list(found.values()), list(law.values()))
+
+
+# a choice first
+
+
+def strong(n=3000):
+    """Two columns of eight that show the class."""
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, n)
+    X = rng.random((n, 8))
+    for j in (2, 5):
+        X[:, j] = np.clip(0.4 * y + 0.6 * X[:, j], 0, 1)
+    return X, y
+
+
+WIDE = ps.Domain.box(0, 1, columns=8)
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"delta": "1e-9"}, {"share": "0.2"}, {"choice": {"class_prior": "centred"}},
+    {"choice": {"joint": "pair"}}, {"target": False}], ids=str)
+def test_columns_are_chosen_and_tabulated_in_one_release(options, tmp_path):
+    """Strong columns are chosen, and their table follows: one charge, one certificate."""
+    X, y = strong()
+    ledger = ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
+    ledger.grant(3, delta="1e-6")
+    made = ps.NoisyHistogram(n_features_to_select=2, bins=4, epsilon=2, domain=WIDE,
+                             ledger=ledger, **options).fit(X, y)
+    release = made.release_
+
+    assert ("x2", "x5") == release.selected
+    assert Fraction(2) == ledger.spent()
+    assert () == ps.verify(release.certificate, release.body, ledger=ledger.path).reasons
+    assert ("2", "histogram") == (release.certificate["claim"]["epsilon"],
+                                  release.certificate["claim"]["kind"])
+    true = np.histogramdd(np.column_stack([X[:, [2, 5]], y]), bins=[4, 4, 2],
+                          range=[(0, 1), (0, 1), (-0.5, 1.5)])[0]
+    assert np.abs(made.marginal(["x2", "x5"]) - true.sum(axis=2)).max() < 150
+
+
+def test_the_shares_add_up():
+    """Choice and table have whole units of the ledger, and all of epsilon together."""
+    made = planned(WIDE, k=2, epsilon="0.000000901", share="0.333", bins=2, choice={"order": 1})
+    run = made.mechanism.keywords["made"]
+
+    assert (Fraction(300, 10**9), Fraction(601, 10**9)) == (run.sieve.cost.epsilon, run.epsilon)
+    assert made.cost.epsilon == run.sieve.cost.epsilon + run.epsilon
+    assert (0, 0) == (run.sieve.cost.delta, run.delta)
+    assert made.noise == 2 / run.epsilon
+
+
+def test_a_choice_of_all_columns_is_none():
+    """K = d spends all of epsilon on the table."""
+    made = planned(k=4, bins=3)
+
+    assert (None, Fraction(2)) == (made.settings["choice"], made.noise)
+
+
+def test_the_largest_choice_decides_the_size():
+    """No choice may ask for a table that would be refused: the plan counts the largest."""
+    domain = ps.Domain([ps.Flag("a"), *(ps.Category(n, [str(v) for v in range(40)])
+                                        for n in "bcd")], target=ps.Label("y", [0, 1]))
+
+    assert str(41 * 41 * 2) == planned(domain, k=2).forecast["cells"]
+
+
+def test_the_delta_is_the_tables():
+    """The choice gets no delta: all of it is the threshold's."""
+    made = planned(WIDE, k=2, delta="1e-6", bins=4).mechanism.keywords["made"]
+
+    assert (Fraction(1, 10**6), 0) == (made.delta, made.sieve.cost.delta)
+
+
+# order and silence
+
+
+def spied(then=None, frame=None):
+    """A source that notes when its body is opened."""
+    return Spy(open_source(table() if frame is None else frame, csv=DOMAIN.csv), then)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """Three epsilon for one population."""
+    made = ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
+    made.grant(epsilon=3, delta="1e-3")
+    return made
+
+
+OPTIONS = [{"columns": ["age", "ward"]}, {"n_features_to_select": 2},
+           {"columns": ["age", "ward"], "delta": "1e-6", "bins": 2}]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_a_refused_spend_reads_no_row(tmp_path, options):
+    """Where the budget does not cover the cost, the body of the table is never opened."""
+    ledger, source = ps.Ledger(str(tmp_path / "small.db"), population="clinic"), spied()
+    ledger.grant(epsilon="0.5")
+    made = ps.NoisyHistogram(epsilon=1, domain=DOMAIN, **options).plan(rows=ROWS)
+
+    with pytest.raises(BudgetExceeded):
+        fitting.fit(made, source, ledger=ledger)
+    assert (0, Fraction(0)) == (source.opened, ledger.spent())
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_a_fault_after_the_charge_has_one_text(ledger, options):
+    """Whatever fails after the charge: it stays charged, and the error hides its cause."""
+    def fail():
+        raise RuntimeError(SECRET)
+
+    made = ps.NoisyHistogram(epsilon=1, domain=DOMAIN, **options).plan(rows=ROWS)
+    with pytest.raises(ReleaseFailed) as caught:
+        fitting.fit(made, spied(fail), ledger=ledger)
+    assert "release failed; the budget is charged" == str(caught.value)
+    assert (None, None) == (caught.value.__cause__, caught.value.__context__)
+    assert Fraction(1) == ledger.spent()
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("make", [odd, one_class, lambda: table(0)],
+                         ids=["odd", "one class", "no rows"])
+def test_odd_rows_are_silent(make, options, ledger, caplog, capfd, recwarn):
+    """Odd rows raise nothing, warn of nothing, print nothing and log nothing."""
+    made = ps.NoisyHistogram(epsilon=1, domain=DOMAIN, **options).plan(rows=ROWS)
+    release = fitting.fit(made, spied(frame=make()), ledger=ledger)
+
+    assert 2 == len(release.selected)
+    assert ([], [], ("", "")) == (list(recwarn), caplog.records, tuple(capfd.readouterr()))
+    assert SECRET not in repr(release.body)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_a_fitted_one_holds_its_release_only(options, ledger):
+    """After `fit` there are parameters and the release; its pickle has no row in it."""
+    frame = table()
+    frame["stay"] = 3 + 7e-13 * np.arange(ROWS)  # a number that the release cannot know
+    made = ps.NoisyHistogram(epsilon=1, domain=DOMAIN, ledger=ledger, **options)
+    parameters = set(made.get_params(deep=False))
+    kept = pickle.dumps(made.fit(frame))
+
+    assert parameters | {"release_"} == set(vars(made))
+    assert {"format", "kind", "private", "columns", "domain", "selected", "cells", "noise",
+            "forecast", "plan", "warning"} == set(made.release_.body)
+    for column in frame.select_dtypes("number"):
+        for form in ("<f8", ">f8", "<i8", "<u2"):
+            assert frame[column].to_numpy().astype(form)[:40].tobytes() not in kept, column
+    codes = encoder(DOMAIN.columns[0], ".")(frame["age"].tolist())
+    assert codes[:20].tobytes() not in kept
+    assert repr(frame["stay"][77]).encode() not in kept
+    assert made.release_ == pickle.loads(kept).release_
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_the_release_folder_serves(options, ledger, tmp_path):
+    """What a folder holds is verified, loaded, and gives the same table."""
+    made = ps.NoisyHistogram(epsilon=1, domain=DOMAIN, ledger=ledger, **options).fit(table())
+    made.release_.save(tmp_path / "out")
+    again = ps.NoisyHistogram.of(ps.load(tmp_path / "out"))
+
+    assert () == ps.verify(tmp_path / "out" / "certificate.json",
+                           tmp_path / "out" / "release.json", ledger=ledger.path).reasons
+    assert made.counts_.tolist() == again.counts_.tolist()
+    assert ROWS == again.counts_.sum()
+    assert set(made.release_.selected) | {"back"} == set(again.sample(3))
+
+
+def test_a_release_of_another_kind_is_refused():
+    """A selection holds no table, and a damaged table is none."""
+    chosen = ps.RuleSieve(1, epsilon=1, domain=DOMAIN).fit(table()).release_
+    with pytest.raises(SchemaError, match="no table of counts"):
+        ps.NoisyHistogram.of(chosen)
+    body = fit(planned(columns=["x0"]), open_source(np.zeros((9, 4)), np.zeros(9)),
+               noise=replay(1)).body
+    for cells in ({"shape": [9, 2]}, {"q": [1]}, {"q": [2**60] * 16}, {"place": [99] * 16},
+                  {"place": "some"}, {"names": ["x9", "y"]}):
+        with pytest.raises(SchemaError):
+            Table.of({**body, "cells": {**body["cells"], **cells}})
+
+
+def test_a_release_is_small_integers():
+    """Every number of a release has a canonical form."""
+    found = fit(planned(columns=["x0"], epsilon="0.00001"),
+                open_source(np.zeros((9, 4)), np.zeros(9)), noise=replay(1))
+
+    assert max(map(abs, found.body["cells"]["q"])) < LARGEST
+    assert found.bytes
+
+
+# afterwards
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_nearest_table_is_the_nearest(seed):
+    """No table of counts from 0 on with this sum is nearer: all of them are looked at."""
+    rng = np.random.default_rng(seed)
+    noisy, total = rng.integers(-6, 9, 4), int(rng.integers(0, 9))
+    found = nearest(noisy, total)
+    best = min(((np.array(c) - noisy) ** 2).sum()
+               for c in itertools.product(range(total + 1), repeat=4) if sum(c) == total)
+
+    assert (total, True) == (found.sum(), bool((found >= 0).all()))
+    assert best == ((found - noisy) ** 2).sum()
+
+
+def test_shares_keep_their_sums():
+    """Scaling and sharing out are exact in sum and within one of each share."""
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        counts, n = rng.integers(0, 50, 12), int(rng.integers(1, 300))
+        counts[0] += 1
+        for found in (scaled(counts, n), shared(counts, n, rng)):
+            assert n == found.sum()
+            assert (np.abs(found - counts * n / counts.sum()) < 1).all()
+    assert shared(np.array([3, 5, 0]), 8, rng).tolist() == [3, 5, 0]
+    drawn = sum(shared(np.array([1, 2, 4]), 5, rng) for _ in range(4000)) / 4000
+    assert np.abs(drawn - np.array([5, 10, 20]) / 7).max() < 0.05
+
+
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+def test_margins_agree(delta):
+    """Margins are sums of one table, whose total is the public number of rows."""
+    X, y = strong()
+    made = ps.NoisyHistogram(["x2", "x5"], bins=3, epsilon=1, delta=delta, domain=WIDE).fit(X, y)
+    whole = made.counts_
+
+    assert (3, 3, 2) == whole.shape
+    assert (3000, True) == (whole.sum(), bool((whole >= 0).all()))
+    assert whole.sum(axis=1).tolist() == made.marginal(["x2", "y"]).tolist()
+    assert whole.sum(axis=(0, 1)).tolist() == made.marginal("y").tolist()
+    assert made.marginal(["x2", "y"]).T.tolist() == made.marginal(["y", "x2"]).tolist()
+    assert ["0", "1"] == made.cells("y")
+
+
+def test_a_private_number_of_rows_is_not_told():
+    """Where rows come and go, or persons have several, the sum is the noisy one."""
+    X, y = strong()
+    domain = ps.Domain(WIDE.columns, target=WIDE.target, neighbours="add-remove", rows=2500)
+    made = fit(plan(domain, columns=["x2"], epsilon=1), open_source(X, y), noise=replay(4))
+    table = Table.of(made.body)
+
+    assert sum(made.body["cells"]["q"]) == table.counts.sum() != 3000
+    assert abs(table.counts.sum() - 3000) < 60
+
+
+@pytest.mark.parametrize(("options", "word"), [
+    (["x9"], "no column"), (["x2", "x2"], "once"), (["x0"], "no column")])
+def test_wrong_margins_are_refused(options, word):
+    """A margin names columns of the table, each once."""
+    X, y = strong()
+    made = ps.NoisyHistogram(["x2", "x5"], bins=3, epsilon=1, domain=WIDE).fit(X, y)
+
+    with pytest.raises(ParameterError, match=word):
+        made.marginal(options)
+    for n in (-1, 2.5, True, released.LARGEST_SAMPLE + 1):
+        with pytest.raises(ParameterError, match="whole number"):
+            made.sample(n)
+
+
+# synthetic rows
+
+COLUMNS = [
+    ps.Number("a", 0, 110), ps.Number("b", -3.3, 1e6, missing="level"),
+    ps.Number("c", 1e-3, 40, scale="log"), ps.Number("d", 2, 3000, scale="log", missing="level"),
+    ps.Number("e", 1e9, 1e9 + 1), ps.Number("f", 0, 1e-7), ps.Flag("g"),
+    ps.Category("h", ["A", "B"]), ps.Category("i", [3, 1, "x"]), ps.Category("j", ["other", "o"]),
+    ps.Date("k", "2020-01-01", "2024-12-31"), ps.Date("l", "2020-01-01T06:00", "2020-02-01"),
+    ps.Date("m", "1950-03-01", "2024-12-31", missing="level"),
+    ps.Label("n", ["no", "yes"]), ps.Label("o", [2, 7, 9]),
+]
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.name)
+@pytest.mark.parametrize("bins", [1, 3, 8, 50])
+def test_synthetic_values_are_read_into_their_cells(column, bins):
+    """What is made for a cell lies within the bounds, and the reader puts it there again."""
+    axis = Axis(column, bins if isinstance(column, ps.Number | ps.Date) else 0)
+    cells = np.repeat(np.arange(axis.cells), 300)
+    found = values.made(axis, cells, np.random.default_rng(1))
+    read = encoder(column, ".")
+    codes = read(found if found.dtype.kind in "biufM" else list(found)).astype(np.int64)
+
+    assert cells.tolist() == (codes * axis.bins // axis.used if axis.bins else codes).tolist()
+    assert axis.cells == len(values.names(axis))
+    if isinstance(column, ps.Number):
+        inside = found[~np.isnan(found)]
+        assert column.low <= inside.min() <= inside.max() <= column.high
+
+
+def test_numbers_are_spread_over_their_bins():
+    """In a bin every part of it is as likely as every other, on the column's own scale."""
+    from scipy import stats
+
+    rng = np.random.default_rng(2)
+    plain = values.made(Axis(COLUMNS[0], 4), np.full(20_000, 2), rng)
+    logged = np.log(values.made(Axis(COLUMNS[2], 4), np.full(20_000, 1), rng))
+    days = values.made(Axis(COLUMNS[10], 4), np.full(20_000, 3), rng).astype(np.int64)
+    step = np.log(40 / 1e-3) / 4
+    assert stats.kstest(plain, "uniform", (55, 27.5)).pvalue > 1e-6
+    assert stats.kstest(logged, "uniform", (np.log(1e-3) + step, step)).pvalue > 1e-6
+    assert (dt.date(2024, 12, 31) - dt.date(1970, 1, 1)).days == days.max()
+    assert len(set(days)) == days.max() - days.min() + 1
+
+
+def test_synthetic_rows_have_the_table_s_counts():
+    """As many rows as the table has give its counts; a frame is made where asked for."""
+    X, y = strong()
+    made = ps.NoisyHistogram(["x2", "x5"], bins=3, epsilon=1, domain=WIDE).fit(X, y)
+    rows = made.sample(3000, as_frame=True)
+    found = np.histogramdd(rows[["x2", "x5", "y"]].to_numpy(), bins=[3, 3, 2],
+                           range=[(0, 1), (0, 1), (-0.5, 1.5)])[0]
+
+    assert np.abs(found - made.counts_).max() <= 1  # a third of a code lies on either side
+    assert (["x2", "x5", "y"], 0) == (list(rows.columns), len(made.sample(0)["y"]))
+    assert rows["y"].tolist() != sorted(rows["y"])
+    assert made.sample(50)["x2"].tolist() != made.sample(50)["x2"].tolist()
+
+
+def test_an_empty_table_still_gives_rows():
+    """Where no cell passes the threshold, nothing is known, and rows are spread over the domain."""
+    X, y = strong(60)
+    release = fit(plan(WIDE, epsilon="0.1", delta="1e-9", rows=60), open_source(X, y),
+                  noise=replay(1))
+    table = Table.of(release.body)
+    rows = table.sample(500, np.random.default_rng(0))
+
+    assert (0, 0) == (len(table.places), table.marginal(["x0"]).sum())
+    assert 0 <= rows["x0"].min() < 0.2 < 0.8 < rows["x0"].max() <= 1
+
+
+def test_a_table_without_target_or_ledger():
+    """A domain needs no target, and what all columns are needs no names."""
+    domain = ps.Domain([ps.Flag("a"), ps.Category("b", ["x", "y"])])
+    frame = pd.DataFrame({"a": [0, 1] * 300, "b": ["x", "y"] * 300})
+    made = ps.NoisyHistogram(epsilon=2, domain=domain).fit(frame)
+    source = open_source(frame)
+
+    assert (2, 3) == made.counts_.shape
+    assert ["no", "yes"] == made.cells("a")
+    assert resolve(domain, source.shape(count_rows=True)).names == made.release_.selected
+    with pytest.raises(DomainError, match="no domain"):
+        ps.NoisyHistogram(epsilon=1).plan(rows=9)

@@ -1,0 +1,581 @@
+"""Law: a session answers for a price, inside its bounds, and no row leaves with what it returns."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+from dataclasses import replace
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+import privsieve as ps
+from privsieve.core.columns import Category, Flag, Number
+from privsieve.core.cost import Cost
+from privsieve.core.domain import Domain
+from privsieve.errors import BudgetExceeded, DomainError, ParameterError, ReleaseFailed
+from privsieve.privacy.audit import audit
+from privsieve.privacy.noise import replay
+from privsieve.regression import answers, dual
+from privsieve.regression.answers import Memory, Model, Task
+from privsieve.regression.basis import LARGEST, NUGGET, Basis, certain
+from privsieve.regression.dual import Limits
+from privsieve.regression.gram import ERROR, Kernel, coordinates, original, targets
+from privsieve.regression.session import KernelRidgeSession
+from privsieve.sources import open_source
+
+MIXED = Domain([Number("age", 0, 110), Number("dose", 1, 9, missing="level"), Flag("smoker"),
+                Category("ward", ["A", "B"])], target=Number("cost", -2, 6))
+KERNELS = [("rbf", {"gamma": 0.7}), ("rbf", {"gamma": 300.0}), ("linear", {}),
+           ("polynomial", {"degree": 5})]
+kernels = pytest.mark.parametrize(("name", "options"), KERNELS, ids=str)
+
+
+def random_codes(rng, n, *, same=False):
+    """Codes of the mixed domain: ties, extremes, missing; or all records alike."""
+    codes = np.column_stack([rng.integers(0, 65536, (n, 2)), rng.integers(0, 2, n),
+                             rng.integers(0, 3, n)])
+    codes[rng.random(n) < 0.2, :2] = rng.choice([0, 65535, 32768])
+    if same:
+        codes[:] = codes[0]
+    return codes.astype(np.uint16)
+
+
+def exact_coordinates(codes):
+    """The points of the mixed domain, one cell at a time, in units of half a range."""
+    one = Fraction(1, 65536)
+    return [[(2 * int(age) + 1 - 65536) * one,
+             Fraction(0) if dose == 65535 else (2 * int(dose) + 1 - 65536) * one,
+             Fraction(2 * (dose == 65535)), Fraction(2 * int(smoker) - 1),
+             *[Fraction(92681 * (ward == level), 65536) for level in range(3)]]
+            for age, dose, smoker, ward in codes.tolist()]
+
+
+def exact_kernel(kernel, first, second):
+    """The kernel of two points at fifty digits."""
+    product = sum(a * b for a, b in zip(first, second, strict=True))
+    if kernel.name == "rbf":
+        away = sum((a - b) ** 2 for a, b in zip(first, second, strict=True)) / 4
+        return mpmath.exp(-mpmath.mpf(kernel.gamma) * away.numerator / away.denominator)
+    share = ((1 + product) / (1 + 1 + 4 + 1 + 2)) ** kernel.degree
+    return mpmath.mpf(share.numerator) / share.denominator
+
+
+def exact_matrix(kernel, first, second):
+    """The kernel of points with points, at fifty digits."""
+    return mpmath.matrix([[exact_kernel(kernel, a, b) for b in second] for a in first])
+
+
+def task(kernel, lam, m, codes, kind="batch", cost=None):
+    """A task for some queries."""
+    points = coordinates(codes, kernel.domain)
+    if kind == "one":
+        basis, weights = Basis(kernel, points, np.ones((1, 1)), 0.0), np.ones((1, 1))
+    else:
+        basis, weights = Basis.empty(kernel).extended(points)
+    return Task(kind, kernel, Fraction(lam), m, cost or Cost.of(1), basis, weights, codes)
+
+
+def fitted(kernel, lam, codes, label):
+    """The private part of a session."""
+    points = coordinates(codes, kernel.domain)
+    return Model(points, dual.solve(points, targets(label, kernel.domain), kernel, float(lam)))
+
+
+# Arithmetic
+
+
+@kernels
+def test_a_kernel_is_as_exact_as_it_says(name, options):
+    """Each computed kernel is within ERROR of the exact one, and none is above 1."""
+    kernel = Kernel.of(MIXED, name, **options)
+    codes = random_codes(np.random.default_rng(1), 30)
+    points = exact_coordinates(codes)
+    found = kernel.gram(*[coordinates(codes, MIXED)] * 2)
+    with mpmath.workdps(50):
+        exact = exact_matrix(kernel, points, points)
+        worst = max(abs(exact[i, j] - found[i, j]) for i in range(30) for j in range(30))
+
+    assert worst <= ERROR
+    assert found.max() <= 1
+    assert np.abs(np.diag(found) - kernel.diagonal(coordinates(codes, MIXED))).max() <= ERROR
+
+
+@kernels
+@pytest.mark.parametrize(("lam", "same"), [("0.000001", True), ("0.000001", False), ("0.1", False)])
+def test_a_solution_is_as_near_as_it_says(name, options, lam, same):
+    """The computed function and its values are within the limits of those of fifty digits."""
+    rng = np.random.default_rng(2)
+    kernel, n = Kernel.of(MIXED, name, **options), 12
+    codes, label = random_codes(rng, n, same=same), rng.choice([0, 65535], n)
+    asked = random_codes(rng, 5)
+    model, limits = fitted(kernel, lam, codes, label), Limits.of(lam, n)
+    found = dual.values(coordinates(asked, MIXED), *model, kernel)
+    with mpmath.workdps(50):
+        points, at = exact_coordinates(codes), exact_coordinates(asked)
+        K = exact_matrix(kernel, points, points)
+        y = mpmath.matrix([mpmath.mpf(2 * int(code) - 65535) / 65536 for code in label])
+        off = mpmath.matrix(model.c.tolist()) - mpmath.lu_solve(
+            K + n * mpmath.mpf(float(lam)) * mpmath.eye(n), y)
+        away = exact_matrix(kernel, at, points) * mpmath.matrix(model.c.tolist())
+
+        assert mpmath.sqrt(abs((off.T * K * off)[0])) <= limits.solver
+        assert max(abs(away[i] - found[i]) for i in range(5)) <= limits.evaluated
+
+
+def test_limits_are_small_beside_the_sensitivity():
+    """Rounding adds less than a thousandth to the noise of a usual table."""
+    for lam, m in (("0.01", 5000), ("0.1", 500), ("0.001", 10_000)):
+        made = task(Kernel.of(MIXED), lam, m, random_codes(np.random.default_rng(0), 60))
+        moved = ps.regression.sensitivity.sensitivity(lam, m)
+
+        assert made.grid.sensitivity < moved * Fraction(1001, 1000)
+
+
+@kernels
+def test_a_basis_covers_its_kernel(name, options):
+    """L L' - K has no eigenvalue below half of the nugget: grown at once or piece by piece."""
+    rng, kernel = np.random.default_rng(3), Kernel.of(MIXED, name, **options)
+    codes = random_codes(rng, 150)
+    codes[50:100] = codes[:50]
+    codes[100:130, 0] = np.minimum(codes[:30, 0].astype(int) + 1, 65535)
+    points, basis = coordinates(codes, MIXED), Basis.empty(kernel)
+    whole, weights = basis.extended(points)
+    for at in range(0, 150, 40):
+        basis, _ = basis.extended(points[at:at + 40])
+    for made in (whole, basis):
+        over = made.factor @ made.factor.T - kernel.gram(made.points, made.points)
+
+        assert np.linalg.eigvalsh(over).min() > 0.5 * NUGGET
+        assert len(made) <= 101
+    assert np.abs(weights @ weights.T - kernel.gram(points, points)).max() < 1e-4
+
+
+def test_a_basis_that_is_not_certain_is_not_taken(monkeypatch):
+    """Where the factor fails its check the basis stays, and its points answer."""
+    kernel, rng = Kernel.of(MIXED), np.random.default_rng(4)
+    basis, _ = Basis.empty(kernel).extended(coordinates(random_codes(rng, 5), MIXED))
+    points = coordinates(random_codes(rng, 9), MIXED)
+    monkeypatch.setattr(Basis, "_residual", lambda *_: 1e-9)
+    same, weights = basis.extended(points)
+
+    assert same is basis
+    assert (9, len(basis)) == weights.shape
+    assert not certain(float("nan"), 5)
+
+
+def test_duplicates_cost_no_dimension():
+    """A query that was asked before, in a batch or earlier, is answered by what was released."""
+    kernel, codes = Kernel.of(MIXED), random_codes(np.random.default_rng(5), 6)
+    twice = coordinates(np.concatenate([codes, codes]), MIXED)
+    basis, weights = Basis.empty(kernel).extended(twice)
+
+    assert len(basis) == len(np.unique(codes, axis=0))
+    assert np.abs(weights[:6] - weights[6:]).max() < 1e-3
+    assert len(basis.extended(twice)[0]) == len(basis)
+
+
+# Sensitivity
+
+
+def neighbours(rng, m, *, adversarial):
+    """Two tables of the mixed domain that differ in one record."""
+    codes, label = random_codes(rng, m, same=adversarial), rng.integers(0, 65536, m)
+    if adversarial:
+        label[:] = 65535
+    other, turned = codes.copy(), label.copy()
+    turned[-1] = 0 if label[-1] > 30_000 else 65535
+    if not adversarial or rng.random() < 0.3:
+        other[-1] = random_codes(rng, 1)[0]
+    return (codes, label), (other, turned)
+
+
+@pytest.mark.parametrize("adversarial", [False, True])
+def test_whitened_numbers_stay_inside(adversarial):
+    """2,000 pairs of neighbours, asked at their own and other points: no release moves beyond."""
+    rng, worst = np.random.default_rng(6 + adversarial), 0.0
+    for _ in range(1000):
+        name, options = KERNELS[rng.integers(len(KERNELS))]
+        kernel, lam = Kernel.of(MIXED, name, **options), str(rng.choice(["0.001", "0.1", "10"]))
+        m = int(rng.integers(1, 9))
+        first, second = neighbours(rng, m, adversarial=adversarial)
+        asked = np.concatenate([first[0], second[0][-1:], random_codes(rng, 3)])
+        made = task(kernel, lam, m, asked)
+        models = [fitted(kernel, lam, *one) for one in (first, second)]
+        a, b = (np.array(made.grid.integers(dual.forward(
+            made.basis.factor, dual.values(made.basis.points, *model, kernel)).tolist()))
+            for model in models)
+        moved = np.linalg.norm((a - b).astype(float)) * float(made.grid.step)
+        alone = task(kernel, lam, m, asked[m:m + 1], kind="one")
+        c, d = (np.clip(dual.values(alone.basis.points, *model, kernel), -1, 1)[0]
+                for model in models)
+
+        worst = max(worst, moved / float(made.grid.sensitivity))
+        assert moved <= made.grid.sensitivity
+        assert abs(c - d) <= alone.grid.sensitivity
+    assert worst > (0.6 if adversarial else 0.3)
+
+
+def test_a_function_that_is_drawn_in_parts_is_the_whole():
+    """The private numbers of points asked one after another are one forward substitution."""
+    rng, kernel = np.random.default_rng(8), Kernel.of(MIXED)
+    model = fitted(kernel, "0.1", random_codes(rng, 30), rng.integers(0, 65536, 30))
+    made = task(kernel, "0.1", 30, random_codes(rng, 1)[:0], "function", Cost.of(1, delta="1e-6"))
+    basis, before, noise, drawn = Basis.empty(kernel), np.empty(0), replay(1), []
+    for _ in range(4):
+        basis, _ = basis.extended(coordinates(random_codes(rng, 5), MIXED))
+        q, before = answers.drawn(model, noise, made, basis, before)
+        drawn += q
+    values = dual.values(basis.points, *model, kernel)
+
+    assert len(basis) == len(drawn) == len(before)
+    assert np.abs(basis.factor @ before - values).max() < 1e-12
+    assert made.grid.d == LARGEST
+
+
+def test_the_noise_has_the_size_that_is_said():
+    """Numbers of a function spread by sigma, and answers of a batch by what the plan forecasts."""
+    kernel, rng = Kernel.of(MIXED), np.random.default_rng(9)
+    model = fitted(kernel, "10", random_codes(rng, 40), rng.integers(0, 65536, 40))
+    made = task(kernel, "10", 40, random_codes(rng, 400), "function", Cost.of(1, delta="1e-6"))
+    q, whole = answers.drawn(model, replay(3), made, made.basis, np.empty(0))
+    z = (np.array(made.grid.numbers(q)) - whole) / float(made.sigma)
+    batch = task(kernel, "10", 40, random_codes(rng, 3))
+    true = batch.weights @ dual.forward(batch.basis.factor, dual.values(
+        batch.basis.points, *model, kernel))
+    off = [batch.weights @ np.array(batch.grid.numbers(answers.batch(model, noise, task=batch)))
+           - true for noise in map(replay, range(400))]
+    said = float(answers.plan(batch, Memory()).forecast["noise_each"]) / 4
+
+    assert 0.8 < z.std() < 1.2
+    assert 0.85 * said < np.sqrt(np.mean(np.square(off))) < 1.15 * said
+
+
+# Attacks
+
+
+def tight(target):
+    """A table of one record with so strong a ridge that the bound is almost attained."""
+    kernel = Kernel.of(Domain.box(0, 1, columns=1, target=(0, 1)), "rbf")
+    return kernel, fitted(kernel, "1000", np.zeros((1, 1), np.uint16), np.array([target]))
+
+
+@pytest.mark.parametrize("kind", ["one", "batch", "function"])
+def test_right_noise_is_not_exceeded_and_half_noise_is_caught(kind):
+    """Attacked at two neighbours a release stays inside its claim, and half of its noise does not.
+
+    A function has delta 1e-2, so that an attack can come near.
+    """
+    cost = Cost.of(1, delta="0.01" if kind == "function" else 0)
+    kernel, models = tight(0)[0], [tight(0)[1], tight(65535)[1]]
+    codes = np.array([[0], [40_000]], np.uint16)[:1 if kind == "one" else 2]
+    mechanism = {"one": answers.one, "batch": answers.batch, "function": answers.function}[kind]
+
+    def released(made, seed):
+        noise = replay(seed)
+
+        def run(which):
+            found = mechanism(models[which], noise, task=made)
+            return np.array(made.grid.numbers(found[0] if kind == "function" else found))
+
+        return run
+
+    made = task(kernel, "1000", 1, codes, kind, cost)
+    half = task(kernel, "1000", 1, codes, kind, replace(cost, epsilon=Fraction(2)))
+    options = {"epsilon": 1.0, "delta": float(cost.delta), "profile": "ci"}
+    right = audit(released(made, 1), 0, 1, **options)
+
+    assert not right.exceeded
+    assert right.bound > 0.3
+    assert audit(released(half, 2), 0, 1, **options).exceeded
+
+
+def test_two_points_say_no_difference():
+    """The difference of two answers has noise, however near their points are: a scalar's has none.
+
+    Two neighbours, asked at two points one code apart: what is released does not tell them apart.
+    """
+    kernel = tight(0)[0]
+    codes = np.array([[100], [101]], np.uint16)
+    made = task(kernel, "1000", 1, codes)
+    noise, spread = replay(5), []
+    for _ in range(200):
+        found = made.answers(answers.batch(tight(0)[1], noise, task=made))
+        spread.append(found[0] - found[1])
+
+    assert len(made.basis) == 1
+    exact = dual.values(coordinates(codes, kernel.domain), *tight(0)[1], kernel)
+    assert abs(np.ptp(exact)) > 0
+    assert np.abs(spread).max() < 1e-9
+
+
+# A session
+
+
+def table(n=60, seed=0):
+    """Records whose target is a smooth function of them."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 2))
+    return X, np.sin(3 * X[:, 0]) + X[:, 1] / 2
+
+
+BOX = Domain.box(0, 1, target=(0, 2))
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """A budget of ten."""
+    made = ps.Ledger(str(tmp_path / "budget.db"), population="people")
+    made.grant(epsilon=10, delta="1e-3")
+    return made
+
+
+def opened(lam="1", seed=1, **options):
+    """A session with repeatable noise, so that no ledger is asked."""
+    made = KernelRidgeSession(*table(), lam=lam, domain=BOX, **options)
+    made._noise = replay(seed)
+    return made
+
+
+class Spy:
+    """A source that notes what was spent when its body was read, and how often."""
+
+    def __init__(self, ledger, fail=False):
+        X, y = table()
+        self.source, self.ledger, self.fail, self.seen = open_source(X, y), ledger, fail, []
+
+    def read(self, *where):
+        self.seen.append(self.ledger.spent())
+        if self.fail:
+            raise ValueError("a row says 17")
+        yield from self.source.read(*where)
+
+    def opened(self):
+        return replace(self.source, read=self.read)
+
+
+def test_rows_are_read_once_and_after_the_charge(ledger):
+    """The first answer's charge is durable before the body is opened; later ones read nothing."""
+    spy = Spy(ledger)
+    with KernelRidgeSession(spy.opened(), lam="1", domain=BOX, ledger=ledger) as session:
+        assert [] == spy.seen
+        session.predict_one([0.5, 0.5], epsilon=1)
+        session.predict_batch([[0.1, 0.1], [0.9, 0.2]], epsilon=2)
+        session.release_function(epsilon=1, delta="1e-6").predict([[0.4, 0.4]])
+
+    assert [1] == spy.seen
+    assert session.release_.certificate["ledger"] is not None
+
+
+def test_a_refused_charge_reads_no_row(tmp_path):
+    """Without a budget nothing is read, answered or remembered."""
+    ledger = ps.Ledger(str(tmp_path / "small.db"), population="people")
+    ledger.grant(epsilon="0.5")
+    spy = Spy(ledger)
+    with KernelRidgeSession(spy.opened(), lam="1", domain=BOX, ledger=ledger) as session:
+        for ask in (lambda: session.predict_one([0.5, 0.5], epsilon=1),
+                    lambda: session.predict_batch([[0.5, 0.5]], epsilon=1),
+                    lambda: session.release_function(epsilon=1, delta="1e-6")):
+            with pytest.raises(BudgetExceeded):
+                ask()
+
+    assert [] == spy.seen
+
+
+def test_a_fault_after_the_charge_has_one_text(ledger):
+    """What a broken row says does not leave."""
+    spy = Spy(ledger, fail=True)
+    session = KernelRidgeSession(spy.opened(), lam="1", domain=BOX, ledger=ledger)
+    with session, pytest.raises(ReleaseFailed) as failed:
+        session.predict_one([0.5, 0.5], epsilon=1)
+
+    assert (None, None) == (failed.value.__cause__, failed.value.__context__)
+
+
+def test_the_same_question_has_the_same_answer_for_nothing(ledger):
+    """A record on the same codes at the same epsilon is charged once, at another one again."""
+    X, y = table()
+    with KernelRidgeSession(X, y, lam="1", domain=BOX, ledger=ledger) as session:
+        first = session.predict_one([0.5, 0.5], epsilon="0.5")
+        left = ledger.left()
+
+        assert first == session.predict_one((0.5, 0.500001), epsilon="0.50")
+        assert left == ledger.left()
+        session.predict_one([0.5, 0.5], epsilon="0.25")
+        assert left != ledger.left()
+
+
+def test_answers_are_near_where_noise_is_small():
+    """With a large epsilon each of the three ways comes near to the ridge regression itself."""
+    X, y = table()
+    asked = np.random.default_rng(2).random((12, 2))
+    kernel = Kernel.of(BOX.of_width(["x0", "x1"]), "rbf", 3.0)
+    from privsieve.regression.function import codes_of
+    codes = [coordinates(codes_of(x, kernel.domain), kernel.domain) for x in (X, asked)]
+    expected = original(kernel.gram(codes[1], codes[0]) @ np.linalg.solve(
+        kernel.gram(codes[0], codes[0]) + 60 * 0.01 * np.eye(60), y - 1), kernel.domain)
+    with opened("0.01", gamma=3.0) as session:
+        one = session.predict_one(asked[0], epsilon=1000, allow_weak=True)
+        batch = session.predict_batch(asked, epsilon=1000, allow_weak=True)
+        function = session.release_function(epsilon=1000, delta="1e-6", allow_weak=True)
+        found = function.predict(asked)
+
+    assert abs(one - expected[0]) < 0.02
+    assert np.abs(batch - expected).max() < 0.4
+    assert np.abs(found - expected).max() < 0.4
+    assert 0 < np.abs(found - expected).max()
+
+
+def test_a_session_is_neither_copied_nor_shown(ledger):
+    """Pickling and copying raise, its text has no number of a row, and it ends empty."""
+    X, y = table()
+    session = KernelRidgeSession(X, y, domain=BOX, ledger=ledger)
+    with session:
+        session.predict_one([0.5, 0.5], epsilon=1)
+        for way in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match="holds rows"):
+                way(session)
+        with pytest.raises(TypeError, match="holds rows"):
+            pickle.dumps(session._memory)
+        assert repr(session) == "<KernelRidgeSession, open>"
+
+    assert (None, None) == (session._source, session._memory.model)
+    for after in (lambda: session.predict_one([0.5, 0.5], epsilon=1), session.__enter__):
+        with pytest.raises(ParameterError):
+            after()
+
+
+def test_a_released_function_has_no_row_in_its_bytes():
+    """No code, coordinate, target, coefficient or value without noise is in what is pickled."""
+    X, y = table()
+    with opened() as session:
+        function = session.release_function(epsilon=1, delta="1e-6")
+        asked = np.random.default_rng(7).random((15, 2))
+        before = function.predict(asked)
+        left = pickle.dumps(function)
+        model, whole = session._memory.model, function._whole
+        private = [*model.points, *model.c, *whole, *y, *X, *targets_of(y)]
+        drawn = function.points_
+
+    assert drawn > 3
+    for number in private:
+        assert np.asarray(number).tobytes() not in left
+    again = pickle.loads(left)
+    assert np.abs(again.predict(asked) - before).max() < 1e-4
+    assert (drawn, repr(again)) == (again.points_, f"<ReleasedFunction, {drawn} points drawn>")
+    assert again._memory is None
+
+
+def targets_of(y):
+    """The targets as a session sees them."""
+    codes = np.clip(y / 2 * 65536, 0, 65535).astype(np.int32)
+    return targets(codes, BOX.of_width(["x0", "x1"]))
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy,
+                                 lambda function: pickle.loads(pickle.dumps(function))])
+def test_a_copy_draws_nothing(way):
+    """Two that drew at the same point would average the noise away: a copy only guesses."""
+    with opened() as session:
+        function = session.release_function(epsilon=1, delta="1e-6")
+        function.predict([[0.1, 0.1], [0.9, 0.9]])
+        other = way(function)
+        drawn = other.points_
+        other.predict([[0.5, 0.2]])
+        function.predict([[0.5, 0.2]])
+
+    assert (drawn, drawn + 1) == (other.points_, function.points_)
+
+
+def test_after_the_session_a_function_guesses_from_what_it_said():
+    """Known points keep their answers, new ones follow from them; before any there is none."""
+    with opened() as session:
+        function = session.release_function(epsilon=1, delta="1e-6")
+        silent = session.release_function(epsilon=1, delta="1e-6")
+        first = function.predict([[0.1, 0.1], [0.9, 0.9]])
+        drawn = function.points_
+
+    assert np.abs(first - function.predict([[0.1, 0.1], [0.9, 0.9]])).max() < 1e-4
+    assert (1,) == function.predict([[0.5, 0.5]]).shape
+    assert drawn == function.points_
+    with pytest.raises(ParameterError, match="nothing was drawn"):
+        silent.predict([[0.5, 0.5]])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_draws_nothing():
+    """A child process would draw a second noise for the same numbers: there, memory is shut."""
+    memory = Memory()
+    memory.model = Model(np.zeros((1, 1)), np.zeros(1))
+    memory.process = os.getpid() + 1
+
+    assert not memory.open
+
+
+def test_a_point_beside_another_is_answered_by_it():
+    """A query one code away is not drawn: a difference without noise would be a slope."""
+    with opened(gamma=0.5) as session:
+        function = session.release_function(epsilon=1, delta="1e-6")
+        function.predict([[0.5, 0.5]])
+        function.predict([[0.5 + 2**-16, 0.5]])
+
+    assert 1 == function.points_
+
+
+def test_a_target_on_a_log_scale_comes_back():
+    """Answers are values of the target, inside its bounds, on a log scale too."""
+    domain = Domain([Number("x", 0, 1)], target=Number("cost", 1, 10_000, scale="log"))
+
+    assert [1.0, 100.0, 10_000.0] == original(np.array([-5.0, 0, 1]), domain).round(9).tolist()
+
+
+def test_odd_rows_are_silent(ledger, recwarn):
+    """One target, missing cells and records that are all alike raise nothing."""
+    for X, y in (([[0.5, None]] * 9, [None] * 9), ([["?", 9e99]] * 2, [1e300, -1e300]),
+                 ([[0.1, 0.2]], [0.3])):
+        with KernelRidgeSession(X, y, domain=BOX, ledger=ledger) as session:
+            assert 0 <= session.predict_one([0.5, 0.5], epsilon="0.1") <= 2
+            assert (2,) == session.predict_batch([[0.5, 0.5], [0, 1]], epsilon="0.1").shape
+
+    assert [] == list(recwarn)
+
+
+@pytest.mark.parametrize(("options", "error", "said"), [
+    ({"kernel": "cosine"}, ParameterError, 'write "rbf"'),
+    ({"gamma": -1}, ParameterError, "gamma is -1"), ({"gamma": "x"}, ParameterError, "gamma is"),
+    ({"kernel": "polynomial", "degree": 17}, ParameterError, "degree is 17"),
+    ({"lam": 0}, ParameterError, "lam is 0"),
+    ({"domain": Domain.box(0, 1)}, DomainError, "a target that is a number"),
+    ({"domain": replace(MIXED, person="who", persons=9)}, DomainError, "protects one row"),
+    ({"domain": replace(MIXED, neighbours="add-remove", rows=9)}, DomainError, "protects one row"),
+])
+def test_a_wrong_parameter_is_said_before_a_row(options, error, said):
+    """Public mistakes are refused when the session is made."""
+    with pytest.raises(error, match=said):
+        KernelRidgeSession(*table(), **{"domain": BOX, **options})
+
+
+def test_a_wrong_question_costs_nothing(ledger):
+    """Questions of a wrong shape, without a delta or too weak are refused before the charge."""
+    X, y = table()
+    with KernelRidgeSession(X, y, domain=BOX, ledger=ledger) as session:
+        for ask in (lambda: session.predict_one([[0.1, 0.1]] * 2, epsilon=1),
+                    lambda: session.predict_one([0.1], epsilon=1),
+                    lambda: session.predict_batch(np.empty((0, 2)), epsilon=1),
+                    lambda: session.predict_batch([[0.1, 0.2]], epsilon=11),
+                    lambda: session.release_function(epsilon=1, delta=0),
+                    lambda: session.release_function(epsilon=1, delta="0.5")):
+            with pytest.raises((ParameterError, ps.errors.SchemaError)):
+                ask()
+
+    assert 10 == ledger.left()
+
+
+def test_a_large_table_is_refused():
+    """The kernel of all pairs has to fit into memory."""
+    with pytest.raises(ParameterError, match="PrivateKernelRidge"):
+        Limits.of("0.1", 2**14 + 1)
+    assert Limits.of("0.000001", 2**14).solver < 1

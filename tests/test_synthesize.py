@@ -1,0 +1,242 @@
+"""`privsieve synthesize`: a table of counts, rows of it, rows again, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import stat
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import privsieve as ps
+from privsieve.cli import synthesize
+from privsieve.core.columns import Category, Date, Flag, Number
+from privsieve.histogram.axes import Axis
+from privsieve.histogram.written import as_csv
+from privsieve.privacy.folder import Folder
+from privsieve.privacy.ledger import Ledger
+from privsieve.sources import reader
+from test_cli import BUDGET, DOMAIN, place, privsieve, rows, spent  # noqa: F401  # fixtures
+
+GIVEN = ("--domain", "domain.toml", "--epsilon", "1", "--rows", "300")
+
+
+def call(*more, data="table.csv", asked=(*GIVEN, "--columns", "dose,ward"), out="first"):
+    """The words of a table of counts."""
+    return ("synthesize", data, *asked, *BUDGET, "--out", out, *more)
+
+
+def read(text):
+    """A CSV file as columns."""
+    head, *body = csv.reader(io.StringIO(text))
+    return {name: [row[j] for row in body] for j, name in enumerate(head)}
+
+
+def test_synthesize(privsieve):  # noqa: F811  # the fixture
+    """A table: names on stdout, words on stderr, a folder with rows of the domain's values."""
+    code, out, err = privsieve(*call())
+    made = read(Path("first/synthetic.csv").read_text())
+
+    assert (0, ["dose", "ward"]) == (code, out.splitlines())
+    assert "48 cells, with noise of about 2.8 on each" in err
+    assert "clinic has 1 left" in err
+    assert "made of release.json alone" in err
+    assert {"release.json", "certificate.json", "synthetic.csv"} <= {
+        path.name for path in Path("first").iterdir()}
+    assert 0o600 == stat.S_IMODE(Path("first/synthetic.csv").stat().st_mode)
+    assert ["dose", "ward", "ill"] == list(made)
+    assert [300] * 3 == [len(column) for column in made.values()]
+    assert {"A", "B", "other"} >= set(made["ward"])
+    assert {"no", "yes"} == set(made["ill"])
+    assert all(0 <= float(cell) <= 10 for cell in made["dose"])
+    sick = [float(d) for d, ill in zip(made["dose"], made["ill"], strict=True) if ill == "yes"]
+    assert np.mean(sick) > 6
+    assert Fraction(1) == spent()
+
+
+def test_the_folder_is_verified_and_loaded(privsieve):  # noqa: F811  # the fixture
+    """What is in the folder holds, and the Python face reads it."""
+    privsieve(*call())
+    code, out, _err = privsieve("verify", "first", "--ledger", "budget.db")
+    made = ps.NoisyHistogram.of(ps.load("first"))
+
+    assert (0, True) == (code, out.startswith("valid"))
+    assert (8, 3, 2) == made.counts_.shape
+    assert 400 == made.counts_.sum()
+
+
+def test_columns_are_chosen(privsieve):  # noqa: F811  # the fixture
+    """`--top` chooses in the same release, at the same cost."""
+    asked = (*GIVEN, "--top", "1", "--share", "0.4", "--bin", "dose=5")
+    code, out, _err = privsieve(*call(asked=asked))
+    settings = json.loads(Path("first/release.json").read_bytes())["plan"]["settings"]
+
+    assert (0, ["dose"]) == (code, out.splitlines())
+    assert ("0.4", {"dose": 5}) == (settings["choice"]["epsilon"], settings["bins"])
+    assert Fraction(1) == spent()
+
+
+def test_json(privsieve):  # noqa: F811  # the fixture
+    """`--json` prints one canonical object, without a path."""
+    code, out, _err = privsieve(*call("--json", "--no-target", "--bins", "4"))
+    said = json.loads(out)
+
+    assert (0, "1", "1") == (code, said["charged"], said["left"])
+    assert [4, 3] == said["release"]["cells"]["shape"]
+    assert "first" not in out
+
+
+def test_more_rows_cost_nothing(privsieve):  # noqa: F811  # the fixture
+    """`--from` makes rows of a release that is there, on stdout or into a new file."""
+    privsieve(*call())
+    code, out, err = privsieve("synthesize", "--from", "first", "--rows", "1000")
+    made = read(out)
+    again = privsieve("synthesize", "--from", "first", "--rows", "1000")[1]
+
+    assert (0, "", 1000) == (code, err, len(made["ward"]))
+    assert out != again
+    assert 0 == privsieve("synthesize", "--from", "first", "--rows", "9", "--out", "more.csv")[0]
+    assert 10 == len(Path("more.csv").read_text().splitlines())
+    assert 2 == privsieve("synthesize", "--from", "first", "--rows", "9", "--out", "more.csv")[0]
+    assert Fraction(1) == spent()
+
+
+@pytest.mark.parametrize(("change", "code", "text"), [
+    ({"--epsilon": "0"}, 2, "larger than 0"), ({"--epsilon": "11"}, 2, "--allow-weak"),
+    ({"--epsilon": "3"}, 4, "clinic: 3 asked, 2 left"), ({"--epsilon": None}, 2, "--epsilon is"),
+    ({"--domain": None}, 2, "--domain is missing"), ({"--ledger": None}, 2, "--ledger is missing"),
+    ({"--out": None}, 2, "--out is missing"), ({"--population": None}, 2, "--population is"),
+    ({"--rows": None}, 2, "Missing option '--rows'"), ({"--rows": "-1"}, 2, "whole number from 0"),
+    ({"--rows": "many"}, 2, "not a valid integer"), ({"--top": "2"}, 2, "give one"),
+    ({"--columns": "dose,none"}, 2, "'none' is no column"),
+    ({"--columns": "dose,dose"}, 2, "twice"), ({"--columns": "ill"}, 2, "'ill' is no column"),
+    ({"--share": "0.5"}, 2, "--top K"),
+    ({"--columns": None, "--top": "9"}, 2, "the domain has 4"),
+    ({"--bins": "0"}, 2, "bins is 0"), ({"--bin": "dose"}, 2, "a column, = and a number"),
+    ({"--bin": "dose=x"}, 2, "a column, = and a number"), ({"--bin": "ward=3"}, 2, "its levels"),
+    ({"--bin": "none=3"}, 2, "no column of the domain"),
+    ({"--bin": "dose=3", "--bins": "3"}, 2, "both given"),
+    ({"--bins": "60000", "--columns": "age,dose"}, 2, "at most 724 bins"),
+    ({"--bins": "100"}, 2, "--anyway"), ({"--delta": "0.5"}, 2, "far below"),
+    ({"--delta": "1e-9"}, 2, "only cells of"), ({"--person": "age"}, 2, "another unit"),
+    ({"--delta": "0.001"}, 4, "delta"), ({"--out": "."}, 2, "exists"),
+    ({"--from": "first"}, 2, "leave it away"),
+    ({"--method": "magic"}, 2, "No such option"),
+])
+def test_refusals(privsieve, change, code, text):  # noqa: F811  # the fixture
+    """A refused table says one sentence, charges nothing and leaves no folder."""
+    options = {"--domain": "domain.toml", "--epsilon": "1", "--columns": "dose,ward",
+               "--rows": "300", "--out": "first", "--ledger": "budget.db",
+               "--population": "clinic", **change}
+    args = [part for name, value in options.items() if value is not None
+            for part in (name, value)]
+    before = set(Path().iterdir())
+    got, out, err = privsieve("synthesize", "table.csv", *args)
+
+    assert (code, "") == (got, out)
+    assert text in err
+    assert 1 == len(err.splitlines())
+    assert 0 == spent()
+    assert before == set(Path().iterdir())
+
+
+@pytest.mark.parametrize(("args", "code", "text"), [
+    ((), 2, "Missing option '--rows'"), (("--rows", "9"), 2, "DATA is missing"),
+    (("--rows", "9", "--from", "none"), 3, "release.json is missing"),
+    (("table.csv", "--rows", "9", "--from", "first"), 2, "DATA is given with --from"),
+    (("--rows", "9", "--from", "first", "--bin", "a=2"), 2, "--bin is given with --from"),
+    (("--rows", "9", "--from", "chosen"), 3, "no table of counts"),
+])
+def test_refusals_of_free_rows(privsieve, args, code, text):  # noqa: F811  # the fixture
+    """Without a table, or with a release that has none: one sentence."""
+    privsieve("select", "table.csv", "--domain", "domain.toml", "--epsilon", "1", "--top", "1",
+              *BUDGET, "--out", "chosen")
+    got, out, err = privsieve("synthesize", *args)
+
+    assert (code, "") == (got, out)
+    assert text in err
+
+
+def test_warned(privsieve):  # noqa: F811  # the fixture
+    """What will be mostly noise goes on with --anyway, and says so again."""
+    code, _out, err = privsieve(*call("--bins", "100", "--anyway"))
+
+    assert 0 == code
+    assert "mostly noise" in err
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("row 17 says 42"), KeyboardInterrupt()])
+def test_failed_after_the_charge(privsieve, monkeypatch, fault):  # noqa: F811  # the fixture
+    """A fault after the charge has one text and code 6, and the charge stays."""
+    def broken(*_args, **_options):
+        raise fault
+
+    monkeypatch.setattr(reader, "batches", broken)
+    code, out, err = privsieve(*call())
+
+    assert (6, "", "privsieve: release failed; the budget is charged\n") == (code, out, err)
+    assert 1 == spent()
+
+
+def test_rows_that_cannot_be_written_leave_the_release(privsieve, monkeypatch):  # noqa: F811
+    """The release was paid for: it stands without its rows, and says how to make them."""
+    def full(*_args):
+        raise OSError(28, "no space")
+
+    monkeypatch.setattr(Folder, "write", full)
+    code, out, err = privsieve(*call())
+
+    assert (0, 2) == (code, len(out.splitlines()))
+    assert "--from" in err
+    assert Path("first/release.json").exists()
+    assert not Path("first/synthetic.csv").exists()
+
+
+def test_persons_and_delta(privsieve):  # noqa: F811  # the fixture
+    """Persons are counted with a few rows each; with a delta only large cells are named."""
+    head, *lines = rows().splitlines()
+    body = [f"{line},p{number // 2}" for number, line in enumerate(lines)]
+    Path("table.csv").write_text("\n".join([f"{head},patient", *body, ""]))
+    Path("domain.toml").write_text(DOMAIN.replace('unit = "row"', ""))
+    Ledger("other.db", population="clinic").grant("9", delta="0.001")
+    code, _out, err = privsieve(
+        "synthesize", "table.csv", "--domain", "domain.toml", "--epsilon", "9", "--delta", "1e-4",
+        "--columns", "ward,smoker", "--rows", "20", "--person", "patient", "--persons", "200",
+        "--rows-per-person", "2", "--ledger", "other.db", "--population", "clinic",
+        "--out", "first", "--anyway")
+    said = json.loads(Path("first/release.json").read_bytes())
+
+    assert (0, True) == (code, "one person with all their rows" in err)
+    assert said["cells"]["place"] == sorted(said["cells"]["place"]) != []
+    assert min(said["cells"]["q"]) >= int(said["plan"]["settings"]["threshold"])
+    assert b"p199" not in b"".join(path.read_bytes() for path in Path("first").iterdir())
+
+
+def test_dates_flags_and_blanks_are_written_as_they_are_read():
+    """A date in its format, a flag as 1 or 0, what is missing blank, "other" as other."""
+    axes = [Axis(Date("day", "2020-01-01", "2020-12-31", format="%d.%m.%Y", missing="level"), 2),
+            Axis(Flag("ill")), Axis(Category("ward", ["other", 'a "b"'])),
+            Axis(Number("dose", 0, 1, missing="level"), 2)]
+    rows = {"day": np.array(["2020-03-01", "NaT"], "M8[D]"), "ill": np.array([True, False]),
+            "ward": np.array([None, 'a "b"'], object), "dose": np.array([0.25, np.nan])}
+
+    assert b'day,ill,ward,dose\n01.03.2020,1,,0.25\n,0,"a ""b""",\n' == as_csv(axes, rows)
+
+
+def test_synthetic_rows_are_a_table_for_the_same_domain(privsieve):  # noqa: F811  # the fixture
+    """What was made can be read with the domain of its columns, and gives the same cells."""
+    privsieve(*call(asked=(*GIVEN[:-1], "400", "--columns", "dose,ward,smoker")))
+    made = ps.NoisyHistogram.of(ps.load("first"))
+    domain = ps.Domain([ps.Number("dose", 0, 10), ps.Category("ward", ["A", "B"]),
+                        ps.Flag("smoker")], target=ps.Label("ill", ["no", "yes"]))
+    again = ps.NoisyHistogram(epsilon=1000, allow_weak=True, domain=domain)
+    again.fit("first/synthetic.csv")
+
+    assert made.counts_.tolist() == again.counts_.tolist()
+    assert "synthetic.csv" == synthesize.NAME
+    assert os.access("first/synthetic.csv", os.R_OK)
