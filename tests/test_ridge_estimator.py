@@ -233,6 +233,8 @@ def test_a_target_on_a_log_scale():
     assert 1 <= low < 20
     assert 60 < middle < 170
     assert 500 < high <= 10_000
+    far = Released.of(fitted.release_).value(np.array([-1e9, 1e9]))  # and no warning
+    assert [1, 10_000] == far.tolist()
 
 
 def odd():
