@@ -30,12 +30,13 @@ import mining  # noqa: E402
 import nearest  # noqa: E402
 import noise  # noqa: E402
 import reader  # noqa: E402
+import regression  # noqa: E402
 import rule_sieve  # noqa: E402
 import solver  # noqa: E402
 
 SLACK = 3
 PARTS = (command_line, reader, rule_sieve, blocks, nearest, solver, noise, containment, mining,
-         exact)
+         exact, regression)
 
 
 def main():

@@ -59,6 +59,7 @@ def test_every_error_is_documented():
 @pytest.mark.parametrize(("kind", "name"), [
     (ps.RuleSieve, "docs/rule-sieve.md"), (ps.NoisyTopK, "docs/noisy-top-k.md"),
     (ps.BlockFWELL, "docs/block-fwell.md"), (ps.NoisyHistogram, "docs/synthetic-rows.md"),
+    (ps.KernelRidgeSession, "docs/kernel-sessions.md"),
     (ps.FWELLEnsemble, "docs/fwell.md"), (ps.PrivateKernelRidge, "docs/least-squares.md"),
     (ps.ObjectiveFWELL, "docs/objective-perturbation.md"),
     ((ps.OutputFWELL, ps.FELP), "docs/released-weights.md")])

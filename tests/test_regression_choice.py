@@ -75,9 +75,9 @@ def test_bounds_are_as_printed():
     scale = printed_sensitivity(m, lam, kappa, M) / epsilon
     ridge_term = lam * (kappa**1 + kappa**-1 + 2) * G
 
-    assert choice.error_bound(m, epsilon, lam, r, G, kappa=kappa, M=M) == pytest.approx(
+    assert choice.error_bound(m, epsilon, lam, r, G, (kappa, M)) == pytest.approx(
         8 * M**2 * epsilon + 6 * scale**2 + ridge_term)
-    assert choice.fixed_epsilon_bound(m, epsilon, lam, r, G, kappa=kappa, M=M) == pytest.approx(
+    assert choice.fixed_epsilon_bound(m, epsilon, lam, r, G, (kappa, M)) == pytest.approx(
         6 * scale**2 + 1.4 * ridge_term)
 
 

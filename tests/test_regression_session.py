@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 
@@ -167,6 +168,16 @@ def test_a_basis_that_is_not_certain_is_not_taken(monkeypatch):
     assert not certain(float("nan"), 5)
 
 
+def test_a_wrong_factor_is_noticed(monkeypatch):
+    """Rows of a factor that are off by a millionth are seen in the residual, and not taken."""
+    kernel, rng, honest = Kernel.of(MIXED), np.random.default_rng(4), Basis.weights
+    basis, _ = Basis.empty(kernel).extended(coordinates(random_codes(rng, 5), MIXED))
+    points = coordinates(random_codes(rng, 9), MIXED)
+    monkeypatch.setattr(Basis, "weights", lambda self, points: honest(self, points) + 1e-6)
+
+    assert basis.extended(points)[0] is basis
+
+
 def test_duplicates_cost_no_dimension():
     """A query that was asked before, in a batch or earlier, is answered by what was released."""
     kernel, codes = Kernel.of(MIXED), random_codes(np.random.default_rng(5), 6)
@@ -248,7 +259,7 @@ def test_the_noise_has_the_size_that_is_said():
         batch.basis.points, *model, kernel))
     off = [batch.weights @ np.array(batch.grid.numbers(answers.batch(model, noise, task=batch)))
            - true for noise in map(replay, range(400))]
-    said = float(answers.plan(batch, Memory()).forecast["noise_each"]) / 4
+    said = float(answers.plan(batch, Memory()).forecast["noise_each"]) / 4  # half of the range
 
     assert 0.8 < z.std() < 1.2
     assert 0.85 * said < np.sqrt(np.mean(np.square(off))) < 1.15 * said
@@ -408,6 +419,26 @@ def test_the_same_question_has_the_same_answer_for_nothing(ledger):
         assert left != ledger.left()
 
 
+def test_a_plan_says_before_what_the_release_says_after(ledger):
+    """Planning reads and charges nothing, and forecasts the noise that the release then names."""
+    spy = Spy(ledger)
+    with KernelRidgeSession(spy.opened(), lam="1", domain=BOX, ledger=ledger) as session:
+        asked = np.random.default_rng(1).random((50, 2))
+        batch = session.plan(asked, epsilon=1)
+        function = session.plan(epsilon=1, delta="1e-6")
+        assert ([], 10) == (spy.seen, ledger.left())
+        session.predict_batch(asked, epsilon=1)
+        assert batch.forecast == session.release_.body["forecast"]
+        assert batch.forecast["noise_each"] == session.release_.body["noise"]["each"]
+        assert 1 <= batch.settings["kept"] < 50
+        session.release_function(epsilon=1, delta="1e-6")
+
+        assert function.forecast == session.release_.body["forecast"]
+        for wrong in ({"X": asked, "epsilon": 1, "delta": "1e-6"}, {"epsilon": 1}):
+            with pytest.raises(ParameterError, match="delta is"):
+                session.plan(**wrong)
+
+
 def test_answers_are_near_where_noise_is_small():
     """With a large epsilon each of the three ways comes near to the ridge regression itself."""
     X, y = table()
@@ -456,7 +487,7 @@ def test_a_released_function_has_no_row_in_its_bytes():
         asked = np.random.default_rng(7).random((15, 2))
         before = function.predict(asked)
         left = pickle.dumps(function)
-        model, whole = session._memory.model, function._whole
+        model, whole = session._memory.model, function._drawn.whole
         private = [*model.points, *model.c, *whole, *y, *X, *targets_of(y)]
         drawn = function.points_
 
@@ -466,7 +497,7 @@ def test_a_released_function_has_no_row_in_its_bytes():
     again = pickle.loads(left)
     assert np.abs(again.predict(asked) - before).max() < 1e-4
     assert (drawn, repr(again)) == (again.points_, f"<ReleasedFunction, {drawn} points drawn>")
-    assert again._memory is None
+    assert (None, 0) == (again._memory, len(again._drawn.whole))
 
 
 def targets_of(y):
@@ -488,6 +519,19 @@ def test_a_copy_draws_nothing(way):
         function.predict([[0.5, 0.2]])
 
     assert (drawn, drawn + 1) == (other.points_, function.points_)
+
+
+def test_threads_draw_a_point_once():
+    """Eight threads that ask the same new points at once get the same answers."""
+    asked = np.random.default_rng(3).random((8, 2))
+    with opened() as session, ThreadPoolExecutor(8) as pool:
+        function = session.release_function(epsilon=1, delta="1e-6")
+        found = list(pool.map(lambda _: function.predict(asked), range(16)))
+        drawn = function.points_
+
+    assert drawn == len(Basis.empty(function._task.kernel).extended(
+        function._drawn.basis.points)[0])
+    assert max(np.abs(one - found[0]).max() for one in found) < 1e-4
 
 
 def test_after_the_session_a_function_guesses_from_what_it_said():

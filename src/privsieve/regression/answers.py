@@ -30,7 +30,7 @@ from privsieve.regression import dual
 from privsieve.regression.basis import LARGEST, NUGGET, Basis
 from privsieve.regression.dual import UNIT, Limits
 from privsieve.regression.gram import coordinates, original, target, targets
-from privsieve.regression.sensitivity import sensitivity
+from privsieve.regression.sensitivity import longest, sensitivity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -92,6 +92,12 @@ class Task:
             return sqrt(self.grid.d + 1) / float(self.grid.beta(self.cost.epsilon))
         return float(self.sigma)
 
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the noise on an answer, in half ranges of the target."""
+        most = max((float(np.sqrt(row @ row)) for row in self.weights), default=1.0)
+        return self.each * most
+
     def answers(self, q: list[int]) -> Doubles:
         """The queries' answers in the target's units, from what was released."""
         return original(self.weights @ np.array(self.grid.numbers(q)), self.kernel.domain)
@@ -146,14 +152,12 @@ class Memory:
 def plan(task: Task, memory: Memory) -> Plan:
     """Plan one release; reads no row."""
     task.cost.check_units(task.m)
-    grid, half = task.grid, _half(task.kernel)
-    weight = max((float(np.sqrt((row * row).sum())) for row in task.weights), default=1.0)
-    each = task.each * weight
+    each = task.spread
     return Plan(
         method=METHOD, kind="regression", domain=task.kernel.domain, cost=task.cost, units=task.m,
         settings={"answers": task.kind, "lam": _text(float(task.lam)), **task.kernel.json(),
-                  "queries": len(task.codes), "kept": grid.d},
-        noise=Fraction(each), forecast={"noise_each": _text(each * half)},
+                  "queries": len(task.codes), "kept": task.grid.d},
+        noise=Fraction(each), forecast=_forecast(task),
         warning=_warning(each) if each > NOISY else None,
         theorem="kernel-ridge-answers", assumes=("ideal-bits", "ieee-doubles"),
         summarise=partial(solved, task=task, memory=memory),
@@ -219,10 +223,21 @@ def said(output: object, *, task: Task) -> Mapping[str, Json]:
         "selected": list(task.kernel.domain.names),
         "features": {"map": "answers", **task.kernel.json(), "lam": _text(float(task.lam))},
         "values": {"exponent": task.grid.exponent, "q": list(q)},
-        "noise": {"law": law, "each": _text(task.each)},
+        "noise": {"law": law, "each": _text(task.spread * _half(task.kernel))},
         "queries": [list(map(int, row)) for row in task.codes],
         "answers": [repr(float(x)) for x in task.answers(q)],
     }
+
+
+def _forecast(task: Task) -> Mapping[str, Json]:
+    """Of an answer: its noise in the target's unit; and, in half ranges, noise and error.
+
+    If the true function has a length of 1 in the kernel's space, the ridge takes lam at most.
+    """
+    return {"noise_each": _text(task.spread * _half(task.kernel)),
+            "noise_prediction": _text(task.spread),
+            "expected_error": _text(sqrt(task.spread**2 + float(task.lam))),
+            "longest": _text(float(longest(task.lam)))}
 
 
 def _half(kernel: Kernel) -> float:

@@ -105,10 +105,11 @@ def error_curve(m: int, epsilons: Sequence[object], G: float = 1.0, *,
     return found
 
 
-def error_bound(m: int, epsilon: float, lam: float, r: float, G: float = 1.0, *,
-                kappa: float = 1.0, M: float = 1.0) -> float:
+def error_bound(m: int, epsilon: float, lam: float, r: float, G: float = 1.0,  # noqa: PLR0917
+                sizes: tuple[float, float] = (1.0, 1.0)) -> float:
     """The bound of Theorem 3 on a private prediction's expected excess squared error.
 
+    `sizes` are kappa and M: bounds of the kernel's root and of the target.
     It holds for the noise of the paper and for ours, which is less.  The paper's sample term,
     8 sqrt(2 pi) M^2 / sqrt(m), is left out: its expectation is 0, for the function that it is about
     does not depend on the rows.  Above M^2 it says nothing that zero does not.
@@ -116,13 +117,13 @@ def error_bound(m: int, epsilon: float, lam: float, r: float, G: float = 1.0, *,
     >>> round(error_bound(10**6, 0.01, 0.01, 0.5), 2)
     1.08
     """
-    noise, ridge = _terms(m, epsilon, lam, r, (G, kappa, M))
+    noise, ridge = _terms(m, epsilon, lam, r, (G, *sizes))
     # [theorem-3]
-    return 8 * M**2 * epsilon + noise + ridge
+    return 8 * sizes[1] ** 2 * epsilon + noise + ridge
 
 
-def fixed_epsilon_bound(m: int, epsilon: float, lam: float, r: float, G: float = 1.0, *,
-                        kappa: float = 1.0, M: float = 1.0) -> float:
+def fixed_epsilon_bound(m: int, epsilon: float, lam: float, r: float,  # noqa: PLR0917
+                        G: float = 1.0, sizes: tuple[float, float] = (1.0, 1.0)) -> float:
     """The bound of Theorem 2: expected error above (1 + 2 epsilon) times that of the truth.
 
     The factor 1 + 2 epsilon of the last term is lost in print, and kept here.
@@ -130,7 +131,7 @@ def fixed_epsilon_bound(m: int, epsilon: float, lam: float, r: float, G: float =
     >>> round(fixed_epsilon_bound(10**6, 1.0, 0.001, 0.5), 3)
     0.108
     """
-    noise, ridge = _terms(m, epsilon, lam, r, (G, kappa, M))
+    noise, ridge = _terms(m, epsilon, lam, r, (G, *sizes))
     # [theorem-2]
     return noise + (1 + 2 * epsilon) * ridge
 

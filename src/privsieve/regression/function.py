@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 CHUNK = 1024
 
 
+class Drawn(NamedTuple):
+    """Points, their noisy whitened numbers, and these without noise: private, never pickled."""
+
+    basis: Basis
+    q: list[int]
+    whole: Doubles
+
+
 class ReleasedFunction:
     """A function with noise, at any number of points.
 
@@ -41,15 +49,13 @@ class ReleasedFunction:
         self._task = task
         self._memory: Memory | None = memory
         self._noise = noise
-        self._basis = Basis.empty(task.kernel)
-        self._q: list[int] = []
-        #: The whitened numbers without noise: private, and never pickled.
-        self._whole: Doubles = np.empty(0)
+        self._drawn = Drawn(Basis.empty(task.kernel), [], np.empty(0))
 
     def __getstate__(self) -> dict[str, Any]:
         """What may leave: released numbers and public facts."""
         # [leaves] two copies that went on drawing would give the same point two noises
-        return {**self.__dict__, "_memory": None, "_whole": None, "_noise": None}
+        left = self._drawn._replace(whole=np.empty(0))
+        return {**self.__dict__, "_memory": None, "_drawn": left, "_noise": None}
 
     def __repr__(self) -> str:
         return f"<ReleasedFunction, {self.points_} points drawn>"
@@ -57,7 +63,7 @@ class ReleasedFunction:
     @property
     def points_(self) -> int:
         """At how many points noise was drawn."""
-        return len(self._q)
+        return len(self._drawn.q)
 
     def predict(self, X: Any) -> Doubles:
         """Predictions in the target's units; free."""
@@ -69,25 +75,25 @@ class ReleasedFunction:
         points = coordinates(codes, self._task.kernel.domain)
         memory = self._memory
         if memory is None or not memory.open:
-            weights = self._basis.weights(points)
+            weights = self._drawn.basis.weights(points)
         else:
             # [one-at-a-time] two threads that went on from the same numbers would do the same
             with memory.lock:
-                weights = self._drawn(points, memory)
-        if not len(self._basis):
+                weights = self._draw(points, memory)
+        if not self.points_:
             raise ParameterError("nothing was drawn while the session was open: ask the function "
                                  "at the points that matter before the session ends")
-        numbers = np.array(self._task.grid.numbers(self._q[:weights.shape[1]]))
+        numbers = np.array(self._task.grid.numbers(self._drawn.q[:weights.shape[1]]))
         return original(weights @ numbers, self._task.kernel.domain)
 
-    def _drawn(self, points: Doubles, memory: Memory) -> Doubles:
-        basis, weights = self._basis.extended(points)
-        model = memory.model
-        if len(basis) > len(self._basis) and model is not None:
-            before = self._whole
+    def _draw(self, points: Doubles, memory: Memory) -> Doubles:
+        known, model = self._drawn, memory.model
+        basis, weights = known.basis.extended(points)
+        if len(basis) > len(known.basis) and model is not None:
             q, whole = fitting.sealed(
-                lambda noise: drawn(model, noise, self._task, basis, before), self._noise)
-            self._basis, self._q, self._whole = basis, self._q + q, whole
+                lambda noise: drawn(model, noise, self._task, basis, known.whole), self._noise)
+            # [at-once] one statement: whoever breaks in sees all of a draw or nothing of it
+            self._drawn = Drawn(basis, known.q + q, whole)
         return weights
 
 

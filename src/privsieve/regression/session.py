@@ -19,6 +19,7 @@ from privsieve.regression.sensitivity import longest, sensitivity
 
 if TYPE_CHECKING:
     from privsieve.core.domain import Domain
+    from privsieve.core.plan import Plan
     from privsieve.core.release import Release
     from privsieve.privacy.ledger import Ledger
     from privsieve.privacy.noise import Noise
@@ -126,19 +127,8 @@ class KernelRidgeSession:
         The noise grows with the square root of how many records are not much like others.
         """
         cost = Cost.of(epsilon, allow_weak=allow_weak)
-        codes = codes_of(X, self._kernel.domain)
-        if not 1 <= len(codes) <= MOST_QUERIES:
-            raise ParameterError(f"{len(codes)} records are asked for; a batch has 1 to "
-                                 f"{MOST_QUERIES}: ask for fewer, or take release_function")
         self._check()
-        # Of the longest function a dimension explains the more, the less noise it brings.
-        noise = sensitivity(self._lam, self._rows) / cost.epsilon
-        basis, weights = Basis.empty(self._kernel).extended(
-            coordinates(codes, self._kernel.domain), float(noise / longest(self._lam)) ** 2)
-        if not len(basis):
-            raise ParameterError("the kernel of these records is too small to tell them from "
-                                 "nothing; choose a lower degree")
-        return np.array(_answers(self._charged(self._task("batch", cost, basis, weights, codes))))
+        return np.array(_answers(self._charged(self._batch(X, cost))))
 
     def release_function(self, *, epsilon: object, delta: object,
                          allow_weak: bool = False) -> ReleasedFunction:
@@ -152,10 +142,39 @@ class KernelRidgeSession:
             raise ParameterError("delta is 0; a released function needs a delta such as 1e-9: "
                                  "for pure epsilon take predict_batch or PrivateKernelRidge")
         self._check()
+        task = self._function(cost)
+        return ReleasedFunction(task, self._charged(task), self._memory, self._noise)
+
+    def plan(self, X: Any = None, *, epsilon: object, delta: object = 0,
+             allow_weak: bool = False) -> Plan:
+        """What `predict_batch(X)`, or without X `release_function`, would cost and bring.
+
+        It reads no row and charges nothing; one answer has the noise of a batch of one.
+        """
+        cost = Cost.of(epsilon, delta=delta, allow_weak=allow_weak)
+        if (X is None) != bool(cost.delta):
+            raise ParameterError(f"delta is {cost.delta_text}: give a delta for a function, and "
+                                 "none for the answers to X")
+        task = self._function(cost) if X is None else self._batch(X, cost)
+        return answers.plan(task, self._memory)
+
+    def _batch(self, X: Any, cost: Cost) -> Task:
+        codes = codes_of(X, self._kernel.domain)
+        if not 1 <= len(codes) <= MOST_QUERIES:
+            raise ParameterError(f"{len(codes)} records are asked for; a batch has 1 to "
+                                 f"{MOST_QUERIES}: ask for fewer, or take release_function")
+        # Of the longest function a dimension explains the more, the less noise it brings.
+        noise = sensitivity(self._lam, self._rows) / cost.epsilon
+        basis, weights = Basis.empty(self._kernel).extended(
+            coordinates(codes, self._kernel.domain), float(noise / longest(self._lam)) ** 2)
+        if not len(basis):
+            raise ParameterError("the kernel of these records is too small to tell them from "
+                                 "nothing; choose a lower degree")
+        return self._task("batch", cost, basis, weights, codes)
+
+    def _function(self, cost: Cost) -> Task:
         none = np.empty((0, len(self._kernel.domain.columns)), np.uint16)
-        task = self._task("function", cost, Basis.empty(self._kernel), np.zeros((0, 0)), none)
-        release = self._charged(task)
-        return ReleasedFunction(task, release, self._memory, self._noise)
+        return self._task("function", cost, Basis.empty(self._kernel), np.zeros((0, 0)), none)
 
     def _task(self, kind: Any, cost: Cost, basis: Basis, weights: Doubles, codes: Any) -> Task:
         return Task(kind, self._kernel, self._lam, self._rows, cost, basis, weights, codes)
