@@ -16,7 +16,7 @@ from privsieve.errors import ParameterError
 from privsieve.privacy import discrete
 from privsieve.privacy.discrete import LARGEST_COUNT, above, noisy, threshold, two_sided
 from privsieve.privacy.noise import Noise, replay, system
-from test_density import MILLIONTH, SCALES, lawful
+from test_density import MILLIONTH, SCALES, fits, lawful
 
 MEANS = [Fraction(1, 100), Fraction(3, 10), Fraction(2), Fraction(31, 3), Fraction(10**6)]
 
@@ -213,3 +213,13 @@ def test_only_what_reaches_the_threshold_is_named():
 
     assert [1, 4] == nothing[where].tolist()
     assert (np.abs(what - [900, 500]) < 100).all()
+
+
+@pytest.mark.parametrize(("off", "right"), [(0, True), (-1, False), (1, False)])
+def test_what_is_named_follows_its_law(off, right):
+    """A cell of 2 rows is named, and told, as the law with this threshold says: 20,000 of them."""
+    where, what = above(np.full(20_000, 2), Fraction(2), 5 + off, replay(6))
+    law = named(2, math.exp(-0.5), 5)
+    found = np.bincount(np.maximum(what - 5, 0), minlength=90)[:90]
+
+    assert right == fits([20_000 - len(where), *found], law)
