@@ -278,6 +278,18 @@ def test_cells_that_are_not_named_are_said():
     assert "3 cells are named: those whose noisy count reached a threshold" in words
 
 
+def test_a_table_counts_rows_whoever_is_protected():
+    """Where a person is protected, counts are still of rows, and the page says both."""
+    domain = domain_of(person="who", rows_per_person=3, persons=500)
+    words = Page(html(*released("histogram", domain=domain))).words
+
+    assert "How many rows are there of each kind, by 3 columns?" in words
+    assert "Had any one person been entirely different, each table of counts" in words
+    assert "At most 3 rows of a person were used." in words
+    assert "all together their noisy sum" in words
+    assert "persons by" not in words
+
+
 def test_a_choice_before_a_table_is_said():
     """Where columns were chosen first, the page says by what, and what that cost."""
     choice = {"method": "rule-sieve/2", "epsilon": "0.2", "settings": {"k": 2}}

@@ -142,15 +142,15 @@ def _edge(text: object) -> str:
 
 def page(told: HistogramPage) -> bytes:
     """The whole page."""
-    many, noun = len(told.axes), told.common.claim.noun
+    many = len(told.axes)
     columns = "1 column" if many == 1 else f"{count(many)} columns"
     shown = names(axis.name for axis in told.axes) if many <= _MANY else Markup(
         'they stand in <a href="#cells">the table below</a>')
     return frame.page(told.common, frame.Words(
-        title=f"How many {noun}s are there of each kind, by {columns}?",
-        question=Markup("How many {}s are there of each kind, by {}?").format(noun, columns),
-        asked=(Markup('A count of the {}s for every combination of {}: <span class="names">{}'
-                      "</span>").format(noun, columns, shown),
+        title=f"How many rows are there of each kind, by {columns}?",
+        question=Markup("How many rows are there of each kind, by {}?").format(columns),
+        asked=(Markup('A count of the rows for every combination of {}: <span class="names">{}'
+                      "</span>").format(columns, shown),
                "contingency table, with noise on every cell"),
         answered=(f"{count(told.cells)} counts, one for each combination." if told.whole else
                   f"{count(told.held)} counts, of {count(told.cells)} combinations: those that "
@@ -183,8 +183,8 @@ def _cells(told: HistogramPage) -> Markup:
     product = " × ".join(count(len(axis.labels)) for axis in told.axes[:_MANY])
     return section(
         "cells", "The table of counts",
-        pair(f"Each {told.common.claim.noun} lies in one cell: one value, or one range of values, "
-             "of every column. The cells were fixed before a row was read.",
+        pair("Each row lies in one cell: one value, or one range of values, of every column. The "
+             "cells of a column were fixed before a row was read.",
              f"{product}{' × …' if len(told.axes) > _MANY else ''} = {count(told.cells)} cells; "
              f"noise: {told.noise.words}"),
         table("The cells of each column", ["Column", "Its values, or ranges", "Cells"], rows,
@@ -226,9 +226,9 @@ def _bars(told: HistogramPage, axis: Axis) -> Markup:
     more = [paragraph(f"The other {count(len(found) - _MOST)} stand in release.json.")] if (
         len(found) > _MOST) else []
     return joined([table(
-        Markup("{}s by {}").format(told.common.claim.noun.capitalize(), name(axis.name)),
+        Markup("Rows by {}").format(name(axis.name)),
         [Markup("Value (standard deviation of the noise: {})").format(up(noise.each)),
-         f"{told.common.claim.noun.capitalize()}s"], rows), *more])
+         "Rows"], rows), *more])
 
 
 def _added(told: HistogramPage, axis: Axis) -> int:
@@ -240,17 +240,16 @@ def _rows(told: HistogramPage) -> Markup:
     return section(
         "rows", "How synthetic rows come from it",
         points([
-            Markup("<b>First the counts are brought to the nearest ones that a table could "
-                   "have:</b> none below zero, and all together {}.").format(
+            Markup("<b>First the counts become ones that a table could have:</b> none below "
+                   "zero, and all together {}.").format(
                        "the number of rows, which is public" if told.common.claim.replaced
                        and told.common.claim.noun == "row" else "their noisy sum"),
             Markup("<b>A row is a cell,</b> made as often as its count says. A value stands for "
                    "itself; of a range any value is as likely."),
             Markup("<b>It costs nothing:</b> <code>privsieve synthesize --from</code> needs this "
                    "release, and neither the table nor a ledger, as often as rows are wanted."),
-            Markup("<b>No row is anybody’s.</b> What goes together in the {}s is kept as far as "
-                   "it stands in these counts, and no farther: other columns are not in it."
-                   ).format(told.common.claim.noun),
+            Markup("<b>No row is anybody’s.</b> What goes together in the table is kept as far as "
+                   "it stands in these counts, and no farther: other columns are not in it."),
         ]))
 
 
@@ -262,7 +261,7 @@ def _good(told: HistogramPage) -> Markup:
            f"standard deviation {up(told.noise.of(many).each)}") for many in sums if many > 1)]
     if told.moved is not None:
         rows.append(("Moved to other cells",
-                     f"about {up(100 * told.moved)} % of the {told.common.claim.noun}s, expected"))
+                     f"about {up(100 * told.moved)} % of the rows, expected"))
     return section(
         "good", "How strong the noise is", *frame.warned(told.common),
         pair("The noise was known before the first row was read, from public numbers alone. A "
