@@ -13,6 +13,7 @@ import pytest
 import privsieve as ps
 from privsieve.core.canonical import canonical, digest
 from privsieve.core.release import Release
+from privsieve.errors import SchemaError
 from privsieve.privacy.certificate import sentence
 from privsieve.privacy.ledger import Ledger
 from privsieve.privacy.verify import verify
@@ -376,6 +377,7 @@ WRONG = [
     ("histogram", ("cells",), None, "fields of a table"),
     ("histogram", ("cells", "shape"), [4, 3], "a number of bins for each"),
     ("histogram", ("cells", "shape"), [4, 3, 0], "a number of bins for each"),
+    ("histogram", ("cells", "shape"), [4, 3, 65537], "a number of bins for each"),
     ("histogram", ("cells", "names"), ["sex", "age", "ill"], "selected columns"),
     ("histogram", ("cells", "names"), ["age", "sex", "ill", "x"], "selected columns"),
     ("histogram", ("cells", "bins"), [], "told by column"),
@@ -428,6 +430,22 @@ def test_positive_weights_are_as_many_as_there_are():
             **SAYS["weights"], "selected": selected, "values": {"exponent": -10, "q": q}})
 
         assert valid == verify(certificate, body).valid
+
+
+@pytest.mark.parametrize(("kind", "path", "value"), [
+    ("weights", ("forecast", "longest"), "1e999999999"), ("weights", ("noise", "each"), "1e99999"),
+    ("weights", ("values", "exponent"), 10**9), ("weights", ("forecast", "noise_length"), 7),
+    ("regression", ("forecast", "expected_error"), "9" * 10_000),
+    ("histogram", ("cells", "shape"), [2**40, 3, 2]), ("histogram", ("noise", "each"), "nan")])
+def test_a_page_takes_no_number_that_would_take_for_ever(kind, path, value):
+    """A number that privsieve does not write is refused at once, and not computed."""
+    body, certificate = released(kind)
+    wrong = changed(body, path, value)
+    if path[0] == "cells":
+        wrong["cells"]["place"] = [1] * 24
+
+    with pytest.raises(SchemaError, match="lacks what a report says"):
+        html(wrong, certificate)
 
 
 def test_answers_are_checked():

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: More names than this stand in the table only.
 _MANY = 30
+#: The codes of a column: it has no more cells.
+_LARGEST = 65536
 #: More bars of one column than this are left to release.json.
 _MOST = 60
 
@@ -67,6 +69,8 @@ def page_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Histo
     """The page of a table of counts."""
     common, told = common_of(release, certificate), release["cells"]
     shape, whole = [int(one) for one in told["shape"]], told["place"] == "all"
+    if max(shape) > _LARGEST:
+        raise ValueError("a column has more cells than codes")
     sums = dense(shape, told["q"]) if whole else sparse(shape, told["q"], told["place"])
     domain = release.get("domain") or {}
     declared = {one["name"]: one for one in
