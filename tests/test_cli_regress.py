@@ -98,6 +98,26 @@ def test_regress(privsieve):
     assert 0 == privsieve("verify", "model")[0]
 
 
+def test_a_plan_reads_no_row_and_charges_nothing(privsieve, place):
+    """--plan says the forecast of the plan, and needs no ledger; without it one is demanded."""
+    asked = regress(kernel="cosine")[:8]
+    code, out, _err = privsieve(*asked, "--plan", "--json")
+    domain = ps.Domain.from_toml("domain.toml")
+    expected = ps.plan("kernel-ridge", domain, epsilon=5, kernel="cosine", rows=4000)
+
+    assert 0 == code
+    assert expected.forecast == json.loads(out)["forecast"]
+    code, out, err = privsieve(*asked, "--plan")
+    assert (0, "") == (code, err)
+    assert "a prediction of days errs by" in " ".join(out.split())
+    assert "noise of" in privsieve(*regress(epsilon="0.001")[:8], "--plan", "--lam", "0.01")[1]
+    assert Fraction(0) == spent()
+    code, out, err = privsieve(*asked)
+    assert (2, "") == (code, out)
+    assert "Missing option '--ledger'" in err
+    assert not (place / "model").exists()
+
+
 def test_predict_never_spends(privsieve):
     """One number a row below the target's name, in order; the same as from Python; no charge."""
     privsieve(*regress())

@@ -383,6 +383,21 @@ def test_rows_are_read_once_and_after_the_charge(ledger):
     assert session.release_.certificate["ledger"] is not None
 
 
+def test_every_release_verifies(ledger, tmp_path):
+    """What a session releases is saved with its page, and its certificate holds."""
+    X, y = table()
+    with KernelRidgeSession(X, y, lam="1", domain=BOX, ledger=ledger) as session:
+        for at, ask in enumerate((lambda: session.predict_one([0.5, 0.5], epsilon=1),
+                                  lambda: session.predict_batch(X[:4], epsilon=1),
+                                  lambda: session.release_function(epsilon=1, delta="1e-6"))):
+            ask()
+            place = tmp_path / str(at)
+            session.release_.save(place)
+
+            assert ps.verify(place / "certificate.json", release=place / "release.json").valid
+            assert (place / "report.html").exists()
+
+
 def test_a_refused_charge_reads_no_row(tmp_path):
     """Without a budget nothing is read, answered or remembered."""
     ledger = ps.Ledger(str(tmp_path / "small.db"), population="people")
@@ -622,6 +637,43 @@ def test_a_wrong_question_costs_nothing(ledger):
                 ask()
 
     assert 10 == ledger.left()
+
+
+def test_a_kernel_that_tells_nothing_is_refused_before_the_charge(ledger):
+    """In the middle of all columns a high power of the linear kernel is next to nothing."""
+    X, y = table()
+    with KernelRidgeSession(np.hstack([X, X]), y, kernel="polynomial", degree=16, domain=BOX,
+                            ledger=ledger) as session:
+        assert 1 == session.plan([[0.9] * 4], epsilon=1).settings["kept"]
+        with pytest.raises(ParameterError, match="choose a lower degree"):
+            session.predict_batch([[0.5] * 4], epsilon=1)
+
+    assert 10 == ledger.left()
+
+
+def test_a_wide_table_is_refused():
+    """Products of points stay exact: more columns than that are refused."""
+    with pytest.raises(DomainError, match="leave columns out"):
+        Kernel.of(Domain((*(Number(f"c{j}", 0, 1, missing="level") for j in range(2**16)),
+                          Number("last", 0, 1))))
+
+
+def test_a_release_close_to_noise_says_so():
+    """A plan warns of noise above a quarter of the range, and not of a small one."""
+    with opened(lam="0.01") as session:
+        assert "close to pure noise" in session.plan([[0.5, 0.5]], epsilon="0.1").warning
+        assert session.plan([[0.5, 0.5]], epsilon=1000, allow_weak=True).warning is None
+
+
+def test_a_release_names_its_kernel_and_a_log_scale():
+    """Parameters stand in the release as text; noise of a log scale is that of the logarithm."""
+    domain = Domain([Number("x", 0, 1)], target=Number("cost", 1, 100, scale="log"))
+    kernel = Kernel.of(domain, "polynomial", degree=3)
+    made = answers.plan(task(kernel, "10", 90, np.array([[9]], np.uint16)), Memory()).forecast
+
+    assert {"kernel": "polynomial", "degree": 3} == kernel.json()
+    assert float(made["noise_each"]) == pytest.approx(
+        float(made["noise_prediction"]) * np.log(100) / 2, rel=1e-4)
 
 
 def test_a_large_table_is_refused():

@@ -234,6 +234,16 @@ def test_a_person_with_many_rows_moves_no_more_than_a_row(neighbours):
     assert worst > 0.4
 
 
+@pytest.mark.parametrize("options", KERNELS, ids=str)
+def test_no_rows_and_constant_rows_have_an_answer(options):
+    """Under add-remove a table may be empty: the weights are 0; equal rows have weights, too."""
+    known = model(domain("nc", neighbours="add-remove", rows=10), **options)
+    equal = tables.batch(np.full((20, 2), 3), np.full(20, 65535))
+
+    assert [0] * known.map.width == ridge.weights(ridge.summarise([], 0, model=known), known)
+    assert any(found(equal, known))
+
+
 def test_more_rows_than_declared_need_the_cap():
     """Without it, four times as many rows would make weights twice as long as the bound."""
     known = model(domain("n", neighbours="add-remove", rows=100), lam="0.01", kernel="linear")

@@ -167,6 +167,8 @@ def test_containers():
         assert expected.release_.body == fitted.release_.body
         assert expected.predict(frame).tolist() == fitted.predict(held).tolist()
         assert list(DOMAIN.names) == fitted.feature_names_in_.tolist()
+    for held in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame, preserve_index=False)):
+        assert expected.predict(X).tolist() == expected.predict(held).tolist()  # with the target
     numbers = np.random.default_rng(0).random((300, 3))
     box = {"domain": ps.Domain.box(0, 1, target=(0, 1))}
     dense = made(**box).fit(numbers, numbers[:, 0])

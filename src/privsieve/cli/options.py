@@ -62,17 +62,6 @@ _END = (
 )
 
 
-_RELEASE = (
-    click.option("--ledger", metavar="FILE", required=True,
-                 help="The budget, made by `ledger grant`."),
-    click.option("--population", metavar="NAME", required=True,
-                 help="The people whom the budget protects."),
-    click.option("--out", metavar="DIR", required=True,
-                 help="The release folder; it must not exist."),
-    click.option("--anyway", is_flag=True, help="Go on although the forecast warns."),
-)
-
-
 def choosing(command: Command) -> Command:
     """Give a command the options of a selection."""
     return _given(command, (*_COST, *_CHOICE, *_UNIT, *methods.OPTIONS, *_END))
@@ -88,9 +77,17 @@ def costing(*own: Command) -> Callable[[Command], Command]:
     return lambda command: _given(command, (*_COST, *own, *_UNIT, *_END))
 
 
-def releasing(command: Command) -> Command:
+def releasing(*, required: bool = True) -> Callable[[Command], Command]:
     """Give a command the options of a release: a ledger that is charged, and a folder."""
-    return _given(command, _RELEASE)
+    return lambda command: _given(command, (
+        click.option("--ledger", metavar="FILE", required=required,
+                     help="The budget, made by `ledger grant`."),
+        click.option("--population", metavar="NAME", required=required,
+                     help="The people whom the budget protects."),
+        click.option("--out", metavar="DIR", required=required,
+                     help="The release folder; it must not exist."),
+        click.option("--anyway", is_flag=True, help="Go on although the forecast warns."),
+    ))
 
 
 def _given(command: Command, options: tuple[Command, ...]) -> Command:

@@ -43,20 +43,46 @@ _PASSED = ("kernel", "lam", "gamma", "features", "feature_seed", "degree", "delt
 @click.command("regress", epilog=_EXAMPLE)
 @click.argument("data")
 @asked.costing(*_OPTIONS)
-@asked.releasing
+@asked.releasing(required=False)
+@click.option("--plan", "plan_only", is_flag=True,
+              help="Say cost and forecast, and stop: no row is read, nothing is charged.")
 def command(data: str, **options: Any) -> None:
     """Fit a least-squares model to DATA under differential privacy, once.
 
     The target of the domain file is a number with bounds.  The budget is charged before a row is
     read, and is never given back; predictions from DIR are free for ever (`privsieve predict`).
-    Columns go to stdout by the length of their weights, the longest first; rbf has none.
+    Columns go to stdout by the length of their weights, the longest first; rbf has none.  --plan
+    needs neither --ledger nor --population nor --out.
     """
     from privsieve.selectors import plan
 
     domain, source, rows = asked.opened(asked.public(options), data)
     made = plan("kernel-ridge", domain, rows=rows, **{name: options[name] for name in _PASSED})
+    if options["plan_only"]:
+        _show(made, options["as_json"])
+        return
+    for name in ("ledger", "population", "out"):
+        if options[name] is None:
+            raise click.UsageError(f"Missing option '--{name}'.", click.get_current_context())
     words.say("noise", _noise(made))
     release(made, source, options, _lines)
+
+
+def _show(plan: Plan, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
+    """What is known before a row is read."""
+    if as_json:
+        words.json({**plan.json(), "cost": plan.cost.text, "delta_cost": plan.cost.delta_text,
+                    "forecast": plan.forecast, "warning": plan.warning, "theorem": plan.theorem})
+        return
+    words.show("cost", f"{plan.cost.words}, charged before a row is read")
+    words.show("rows" if plan.domain.unit == "row" else "persons", str(plan.units))
+    words.show("settings", ", ".join(f"{name} {value}" for name, value in plan.settings.items()))
+    words.show("noise", _noise(plan))
+    error = float(str(plan.forecast["expected_error"]))
+    words.show("expect", f"an error of about {error:.2g} times half the target's range beyond what "
+                         "no model could know, if the true function is as long as half a range")
+    if plan.warning:
+        words.show("warning", plan.warning, fg="yellow")
 
 
 def _noise(plan: Plan) -> str:

@@ -18,7 +18,7 @@ _EXAMPLE = ("Example: privsieve select patients.csv --domain domain.toml --epsil
 @click.command("select", epilog=_EXAMPLE)
 @click.argument("data")
 @asked.choosing
-@asked.releasing
+@asked.releasing()
 def command(data: str, **options: Any) -> None:
     """Choose columns of DATA under differential privacy, once.
 
