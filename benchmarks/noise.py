@@ -9,6 +9,7 @@ import opendp.prelude as dp
 from sklearn.feature_selection import f_classif
 
 from measure import Goal, call
+from privsieve.privacy.discrete import two_sided
 from privsieve.privacy.noise import system
 from privsieve.privacy.race import top_k
 from privsieve.privacy.values import Grid, gamma, gaussian, laplace
@@ -49,9 +50,21 @@ def vectors(runs):
                    f"ours {ours:.3f} s, OpenDP {spent[peer]:.3f} s")
 
 
+def counts(runs):
+    """Noise on 65,536 counts, against the discrete Laplace law of OpenDP."""
+    dp.enable_features("contrib")
+    peer = dp.m.make_laplace(dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int),
+                             scale=2.0)
+    zeros = [0] * 2**16
+    spent = call(lambda: peer(zeros), runs)
+    ours = call(lambda: two_sided(Fraction(2), len(zeros), system()), runs)
+    yield Goal("noise on 65,536 counts / OpenDP discrete Laplace", ours / spent, 1 / 5,
+               f"ours {ours:.3f} s, OpenDP {spent:.3f} s")
+
+
 def goals(*, short):
     """Goals of exact noise: a race is no longer than ten filters, a vector than OpenDP's."""
     rng, runs = np.random.default_rng(0), 3 if short else 7
     X, y = rng.standard_normal((ROWS, LENGTH)), rng.integers(0, 2, ROWS)
     f = call(lambda: f_classif(X, y), runs)
-    return [*vectors(runs), *races(rng, runs, f)]
+    return [*counts(runs), *vectors(runs), *races(rng, runs, f)]

@@ -76,6 +76,8 @@ def test_noise_is_set_against_the_longest_weights(capsys):
     assert ["*", "0.5", "0.123", "0.214", "12", "%"] == line.split()
     assert ("standard deviation 0.123 on each weight; together about 0.214 long, where the weights "
             "without it are at most 1.9 long: 12 % of that") == plan_numbers.noise(plan)
+    loud = plan_of("weights", forecast={**FORECASTS["weights"], "noise_length": "328"})
+    assert plan_numbers.noise(loud).endswith("at most 1.9 long: 173 times that")
     for k, said in ((1, "the largest one is chosen"), ("positive", "those above zero are chosen")):
         assert plan_numbers.what(plan_of("weights", settings={"k": k})).endswith(said)
 
@@ -116,6 +118,7 @@ def test_a_table_is_planned(privsieve):
     (("--figure", "f.svg"), "kernel-ridge releases numbers; leave it away"),
     (("--bins", "6"), "--bins is no option of kernel-ridge"),
     (("--block", "6"), "--block is no option of kernel-ridge"),
+    (("--features", "0"), "features is 0"),
     (("--kernel", "linear", "--gamma", "1"), 'kernel="linear" has none'),
     (("--kernel", "quantum"), "Invalid value for '--kernel'"),
 ])

@@ -26,6 +26,7 @@ import objective_and_output
 import panels
 import protocol
 import rule_sieve_needs as needs
+import synthetic_rows
 from methods import OURS, PRINTED
 from privsieve.core.domain import Domain
 from privsieve.core.items import Items
@@ -339,3 +340,34 @@ def test_both_noises_are_of_the_same_rows():
 
     assert np.sort(Z.ravel()) == pytest.approx(np.sort(true.ravel()), abs=1e-3)
     assert 1e-3 > np.abs(released - minimise(Z, 0.1).w).max() > 0
+
+
+def test_synthetic_rows_are_judged_by_margins_and_by_what_is_learnt():
+    """Equal rows are at distance 0 and learn all; turned ones are far and learn the contrary."""
+    rng = np.random.default_rng(1)
+    true = np.column_stack([rng.integers(0, 3, 400), np.arange(400) % 2, np.arange(400) % 2])
+    same = synthetic_rows.Made(true, [0, 1, 2])
+    turned = synthetic_rows.Made(true[:, [0, 1, 2]] * [1, 1, -1] + [0, 0, 1], [0, 1, 2])
+    apart = synthetic_rows.Made(np.zeros((9, 2), int), [1, 2])
+
+    assert [0.0, 1.0] == [synthetic_rows.far(same, true, [3, 2, 2], 2),
+                          synthetic_rows.learnt(same, true, [3, 2, 2])]
+    assert 0.0 == synthetic_rows.learnt(turned, true, [3, 2, 2])
+    assert [0.5, 0.5] == [synthetic_rows.far(apart, true, [3, 2, 2], 1),
+                          synthetic_rows.learnt(apart, true, [3, 2, 2])]
+
+
+def test_the_peer_gets_all_that_its_epsilon_allows():
+    """The rho of MST is that of the tight conversion, above the simple one."""
+    from fractions import Fraction
+
+    from dp_accounting.rdp import rdp_privacy_accountant as rdp
+
+    from privsieve.privacy.approximate import concentrated
+
+    rho = synthetic_rows.marginal_peer.rho_of(1.0, 1e-9)
+    orders = 1 + np.exp(np.linspace(np.log(1e-2), np.log(1e4), 4000))
+    found = rdp.compute_epsilon(orders, rho * orders, 1e-9)[0]
+
+    assert 1.0 == pytest.approx(found, abs=1e-3)
+    assert concentrated(Fraction(1), Fraction(1, 10**9)) < rho

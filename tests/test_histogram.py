@@ -656,6 +656,46 @@ def test_an_empty_table_still_gives_rows():
     assert 0 <= rows["x0"].min() < 0.2 < 0.8 < rows["x0"].max() <= 1
 
 
+@pytest.mark.parametrize("choice", [{}, {"numeric": "median-cut"}], ids=str)
+def test_a_numeric_target_chooses_and_is_tabulated(choice):
+    """Columns are chosen for a number, and counted together with its bins."""
+    rng = np.random.default_rng(4)
+    X = rng.random((3000, 5))
+    domain = ps.Domain.box(0, 1, columns=5, target=(0, 2))
+    made = ps.NoisyHistogram(n_features_to_select=1, bins=4, epsilon=4, choice=choice,
+                             domain=domain).fit(X, 2 * X[:, 3])
+
+    assert ("x3",) == made.release_.selected
+    assert np.diag(made.counts_).sum() > 2800
+
+
+@pytest.mark.parametrize("options", [{"epsilon": 1000}, {"epsilon": "0.000001"}], ids=str)
+def test_almost_no_noise_and_almost_nothing_else(options):
+    """The largest and the smallest epsilon are planned, released and used as any other."""
+    domain = ps.Domain([ps.Flag("a")], neighbours="add-remove", rows=50)
+    frame = pd.DataFrame({"a": [0] * 30 + [1] * 20})
+    made = ps.NoisyHistogram(domain=domain, allow_weak=True, **options).fit(frame)
+
+    assert float(made.release_.body["noise"]["each"]) > 0
+    assert options["epsilon"] != 1000 or [30, 20] == made.counts_.tolist()
+    assert 9 == len(made.sample(9)["a"])
+
+
+def test_an_array_of_any_width_and_a_clone():
+    """A box domain fits the array that it meets; a clone has the parameters and no release."""
+    from sklearn.base import clone
+
+    X, y = strong(500)
+    made = ps.NoisyHistogram(["x2"], bins=3, epsilon=1, domain=ps.Domain.box(0, 1)).fit(X, y)
+    fresh = clone(made)
+
+    assert (3, 2) == made.counts_.shape
+    assert (made.get_params(), False) == (fresh.get_params(), hasattr(fresh, "release_"))
+    assert "NoisyHistogram" in repr(made)
+    with pytest.raises(AttributeError):
+        fresh.sample(3)
+
+
 def test_a_table_without_target_or_ledger():
     """A domain needs no target, and what all columns are needs no names."""
     domain = ps.Domain([ps.Flag("a"), ps.Category("b", ["x", "y"])])

@@ -208,6 +208,8 @@ import privsieve as ps
 import privsieve.privacy.ledger, privsieve.privacy.verify
 ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
 ps.plan("noisy-top-k", ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
+from privsieve.histogram.noisy_histogram import plan
+plan(ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
 """
 
 SELECT = """

@@ -13,6 +13,7 @@ import pytest
 import privsieve as ps
 from privsieve.core.canonical import canonical, digest
 from privsieve.core.release import Release
+from privsieve.errors import SchemaError
 from privsieve.privacy.certificate import sentence
 from privsieve.privacy.ledger import Ledger
 from privsieve.privacy.verify import verify
@@ -255,7 +256,8 @@ def test_margins_are_not_negative():
 
 @pytest.mark.parametrize(("kind", "said"), [
     ("weights", ["standard deviation 0.13", "about 0.22 long", "at most 1.9 long",
-                 "2 of 3 released weights", "about 12 % as long"]),
+                 "2 of 3 released weights", "about 12 % as long",
+                 "3 weights, of which 2 stand out from the noise; the 2 largest"]),
     ("regression", ["standard deviation 0.13", "about 0.22 long", "at most 1.6 long",
                     "standard deviation 0.018 of half the target",
                     "0.22 of half the target"]),
@@ -276,6 +278,27 @@ def test_cells_that_are_not_named_are_said():
 
     assert "3 counts, of 24 combinations" in words
     assert "3 cells are named: those whose noisy count reached a threshold" in words
+
+
+def test_a_table_counts_rows_whoever_is_protected():
+    """Where a person is protected, counts are still of rows, and the page says both."""
+    domain = domain_of(person="who", rows_per_person=3, persons=500)
+    words = Page(html(*released("histogram", domain=domain))).words
+
+    assert "How many rows are there of each kind, by 3 columns?" in words
+    assert "Had any one person been entirely different, each table of counts" in words
+    assert "At most 3 rows of a person were used." in words
+    assert "all together their noisy sum" in words
+    assert "persons by" not in words
+
+
+def test_a_choice_before_a_table_is_said():
+    """Where columns were chosen first, the page says by what, and what that cost."""
+    choice = {"method": "rule-sieve/2", "epsilon": "0.2", "settings": {"k": 2}}
+    words = Page(html(*released("histogram", settings={"k": 2, "choice": choice}))).words
+
+    assert "chosen first, out of 3, by rule-sieve/2: that cost ε = 0.2 of the whole" in words
+    assert "chosen first" not in Page(html(*released("histogram"))).words
 
 
 def test_cells_have_the_names_of_the_domain():
@@ -355,6 +378,7 @@ WRONG = [
     ("histogram", ("cells",), None, "fields of a table"),
     ("histogram", ("cells", "shape"), [4, 3], "a number of bins for each"),
     ("histogram", ("cells", "shape"), [4, 3, 0], "a number of bins for each"),
+    ("histogram", ("cells", "shape"), [4, 3, 65537], "a number of bins for each"),
     ("histogram", ("cells", "names"), ["sex", "age", "ill"], "selected columns"),
     ("histogram", ("cells", "names"), ["age", "sex", "ill", "x"], "selected columns"),
     ("histogram", ("cells", "bins"), [], "told by column"),
@@ -407,6 +431,22 @@ def test_positive_weights_are_as_many_as_there_are():
             **SAYS["weights"], "selected": selected, "values": {"exponent": -10, "q": q}})
 
         assert valid == verify(certificate, body).valid
+
+
+@pytest.mark.parametrize(("kind", "path", "value"), [
+    ("weights", ("forecast", "longest"), "1e999999999"), ("weights", ("noise", "each"), "1e99999"),
+    ("weights", ("values", "exponent"), 10**9), ("weights", ("forecast", "noise_length"), 7),
+    ("regression", ("forecast", "expected_error"), "9" * 10_000),
+    ("histogram", ("cells", "shape"), [2**40, 3, 2]), ("histogram", ("noise", "each"), "nan")])
+def test_a_page_takes_no_number_that_would_take_for_ever(kind, path, value):
+    """A number that privsieve does not write is refused at once, and not computed."""
+    body, certificate = released(kind)
+    wrong = changed(body, path, value)
+    if path[0] == "cells":
+        wrong["cells"]["place"] = [1] * 24
+
+    with pytest.raises(SchemaError, match="lacks what a report says"):
+        html(wrong, certificate)
 
 
 def test_answers_are_checked():

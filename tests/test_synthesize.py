@@ -20,7 +20,7 @@ from privsieve.histogram.axes import Axis
 from privsieve.histogram.written import as_csv
 from privsieve.privacy.folder import Folder
 from privsieve.privacy.ledger import Ledger
-from privsieve.sources import reader
+from privsieve.sources import Source, reader
 from test_cli import BUDGET, DOMAIN, place, privsieve, rows, spent  # noqa: F401  # fixtures
 
 GIVEN = ("--domain", "domain.toml", "--epsilon", "1", "--rows", "300")
@@ -111,7 +111,7 @@ def test_more_rows_cost_nothing(privsieve):  # noqa: F811  # the fixture
     ({"--epsilon": "3"}, 4, "clinic: 3 asked, 2 left"), ({"--epsilon": None}, 2, "--epsilon is"),
     ({"--domain": None}, 2, "--domain is missing"), ({"--ledger": None}, 2, "--ledger is missing"),
     ({"--out": None}, 2, "--out is missing"), ({"--population": None}, 2, "--population is"),
-    ({"--rows": None}, 2, "Missing option '--rows'"), ({"--rows": "-1"}, 2, "whole number from 0"),
+    ({"--rows": None}, 2, "--rows is missing"), ({"--rows": "-1"}, 2, "whole number from 0"),
     ({"--rows": "many"}, 2, "not a valid integer"), ({"--top": "2"}, 2, "give one"),
     ({"--columns": "dose,none"}, 2, "'none' is no column"),
     ({"--columns": "dose,dose"}, 2, "twice"), ({"--columns": "ill"}, 2, "'ill' is no column"),
@@ -146,7 +146,10 @@ def test_refusals(privsieve, change, code, text):  # noqa: F811  # the fixture
 
 
 @pytest.mark.parametrize(("args", "code", "text"), [
-    ((), 2, "Missing option '--rows'"), (("--rows", "9"), 2, "DATA is missing"),
+    ((), 2, "DATA is missing"), (("--rows", "9"), 2, "DATA is missing"),
+    (("--from", "first"), 2, "--rows is missing"),
+    (("--from", "first", "--plan"), 2, "--plan is given with --from"),
+    (("table.csv", "--plan"), 2, "--domain is missing"),
     (("--rows", "9", "--from", "none"), 3, "release.json is missing"),
     (("table.csv", "--rows", "9", "--from", "first"), 2, "DATA is given with --from"),
     (("--rows", "9", "--from", "first", "--bin", "a=2"), 2, "--bin is given with --from"),
@@ -160,6 +163,29 @@ def test_refusals_of_free_rows(privsieve, args, code, text):  # noqa: F811  # th
 
     assert (code, "") == (got, out)
     assert text in err
+
+
+@pytest.mark.parametrize(("more", "said"), [
+    (("--columns", "dose"), ("1 of 4 columns: at most 16 cells", "0.038 of the table")),
+    (("--columns", "dose", "--delta", "0.001"), ("noisy count of 17 on",)),
+    (("--top", "1", "--bins", "300"), ("600 cells", "mostly noise")),
+])
+def test_a_plan_reads_no_row(privsieve, monkeypatch, more, said):  # noqa: F811  # the fixture
+    """`--plan` says cost, size, noise and forecast on stdout, and charges nothing."""
+    def never(*_args):
+        raise AssertionError
+
+    monkeypatch.setattr(Source, "raw", never)
+    asked = ("synthesize", "table.csv", "--domain", "domain.toml", "--epsilon", "1", "--plan")
+    code, out, err = privsieve(*asked, *more)
+
+    assert (0, "", 0) == (code, err, spent())
+    assert max(map(len, out.splitlines())) < 80
+    for words in ("epsilon 1", "one row of the table", *said):
+        assert words in " ".join(out.split())
+    found = json.loads(privsieve(*asked, *more, "--json")[1])
+    assert ("1", "400") == (found["epsilon"], found["units"])
+    assert {"forecast", "settings", "warning"} <= set(found)
 
 
 def test_warned(privsieve):  # noqa: F811  # the fixture

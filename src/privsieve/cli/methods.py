@@ -116,7 +116,9 @@ READ: Mapping[str, Callable[[Any], object]] = {
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of the method as far as they were given; refuses those of others."""
-    found = {name: read(options[name]) for name, read in READ.items() if options.get(name)}
+    # 0 was said by somebody, and is refused by the method; a flag that is not given is False
+    found = {name: read(options[name]) for name, read in READ.items()
+             if options.get(name) is not None and options[name] is not False}
     if options["candidate"]:
         found["candidates"] = [candidate(text) for text in options["candidate"]]
     _check(options["method"], found)

@@ -158,14 +158,18 @@ def _count(plan: Plan) -> str:
 
 
 def _settings(plan: Plan) -> str:
+    return _said({name: value for name, value in plan.settings.items() if name != "k"})
+
+
+def _said(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {_setting(name, value)}"
-                     for name, value in plan.settings.items() if name != "k")
+                     for name, value in settings.items())
 
 
 def _setting(name: str, value: Any) -> str:
     """A setting in words; what stands inside of it in brackets."""
     if isinstance(value, dict):
-        return f"({', '.join(f'{key} {_setting(key, one)}' for key, one in value.items())})"
+        return f"({_said(value)})"
     if isinstance(value, list | tuple):
         return str(len(value)) if name == "candidates" else " ".join(map(str, value))
     return {"True": "yes", "False": "no", "None": "none"}.get(str(value), str(value))

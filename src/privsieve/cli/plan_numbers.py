@@ -21,6 +21,8 @@ _LONGEST = ("the same beside the longest that all can be without noise in any ta
             "tables they are shorter")
 #: Where the meanings of a table's columns begin.
 _INDENT = 15
+#: From so many per cent on it is said how many times.
+_MANY = 1000
 #: What a forecast may hold, by kind: the head of its column, and what it is.
 _FIGURES = {
     "weights": {
@@ -59,8 +61,10 @@ def noise(plan: Plan) -> str:
     one = figures["noise_each"][0].removeprefix("each ")
     said = f"standard deviation {figure(made['noise_each'])} on each {one}"
     if "noise_length" in made and "longest" in made:
+        share = _share(made)
         said += (f"; together about {figure(made['noise_length'])} long, where the {one}s without "
-                 f"it are at most {figure(made['longest'])} long: {_share(made)} of that")
+                 f"it are at most {figure(made['longest'])} long: {share}"
+                 f"{' of' if '%' in share else ''} that")
     return said
 
 
@@ -94,7 +98,8 @@ def table(forecasts: Forecasts, plan: Plan) -> None:
 
 
 def _share(made: Mapping[str, Any]) -> str:
-    """The expected length of the noise in per cent of the longest weights, rounded up."""
+    """The expected length of the noise beside the longest weights, rounded up."""
     if "longest" not in made or "noise_length" not in made:
         return "-"
-    return f"{-(-100 * Fraction(made['noise_length']) // Fraction(made['longest']))} %"
+    percent = -(-100 * Fraction(made["noise_length"]) // Fraction(made["longest"]))
+    return f"{percent} %" if percent < _MANY else f"{-(-percent // 100)} times"

@@ -25,8 +25,9 @@ _EXAMPLE = ("Example: privsieve synthesize patients.csv --domain domain.toml --e
 
 #: What a release folder calls its synthetic rows.
 NAME = "synthetic.csv"
-#: What the table needs, and what a release that is there has no use for.
-_NEEDED = ("domain_file", "epsilon", "ledger", "population", "out")
+#: What a table needs to be planned, and to be released.
+_PLANNED = ("domain_file", "epsilon")
+_NEEDED = (*_PLANNED, "rows", "ledger", "population", "out")
 
 
 @click.command("synthesize", epilog=_EXAMPLE)
@@ -46,7 +47,7 @@ _NEEDED = ("domain_file", "epsilon", "ledger", "population", "out")
               help="Bins of equal width of a number or date (8).")
 @click.option("--bin", "some_bins", metavar="COLUMN=N", multiple=True,
               help="Bins of one column; once for each.")
-@click.option("--rows", metavar="N", type=int, required=True, help="How many rows to make.")
+@click.option("--rows", metavar="N", type=int, help="How many rows to make.")
 @click.option("--unit", type=click.Choice(["row"]),
               help="Protect a row, where the domain file does not name the unit.")
 @click.option("--person", metavar="COLUMN",
@@ -61,6 +62,8 @@ _NEEDED = ("domain_file", "epsilon", "ledger", "population", "out")
               help="The release folder; it must not exist.  With --from: a new file, or stdout.")
 @click.option("--from", "from_folder", metavar="DIR",
               help="Make more rows of this release instead; costs nothing.")
+@click.option("--plan", "only_plan", is_flag=True,
+              help="Say size, noise and forecast, and stop: reads no row, charges nothing.")
 @click.option("--anyway", is_flag=True, help="Go on although the forecast warns.")
 @click.option("--allow-weak", is_flag=True, help="Accept an epsilon above 10.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
@@ -77,8 +80,11 @@ def command(data: str | None, **options: Any) -> None:
     from privsieve.histogram.released import check_rows
     from privsieve.privacy.ledger import Ledger
 
-    check_rows(options["rows"])
     plan, source = _planned(str(data), options)
+    if options["only_plan"]:
+        _forecast(plan, options)
+        return
+    check_rows(options["rows"])
     if plan.warning and not options["anyway"]:
         raise ParameterError(f"{plan.warning}; to go on all the same, say --anyway "
                              "(nothing was charged)")
@@ -87,11 +93,13 @@ def command(data: str | None, **options: Any) -> None:
 
 
 def _check(data: str | None, options: Mapping[str, Any]) -> None:
-    missing = [name for name in _NEEDED if not options[name]]
+    needed = _PLANNED if options["only_plan"] else _NEEDED
+    missing = [name for name in needed if options[name] is None]
     if data is None or missing:
         what = "DATA" if data is None else f"--{missing[0].removesuffix('_file')}"
-        raise ParameterError(f"{what} is missing; name a table with --domain, --epsilon, --ledger, "
-                             "--population and --out, or a release with --from DIR")
+        raise ParameterError(f"{what} is missing; name a table with --domain, --epsilon, --rows, "
+                             "--ledger, --population and --out, or a release with --from DIR and "
+                             "--rows")
     if options["columns"] and options["top"] is not None:
         raise ParameterError("--columns names the columns, and --top chooses them; give one")
     if options["share"] and options["top"] is None:
@@ -125,6 +133,31 @@ def _bins(options: Mapping[str, Any]) -> int | Mapping[str, int] | None:
         raise ParameterError("--bins and --bin are both given; columns without a --bin have 8: "
                              "name each that shall have another number")
     return own or options["bins"]
+
+
+def _forecast(plan: Plan, options: Mapping[str, Any]) -> None:
+    """What a release would cost and be worth, from public numbers."""
+    from privsieve.privacy.certificate import UNIT
+
+    if options["as_json"]:
+        words.json({**plan.json(), "forecast": plan.forecast, "warning": plan.warning})
+        return
+    k, cells = plan.settings["k"], plan.forecast["cells"]
+    words.show("tabulate", f"{k} of {len(plan.domain.columns)} columns: at most {cells} cells")
+    words.show("cost", f"{plan.cost.words}, charged before a row is read")
+    words.show("protects", f"{UNIT[plan.domain.unit]} ({plan.domain.neighbours})")
+    words.show("rows" if plan.domain.unit == "row" else "persons", f"{plan.units}")
+    words.show("noise", f"of about {plan.forecast['noise_each']} on each count (standard "
+                        "deviation)")
+    if "expected_error" in plan.forecast:
+        words.show("error", f"noise moves about {plan.forecast['expected_error']} of the table, "
+                            "in total variation, before it is made fit")
+    else:
+        words.show("threshold", f"cells are named from a noisy count of "
+                                f"{plan.settings['threshold']} on")
+    words.show("theorem", f"{plan.theorem}; assumes {', '.join(plan.assumes)}")
+    if plan.warning:
+        words.show("warning", plan.warning, fg="yellow")
 
 
 def _run(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, Any]) -> None:
@@ -185,6 +218,8 @@ def _again(data: str | None, options: Mapping[str, Any]) -> None:
         what = "DATA" if useless[0] == "data" else f"--{_flag(useless[0])}"
         raise ParameterError(f"{what} is given with --from, which makes rows of a release that is "
                              "there; leave it away")
+    if options["rows"] is None:
+        raise ParameterError("--rows is missing: say how many rows to make")
     found = made(load(Path(options["from_folder"])), options["rows"])
     if options["out"] is None:
         click.echo(found, nl=False)
@@ -196,7 +231,8 @@ def _again(data: str | None, options: Mapping[str, Any]) -> None:
 
 
 def _flag(name: str) -> str:
-    known = {"domain_file": "domain", "some_bins": "bin", "as_json": "json"}
+    known = {"domain_file": "domain", "some_bins": "bin", "as_json": "json",
+             "only_plan": "plan"}
     return known.get(name, name.replace("_", "-"))
 
 

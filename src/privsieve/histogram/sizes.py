@@ -96,7 +96,7 @@ def spread(mean: Fraction) -> tuple[float, float]:
     >>> [round(x, 3) for x in spread(Fraction(2))]
     [2.799, 1.919]
     """
-    x = float(1 / mean)
+    x = min(float(1 / mean), 700.0)  # beyond it there is next to none, and no double for it
     return 1 / (sqrt(2) * sinh(x / 2)), 1 / sinh(x)
 
 

@@ -20,6 +20,8 @@ POSITIVE = "positive"
 #: Of "answers" there are queries, and an answer to each.
 ANSWERS = "answers"
 MAPS = ("linear", "fourier", "cosine", "polynomial", ANSWERS)
+#: A column has at most as many cells as codes.
+CODES = 65536
 CELLS = {"names", "shape", "bins", "place", "q"}
 #: A decimal text, as an amount of noise or an answer is told.
 _NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
@@ -110,7 +112,7 @@ def _histogram(release: Mapping[str, Any]) -> dict[str, bool]:
     if not isinstance(cells, Mapping) or cells.keys() != CELLS:
         return {"the release does not have the fields of a table of cells": False}
     names, selected = _names(cells["names"]), _names(release.get("selected"))
-    shape, q = _integers(cells["shape"], 1, LARGEST), _integers(cells["q"], -LARGEST, LARGEST)
+    shape, q = _integers(cells["shape"], 1, CODES), _integers(cells["q"], -LARGEST, LARGEST)
     return {
         # what is tabulated beside the selected columns is the target
         "the table of cells is not one of the selected columns":

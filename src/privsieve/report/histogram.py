@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: More names than this stand in the table only.
 _MANY = 30
+#: The codes of a column: it has no more cells.
+_LARGEST = 65536
 #: More bars of one column than this are left to release.json.
 _MOST = 60
 
@@ -48,7 +50,10 @@ class Axis(NamedTuple):
 
 
 class HistogramPage(NamedTuple):
-    """All that the public edition may say; made of release.json and certificate.json."""
+    """All that the public edition may say; made of release.json and certificate.json.
+
+    choice : how the columns were chosen before, and for which part of the cost
+    """
 
     common: Common
     axes: tuple[Axis, ...]
@@ -57,12 +62,15 @@ class HistogramPage(NamedTuple):
     whole: bool
     noise: Noise
     moved: Fraction | None
+    choice: tuple[str, str] | None
 
 
 def page_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> HistogramPage:
     """The page of a table of counts."""
     common, told = common_of(release, certificate), release["cells"]
     shape, whole = [int(one) for one in told["shape"]], told["place"] == "all"
+    if max(shape) > _LARGEST:
+        raise ValueError("a column has more cells than codes")
     sums = dense(shape, told["q"]) if whole else sparse(shape, told["q"], told["place"])
     domain = release.get("domain") or {}
     declared = {one["name"]: one for one in
@@ -70,8 +78,10 @@ def page_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Histo
     axes = tuple(
         Axis(axis, tuple(labels(declared.get(axis, {}), told["bins"].get(axis), len(found))),
              tuple(found)) for axis, found in zip(told["names"], sums, strict=True))
+    choice = release["plan"]["settings"].get("choice")
     return HistogramPage(common, axes, prod(shape), len(told["q"]), whole, noise_of(release),
-                         amount(release.get("forecast") or {}, "expected_error"))
+                         amount(release.get("forecast") or {}, "expected_error"),
+                         (choice["method"], choice["epsilon"]) if choice else None)
 
 
 def dense(shape: Sequence[int], q: Sequence[int]) -> list[list[int]]:
@@ -136,23 +146,24 @@ def _edge(text: object) -> str:
 
 def page(told: HistogramPage) -> bytes:
     """The whole page."""
-    many, noun = len(told.axes), told.common.claim.noun
+    many = len(told.axes)
     columns = "1 column" if many == 1 else f"{count(many)} columns"
     shown = names(axis.name for axis in told.axes) if many <= _MANY else Markup(
         'they stand in <a href="#cells">the table below</a>')
     return frame.page(told.common, frame.Words(
-        title=f"How many {noun}s are there of each kind, by {columns}?",
-        question=Markup("How many {}s are there of each kind, by {}?").format(noun, columns),
-        asked=(Markup('A count of the {}s for every combination of {}: <span class="names">{}'
-                      "</span>").format(noun, columns, shown),
+        title=f"How many rows are there of each kind, by {columns}?",
+        question=Markup("How many rows are there of each kind, by {}?").format(columns),
+        asked=(Markup('A count of the rows for every combination of {}: <span class="names">{}'
+                      "</span>").format(columns, shown),
                "contingency table, with noise on every cell"),
         answered=(f"{count(told.cells)} counts, one for each combination." if told.whole else
                   f"{count(told.held)} counts, of {count(told.cells)} combinations: those that "
                   "stood out from the noise.",
                   f"counts with noise; its standard deviation is {up(told.noise.each)} on a cell"),
         unprotected=(Markup(
-            "<b>Other columns, and exact counts.</b> What is worked out from these counts, such "
-            "as synthetic rows, costs nothing more; any other count would."),
+            "<b>Facts about groups.</b> The counts say how common things are: whoever knows some "
+            "values of somebody may guess the others. Any other count is another question, with a "
+            "cost of its own."),
             "the claim is about the table of counts, and what is worked out from it"),
         result="table of counts",
         covered=f"table of {count(told.cells)} counts",
@@ -176,12 +187,16 @@ def _cells(told: HistogramPage) -> Markup:
     product = " × ".join(count(len(axis.labels)) for axis in told.axes[:_MANY])
     return section(
         "cells", "The table of counts",
-        pair(f"Each {told.common.claim.noun} lies in one cell: one value, or one range of values, "
-             "of every column. The cells were fixed before a row was read.",
+        pair("Each row lies in one cell: one value, or one range of values, of every column. The "
+             "cells of a column were fixed before a row was read.",
              f"{product}{' × …' if len(told.axes) > _MANY else ''} = {count(told.cells)} cells; "
              f"noise: {told.noise.words}"),
         table("The cells of each column", ["Column", "Its values, or ranges", "Cells"], rows,
               words=2),
+        *([] if told.choice is None else [paragraph(Markup(
+            "The columns were chosen first, out of {}, by {}: that cost ε = {} of the whole, and "
+            "is part of the promise.").format(
+                count(len(told.common.columns)), name(told.choice[0]), clean(told.choice[1])))]),
         paragraph("The counts themselves stand in release.json.", "note"),
         *([] if told.whole else [paragraph(
             f"{count(told.held)} cells are named: those whose noisy count reached a threshold "
@@ -215,9 +230,9 @@ def _bars(told: HistogramPage, axis: Axis) -> Markup:
     more = [paragraph(f"The other {count(len(found) - _MOST)} stand in release.json.")] if (
         len(found) > _MOST) else []
     return joined([table(
-        Markup("{}s by {}").format(told.common.claim.noun.capitalize(), name(axis.name)),
+        Markup("Rows by {}").format(name(axis.name)),
         [Markup("Value (standard deviation of the noise: {})").format(up(noise.each)),
-         f"{told.common.claim.noun.capitalize()}s"], rows), *more])
+         "Rows"], rows), *more])
 
 
 def _added(told: HistogramPage, axis: Axis) -> int:
@@ -229,17 +244,16 @@ def _rows(told: HistogramPage) -> Markup:
     return section(
         "rows", "How synthetic rows come from it",
         points([
-            Markup("<b>First the counts are brought to the nearest ones that a table could "
-                   "have:</b> none below zero, and all together {}.").format(
+            Markup("<b>First the counts become ones that a table could have:</b> none below "
+                   "zero, and all together {}.").format(
                        "the number of rows, which is public" if told.common.claim.replaced
                        and told.common.claim.noun == "row" else "their noisy sum"),
             Markup("<b>A row is a cell,</b> made as often as its count says. A value stands for "
                    "itself; of a range any value is as likely."),
             Markup("<b>It costs nothing:</b> <code>privsieve synthesize --from</code> needs this "
                    "release, and neither the table nor a ledger, as often as rows are wanted."),
-            Markup("<b>No row is anybody’s.</b> What goes together in the {}s is kept as far as "
-                   "it stands in these counts, and no farther: other columns are not in it."
-                   ).format(told.common.claim.noun),
+            Markup("<b>No row is anybody’s.</b> What goes together in the table is kept as far as "
+                   "it stands in these counts, and no farther: other columns are not in it."),
         ]))
 
 
@@ -251,7 +265,7 @@ def _good(told: HistogramPage) -> Markup:
            f"standard deviation {up(told.noise.of(many).each)}") for many in sums if many > 1)]
     if told.moved is not None:
         rows.append(("Moved to other cells",
-                     f"about {up(100 * told.moved)} % of the {told.common.claim.noun}s, expected"))
+                     f"about {up(100 * told.moved)} % of the rows, expected"))
     return section(
         "good", "How strong the noise is", *frame.warned(told.common),
         pair("The noise was known before the first row was read, from public numbers alone. A "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
@@ -20,10 +19,11 @@ from privsieve.report.markup import (
     section,
     table,
 )
-from privsieve.report.values import Noise, amount, bars, noise_of, numbers_of, up
+from privsieve.report.values import Noise, amount, bars, noise_of, numbers_of, read, up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from fractions import Fraction
 
     from privsieve.report.claim import Column
 
@@ -80,8 +80,8 @@ def page_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Regre
     noise, answers = noise_of(release), None
     if kind == ANSWERS:
         # what leaves is on another scale; the forecast speaks of an answer
-        noise = Noise(noise.law, Fraction(forecast.get("noise_each", release["noise"]["each"])))
-        answers = tuple(noise.shown(Fraction(text)) for text in release["answers"])
+        noise = Noise(noise.law, read(forecast.get("noise_each", release["noise"]["each"])))
+        answers = tuple(noise.shown(read(text)) for text in release["answers"])
     return RegressionPage(
         common, common.declared(release["selected"]), kind, tuple(settings(features)), numbers,
         tuple(zip(labels, numbers, strict=True)) if len(labels) == len(numbers) else (),

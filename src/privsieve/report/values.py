@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from math import isqrt
@@ -15,6 +16,9 @@ from privsieve.report.markup import clean, name, table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+#: What a release can hold; more would be an attack on the time that a page takes.
+_TEXT = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
+_EXPONENTS = range(-1074, 971)
 #: Digits that are computed: far more than are shown.
 _EXACT = Context(prec=60)
 #: A noise has so many digits that matter; a number is shown no finer than those.
@@ -61,14 +65,27 @@ class Noise(NamedTuple):
         return Noise(self.law, self.each * _root_up(added))
 
 
+def read(text: object) -> Fraction:
+    """A decimal text of a release, exactly; a longer one than privsieve writes raises.
+
+    >>> read("-1.5e-3")
+    Fraction(-3, 2000)
+    """
+    if not isinstance(text, str) or not _TEXT.fullmatch(text):
+        raise ValueError("a number of the release is not one that privsieve writes")
+    return Fraction(text)
+
+
 def noise_of(release: Mapping[str, Any]) -> Noise:
     """The noise that a release tells of."""
-    return Noise(str(release["noise"]["law"]), Fraction(release["noise"]["each"]))
+    return Noise(str(release["noise"]["law"]), read(release["noise"]["each"]))
 
 
 def numbers_of(release: Mapping[str, Any]) -> tuple[Fraction, ...]:
     """The released numbers, exactly."""
     values = release["values"]
+    if values["exponent"] not in _EXPONENTS:
+        raise ValueError("the numbers of the release lie on no grid of doubles")
     step = Fraction(2) ** values["exponent"]
     return tuple(q * step for q in values["q"])
 
@@ -79,7 +96,7 @@ def amount(said: Mapping[str, Any], key: str) -> Fraction | None:
     >>> amount({"longest": "0.5"}, "longest"), amount({}, "longest")
     (Fraction(1, 2), None)
     """
-    return Fraction(said[key]) if key in said else None
+    return read(said[key]) if key in said else None
 
 
 def up(value: Fraction) -> str:

@@ -70,8 +70,9 @@ def page(told: WeightsPage) -> bytes:
                    f"each of {count(d)} columns" if d > 1 else "the one column", about),
                Markup("feature weighting, <i>d</i>&nbsp;=&nbsp;{}, with the {} largest chosen"
                       ).format(d, len(told.chosen))),
-        answered=(_answered(told), Markup("released with noise; its standard deviation is {} on "
-                                          "each weight").format(up(told.noise.each))),
+        answered=(_answered(told), Markup(
+            "noise with a standard deviation of {} on each; a weight beyond two of them stands "
+            "out, and of noise alone about 1 in 20 does").format(up(told.noise.each))),
         unprotected=(Markup(
             "<b>The values in these columns.</b> Only their weights may leave: to share rows or "
             "counts of them is another question, with a cost of its own."),
@@ -94,6 +95,7 @@ def page(told: WeightsPage) -> bytes:
 def _answered(told: WeightsPage) -> Markup:
     d, k = len(told.weights), len(told.chosen)
     said = "1 weight" if d == 1 else f"{count(d)} weights"
+    said += f", of which {count(told.clear)} stand{'s' * (told.clear == 1)} out from the noise"
     if k > _MANY:
         return Markup('{}; the {} largest stand first in <a href="#cols">the table below</a>'
                       ).format(said, count(k))
