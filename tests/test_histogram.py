@@ -110,6 +110,17 @@ def test_any_cut_gives_the_same_counts(options, person):
         assert said([whole]) == as_cells(parts[3] + parts[0] + parts[4] + parts[2] + parts[1])
 
 
+def test_what_waits_for_a_choice_adds_up():
+    """Sums and rows of parts, added in order, are those of the whole: the same release."""
+    rng = np.random.default_rng(6)
+    made = planned(tables.domain("nmfc", 3), k=2, choice={"order": 1, "class_prior": None})
+    whole = tables.batch(tables.random_codes(rng, "nmfc", 200), rng.integers(0, 3, 200))
+    one, two, three = (summed(made, [part]) for part in cut(whole, rng, 3))
+
+    assert made.mechanism(summed(made, [whole]), replay(3)) == made.mechanism(
+        one + two + three, replay(3))
+
+
 def test_missing_is_a_cell_and_other_is_a_cell():
     """A missing level and what no value lists are counted where the domain puts them."""
     domain = ps.Domain([ps.Number("age", 0, 100, missing="level"), ps.Category("ward", ["A", "B"])])
