@@ -77,7 +77,7 @@ struct Worker {
         if (spans[0].first == spans[0].last && spans[1].first == spans[1].last) return;
         u64 left = drawn(s);
         if (!left) return;
-        base = guess(line, spans) + 2 * copies->wide[s] + copies->widest;
+        base = guess(line, spans) + 3 * copies->wide[s];  // enough where rows are alike
         list(line, spans);
         while (left) {
             const size_t first = lowest(line, left);

@@ -43,7 +43,6 @@ struct Copies {
     double scale = 1, grow = 1, tiny = 0;
     size_t panels;
     std::vector<float> wide;
-    float widest = 0;
     double work;  // how many differences of numbers or words all pairs have
 
     Copies(const Search& search, const ByClass& sorted)

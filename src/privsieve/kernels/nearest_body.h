@@ -1,66 +1,8 @@
 // Included once per instruction set with LOOPS, LOOPS_NAME defined; the rules of loops_body.h hold.
-#include "nearest_loops.h"
+#include "nearest_vectors.h"
 
 namespace privsieve {
 namespace {
-
-using u64 = std::uint64_t;
-using i32 = std::int32_t;
-#define ALWAYS_INLINE inline __attribute__((always_inline))
-
-// How wide a vector is, and how many rows are looked up at once: their sums stay in registers.
-#if defined(__AVX512BW__)
-constexpr size_t WIDTH = 64, BY_BYTES = 8, BY_FLOATS = 8;
-#elif defined(__AVX2__)
-constexpr size_t WIDTH = 32, BY_BYTES = 2, BY_FLOATS = 4;
-#else
-constexpr size_t WIDTH = 16, BY_BYTES = 1, BY_FLOATS = 2;
-#endif
-
-typedef unsigned char Bytes __attribute__((vector_size(WIDTH)));
-typedef u64 Words __attribute__((vector_size(WIDTH)));
-typedef i32 Ints __attribute__((vector_size(WIDTH)));
-typedef float Floats __attribute__((vector_size(WIDTH)));
-typedef double Doubles __attribute__((vector_size(WIDTH)));
-constexpr size_t PER_WORDS = WIDTH / 8, PER_FLOATS = WIDTH / 4;
-
-template <class V, class T> ALWAYS_INLINE V load(const T* from) {
-    V v;
-    __builtin_memcpy(&v, from, sizeof v);
-    return v;
-}
-
-// Bit l says whether a <= b in lane l.
-#if defined(__AVX512BW__)
-ALWAYS_INLINE u64 at_most(Floats a, Floats b) {
-    return std::uint16_t(__builtin_ia32_cmpps512_mask(a, b, 2, -1, 4));
-}
-ALWAYS_INLINE u64 equal(Doubles a, Doubles b) {
-    return std::uint8_t(__builtin_ia32_cmppd512_mask(a, b, 0, -1, 4));
-}
-#elif defined(__AVX2__)
-ALWAYS_INLINE u64 at_most(Floats a, Floats b) {
-    return u64(__builtin_ia32_movmskps256(Floats(a <= b)));
-}
-ALWAYS_INLINE u64 equal(Doubles a, Doubles b) {
-    return u64(__builtin_ia32_movmskpd256(Doubles(a == b)));
-}
-#elif defined(__SSE2__)
-ALWAYS_INLINE u64 at_most(Floats a, Floats b) {
-    return u64(__builtin_ia32_movmskps(Floats(a <= b)));
-}
-ALWAYS_INLINE u64 equal(Doubles a, Doubles b) {
-    return u64(__builtin_ia32_movmskpd(Doubles(a == b)));
-}
-#else
-template <class V> ALWAYS_INLINE u64 bits_of(V truth, size_t lanes) {
-    u64 bits = 0;
-    for (size_t l = 0; l < lanes; l++) bits |= u64(truth[l] & 1) << l;
-    return bits;
-}
-ALWAYS_INLINE u64 at_most(Floats a, Floats b) { return bits_of(a <= b, PER_FLOATS); }
-ALWAYS_INLINE u64 equal(Doubles a, Doubles b) { return bits_of(a == b, PER_WORDS); }
-#endif
 
 bool reach(const double* __restrict row, size_t many, double most, double* __restrict low,
            double* __restrict high) {
@@ -96,7 +38,7 @@ bool ones(const double* __restrict row, size_t many, u64* __restrict bits) {
 // What a rounded number is off by: the scaled number itself has up to three roundings, and what
 // is below float32 is less than 1e-40.
 ALWAYS_INLINE double off(double exact, double coarse) {
-    return __builtin_fabs(exact - coarse) + exact * 0x1p-50 + 1e-40;
+    return __builtin_fabs(exact - coarse) + __builtin_fabs(exact) * 0x1p-50 + 1e-40;
 }
 
 // The sum over all j of part(j), a block at a time so that both loops are vectors.
@@ -143,45 +85,6 @@ double to_floats(const double* __restrict row, const double* __restrict low, dou
         const double one = rounded(j);
         return one * one;
     });
-}
-
-// The sum of the |differences| of each eight bytes.
-ALWAYS_INLINE Words sad(Words a, Words b) {
-#if defined(__AVX512BW__)
-    typedef char Signed __attribute__((vector_size(64)));
-    return Words(__builtin_ia32_psadbw512(Signed(a), Signed(b)));
-#elif defined(__AVX2__)
-    typedef char Signed __attribute__((vector_size(32)));
-    return Words(__builtin_ia32_psadbw256(Signed(a), Signed(b)));
-#elif defined(__SSE2__)
-    typedef char Signed __attribute__((vector_size(16)));
-    return Words(__builtin_ia32_psadbw128(Signed(a), Signed(b)));
-#else
-    const Bytes x = Bytes(a), y = Bytes(b), above = Bytes(x > y);
-    const Words d = Words((above & (x - y)) | (~above & (y - x)));
-    const u64 low = 0x00FF00FF00FF00FFu;
-    return (((d & low) + ((d >> 8) & low)) * 0x0001000100010001u) >> 48;
-#endif
-}
-
-// The bits that are set, of each word.
-ALWAYS_INLINE Words count(Words v) {
-#if defined(__AVX512VPOPCNTDQ__)
-    typedef long long Longs __attribute__((vector_size(64)));
-    return Words(__builtin_ia32_vpopcountq_v8di(Longs(v)));
-#elif defined(__AVX2__)
-    typedef char Signed __attribute__((vector_size(32)));
-    const Signed of_four = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
-                            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
-    const u64 low = 0x0F0F0F0F0F0F0F0Fu;
-    return sad(Words(__builtin_ia32_pshufb256(of_four, Signed(v & low)) +
-                     __builtin_ia32_pshufb256(of_four, Signed((v >> 4) & low))),
-               Words{});
-#else
-    v -= (v >> 1) & 0x5555555555555555u;
-    v = (v & 0x3333333333333333u) + ((v >> 2) & 0x3333333333333333u);
-    return sad((v + (v >> 4)) & 0x0F0F0F0F0F0F0F0Fu, Words{});
-#endif
 }
 
 // part(panel's word, asked word), added up over all words.

@@ -8,6 +8,7 @@ namespace privsieve {
 namespace {
 
 constexpr size_t REACHED = 1024;  // columns whose ends stay in the first cache
+constexpr size_t SEEN = 15;       // rows that tell where most of a column lies
 constexpr double LARGEST = 1e100;
 // Room for the few roundings of a bound, and the last bits of float32 and of float64.
 constexpr double ROOM = 1 + 1e-6, HALF = 0x1p-24, LAST = 0x1p-53;
@@ -19,7 +20,6 @@ struct Coarse : Copies {
     void widen(size_t s, double off) {
         wide[s] = float((squares() ? std::sqrt(off) : off) * grow * ROOM *
                         (1 + 4 * double(columns()) * LAST));
-        widest = std::max(widest, wide[s]);
     }
 
     double apart(size_t s, size_t k) const override {
@@ -70,7 +70,8 @@ struct AsFloats : Coarse {
 
     AsFloats(const Search& search, const ByClass& sorted, const Ends& ends)
         : Coarse(search, sorted), numbers(panels * PANEL * columns()) {
-        if (ends.range > 1e-250) scale = 1 / ends.range;
+        if (ends.range > 1e-250) scale = 0x1p40 / ends.range;  // small squares are not lost
+        const std::vector<double> middle = middles();
         // terms, a stretch and the stretches are added with one rounding each
         const double roundings =
             double(std::min(columns(), STRETCH) + columns() / STRETCH + 6) * HALF;
@@ -78,12 +79,24 @@ struct AsFloats : Coarse {
         tiny = 1e-20 * std::sqrt(double(columns()));  // squares that are below float32
         std::vector<float> row(columns());
         for (size_t s = 0; s < search.rows.rows; s++) {
-            const double off = search.loops->to_floats(at(s), ends.low.data(), scale, columns(),
+            const double off = search.loops->to_floats(at(s), middle.data(), scale, columns(),
                                                        squares(), row.data());
             float* const to = &numbers[s / PANEL * columns() * PANEL + s % PANEL];
             for (size_t j = 0; j < columns(); j++) to[j * PANEL] = row[j];
             widen(s, off);
         }
+    }
+
+    // Numbers in the midst of most of a column, where float32 tells more: the medians of some rows.
+    std::vector<double> middles() const {
+        const size_t rows = search.rows.rows, some = std::min(SEEN, rows);
+        std::vector<double> found(columns()), column(some);
+        for (size_t j = 0; j < columns(); j++) {
+            for (size_t i = 0; i < some; i++) column[i] = search.rows[rows * i / some][j];
+            std::nth_element(column.begin(), column.begin() + i64(some / 2), column.end());
+            found[j] = column[some / 2];
+        }
+        return found;
     }
 
     void lines(size_t group, float* far) const override {
