@@ -11,7 +11,6 @@ from sklearn.kernel_ridge import KernelRidge
 
 import privsieve as ps
 import tables
-from privsieve.core.canonical import LARGEST
 from privsieve.core.domain import Domain
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
@@ -360,15 +359,6 @@ def test_wrong_plans_are_refused(of, options, said):
     """Before the charge, with the thing, its limit and a way out."""
     with pytest.raises((ParameterError, DomainError), match=said):
         ridge.plan(of, **{"epsilon": 1, "rows": 1000, **options})
-
-
-def test_what_cannot_be_written_is_cut(monkeypatch):
-    """A weight beyond what JSON holds is cut to it: a release never fails on a row."""
-    known = model(domain("n"), rows=10, kernel="linear")
-    monkeypatch.setattr("privsieve.privacy.values.gamma", lambda *_all: [2**53, -(2**53)])
-    summary = ridge.summarise([tables.batch([[0]], [0])], 0, model=known)
-
-    assert (LARGEST, -LARGEST) == ridge.mechanism(summary, replay(1), model=known)
 
 
 def test_a_release_says_what_a_prediction_needs():

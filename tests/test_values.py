@@ -11,6 +11,7 @@ import opendp.prelude as dp
 import pytest
 from scipy import stats
 
+from privsieve.core.canonical import LARGEST
 from privsieve.errors import ParameterError
 from privsieve.privacy.approximate import (
     analytic_sigma,
@@ -22,7 +23,7 @@ from privsieve.privacy.approximate import (
 )
 from privsieve.privacy.noise import replay
 from privsieve.privacy.values import Grid, gamma, gaussian, laplace
-from privsieve.privacy.vector import LARGEST, gamma_norm
+from privsieve.privacy.vector import gamma_norm
 
 #: Epsilons and deltas from the smallest to the largest that a ledger knows.
 PAIRS = [(Fraction(epsilon), Fraction(delta)) for epsilon in ("1e-9", "0.1", "1", "8", "1000")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from privsieve.core.canonical import LARGEST
 from privsieve.errors import ParameterError
 from privsieve.privacy.approximate import (
     analytic_sigma,
@@ -19,7 +20,7 @@ from privsieve.privacy.approximate import (
     rounded_up,
 )
 from privsieve.privacy.noise import SHORT, Uniform, certain, minus_log, uniforms
-from privsieve.privacy.vector import LARGEST, added, check_exponent, gamma_norm, normal
+from privsieve.privacy.vector import added, check_exponent, gamma_norm, normal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +75,7 @@ class Grid:
         return [int((Fraction(x) / self.step + Fraction(1, 2)) // 1) for x in w]
 
     def numbers(self, q: Sequence[int]) -> list[float]:
-        """What leaves, as doubles: exact, for a noisy integer is at most 2^53.
+        """What leaves, as doubles: exact, for a noisy integer is below 2^53.
 
         >>> Grid.of(1, Fraction(1)).numbers([3])
         [2.288818359375e-05]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from flint import arb
 
+from privsieve.core.canonical import LARGEST  # to which what leaves is clamped
 from privsieve.errors import ParameterError
 from privsieve.privacy.noise import LONG, certain, minus_log, uniforms
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from privsieve.privacy.noise import Noise, Uniform
 
-#: What leaves is clamped to the integers that a double holds exactly.
-LARGEST = 2**53
 #: Exponents of the grids on which every clamped multiple is a finite double.
 SMALLEST_EXPONENT, LARGEST_EXPONENT = -1074, 970
 
@@ -25,7 +24,7 @@ SMALLEST_EXPONENT, LARGEST_EXPONENT = -1074, 970
 def gamma_norm(w: Sequence[int], beta: Fraction, k: int, noise: Noise) -> list[int]:
     """The vector w 2^k + b, rounded to the grid 2^k, where b has density ~ exp(-beta ||b||_2).
 
-    `w` and the answer are in units of 2^k; the answer is clamped at 2^53.  If neighbours move
+    `w` and the answer are in units of 2^k; the answer is clamped at 2^53 - 1.  If neighbours move
     w 2^k by at most D in the Euclidean norm, it is (beta D)-DP.
 
     >>> from privsieve.privacy.noise import system
@@ -54,9 +53,9 @@ def gamma_drawn(d: int, beta: Fraction, k: int, noise: Noise) -> list[int]:
 
 
 def added(w: Sequence[int], drawn: Sequence[int]) -> list[int]:
-    """The sums, clamped to what a double holds exactly.
+    """The sums, clamped to what a release can hold: a draw never makes it fail.
 
-    >>> added([1, 2**60], [2, 0]) == [3, 2**53]
+    >>> added([1, 2**60], [2, 0]) == [3, 2**53 - 1]
     True
     """
     # [add] `w` meets noise that is already an integer.  [clamp]

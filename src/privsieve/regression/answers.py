@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 import numpy as np
 
 from privsieve.core.batch import Batch
-from privsieve.core.canonical import LARGEST as LARGEST_WRITTEN
 from privsieve.core.plan import Plan
 from privsieve.privacy.approximate import root_up, rounded_up
 from privsieve.privacy.values import Grid, gamma, gaussian, laplace
@@ -181,14 +180,13 @@ def solved(batches: Iterable[Batch], _key: int, *, task: Task, memory: Memory) -
 def one(model: Model, noise: Noise, *, task: Task) -> list[int]:
     """A clipped prediction meets Laplace noise."""
     value = np.clip(_values(model, task.basis, task), -1.0, 1.0)  # [clip]
-    return written(laplace(task.grid.integers(value.tolist()), task.grid, task.cost.epsilon,
-                           noise))
+    return laplace(task.grid.integers(value.tolist()), task.grid, task.cost.epsilon, noise)
 
 
 def batch(model: Model, noise: Noise, *, task: Task) -> list[int]:
     """Whitened numbers meet Gamma-norm noise, in as many dimensions as points are kept."""
     whole = dual.forward(task.basis.factor, _values(model, task.basis, task))
-    return written(gamma(task.grid.integers(whole.tolist()), task.grid, task.cost.epsilon, noise))
+    return gamma(task.grid.integers(whole.tolist()), task.grid, task.cost.epsilon, noise)
 
 
 def function(model: Model, noise: Noise, *, task: Task) -> tuple[list[int], Doubles]:
@@ -207,17 +205,8 @@ def drawn(model: Model, noise: Noise, task: Task, basis: Basis, before: Doubles,
     whole = dual.forward(basis.factor, np.concatenate([before, new]), done)
     grid = replace(task.grid, d=len(basis) - done)  # [part] of the grid of all
     q = gaussian(grid.integers(whole[done:].tolist()), grid, task.sigma, noise)
-    return written(q), whole
+    return q, whole
 # [/mechanism]
-
-
-def written(q: list[int]) -> list[int]:
-    """Integers that canonical JSON can hold: a function of what leaves.
-
-    >>> written([2**53, 3])[0] == 2**53 - 1
-    True
-    """
-    return [max(-LARGEST_WRITTEN, min(LARGEST_WRITTEN, units)) for units in q]
 
 
 _MECHANISMS = {"one": one, "batch": batch, "function": function}

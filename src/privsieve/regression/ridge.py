@@ -12,7 +12,6 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from privsieve.core.canonical import LARGEST as LARGEST_WRITTEN
 from privsieve.core.columns import Number
 from privsieve.core.cost import Cost
 from privsieve.core.domain import Box
@@ -100,10 +99,8 @@ def mechanism(summary: Moments, noise: Noise, *, model: Model) -> tuple[int, ...
     grid = model.grid
     # [leave]
     exact = grid.integers(weights(summary, model))
-    q = (gamma(exact, grid, model.epsilon, noise) if model.sigma is None
-         else gaussian(exact, grid, model.sigma, noise))
-    # [written] canonical JSON holds integers up to 2^53 - 1
-    return tuple(max(-LARGEST_WRITTEN, min(LARGEST_WRITTEN, units)) for units in q)
+    return tuple(gamma(exact, grid, model.epsilon, noise) if model.sigma is None
+                 else gaussian(exact, grid, model.sigma, noise))
 
 
 def weights(summary: Moments, model: Model) -> list[Fraction]:
@@ -155,7 +152,7 @@ def _check_size(model: Model) -> None:
 
 def _check_noise(model: Model) -> None:
     """Refuse, before the charge, noise that its grid could not hold."""
-    from privsieve.privacy.vector import LARGEST
+    from privsieve.core.canonical import LARGEST
 
     grid = model.grid
     size = model.sigma or model.map.width / grid.beta(model.epsilon)

@@ -160,8 +160,8 @@ class VectorNoise:
     @classmethod
     def of(cls, d: int, sensitivity: Fraction, cost: Cost) -> VectorNoise:
         """The law with the shorter noise: Gaussian only where a delta makes it so."""
+        from privsieve.core.canonical import LARGEST
         from privsieve.privacy.values import Grid
-        from privsieve.privacy.vector import LARGEST
 
         grid = Grid.of(d, sensitivity)
         pure = cls(grid, cost.epsilon, Fraction(0))

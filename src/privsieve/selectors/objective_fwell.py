@@ -170,8 +170,9 @@ def perturbed(Z: Doubles, by: Perturbing, noise: Noise) -> tuple[int, ...]:
     >>> [round(x * 2.0**made.exponent, 2) for x in q]
     [0.22, -0.0]
     """
+    from privsieve.core.canonical import LARGEST
     from privsieve.local.objective import solve
-    from privsieve.privacy.vector import LARGEST, gamma_drawn
+    from privsieve.privacy.vector import gamma_drawn
 
     problem, fine = by.problem, by.fine
     # [linear]
