@@ -321,6 +321,23 @@ def test_a_threshold_that_is_too_low_is_caught():
     assert ps.audit(twin, [0, 0, 1], [0, 0, 0], epsilon=0.1, delta=0.01).exceeded
 
 
+@pytest.mark.parametrize(("epsilon", "caught"), [(1, False), (2, True)])
+def test_a_choice_and_its_table_cost_what_they_claim_together(epsilon, caught):
+    """Both in one release stay within 1; a twin in which each of them has all of it is found."""
+    domain = ps.Domain([ps.Flag("a"), ps.Flag("b")], target=ps.Label("y", [0, 1]))
+    made = plan(domain, k=1, epsilon=epsilon, rows=4, choice={"order": 1, "class_prior": None})
+    noise = replay(5)
+
+    def mechanism(rows):
+        read = [tables.batch([row[:2] for row in rows], [row[2] for row in rows])]
+        found = made.mechanism(made.summarise(read, noise.key()), noise)
+        return np.array([float(found.names[0] == "a"), *found.counts])
+
+    first = [(0, 0, 0), (0, 0, 0), (1, 1, 1), (1, 1, 1)]
+    second = [*first[:3], (0, 1, 1)]
+    assert caught == ps.audit(mechanism, first, second, epsilon=1, profile="ci").exceeded
+
+
 def test_the_law_of_the_table():
     """The counts that leave follow the product of two-sided geometric laws."""
     from test_density import fits
