@@ -41,6 +41,15 @@ def call(function, runs):
     return statistics.median(spent)
 
 
+def paired(peer, ours, runs):
+    """The median ratio of our call to the peer's, and both times; in turns, on a shared machine."""
+    ratios = []
+    for _ in range(runs):
+        theirs, spent = call(peer, 1), call(ours, 1)
+        ratios.append((spent / theirs, theirs, spent))
+    return sorted(ratios)[runs // 2]
+
+
 def program(command, runs, cwd=None):
     """Median CPU seconds of a process and its children; it must succeed."""
     # Compiled modules may be kept: a user's second run does not compile.

@@ -23,9 +23,12 @@ from measure import ONE_THREAD  # noqa: E402
 os.environ.update(ONE_THREAD)  # before any library that starts threads is imported
 
 import blocks  # noqa: E402
+import busy  # noqa: E402
 import command_line  # noqa: E402
 import containment  # noqa: E402
 import exact  # noqa: E402
+import fwell  # noqa: E402
+import hamming  # noqa: E402
 import mining  # noqa: E402
 import nearest  # noqa: E402
 import noise  # noqa: E402
@@ -35,8 +38,8 @@ import rule_sieve  # noqa: E402
 import solver  # noqa: E402
 
 SLACK = 3
-PARTS = (command_line, reader, rule_sieve, blocks, nearest, solver, noise, containment, mining,
-         exact, regression)
+PARTS = (command_line, reader, rule_sieve, blocks, nearest, hamming, fwell, solver, busy, noise,
+         containment, mining, exact, regression)
 
 
 def main():

@@ -86,8 +86,8 @@ ALWAYS_INLINE Words sad(Words a, Words b) {
 // The bits that are set, of each word.
 ALWAYS_INLINE Words count(Words v) {
 #if defined(__AVX512VPOPCNTDQ__)
-    typedef long long Longs __attribute__((vector_size(64)));
-    return Words(__builtin_ia32_vpopcountq_v8di(Longs(v)));
+    for (size_t l = 0; l < PER_WORDS; l++) v[l] = u64(__builtin_popcountll(v[l]));
+    return v;
 #elif defined(__AVX2__)
     typedef char Signed __attribute__((vector_size(32)));
     const Signed of_four = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
