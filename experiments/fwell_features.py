@@ -30,7 +30,7 @@ EPSILON = "0.01"
 #: The same at an epsilon at which something can be found.
 LARGER = {"BlockFWELL, true noise": "1"}
 #: Above so many columns, some numbers only.
-EACH, SOME = 60, 14
+EACH, SOME = 60, 8
 FULL, SHORT = Asked(local.FOLDS, 5, (EPSILON,)), Asked(3, 1, (EPSILON,))
 
 
@@ -38,7 +38,7 @@ def counts(d: int) -> list[int]:
     """The numbers of columns: each, or in a wide table some up to a tenth, evenly in logarithms.
 
     >>> counts(4), counts(5000)[:5], counts(5000)[-1]
-    ([1, 2, 3, 4], [1, 2, 3, 4, 7], 500)
+    ([1, 2, 3, 4], [1, 2, 6, 14, 35], 500)
     """
     if d <= EACH:
         return list(range(1, d + 1))
