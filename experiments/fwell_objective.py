@@ -7,7 +7,7 @@ always classifies better.  Here on the best tenth of the columns of the four nar
 signs that are meant: both with the printed noise, both with the least noise that would do if a
 margin were of one record alone, which it is not, and both with noise that keeps to its epsilon.
 How long noise is by itself stands in `objective_and_output.py`.  `--short` takes three folds, some
-seconds; without it a quarter of an hour.  A run that is cut off goes on.
+seconds; without it five minutes.  A run that is cut off goes on.
 """
 
 from __future__ import annotations
