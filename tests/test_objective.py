@@ -18,7 +18,7 @@ from privsieve.local import solver
 from privsieve.local.constants import objective
 from privsieve.local.limits import distance
 from privsieve.local.newton import slopes
-from privsieve.local.objective import PLACES, Problem, solve
+from privsieve.local.objective import PLACES, Problem, products, solve
 from privsieve.privacy.noise import arithmetic, replay
 from privsieve.privacy.vector import gamma_drawn
 from privsieve.selectors.objective_fwell import Perturbing, perturbed
@@ -106,6 +106,20 @@ def test_the_distance_holds_whatever_b_is(newton, monkeypatch):
             assert near <= arb(float(problem.away)) * 1.000001
 
     assert worst > 1e-6
+
+
+def test_products_with_b_are_exact():
+    """Of rows that are 2^30 long and any whole numbers, to the last digit."""
+    rng = np.random.default_rng(12)
+    for d in (1, 2, 30, 900):
+        signs = rng.choice([-1, 1], (3, d))
+        whole = np.trunc(signs * 2.0**PLACES / d**0.5).astype(np.int64)
+        for size in (1, 2**20 - 1, 2**20, 2**63, 3**60):
+            b = [int(sign) * size + int(x) for sign, x in
+                 zip(signs[0], rng.integers(-9, 9, d), strict=True)]
+            expected = [sum(x * y for x, y in zip(row, b, strict=True)) for row in whole.tolist()]
+
+            assert expected == products(whole, b)
 
 
 def test_rows_of_several_partitions():

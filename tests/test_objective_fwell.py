@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from fractions import Fraction
 
@@ -73,9 +74,13 @@ def test_what_a_plan_says():
 
 
 def test_close_to_noise_is_said():
-    """Where noise moves weights by more than they are long, the plan warns; elsewhere not."""
-    assert planned(rows=200_000).warning is None
-    assert "mostly noise" in planned(rows=60).warning
+    """Where noise moves weights by more than they are long, the plan says so, and where it ends."""
+    said = planned(rows=600).warning
+    enough = re.search(r"epsilon of about (\S+), and", said)[1]
+
+    assert "mostly noise" in said
+    assert planned(rows=600, epsilon=float(enough) / 2, allow_weak=True).warning is not None
+    assert planned(rows=600, epsilon=enough, allow_weak=True).warning is None
 
 
 @pytest.mark.parametrize(("options", "said"), [

@@ -13,7 +13,7 @@ from functools import partial
 from math import isqrt, sqrt
 from typing import TYPE_CHECKING, Literal
 
-from privsieve.core.cost import Cost
+from privsieve.core.cost import LARGEST_EPSILON, Cost
 from privsieve.core.plan import Plan
 from privsieve.selectors.local_weights import Learning, figure, forecast, released
 
@@ -136,7 +136,8 @@ def plan(  # the method's public options, all keyword-only
         method=METHOD, kind="weights", domain=domain, cost=cost, units=learning.units,
         settings={**learning.settings(),
                   "second_ridge": figure(2 * (by.problem.ridge - learning.lam))},
-        noise=by.length / moved, forecast=forecast(by, longest), warning=_warning(by, longest),
+        noise=by.length / moved, forecast=forecast(by, longest),
+        warning=_warning(run, cost.epsilon, longest),
         theorem="objective-fwell", assumes=("ideal-bits",),
         summarise=partial(summarise, run=run), mechanism=partial(mechanism, run=run),
         says=partial(released, learning=learning, noise=by),
@@ -186,10 +187,18 @@ def perturbed(Z: Doubles, by: Perturbing, noise: Noise) -> tuple[int, ...]:
                  for at, add in zip(near, more, strict=True))
 
 
-def _warning(by: Perturbing, longest: Fraction) -> str | None:
+def _warning(run: Objective, epsilon: Fraction, longest: Fraction) -> str | None:
     """A sentence where noise moves weights by more than any weights are long."""
-    if by.length <= longest:
+    if run.by.length <= longest:
         return None
-    return (f"the weights will be mostly noise: it moves them by about {float(by.length):.2g}, and "
-            f"no table's weights are longer than {float(longest):.2g}; take more rows, a larger "
-            "epsilon or a larger lam, or, to choose columns, a method that releases no weights")
+    from privsieve.local.constants import r_max
+
+    learning, by, enough = run.learning, run.by, epsilon
+    while by.length > r_max(by.problem.ridge) and enough < LARGEST_EPSILON:
+        enough *= 2
+        by = Perturbing.of(learning.lam, learning.vectors, by.fine.d, enough,
+                           partitions=learning.repeats)
+    return (f"the weights will be mostly noise: it moves them by about {float(run.by.length):.2g}, "
+            f"and no table's weights are longer than {float(longest):.2g}; they could be as long "
+            f"from an epsilon of about {float(enough):.2g}, and are usually shorter: take more "
+            "rows, a larger lam, or, to choose columns, a method that releases no weights")
