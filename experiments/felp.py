@@ -3,9 +3,9 @@
     python experiments/felp.py [--short] [--only wdbc]
 
 FELP is the mean of FWELL over 20 bootstrap samples of nine tenths of the rows (FWELL-EN), with the
-printed noise; beside it no noise, FWELL alone, a selection whose noise is true, and a guess.
-`--short` takes three folds of the small tables, a minute; without it an hour.  A run that is cut
-off goes on.
+printed noise; beside it no noise, a selection and a FELP whose noise is true, and a guess.
+`--short` takes three folds of the small tables, a minute; without it ten minutes.  A run that is
+cut off goes on.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 The paper draws epsilon from 1e-8 to 1, with its own noise.  Here the noise is printed and true, up
 to 100, beside no noise and a guess.  `--short` takes three folds of the small tables and three
-epsilons, a minute; without it half an hour.  A run that is cut off goes on.
+epsilons, a minute; without it ten minutes.  A run that is cut off goes on.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
 
 Columns are added one by one, best first.  A noisy vector orders them all at once; BlockFWELL is
 asked anew for each number of columns, and each point of its curve has the whole epsilon.  `--short`
-takes three folds of the small tables, a minute; without it an hour.  A run that is cut off goes on.
+takes three folds of the small tables, a minute; without it ten minutes.  A run that is cut off goes
+on.
 """
 
 from __future__ import annotations
