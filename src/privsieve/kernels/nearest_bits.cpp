@@ -36,10 +36,10 @@ struct AsBits : Copies {
           holders(columns) {
         for (size_t s = 0; s < search.rows.rows; s++)
             taken &= search.loops->ones(this->Copies::at(s), columns, &bits[s * words]);
-        const i64 ones = loops.count_and(bits.data(), bits.data(), bits.size());
+        const size_t ones = size_t(loops.count_and(bits.data(), bits.data(), bits.size()));
         const double cells = double(search.rows.rows) * double(columns);
         if (search.filter == Filter::bytes || double(ones) > DENSE * cells) all_packed();
-        else some_listed(search.filter == Filter::floats ? 2 : LISTED);
+        else some_listed(search.filter == Filter::floats ? 2 : LISTED, ones);
         work = double(search.rows.rows) * double(search.rows.rows) * double(packed);
     }
 
@@ -62,10 +62,16 @@ struct AsBits : Copies {
     }
 
     // Columns that more than this share of the rows hold are packed.
-    void some_listed(double share) {
+    void some_listed(double share, size_t ones) {
         const size_t rows = search.rows.rows;
         std::vector<size_t> many(columns), place(columns, columns);
-        for (size_t s = 0; s < rows; s++) each(s, [&](size_t j) { many[j]++; });
+        std::vector<i32>& held = columns_of.held;
+        held.resize(ones);
+        size_t end = 0, kept = 0;
+        for (size_t s = 0; s < stride(); s++) {
+            each(s, [&](size_t j) { held[end++] = i32(j), many[j]++; });
+            columns_of.from[s + 1] = end;
+        }
         for (size_t j = 0; j < columns; j++)
             if (double(many[j]) > share * double(rows)) place[j] = packed++, many[j] = 0;
         packed = (packed + 63) / 64;
@@ -73,15 +79,16 @@ struct AsBits : Copies {
         std::partial_sum(many.begin(), many.end(), holders.from.begin() + 1);
         holders.held.resize(holders.from[columns]);
         std::vector<size_t> next(holders.from);
-        for (size_t s = 0; s < rows; s++) {
-            each(s, [&](size_t j) {
+        for (size_t s = 0, t = 0; s < stride(); s++) {
+            for (; t < columns_of.from[s + 1]; t++) {
+                const size_t j = size_t(held[t]);
                 if (place[j] < columns) word(s, place[j] / 64) |= u64(1) << place[j] % 64;
-                else columns_of.held.push_back(i32(j)), holders.held[next[j]++] = i32(s);
-            });
-            columns_of.from[s + 1] = columns_of.held.size();
-            shared[s] = float(columns_of.from[s + 1] - columns_of.from[s]);
+                else held[kept++] = i32(j), holders.held[next[j]++] = i32(s);
+            }
+            columns_of.from[s + 1] = kept;
+            shared[s] = float(kept - columns_of.from[s]);
         }
-        for (size_t s = rows; s < stride(); s++) columns_of.from[s + 1] = columns_of.held.size();
+        held.resize(kept);
     }
 
     void lines(size_t group, float* far) const override {
