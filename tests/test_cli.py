@@ -770,6 +770,11 @@ def test_each_method_has_its_options(privsieve, method, given, said):
     (["--method", "private-tuning", "--candidate", "rule-sieve 1 block=4"], "--block is no option"),
     (["--method", "rule-sieve", "--top", "1", "--candidate", "rule-sieve 1"], "--candidate"),
     (["--method", "magic", "--top", "1"], "known are"),
+    (["--method", "block-fwell", "--top", "2", "--lam", "0.2"], "--lam is no option"),
+    (["--method", "output-fwell", "--top", "2", "--beta", "0.5"], "--beta is no option"),
+    (["--method", "rule-sieve", "--top", "positive"], "write a whole number"),
+    (["--method", "felp", "--top", "all"], "not a valid integer"),
+    (["--method", "private-tuning", "--candidate", "output-fwell 2"], "which releases weights"),
 ])
 def test_options_of_another_method_are_refused(privsieve, given, said):
     """What a method does not know is said, and nothing is planned."""

@@ -12,10 +12,13 @@ from scipy import sparse
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
 import bars
+import objective_and_output
 import protocol
 import rule_sieve_needs as needs
 from methods import OURS, PRINTED
 from privsieve.core.items import Items
+from privsieve.local.solver import minimise
+from privsieve.privacy.noise import replay
 
 
 @pytest.mark.parametrize("name", [name for name in (*PRINTED, *OURS)
@@ -88,3 +91,21 @@ def test_a_table_of_an_experiment_has_what_was_planted(case):
     assert case.n == len(drawn.X) == len(drawn.y)
     assert 1 == drawn.quality(tuple(best))
     assert drawn.quality(tuple(j for j in columns if j not in best)) == 0
+
+
+def test_both_noises_are_of_the_same_rows():
+    """Against corners a row is its distance from the middle, with the class as its sign.
+
+    At a huge epsilon every arm then releases the minimiser of these rows.
+    """
+    rng = np.random.default_rng(2)
+    X, y = rng.random((400, 3)), rng.integers(0, 2, 400)
+    table = objective_and_output.Table("toy", X, y, 1)
+    Z = objective_and_output.vectors(table, np.arange(400), "corners", 1)
+    true = (2 * X - 1) * (2 * y - 1)[:, None]
+    true /= np.maximum(0.05 * 3**0.5, np.linalg.norm(true, axis=1, keepdims=True))
+    released = [release(replay(1)) for release in
+                objective_and_output.arms(Z, "0.1", "1000").values()]
+
+    assert np.sort(Z.ravel()) == pytest.approx(np.sort(true.ravel()), abs=1e-3)
+    assert 1e-3 > np.abs(released - minimise(Z, 0.1).w).max() > 0

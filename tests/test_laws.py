@@ -28,7 +28,8 @@ from privsieve.privacy.folder import Folder
 from privsieve.privacy.noise import replay
 from privsieve.sources import open_source, resolve
 
-SELECTORS = [ps.RuleSieve, ps.BlockFWELL, ps.NoisyTopK, ps.OutputFWELL, ps.FELP, *(
+SELECTORS = [ps.RuleSieve, ps.BlockFWELL, ps.NoisyTopK, ps.OutputFWELL, ps.FELP,
+             ps.ObjectiveFWELL, *(
     partial(ps.NoisyTopK, score=name) for name in ("class-counts", "disagreement"))]
 #: What a release says beyond what every one does, by its kind.
 NUMBERS = {"weights": ("values", "noise")}

@@ -92,6 +92,18 @@ def test_minimiser_is_the_naive_one(form, lam):
             naive.descend(Z.tolist(), lam, d), abs=1e-10)
 
 
+@pytest.mark.parametrize("form", [newton.cholesky, newton.dual, newton.conjugate])
+def test_margins_that_start_elsewhere(form):
+    """Each form solves them as a column of its own would, whose weight is fixed at 1."""
+    rng = np.random.default_rng(11)
+    for n, d in ((6, 2), (300, 1), (3, 5)):
+        Z, start = unit(rng.standard_normal((n, d)), 0.9), rng.standard_normal(n) * 5
+        w = form(Z, 0.05, 1e-12, start)
+        at = naive.gradient(np.c_[Z, start].tolist(), 0.05, [*w.tolist(), 1.0])
+
+        assert np.linalg.norm(at[:d]) < 2e-12
+
+
 @pytest.mark.parametrize("lam", [1e-6, 1e-3, 0.1, 10])
 @pytest.mark.parametrize(("name", "Z"), list(tables()), ids=lambda value: value if isinstance(
     value, str) else "")

@@ -15,8 +15,10 @@ import naive_local as naive
 from privsieve import audit
 from privsieve.errors import ParameterError
 from privsieve.local import solver
+from privsieve.local.constants import objective
+from privsieve.local.limits import distance
 from privsieve.local.newton import slopes
-from privsieve.local.objective import PLACES, Problem, solve
+from privsieve.local.objective import PLACES, Problem, products, solve
 from privsieve.privacy.noise import arithmetic, replay
 from privsieve.privacy.vector import gamma_drawn
 from privsieve.selectors.objective_fwell import Perturbing, perturbed
@@ -47,7 +49,9 @@ def test_the_minimiser_is_the_naive_one(lam):
         Z = rows(rng, n, d)
         b = rng.standard_normal(d) * 3
         steps = [round(x / 2.0**problem.exponent) for x in b]
-        true = naive.descend(Z.tolist(), float(problem.ridge), d, linear=(b / n).tolist())
+        second = objective(lam, n, Fraction(epsilon)).ridge
+        true = naive.descend(Z.tolist(), float(lam) + float(second) / 2, d,
+                             linear=(b / n).tolist())
 
         assert [float(x) for x in solve(Z, steps, problem)] == pytest.approx(true, abs=1e-7)
 
@@ -89,9 +93,11 @@ def test_the_distance_holds_whatever_b_is(newton, monkeypatch):
         for n, d, lam in ((1, 1, "0.001"), (4, 2, "0.1"), (3, 7, "0.02"), (30, 3, "1")):
             problem = Problem.of(lam, n, d, Fraction(1))
             Z = rows(rng, n, d)
-            # Along a row as well: margins that nearly cancel, or are far beyond the curve.
-            way = Z[0] if rng.random() < 0.5 else rng.standard_normal(d)
-            q = [int(Fraction(x) * size) for x in way.tolist()]
+            q = [int(Fraction(x) * size) for x in rng.standard_normal(d).tolist()]
+            if d > 1 and rng.random() < 0.7:
+                # At a right angle to a row: huge products that leave nothing.
+                first, second, *_ = np.trunc(Z[-1] * 2.0**PLACES).astype(int).tolist()
+                q = [second * size, -first * size, *[0] * (d - 2)]
             step = Fraction(2) ** problem.exponent
             b = [(x + Fraction(rng.choice([-1, 1]).item(), 2)) * step for x in q]
             near = off(Z, solve(Z, q, problem), problem, b)
@@ -100,6 +106,20 @@ def test_the_distance_holds_whatever_b_is(newton, monkeypatch):
             assert near <= arb(float(problem.away)) * 1.000001
 
     assert worst > 1e-6
+
+
+def test_products_with_b_are_exact():
+    """Of rows that are 2^30 long and any whole numbers, to the last digit."""
+    rng = np.random.default_rng(12)
+    for d in (1, 2, 30, 900):
+        signs = rng.choice([-1, 1], (3, d))
+        whole = np.trunc(signs * 2.0**PLACES / d**0.5).astype(np.int64)
+        for size in (1, 2**20 - 1, 2**20, 2**63, 3**60):
+            b = [int(sign) * size + int(x) for sign, x in
+                 zip(signs[0], rng.integers(-9, 9, d), strict=True)]
+            expected = [sum(x * y for x, y in zip(row, b, strict=True)) for row in whole.tolist()]
+
+            assert expected == products(whole, b)
 
 
 def test_rows_of_several_partitions():
@@ -278,16 +298,20 @@ def test_the_second_noise_covers_the_distance(lam, rows_, columns):
 
     assert by.second + Fraction(99, 100) == 1
     assert by.fine.sensitivity >= 2 * problem.away
+    solved = distance(problem.ridge, rows_, columns, 1 / (2 * problem.ridge))
     rounding = Fraction(2) ** problem.exponent / 2 / (2 * rows_ * problem.ridge)
-    assert problem.away**2 > columns * rounding**2 > 0
+    assert problem.away > solved
+    assert (problem.away - solved) ** 2 >= columns * rounding**2 > 0
     assert by.fine.beta(by.second) * by.fine.sensitivity <= by.second
     # ... and it is small beside the first.
     assert columns / by.fine.beta(by.second) < Fraction(1, 1000) * by.length
 
 
-def test_numbers_leave_on_the_coarse_grid():
+@pytest.mark.parametrize("coarser", [0, 1, 5, 30])
+def test_numbers_leave_on_the_coarse_grid(coarser):
     """What leaves is the sum on the fine grid, rounded: of the same noise, to the nearest."""
     by = Perturbing.of("0.1", 3, 4, Fraction(1))
+    by = replace(by, exponent=by.fine.exponent + coarser)
     rng = np.random.default_rng(7)
     Z = rows(rng, 3, 4)
     noise = replay(8)
@@ -296,8 +320,11 @@ def test_numbers_leave_on_the_coarse_grid():
     more = gamma_drawn(4, by.fine.beta(by.second), by.fine.exponent, noise)
     ratio = Fraction(2) ** (by.fine.exponent - by.exponent)
 
-    expected = [floor((x + y) * ratio + Fraction(1, 2)) for x, y in zip(near, more, strict=True)]
-    assert expected == perturbed(Z, by, replay(8))
+    expected = tuple(floor((x + y) * ratio + Fraction(1, 2))
+                     for x, y in zip(near, more, strict=True))
+    clamped = tuple(max(-(2**53), min(2**53, x)) for x in expected)
+    assert clamped == perturbed(Z, by, replay(8))
+    assert more != [0] * 4
 
 
 def test_the_noise_is_not_longer_than_is_said():

@@ -25,6 +25,8 @@ from test_block_fwell import BOX, strong
 from test_blocks import _joined, _person, random_pair
 
 METHODS = ("output-fwell", "felp")
+#: Whose noise is in the problem: its own laws are in `test_objective_fwell.py`.
+EVERY = (*METHODS, "objective-fwell")
 PAIRS = 2000
 #: Two public rows, one of each class, at the corners: a unit's vector is 1 - 2 x, or its reverse.
 CORNERS = (np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([0, 1]))
@@ -157,7 +159,8 @@ def test_noise_cannot_be_less_than_what_is_known():
                       "repeats": 2}, "no blocks"),
     ("felp", {"resamples": 0}, "resamples"), ("felp", {"beta": 0}, "beta"),
     ("felp", {"beta": "1.1"}, "beta"), ("felp", {"beta": "0.123456789"}, "few"),
-    ("felp", {"beta": "0.01", "rows": 300}, "too few"), ("felp", {"sampling": "jackknife"}, "sampling"),
+    ("felp", {"beta": "0.01", "rows": 300}, "too few"),
+    ("felp", {"sampling": "jackknife"}, "sampling"),
 ], ids=str)
 def test_public_mistakes_are_refused(method, options, word):
     """Each names the option and the way out."""
@@ -165,7 +168,7 @@ def test_public_mistakes_are_refused(method, options, word):
         planned(method, **options)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", EVERY)
 def test_a_domain_that_lacks_a_fact_is_refused(method):
     """No width, no classes: the message says what to write."""
     for domain in (ps.Domain.box(0, 1),
@@ -203,7 +206,7 @@ def test_a_tuning_takes_selections_only():
 # what leaves
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", EVERY)
 @pytest.mark.parametrize("k", [1, 5, 0.5, "positive"])
 def test_selected_follow_the_weights(method, k):
     """The columns that are named are those of the largest released weights, or above zero."""
@@ -412,18 +415,18 @@ def test_the_share_of_windows():
     assert bound(made) <= float(output("0.1", 95, 12)) * 1.01
 
 
-@pytest.mark.parametrize("block", [3, 7])
-def test_the_share_of_lists_is_counted(block):
+@pytest.mark.parametrize(("rows", "block"), [(100, 3), (100, 7), (20, 9), (12, 5)])
+def test_the_share_of_lists_is_counted(rows, block):
     """For each rank, in how many blocks of the lists it stands: the largest count, by loops."""
-    made = planned("felp", rows=100, sampling="bootstrap", block=block, resamples=5)
-    learning = run_of(made).learning
-    count = [0] * 100
-    for ranks in lists(5, Fraction(9, 10), 100):
-        for at in range(90 // block):
+    learning = run_of(planned("felp", rows=rows, sampling="bootstrap", block=block, resamples=5)
+                      ).learning
+    count, many = [0] * rows, rows * 9 // 10 // block
+    for ranks in lists(5, Fraction(9, 10), rows):
+        for at in range(many):
             for rank in set(ranks[at * block:(at + 1) * block].tolist()):
                 count[rank] += 1
 
-    assert drawn_share(learning) == Fraction(max(count), 5 * (90 // block))
+    assert drawn_share(learning) == Fraction(max(count), 5 * many)
 
 
 def test_a_bootstrap_costs_more_than_windows():
@@ -485,7 +488,7 @@ def attacked(epsilon, method):
     return lambda table: noise.grid.numbers(noise.added(centers[table], drawn))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", EVERY)
 def test_the_tight_pair_keeps_the_claim(method):
     """The pair that moves the weights as far as is paid for is not refuted."""
     found = ps.audit(attacked(1, method), 0, 1, epsilon=1, profile="ci")
@@ -494,7 +497,7 @@ def test_the_tight_pair_keeps_the_claim(method):
     assert 0.4 < found.bound <= 1
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", EVERY)
 def test_half_the_noise_is_caught(method):
     """A twin that adds half of the noise (it runs at epsilon 2) is found out."""
     assert ps.audit(attacked(2, method), 0, 1, epsilon=1, profile="ci").exceeded
@@ -519,7 +522,7 @@ def test_the_mechanism_is_center_and_noise():
 # units
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", EVERY)
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_persons_end_to_end(method, neighbours):
     """Persons are blocked with all their rows, in both relations."""
@@ -534,7 +537,7 @@ def test_persons_end_to_end(method, neighbours):
     assert {"x2", "x5", "x9"} == set(choose(frame, None, method, domain, epsilon=10).selected)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", EVERY)
 @pytest.mark.parametrize("declared", [1000, 6000, 20_000])
 def test_add_remove_needs_no_number_of_rows(method, declared):
     """Under add-remove a declared figure that is far off does no harm but to the noise."""
@@ -566,7 +569,7 @@ def test_public_rows_need_less_epsilon(method, options):
     lambda X, y: (np.round(X), y), lambda X, y: (X[:0], y[:0]),
 ], ids=["one class", "constant", "missing", "duplicates", "ties", "no rows"])
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-@pytest.mark.parametrize("method", [*METHODS, "bootstrap"])
+@pytest.mark.parametrize("method", [*EVERY, "bootstrap"])
 def test_any_table_gets_an_answer(make, neighbours, method):
     """One class, ties, duplicates, nothing but missing values: an ordinary release."""
     X, y = make(*strong(300))

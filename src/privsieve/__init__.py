@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from privsieve.selectors.local_learning import FELP as FELP
     from privsieve.selectors.local_learning import BlockFWELL as BlockFWELL
     from privsieve.selectors.local_learning import OutputFWELL as OutputFWELL
+    from privsieve.selectors.objective_learning import ObjectiveFWELL as ObjectiveFWELL
     from privsieve.sources.inspect import inspect as inspect
 
 #: Where each public name lives.  Names are imported when they are asked for: a program that
@@ -57,6 +58,7 @@ _HOMES = {
     "MaximalContainment": "containment.estimators",
     "NoisyTopK": "selectors.estimators",
     "Number": "core.columns",
+    "ObjectiveFWELL": "selectors.objective_learning",
     "OutputFWELL": "selectors.local_learning",
     "PrivateTuning": "selectors.estimators",
     "PublishableColumns": "containment.estimators",

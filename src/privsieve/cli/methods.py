@@ -28,19 +28,21 @@ OPTIONS = (
     click.option("--numeric", type=click.Choice(["ranks", "all-cuts", "kendall", "median-cut"]),
                  help="rule-sieve: how a target that is a number is compared."),
     click.option("--block", metavar="M", type=int,
-                 help="block-fwell, output-fwell, felp: rows of a block."),
+                 help="block-fwell, output-fwell, objective-fwell, felp: rows of a block."),
     click.option("--repeats", metavar="T", type=int,
-                 help="block-fwell, output-fwell: how often the table is cut into blocks."),
+                 help="block-fwell, output-fwell, objective-fwell: how often the table is cut into "
+                      "blocks."),
     click.option("--votes", type=click.Choice(["sign", "clip"]),
                  help="block-fwell: what a block's vote is."),
     click.option("--tau", metavar="S", help="block-fwell: the largest vote with --votes clip."),
     click.option("--reference", metavar="FILE",
-                 help="block-fwell, output-fwell, felp: public rows in which neighbours are looked "
-                      "for."),
-    click.option("--lam", metavar="L", help="output-fwell, felp: how strongly weights are held "
-                                            "small."),
+                 help="block-fwell, output-fwell, objective-fwell, felp: public rows in which "
+                      "neighbours are looked for."),
+    click.option("--lam", metavar="L",
+                 help="output-fwell, objective-fwell, felp: how strongly weights are held small."),
     click.option("--clip", metavar="S",
-                 help="output-fwell, felp: the length of a block's vector that counts as 1."),
+                 help="output-fwell, objective-fwell, felp: the length of a block's vector that "
+                      "counts as 1."),
     click.option("--resamples", metavar="T", type=int, help="felp: members of the ensemble."),
     click.option("--beta", metavar="B", help="felp: the share of rows that a member takes."),
     click.option("--sampling", type=click.Choice(["balanced", "bootstrap"]),

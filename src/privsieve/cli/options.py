@@ -40,7 +40,7 @@ _OPTIONS = (
     click.option("--fraction", metavar="F", help="Or: which fraction of the columns."),
     click.option("--method", metavar="NAME", default="rule-sieve", show_default=True,
                  help="How to choose: rule-sieve, block-fwell, noisy-top-k or private-tuning; or "
-                      "with released weights: output-fwell or felp."),
+                      "with released weights: output-fwell, objective-fwell or felp."),
     click.option("--unit", type=click.Choice(["row"]),
                  help="Protect a row, where the domain file does not name the unit."),
     click.option("--person", metavar="COLUMN",

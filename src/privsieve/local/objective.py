@@ -12,20 +12,22 @@ from fractions import Fraction
 from math import isqrt
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from privsieve.errors import ParameterError
 from privsieve.local.constants import objective
 from privsieve.local.limits import LARGEST_LAM, distance, ridge
-from privsieve.local.solver import minimise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from privsieve.local.solver import Doubles
 
 #: Rows are cut off to multiples of 2^-30, so that their products with b are whole numbers.
 PLACES = 30
+#: b is read in digits below this, so that a sum of products fits 63 bits.
+DIGIT = 2**20
 #: Rounding b adds at most 2^-16 to the distance.
 FINENESS = 16
 
@@ -81,20 +83,44 @@ def solve(Z: Doubles, b: Sequence[int], problem: Problem) -> list[Fraction]:
 
     Z holds the rows of all partitions.
 
+    >>> import numpy as np
     >>> at = solve(np.array([[1.0, 0.0]]), [0, 0], Problem.of(1, 1, 2, Fraction(5)))
     >>> [round(float(x), 6) for x in at]
     [0.222323, 0.0]
     """
+    import numpy as np
+
+    from privsieve.local.solver import minimise
+
     # [cut]
     whole = np.trunc(Z * 2.0**PLACES).astype(np.int64)
-    # [along] exact: Python's whole numbers
-    along = whole.astype(object) @ np.array(b, dtype=object)
     unit = problem.shift / 2**PLACES
     # [start] the double that is nearest to the quotient
-    start = np.array([-x * unit.numerator / unit.denominator for x in along.tolist()], np.float64)
+    start = np.array([-x * unit.numerator / unit.denominator for x in products(whole, b)],
+                     np.float64)
     v = minimise(whole / 2.0**PLACES, problem.ridge, start).w
     # [back] exact
     return [Fraction(at) - problem.shift * step for at, step in zip(v.tolist(), b, strict=True)]
+
+
+def products(whole: NDArray[np.int64], b: Sequence[int]) -> list[int]:
+    """The products of rows, of whole numbers and up to 2^30 long, with b: exactly.
+
+    >>> import numpy as np
+    >>> products(np.array([[3, -4], [0, 1]]), [2**70 + 1, 2**70])
+    [-1180591620717411303421, 1180591620717411303424]
+    """
+    import numpy as np
+
+    total, place, rest = np.zeros(len(whole), object), 1, list(b)
+    while any(rest):
+        digits = [x % DIGIT if x > 0 else -(-x % DIGIT) for x in rest]
+        # [along] |row| |digits| <= 2^30 2^20 sqrt(d)
+        total += place * (whole @ np.array(digits, np.int64)).astype(object)
+        rest = [(x - digit) // DIGIT for x, digit in zip(rest, digits, strict=True)]
+        place *= DIGIT
+    found: list[int] = total.tolist()
+    return found
 
 
 def _log2(value: Fraction) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from privsieve.errors import ParameterError
@@ -12,7 +13,16 @@ if TYPE_CHECKING:
     from privsieve.core.domain import Domain
     from privsieve.core.plan import Plan
 
-METHODS = ("rule-sieve", "block-fwell", "noisy-top-k", "private-tuning", "output-fwell", "felp")
+#: The name of each method, and the module whose `plan` plans it.
+METHODS = {
+    "rule-sieve": "rule_sieve",
+    "block-fwell": "block_fwell",
+    "noisy-top-k": "noisy_top_k",
+    "private-tuning": "tuning",
+    "output-fwell": "output_fwell",
+    "objective-fwell": "objective_fwell",
+    "felp": "felp",
+}
 
 
 def planner(method: str) -> Callable[..., Plan]:
@@ -21,31 +31,10 @@ def planner(method: str) -> Callable[..., Plan]:
     >>> planner("rule-sieve").__module__
     'privsieve.selectors.rule_sieve'
     """
-    if method == "rule-sieve":
-        from privsieve.selectors import rule_sieve
-
-        return rule_sieve.plan
-    if method == "block-fwell":
-        from privsieve.selectors import block_fwell
-
-        return block_fwell.plan
-    if method == "noisy-top-k":
-        from privsieve.selectors import noisy_top_k
-
-        return noisy_top_k.plan
-    if method == "private-tuning":
-        from privsieve.selectors import tuning
-
-        return tuning.plan
-    if method == "output-fwell":
-        from privsieve.selectors import output_fwell
-
-        return output_fwell.plan
-    if method == "felp":
-        from privsieve.selectors import felp
-
-        return felp.plan
-    raise ParameterError(f"method is {method!r}; known are: {', '.join(METHODS)}")
+    if method not in METHODS:
+        raise ParameterError(f"method is {method!r}; known are: {', '.join(METHODS)}")
+    made: Callable[..., Plan] = import_module(f"privsieve.selectors.{METHODS[method]}").plan
+    return made
 
 
 def plan(method: str, domain: Domain, **options: object) -> Plan:

@@ -178,7 +178,8 @@ def drawn_share(learning: Learning) -> Fraction:
         row = np.arange(len(ranks)) // learning.block
         inside = row < learning.vectors
         # [rows-of-a-unit] each row counts once for a unit that is in it, even if twice
-        pairs = np.unique(ranks[inside] * learning.vectors + row[inside])
+        pairs = np.sort(ranks[inside] * learning.vectors + row[inside])
+        pairs = pairs[np.diff(pairs, prepend=-1) > 0]
         total += np.bincount(pairs // learning.vectors, minlength=learning.units)
     # All lists have equally many rows: the largest share is that of the unit with most of them.
     return ensemble_share([[int(total.max())]], [learning.vectors * learning.repeats])

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from privsieve.kernels.blocks import Rows
     from privsieve.privacy.noise import Noise
     from privsieve.privacy.values import Grid
+    from privsieve.selectors.objective_fwell import Perturbing
     from privsieve.summaries.blocks import Scheme
     from privsieve.summaries.moves import Doubles, Moves, Sample
 
@@ -174,6 +175,11 @@ class VectorNoise:
         return made
 
     @property
+    def exponent(self) -> int:
+        """Of the grid on which the numbers leave."""
+        return self.grid.exponent
+
+    @property
     def law(self) -> str:
         """The law's name."""
         return "gaussian" if self.delta else "gamma-norm"
@@ -216,16 +222,17 @@ class VectorNoise:
         return {"law": self.law, "each": figure(self.each)}
 
 
-def released(q: Sequence[int], *, learning: Learning, noise: VectorNoise) -> dict[str, Json]:
+def released(q: Sequence[int], *, learning: Learning, noise: VectorNoise | Perturbing,
+             ) -> dict[str, Json]:
     """What a release says of weights that left."""
     return {
         "selected": learning.named(q),
-        "values": {"exponent": noise.grid.exponent, "q": list(q)},
+        "values": {"exponent": noise.exponent, "q": list(q)},
         "noise": noise.json(),
     }
 
 
-def forecast(noise: VectorNoise, longest: Fraction) -> dict[str, Json]:
+def forecast(noise: VectorNoise | Perturbing, longest: Fraction) -> dict[str, Json]:
     """What is known of the weights before rows are read: the noise, and how long they can be."""
     return {"noise_each": figure(noise.each), "noise_length": figure(noise.length),
             "longest": figure(longest)}
@@ -238,20 +245,21 @@ def warning(noise: VectorNoise, longest: Fraction, learning: Learning) -> str | 
         return None
     unit = "rows" if learning.domain.unit == "row" else "persons"
     pure = float(noise.grid.d * noise.grid.sensitivity / longest)
-    return (f"the weights will be mostly noise: its length is about {noise.length:.2g}, and no "
-            f"table's weights are longer than {float(longest):.2g}; they could be as long from an "
-            f"epsilon of about {max(float(noise.epsilon), pure):.2g} or from about "
-            f"{learning.units * times:.2g} {unit}, and are usually shorter: to choose columns "
-            "take a method that releases no weights")
+    enough = max(float(noise.epsilon), pure)
+    return (f"the weights will be mostly noise: its length is about {figure(noise.length, 2)}, and "
+            f"no table's weights are longer than {figure(longest, 3)}; they could be as long from "
+            f"an epsilon of about {figure(enough, 2)} or from about "
+            f"{figure(learning.units * times, 2)} {unit}, and are usually shorter: to choose "
+            "columns take a method that releases no weights")
 
 
-def figure(value: float | Fraction) -> str:
-    """A number for people, in plain decimals of four digits.
+def figure(value: float | Fraction, digits: int = 4) -> str:
+    """A number for people, in plain decimals of a few digits.
 
-    >>> figure(0.000123456), figure(1234.5678), figure(Fraction(1, 2))
-    ('0.0001235', '1235', '0.5')
+    >>> figure(0.000123456), figure(1234.5678, 2), figure(Fraction(1, 2))
+    ('0.0001235', '1200', '0.5')
     """
-    text = f"{Decimal(f'{float(value):.3e}'):f}"
+    text = f"{Decimal(f'{float(value):.{digits - 1}e}'):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

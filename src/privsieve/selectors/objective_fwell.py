@@ -1,4 +1,4 @@
-"""ObjectiveFWELL: an epsilon-DP vector of weights by noise inside of the problem that it solves.
+"""ObjectiveFWELL: the weights of local learning, with noise inside of the problem that is solved.
 
 A random linear term makes the minimiser itself private, if it is the exact one and the change of
 volume is paid for.  What is computed is only near it: a second, far smaller noise covers the rest.
@@ -7,18 +7,27 @@ See objective_fwell.proof.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import isqrt
-from typing import TYPE_CHECKING
+from functools import partial
+from math import isqrt, sqrt
+from typing import TYPE_CHECKING, Literal
 
-from privsieve.privacy.values import Grid
-from privsieve.privacy.vector import LARGEST, check_exponent, gamma_drawn
+from privsieve.core.cost import LARGEST_EPSILON, Cost
+from privsieve.core.plan import Plan
+from privsieve.selectors.local_weights import Learning, figure, forecast, released
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from privsieve.core.batch import Batch
+    from privsieve.core.canonical import Json
+    from privsieve.core.domain import Domain
     from privsieve.local.objective import Problem
     from privsieve.local.solver import Doubles
     from privsieve.privacy.noise import Noise
+    from privsieve.privacy.values import Grid
+    from privsieve.summaries.moves import Moves
 
 METHOD = "objective-fwell/1"
 #: What the noise for the solver's error costs.
@@ -50,6 +59,8 @@ class Perturbing:
            partitions: int = 1) -> Perturbing:
         """For so many vectors that have one unit each, cut so often."""
         from privsieve.local.objective import Problem
+        from privsieve.privacy.values import Grid
+        from privsieve.privacy.vector import check_exponent
 
         # [split]
         second = epsilon * SECOND
@@ -57,20 +68,99 @@ class Perturbing:
         # [sensitivity]
         fine = Grid.of(columns, 2 * problem.away)
         made = cls(problem, fine, 0, second)
-        each = made.length / columns * (isqrt(columns) + 1)
-        exponent = (each.numerator.bit_length() - each.denominator.bit_length()) - FINENESS
+        each = made.scale * (isqrt(columns) + 1)
+        exponent = each.numerator.bit_length() - each.denominator.bit_length() - FINENESS
         check_exponent(exponent)
-        return cls(problem, fine, max(fine.exponent, exponent), second)
+        return replace(made, exponent=max(fine.exponent, exponent))
+
+    @property
+    def scale(self) -> Fraction:
+        """1 / beta of both noises together, once the first has gone through the problem."""
+        problem = self.problem
+        first = 1 / (problem.epsilon * problem.rows * problem.ridge)
+        return first + 1 / self.fine.beta(self.second)
 
     @property
     def length(self) -> Fraction:
-        """The mean length by which noise moves the vector, at most."""
-        first = 2 / (self.problem.epsilon * self.problem.rows * 2 * self.problem.ridge)
-        return self.fine.d * (first + 1 / self.fine.beta(self.second))
+        """How far noise moves the vector on the mean, at most."""
+        return self.fine.d * self.scale
+
+    @property
+    def each(self) -> float:
+        """The standard deviation of one number, at most."""
+        return float(self.scale) * sqrt(self.fine.d + 1)
+
+    def json(self) -> dict[str, Json]:
+        """What a release says of the noise."""
+        return {"law": "gamma-norm", "each": figure(self.each)}
 
 
-# [perturbed]
-def perturbed(Z: Doubles, by: Perturbing, noise: Noise) -> list[int]:
+@dataclass(frozen=True)
+class Objective:
+    """The public parameters of one run."""
+
+    learning: Learning
+    by: Perturbing
+
+
+def plan(  # the method's public options, all keyword-only
+    domain: Domain,
+    *,
+    k: float | Fraction | Literal["positive"],
+    epsilon: object,
+    rows: int | None = None,
+    lam: object = "0.1",
+    clip: object = None,
+    block: int = 6,
+    repeats: int = 1,
+    reference: object = None,
+    allow_weak: bool = False,
+) -> Plan:
+    """Plan a release of weights; reads no row.  `reference` is public: it is read here.
+
+    >>> from privsieve.core.domain import Domain
+    >>> made = plan(Domain.box(0, 1, columns=10), k=3, epsilon=1, rows=20_000)
+    >>> made.forecast
+    {'noise_each': '0.01006', 'noise_length': '0.03033', 'longest': '1.178'}
+    """
+    from privsieve.local.constants import output, r_max
+
+    cost = Cost.of(epsilon, allow_weak=allow_weak)
+    learning = Learning.of(domain, {"k": k, "rows": rows, "lam": lam, "clip": clip, "block": block,
+                                    "repeats": repeats, "reference": reference})
+    d, many = len(domain.columns), learning.vectors
+    by = Perturbing.of(learning.lam, many, d, cost.epsilon, partitions=learning.repeats)
+    run, longest = Objective(learning, by), r_max(by.problem.ridge)
+    moved = output(learning.lam, many, d, partitions=learning.repeats)
+    return Plan(
+        method=METHOD, kind="weights", domain=domain, cost=cost, units=learning.units,
+        settings={**learning.settings(),
+                  "second_ridge": figure(2 * (by.problem.ridge - learning.lam))},
+        noise=by.length / moved, forecast=forecast(by, longest),
+        warning=_warning(run, cost.epsilon, longest),
+        theorem="objective-fwell", assumes=("ideal-bits",),
+        summarise=partial(summarise, run=run), mechanism=partial(mechanism, run=run),
+        says=partial(released, learning=learning, noise=by),
+    )
+
+
+# [mechanism]
+def summarise(batches: Iterable[Batch], key: int, *, run: Objective) -> Moves:
+    """Rows become vectors of blocks, or of units; `key` is fresh, secret and dropped."""
+    from privsieve.summaries.moves import Whole
+
+    return run.learning.summarise(batches, key, Whole())
+
+
+def mechanism(summary: Moves, noise: Noise, *, run: Objective) -> tuple[int, ...]:
+    """The minimiser over all rows of an objective that met noise."""
+    from privsieve.selectors.output_fwell import stacked
+
+    return perturbed(stacked(summary, run.learning), run.by, noise)
+# [/mechanism]
+
+
+def perturbed(Z: Doubles, by: Perturbing, noise: Noise) -> tuple[int, ...]:
     """The noisy minimiser for rows up to length 1, in steps of the grid on which it leaves.
 
     >>> import numpy as np
@@ -81,6 +171,7 @@ def perturbed(Z: Doubles, by: Perturbing, noise: Noise) -> list[int]:
     [0.22, -0.0]
     """
     from privsieve.local.objective import solve
+    from privsieve.privacy.vector import LARGEST, gamma_drawn
 
     problem, fine = by.problem, by.fine
     # [linear]
@@ -90,7 +181,24 @@ def perturbed(Z: Doubles, by: Perturbing, noise: Noise) -> list[int]:
     # [second]
     more = gamma_drawn(fine.d, fine.beta(by.second), fine.exponent, noise)
     # [leave]
-    half, places = 1 << (by.exponent - fine.exponent) >> 1, by.exponent - fine.exponent
-    return [max(-LARGEST, min(LARGEST, (at + add + half) >> places))
-            for at, add in zip(near, more, strict=True)]
-# [/perturbed]
+    places = by.exponent - fine.exponent
+    half = 1 << places >> 1
+    return tuple(max(-LARGEST, min(LARGEST, (at + add + half) >> places))
+                 for at, add in zip(near, more, strict=True))
+
+
+def _warning(run: Objective, epsilon: Fraction, longest: Fraction) -> str | None:
+    """A sentence where noise moves weights by more than any weights are long."""
+    if run.by.length <= longest:
+        return None
+    from privsieve.local.constants import r_max
+
+    learning, by, enough = run.learning, run.by, epsilon
+    while by.length > r_max(by.problem.ridge) and enough < LARGEST_EPSILON:
+        enough *= 2
+        by = Perturbing.of(learning.lam, learning.vectors, by.fine.d, enough,
+                           partitions=learning.repeats)
+    return (f"the weights will be mostly noise: it moves them by about {float(run.by.length):.2g}, "
+            f"and no table's weights are longer than {float(longest):.2g}; they could be as long "
+            f"from an epsilon of about {float(enough):.2g}, and are usually shorter: take more "
+            "rows, a larger lam, or, to choose columns, a method that releases no weights")
