@@ -487,14 +487,14 @@ def test_odd_rows_are_silent(make, options, ledger, caplog, capfd, recwarn):
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_fitted_one_holds_its_release_only(options, ledger):
-    """After `fit` there are parameters and the release; its pickle has no row in it."""
+    """After `fit` there are parameters, a number of columns and the release; its pickle has no row."""
     frame = table()
     frame["stay"] = 3 + 7e-13 * np.arange(ROWS)  # a number that the release cannot know
     made = ps.NoisyHistogram(epsilon=1, domain=DOMAIN, ledger=ledger, **options)
     parameters = set(made.get_params(deep=False))
     kept = pickle.dumps(made.fit(frame))
 
-    assert parameters | {"release_"} == set(vars(made))
+    assert parameters | {"release_", "n_features_in_"} == set(vars(made))
     assert {"format", "kind", "private", "columns", "domain", "selected", "cells", "noise",
             "forecast", "plan", "warning"} == set(made.release_.body)
     for column in frame.select_dtypes("number"):

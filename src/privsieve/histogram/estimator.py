@@ -129,6 +129,7 @@ class NoisyHistogram(BaseEstimator):  # type: ignore[misc]  # scikit-learn is un
         shape = source.shape(count_rows=domain.rows_are_public)
         made = self.plan(rows=shape.rows, domain=resolve(domain, shape, strict=True))
         self.release_ = fitting.fit(made, source, ledger=self.ledger)
+        self.n_features_in_ = len(made.domain.columns)
         return self
 
     @property

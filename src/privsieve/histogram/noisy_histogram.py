@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 METHOD = "noisy-histogram/1"
 #: Of epsilon, what a choice of columns gets.
-SHARE = Fraction(1, 2)
+SHARE = "0.5"
 #: Options of the choice; the others are the table's own, or make no sense in front of one.
 CHOICE = ("class_prior", "order", "joint", "max_ops", "numeric")
 #: More noise than this on a count is refused.

@@ -113,7 +113,8 @@ def plan(  # the method's public options, all keyword-only
     k = count(k, d)
     units = domain.public_units(rows)
     if units < 2:
-        raise ParameterError(f"the table has {units} rows; a choice from rows needs at least 2")
+        raise ParameterError(f"the table has {units} rows (n_samples = {units}); a choice from "
+                             "rows needs at least 2")
     cost.check_units(units)
     prior = prior_of(class_prior, domain, units * cost.epsilon,
                      why_not=uncentred(domain, units * unit_weight(domain)),
