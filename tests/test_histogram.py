@@ -487,7 +487,7 @@ def test_odd_rows_are_silent(make, options, ledger, caplog, capfd, recwarn):
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_fitted_one_holds_its_release_only(options, ledger):
-    """After `fit` there are parameters, a number of columns and the release; its pickle has no row."""
+    """After `fit` it holds parameters, a number of columns, the release; its pickle has no row."""
     frame = table()
     frame["stay"] = 3 + 7e-13 * np.arange(ROWS)  # a number that the release cannot know
     made = ps.NoisyHistogram(epsilon=1, domain=DOMAIN, ledger=ledger, **options)
