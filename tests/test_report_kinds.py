@@ -309,7 +309,7 @@ def test_cells_have_the_names_of_the_domain():
     assert ["no", "yes"] == labels({"kind": "label", "values": ["no", "yes"]}, None, 2)
     assert [f"{dates[0]} to {dates[1]}", f"{dates[1]} to {dates[2]}"] == labels(
         {"kind": "date"}, dates, 2)
-    assert ["0 to 50.0008", "50.0008 to 1,234,567", "missing"] == labels(
+    assert ["0 to 50", "50 to 1,234,567", "missing"] == labels(
         {"kind": "number"}, ["0.0", "50.00076296", "1234567.0"], 3)
     with pytest.raises(ValueError, match="not those"):
         labels({"kind": "flag"}, None, 3)

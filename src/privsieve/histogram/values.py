@@ -85,7 +85,7 @@ def names(axis: Axis) -> list[str]:
     >>> names(Axis(Category("ward", ["A", "B"])))
     ['A', 'B', 'other']
     >>> names(Axis(Number("age", 0, 100, missing="level"), 2))
-    ['0 to 50.0008', '50.0008 to 100', 'missing']
+    ['0 to 50', '50 to 100', 'missing']
     """
     column = axis.column
     if isinstance(column, Flag):
@@ -93,7 +93,7 @@ def names(axis: Axis) -> list[str]:
     if isinstance(column, Number | Date):
         ends = edges(axis)
         if isinstance(column, Number):
-            ends = [f"{float(end):.6g}" for end in ends]
+            ends = [f"{x:,.0f}" if abs(x) >= 10**4 else f"{x:.4g}" for x in map(float, ends)]
         found = [f"{low} to {high}" for low, high in pairwise(ends)]
         return found + ["missing"] * (axis.cells > axis.bins)
     listed = [text_of(value) for value in column.values]

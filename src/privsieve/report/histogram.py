@@ -136,12 +136,12 @@ def labels(declared: Mapping[str, Any], bins: object, cells: int) -> list[str]:
 
 
 def _edge(text: object) -> str:
-    """An edge as a number in six digits, or as the date that it is."""
+    """An edge as a number in four digits or whole, or as the date that it is."""
     try:
         value = float(str(text))
     except ValueError:
         return str(text)
-    return f"{value:,.0f}" if abs(value) >= 10**6 else f"{value:.6g}"
+    return f"{value:,.0f}" if abs(value) >= 10**4 else f"{value:.4g}"
 
 
 def page(told: HistogramPage) -> bytes:
