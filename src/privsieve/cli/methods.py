@@ -10,7 +10,7 @@ import click
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from inspect import Parameter
 
 OPTIONS = (
@@ -60,21 +60,44 @@ OPTIONS = (
                  help='private-tuning: one of the methods to try, such as "rule-sieve 5" or '
                       '"block-fwell 3 block=4"; give several.'),
 )
-#: Those of methods that choose no columns: `plan` knows them, and their verbs have their own.
-OTHERS = (
-    click.option("--kernel", type=click.Choice(["rbf", "linear", "cosine", "polynomial"]),
-                 help="kernel-ridge: what a prediction may look like."),
-    click.option("--gamma", metavar="G", help="kernel-ridge: of rbf, how fast near becomes far."),
-    click.option("--features", metavar="N", type=int,
-                 help="kernel-ridge: of rbf, how many cosines and sines."),
-    click.option("--degree", metavar="N", type=int,
-                 help="kernel-ridge: of polynomial and cosine, the largest power or wave."),
-    click.option("--columns", metavar="A,B,…", help="noisy-histogram: tabulate these columns."),
-    click.option("--bins", metavar="N", type=int,
-                 help="noisy-histogram: bins of equal width of a number or date."),
-    click.option("--share", metavar="S",
-                 help="noisy-histogram: with --top, the part of epsilon for the choice."),
-)
+
+
+def model(said: str = "") -> tuple[Callable[..., Any], ...]:
+    """The options of a least-squares model, with `said` before each line of help."""
+    return (
+        click.option("--kernel", type=click.Choice(["rbf", "linear", "cosine", "polynomial"]),
+                     help=f"{said}What a prediction may look like (rbf)."),
+        click.option("--gamma", metavar="G",
+                     help=f"{said}Of rbf: how fast near rows become far; one over the number of "
+                          "columns where left out."),
+        click.option("--features", metavar="N", type=int,
+                     help=f"{said}Of rbf: how many cosines and sines (200)."),
+        click.option("--feature-seed", metavar="N", type=int,
+                     help=f"{said}Of rbf: the public seed of their frequencies (0)."),
+        click.option("--degree", metavar="N", type=int,
+                     help=f"{said}Of polynomial: the largest power (2); of cosine: the number of "
+                          "waves (3)."),
+    )
+
+
+def counts(said: str = "") -> tuple[Callable[..., Any], ...]:
+    """The options of a table of counts, with `said` before each line of help."""
+    return (
+        click.option("--columns", metavar="A,B,…",
+                     help=f"{said}Tabulate these columns; all where left out."),
+        click.option("--share", metavar="S",
+                     help=f"{said}With --top: the part of epsilon for the choice (0.5)."),
+        click.option("--no-target", is_flag=True,
+                     help=f"{said}Leave the target out of the table."),
+        click.option("--bins", metavar="N", type=int,
+                     help=f"{said}Bins of equal width of a number or date (8)."),
+        click.option("--bin", "some_bins", metavar="COLUMN=N", multiple=True,
+                     help=f"{said}Bins of one column; once for each."),
+    )
+
+
+#: Those of methods that choose no columns: `plan` knows them beside their own verbs.
+OTHERS = (*model("kernel-ridge: "), *counts("noisy-histogram: "))
 #: What releases something else than columns, and how.
 VERBS = {"kernel-ridge": "it fits a model: privsieve regress",
          "noisy-histogram": "it counts rows: privsieve synthesize"}
@@ -109,9 +132,11 @@ READ: Mapping[str, Callable[[Any], object]] = {
     "numeric": str, "block": int, "repeats": int, "votes": str, "tau": str, "reference": str,
     "score": str, "mechanism": str, "class_share": shares, "lam": str, "clip": str,
     "resamples": int, "beta": str, "sampling": str, "kernel": str, "gamma": str,
-    "features": int, "degree": int, "columns": lambda text: text.split(","), "bins": int,
-    "share": str,
+    "features": int, "feature_seed": int, "degree": int,
+    "columns": lambda text: text.split(","), "bins": int, "share": str,
 }
+#: Options whose names differ from what they are in a plan.
+_FLAGS = {"candidates": "--candidate", "target": "--no-target"}
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,10 +144,15 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
     # 0 was said by somebody, and is refused by the method; a flag that is not given is False
     found = {name: read(options[name]) for name, read in READ.items()
              if options.get(name) is not None and options[name] is not False}
-    if options["candidate"]:
+    if options.get("candidate"):
         found["candidates"] = [candidate(text) for text in options["candidate"]]
+    if options.get("some_bins"):
+        found["bins"] = _bins(options["some_bins"], options["bins"])
+    if options.get("no_target"):
+        found["target"] = False
     _check(options["method"], found)
-    if "k" not in known(options["method"]) and (options["top"] or options["fraction"]):
+    if "k" not in known(options["method"]) and any(
+            options.get(name) is not None for name in ("top", "fraction")):
         why = (": each candidate says how many columns" if "candidates" in found
                else ", which chooses no columns")
         raise ParameterError(f"--top and --fraction are no options of {options['method']}{why}; "
@@ -156,12 +186,26 @@ def _check(method: str, found: Mapping[str, Any]) -> None:
     takes = known(method)
     for name in found:
         if name not in takes:
-            flag = "--candidate" if name == "candidates" else f"--{name.replace('_', '-')}"
+            flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
             raise ParameterError(f"{flag} is no option of {method}; leave it away, or choose "
                                  "another --method")
     if "candidates" in takes and "candidates" not in found:
         raise ParameterError("--method private-tuning needs candidates: give --candidate "
                              '"METHOD K" once for each')
+
+
+def _bins(each: Sequence[str], every: int | None) -> dict[str, int]:
+    """The columns that have a number of bins of their own."""
+    own: dict[str, int] = {}
+    for text in each:
+        name, _, many = text.rpartition("=")
+        if not name or not many.isdecimal() or not many.isascii():
+            raise ParameterError(f"--bin is {text!r}; write a column, = and a number of bins")
+        own[name] = int(many)
+    if every is not None:
+        raise ParameterError("--bins and --bin are both given; columns without a --bin have 8: "
+                             "name each that shall have another number")
+    return own
 
 
 def candidate(text: str) -> dict[str, Any]:

@@ -46,7 +46,12 @@ def what(plan: Plan) -> str:
     """What is released, in a few words."""
     d, k = len(plan.domain.columns), plan.settings.get("k")
     if plan.kind == "histogram":
-        return f"a table of {int(str(plan.forecast['cells'])):,} counts".replace(",", " ")
+        least = plan.settings.get("threshold")
+        over = f" over {k} of {d} columns" if k is not None else ""
+        most = "at most " if plan.settings.get("choice") else ""
+        named = f"; those from {least} on are named" if least is not None else ""
+        cells = f"{int(str(plan.forecast['cells'])):,}".replace(",", " ")
+        return f"a table of {most}{cells} counts{over}{named}"
     if plan.kind == "regression":
         return "a model from which predictions are free"
     chosen = "those above zero are chosen" if k == "positive" else (
@@ -58,6 +63,8 @@ def noise(plan: Plan) -> str:
     """How strong the noise is, against what it hides where that is bounded."""
     made = plan.forecast
     figures = _FIGURES[plan.kind]
+    if "noise_prediction" in made:
+        return _prediction(plan)
     one = figures["noise_each"][0].removeprefix("each ")
     said = f"standard deviation {figure(made['noise_each'])} on each {one}"
     if "noise_length" in made and "longest" in made:
@@ -66,6 +73,19 @@ def noise(plan: Plan) -> str:
                  f"it are at most {figure(made['longest'])} long: {share}"
                  f"{' of' if '%' in share else ''} that")
     return said
+
+
+def _prediction(plan: Plan) -> str:
+    """By how much noise moves a prediction, in the unit of the target where it has one."""
+    from privsieve.core.columns import Number
+
+    target, share = plan.domain.target, Fraction(str(plan.forecast["noise_prediction"]))
+    assert isinstance(target, Number)
+    if target.scale == "log":
+        return f"a prediction errs by {figure(share)} of half the target's range, on its log scale"
+    return (f"a prediction of {target.name} errs by "
+            f"{figure(share * Fraction(target.high - target.low) / 2)} from noise (one standard "
+            "deviation)")
 
 
 def figure(value: object) -> str:
