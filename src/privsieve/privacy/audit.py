@@ -22,6 +22,8 @@ from privsieve.errors import ParameterError
 
 #: Runs on each table, of which one third learns the event and two thirds count it.
 PROFILES = {"smoke": 200, "ci": 30_000, "release": 1_000_000}
+#: With fewer runs on each table no bound says anything.
+FEWEST = 100
 #: The commonest answers, sets and members that are told apart.
 COMMONEST = 64
 #: An answer seen less often says nothing: of real numbers each is seen once.
@@ -56,10 +58,11 @@ class Failed:
 
 
 def audit(mechanism: Callable[[Any], Any], table0: Any, table1: Any, *, epsilon: float,
-          delta: float = 0.0, profile: str = "smoke") -> Audit:
+          delta: float = 0.0, profile: str = "smoke", runs: int | None = None) -> Audit:
     """Bound from below the epsilon of a mechanism on a pair of neighbouring tables.
 
     `mechanism(table)` may return a number, a vector, a set or list of names, or anything hashable.
+    `runs` on each table may be given instead of a profile.
 
     >>> import random
     >>> def honest(table): return random.random() < 0.5
@@ -71,8 +74,11 @@ def audit(mechanism: Callable[[Any], Any], table0: Any, table1: Any, *, epsilon:
     if not (epsilon >= 0 and 0 <= delta < 1):
         raise ParameterError(f"epsilon is {epsilon} and delta is {delta}; "
                              "choose epsilon from 0 and delta from 0 to below 1")
-    learn = PROFILES[profile] // 3
-    count = PROFILES[profile] - learn
+    if runs is not None and runs < FEWEST:
+        raise ParameterError(f"runs is {runs}; choose at least {FEWEST}")
+    each = PROFILES[profile] if runs is None else runs
+    learn = each // 3
+    count = each - learn
     sides = [[_run(mechanism, table) for _ in range(learn)] for table in (table0, table1)]
     score, threshold, swap = _event(sides, delta)
     # The event is fixed: from here on, runs are fresh and only counted.
