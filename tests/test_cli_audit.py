@@ -49,7 +49,7 @@ def test_a_method_that_spends_more_is_refuted(privsieve, monkeypatch):
 
 
 @pytest.mark.parametrize(("args", "said"), [
-    (("magic",), "known are: rule-sieve"), (("felp", "--runs", "99"), "choose at least 100"),
+    (("magic",), "known are: rule-sieve"), (("felp", "--runs", "99"), "number of runs from 100"),
     (("felp", "--epsilon", "0"), "larger than 0"), (("felp", "--runs", "few"), "valid integer"),
     ((), "Missing argument 'METHOD'"),
 ])

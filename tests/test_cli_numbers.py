@@ -121,6 +121,8 @@ def test_a_table_is_planned(privsieve):
     (("--block", "6"), "--block is no option of kernel-ridge"),
     (("--no-target",), "--no-target is no option of kernel-ridge"),
     (("--features", "0"), "features is 0"),
+    (("--kernel", "cosine", "--features", "9"), "--features is for --kernel rbf"),
+    (("--kernel", "linear", "--feature-seed", "0"), "--feature-seed is for --kernel rbf"),
     (("--kernel", "linear", "--gamma", "1"), 'kernel="linear" has none'),
     (("--kernel", "quantum"), "Invalid value for '--kernel'"),
 ])

@@ -41,7 +41,7 @@ def command(method: str, epsilon: str, runs: int, as_json: bool) -> None:  # noq
     with shown() as progress:
         progress.stage(f"attacking {method}")
         found = audit(_counted(attacked, progress, 2 * runs), tables.first, tables.second,
-                      epsilon=float(claimed.epsilon), runs=runs)
+                      epsilon=float(claimed.epsilon), profile=runs)
     bound, likely = (f"{max(0.0, each):.3f}" for each in (found.bound, found.bound95))
     if as_json:
         words.json({"method": method, "epsilon": claimed.text, "bound": bound, "bound95": likely,

@@ -62,42 +62,47 @@ OPTIONS = (
 )
 
 
-def model(said: str = "") -> tuple[Callable[..., Any], ...]:
-    """The options of a least-squares model, with `said` before each line of help."""
+def _of(method: str | None, *names: str, **more: Any) -> Callable[..., Any]:
+    """An option of one method; beside those of others its help begins with the method's name."""
+    said = more.pop("help")
+    said = said if method is None else f"{method}: {said[0].lower()}{said[1:]}"
+    return click.option(*names, help=said, **more)
+
+
+def model(method: str | None = None) -> tuple[Callable[..., Any], ...]:
+    """The options of a least-squares model; `method` where others stand beside them."""
     return (
-        click.option("--kernel", type=click.Choice(["rbf", "linear", "cosine", "polynomial"]),
-                     help=f"{said}What a prediction may look like (rbf)."),
-        click.option("--gamma", metavar="G",
-                     help=f"{said}Of rbf: how fast near rows become far; one over the number of "
-                          "columns where left out."),
-        click.option("--features", metavar="N", type=int,
-                     help=f"{said}Of rbf: how many cosines and sines (200)."),
-        click.option("--feature-seed", metavar="N", type=int,
-                     help=f"{said}Of rbf: the public seed of their frequencies (0)."),
-        click.option("--degree", metavar="N", type=int,
-                     help=f"{said}Of polynomial: the largest power (2); of cosine: the number of "
-                          "waves (3)."),
+        _of(method, "--kernel", type=click.Choice(["rbf", "linear", "cosine", "polynomial"]),
+            help="What a prediction may look like (rbf)."),
+        _of(method, "--gamma", metavar="G",
+            help="Of rbf: how fast near rows become far; one over the number of columns where "
+                 "left out."),
+        _of(method, "--features", metavar="N", type=int,
+            help="Of rbf: how many cosines and sines (200)."),
+        _of(method, "--feature-seed", metavar="N", type=int,
+            help="Of rbf: the public seed of their frequencies (0)."),
+        _of(method, "--degree", metavar="N", type=int,
+            help="Of polynomial: the largest power (2); of cosine: the number of waves (3)."),
     )
 
 
-def counts(said: str = "") -> tuple[Callable[..., Any], ...]:
-    """The options of a table of counts, with `said` before each line of help."""
+def counts(method: str | None = None) -> tuple[Callable[..., Any], ...]:
+    """The options of a table of counts; `method` where others stand beside them."""
     return (
-        click.option("--columns", metavar="A,B,…",
-                     help=f"{said}Tabulate these columns; all where left out."),
-        click.option("--share", metavar="S",
-                     help=f"{said}With --top: the part of epsilon for the choice (0.5)."),
-        click.option("--no-target", is_flag=True,
-                     help=f"{said}Leave the target out of the table."),
-        click.option("--bins", metavar="N", type=int,
-                     help=f"{said}Bins of equal width of a number or date (8)."),
-        click.option("--bin", "some_bins", metavar="COLUMN=N", multiple=True,
-                     help=f"{said}Bins of one column; once for each."),
+        _of(method, "--columns", metavar="A,B,…",
+            help="Tabulate these columns; all where left out."),
+        _of(method, "--share", metavar="S",
+            help="With --top: the part of epsilon for the choice (0.5)."),
+        _of(method, "--no-target", is_flag=True, help="Leave the target out of the table."),
+        _of(method, "--bins", metavar="N", type=int,
+            help="Bins of equal width of a number or date (8)."),
+        _of(method, "--bin", "some_bins", metavar="COLUMN=N", multiple=True,
+            help="Bins of one column; once for each."),
     )
 
 
 #: Those of methods that choose no columns: `plan` knows them beside their own verbs.
-OTHERS = (*model("kernel-ridge: "), *counts("noisy-histogram: "))
+OTHERS = (*model("kernel-ridge"), *counts("noisy-histogram"))
 #: What releases something else than columns, and how.
 VERBS = {"kernel-ridge": "it fits a model: privsieve regress",
          "noisy-histogram": "it counts rows: privsieve synthesize"}
@@ -157,7 +162,19 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
                else ", which chooses no columns")
         raise ParameterError(f"--top and --fraction are no options of {options['method']}{why}; "
                              "leave them away")
+    _check_pairs(options, found)
     return found
+
+
+def _check_pairs(options: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    """Refuse what is said of something that was not asked for."""
+    if "share" in found and options.get("top") is None and options.get("fraction") is None:
+        raise ParameterError("--share is for a choice: say --top K, or leave it away")
+    kernel = found.get("kernel", "rbf")
+    for name in ("features", "feature_seed"):
+        if name in found and kernel != "rbf":
+            raise ParameterError(f"--{name.replace('_', '-')} is for --kernel rbf, and the kernel "
+                                 f"is {kernel}; leave it away")
 
 
 def known(method: str) -> Mapping[str, Parameter]:

@@ -39,13 +39,10 @@ def _cost(*, required: bool = True) -> tuple[Command, ...]:
     )
 
 
-_CHOICE = (
+_COUNT = (
     click.option("--top", metavar="N", callback=_top,
                  help='How many columns to choose; "positive" where weights are released.'),
     click.option("--fraction", metavar="F", help="Or: which fraction of the columns."),
-    click.option("--method", metavar="NAME", default="rule-sieve", show_default=True,
-                 help="How to choose: rule-sieve, block-fwell, noisy-top-k or private-tuning; or "
-                      "with released weights: output-fwell, objective-fwell or felp."),
 )
 _UNIT = (
     click.option("--unit", type=click.Choice(["row"]),
@@ -65,15 +62,25 @@ _END = (
 )
 
 
+def _method(more: str = "") -> Command:
+    return click.option(
+        "--method", metavar="NAME", default="rule-sieve", show_default=True,
+        help="How to choose: rule-sieve, block-fwell, noisy-top-k or private-tuning; or with "
+             f"released weights: output-fwell, objective-fwell or felp{more}.")
+
+
 def choosing(command: Command) -> Command:
     """Give a command the options of a selection."""
-    return _given(command, (*_cost(), *_CHOICE, *_UNIT, _ROWS, *methods.OPTIONS, *_END))
+    return _given(command, (*_cost(), *_COUNT, _method(), *_UNIT, _ROWS, *methods.OPTIONS,
+                            *_END))
 
 
 def planning(command: Command) -> Command:
     """Give a command the options of whatever can be planned."""
-    return _given(command, (*_cost(), *_CHOICE, *_UNIT, _ROWS, *methods.OPTIONS, *methods.OTHERS,
-                            *_END))
+    return _given(command, (
+        *_cost(), *_COUNT, _method("; or what `regress` (kernel-ridge) or `synthesize` "
+                                   "(noisy-histogram) would release"),
+        *_UNIT, _ROWS, *methods.OPTIONS, *methods.OTHERS, *_END))
 
 
 def costing(*own: Command) -> Callable[[Command], Command]:

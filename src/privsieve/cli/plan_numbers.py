@@ -23,6 +23,10 @@ _LONGEST = ("the same beside the longest that all can be without noise in any ta
 _INDENT = 15
 #: From so many per cent on it is said how many times.
 _MANY = 1000
+_EXPECTED = ("by how much a prediction is expected to be off, beyond what no model could know, in "
+             "the same unit")
+_MOVED = ("the rows that noise moves to other cells, as a share of all rows; above 1 nothing of "
+          "the table is left")
 #: What a forecast may hold, by kind: the head of its column, and what it is.
 _FIGURES = {
     "weights": {
@@ -32,12 +36,12 @@ _FIGURES = {
     "regression": {
         "noise_each": ("each number", "the standard deviation of the noise on one number"),
         "noise_prediction": ("prediction", "that of a prediction, in halves of the target's range"),
-        "expected_error": ("error", "how far a prediction is expected to be off, in the same unit"),
+        "expected_error": ("error", _EXPECTED),
         "error_bound": ("error bound", "a bound of that"),
     },
     "histogram": {
         "noise_each": ("each cell", "the standard deviation of the noise on one count"),
-        "expected_error": ("moved", "the share of the table that noise moves to other cells"),
+        "expected_error": ("moved", _MOVED),
     },
 }
 

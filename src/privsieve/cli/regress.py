@@ -42,8 +42,8 @@ def command(data: str, **options: Any) -> None:
     """
     domain, source, rows = asked.opened(asked.public(options), data)
     plan = asked.planned(domain, rows, {**options, "method": "kernel-ridge"})
-    words.say("noise", noise(plan))
     release(plan, source, options, _lines)
+    words.say("noise", noise(plan))
 
 
 def _lines(made: Release) -> Iterator[str]:

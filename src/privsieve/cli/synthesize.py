@@ -74,10 +74,6 @@ def _check(data: str | None, options: Mapping[str, Any]) -> None:
         raise ParameterError(f"{what} is missing; name a table with --domain, --epsilon, --rows, "
                              "--ledger, --population and --out, or a release with --from DIR and "
                              "--rows")
-    if options["columns"] and options["top"] is not None:
-        raise ParameterError("--columns names the columns, and --top chooses them; give one")
-    if options["share"] and options["top"] is None:
-        raise ParameterError("--share is for a choice: say --top K, or leave it away")
 
 
 def _planned(data: str, options: Mapping[str, Any]) -> tuple[Plan, Source]:
