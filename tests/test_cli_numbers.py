@@ -117,7 +117,7 @@ def test_a_table_is_planned(privsieve):
     (("--top", "1"), "--top and --fraction are no options of kernel-ridge"),
     (("--fraction", "0.5"), "which chooses no columns"),
     (("--figure", "f.svg"), "kernel-ridge releases numbers; leave it away"),
-    (("--bins", "6"), "--bins is no option of kernel-ridge"),
+    (("--bins", "6"), "--bins (or --bin) is no option of kernel-ridge"),
     (("--block", "6"), "--block is no option of kernel-ridge"),
     (("--no-target",), "--no-target is no option of kernel-ridge"),
     (("--features", "0"), "features is 0"),

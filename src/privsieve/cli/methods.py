@@ -141,7 +141,7 @@ READ: Mapping[str, Callable[[Any], object]] = {
     "columns": lambda text: text.split(","), "bins": int, "share": str,
 }
 #: Options whose names differ from what they are in a plan.
-_FLAGS = {"candidates": "--candidate", "target": "--no-target"}
+_FLAGS = {"candidates": "--candidate", "target": "--no-target", "bins": "--bins (or --bin)"}
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
