@@ -37,6 +37,11 @@ figures: $(VENV)/.test  ## the papers' tables, and what our methods need (hours;
 	@$(PY) experiments/rule_sieve_needs.py $(if $(SHORT),--short)
 	@$(PY) experiments/rule_sieve_regression.py $(if $(SHORT),--short)
 	@$(PY) experiments/selection_tables.py $(if $(SHORT),--short)
+	@$(PY) experiments/released_weights.py $(if $(SHORT),--short)
+	@$(PY) experiments/objective_and_output.py $(if $(SHORT),--short)
+	@$(PY) experiments/least_squares.py $(if $(SHORT),--short)
+	@$(PY) experiments/least_squares_error.py $(if $(SHORT),--short)
+	@$(PY) experiments/synthetic_rows.py $(if $(SHORT),--short)
 
 proof: $(VENV)/.run  ## digests of proved functions: make proof NAME=top_k
 	@$(PY) tests/proofs.py $(NAME)
