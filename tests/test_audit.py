@@ -159,6 +159,7 @@ def test_nothing_seen_says_nothing():
 
 @pytest.mark.parametrize(("options", "said"), [
     ({"epsilon": 1.0, "profile": "nightly"}, "choose one of smoke, ci, release"),
+    ({"epsilon": 1.0, "profile": 99}, "number of runs from 100"),
     ({"epsilon": -1.0}, "choose epsilon from 0"), ({"epsilon": math.nan}, "choose epsilon from 0"),
     ({"epsilon": 1.0, "delta": 1.0}, "delta from 0 to below 1"),
 ])

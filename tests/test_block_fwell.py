@@ -11,13 +11,13 @@ import pytest
 import privsieve as ps
 import tables
 from exact import top_k_law
+from privsieve.cli.pairs import block, pair
 from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.fit import fit
-from privsieve.privacy.noise import replay, system
+from privsieve.privacy.noise import replay
 from privsieve.selectors import plan
 from privsieve.selectors.block_fwell import least_epsilon
 from privsieve.sources import open_source, resolve
-from test_blocks import worst_pair
 from test_density import lawful
 
 BOX = ps.Domain.box(0, 1, columns=12)
@@ -292,10 +292,10 @@ def test_classes_and_categories():
 
 def test_the_law_of_the_choice():
     """On a table whose votes are the same for every key, the choice follows the race's law."""
-    first, _, y = worst_pair()
+    first, _, y = block()
     domain = ps.Domain.box(0, 1, columns=2)
     made = plan("block-fwell", domain, k=1, epsilon=1, rows=6, block=3, repeats=4)
-    source, noise = open_source(first, y), replay(6)
+    source, noise = open_source(first / 65535, y), replay(6)
     names = {("x0",): (0,), ("x1",): (1,)}
 
     drawn = [names[fit(made, source, noise=noise).selected] for _ in range(3000)]
@@ -307,24 +307,12 @@ def test_the_law_of_the_choice():
 # the attack
 
 
-FIRST, SECOND, LABEL = worst_pair()
-
-
-def attacked(epsilon):
-    """Summary and race as `fit` calls them, on six rows in blocks of three."""
-    domain, noise = ps.Domain.box(0, 1, columns=2), system()
-    made = plan("block-fwell", domain, k=1, epsilon=epsilon, rows=6, block=3, repeats=1)
-
-    def mechanism(table):
-        read = [tables.batch(np.floor(table * 65535), LABEL)]
-        return made.mechanism(made.summarise(read, noise.key()), noise)
-
-    return mechanism
+ATTACK = pair("block-fwell")
 
 
 def test_the_worst_pair_keeps_the_claim_and_comes_near_it():
     """The pair that moves both sums by 2 T: its loss at epsilon 1 is 0.83, and is seen."""
-    found = ps.audit(attacked(1), FIRST, SECOND, epsilon=1, profile="ci")
+    found = ps.audit(ATTACK.attacked(1), ATTACK.first, ATTACK.second, epsilon=1, profile="ci")
 
     assert not found.exceeded
     assert 0.7 < found.bound <= 1
@@ -332,4 +320,6 @@ def test_the_worst_pair_keeps_the_claim_and_comes_near_it():
 
 def test_half_the_noise_is_caught():
     """A twin that adds half of the noise (it runs at epsilon 2) is found out."""
-    assert ps.audit(attacked(2), FIRST, SECOND, epsilon=1, profile="ci").exceeded
+    found = ps.audit(ATTACK.attacked(2), ATTACK.first, ATTACK.second, epsilon=1, profile="ci")
+
+    assert found.exceeded

@@ -8,6 +8,7 @@ import pytest
 import naive_blocks
 import tables
 from privsieve import kernels
+from privsieve.cli.pairs import block
 from privsieve.engines.blocks import block_votes, reference_votes
 from privsieve.kernels import blocks as kernel
 from privsieve.kernels import blocks_twin, numpy_twin
@@ -365,24 +366,12 @@ def test_one_vote_against_a_reference():
 
 #: Where five rows stand so that a sixth, of another class, is nearer than any of them to another
 #: if it stands in the middle, and farther if it stands at the end.
-PLACES = [0.05, 0.085, 0.1025, 0.115, 0.15]
-MIDDLE, END = 0.1, 1.0
-
-
-def worst_pair():
-    """Six rows and a neighbour: the block of the changed row votes (-1, 1), then (1, -1)."""
-    first = np.array([[place, place] for place in PLACES] + [[MIDDLE, END]])
-    second = first.copy()
-    second[5] = [END, MIDDLE]
-    return first, second, np.array([0, 0, 0, 0, 0, 1])
-
-
 @pytest.mark.parametrize("repeats", [1, 2, 50])
 def test_the_bound_is_attained(repeats):
     """For every key both sums of the worst pair move by 2 T, so that 2 T - 1 would be wrong."""
-    first, second, label = worst_pair()
+    first, second, label = block()
     for key in range(20):
-        before, after = (voted(tables.batch(np.floor(table * 65535), label), tables.domain("nn"),
+        before, after = (voted(tables.batch(table, label), tables.domain("nn"),
                                key=key, block=3, repeats=repeats) for table in (first, second))
 
         assert [-repeats, repeats] == before

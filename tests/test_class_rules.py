@@ -14,6 +14,7 @@ import pytest
 import tables
 from exact import geometric_order, set_law, top_k_law
 from privsieve import audit, kernels
+from privsieve.cli.pairs import sides
 from privsieve.core.domain import Domain
 from privsieve.engines.local import rule_tables
 from privsieve.errors import ParameterError
@@ -401,16 +402,12 @@ def test_any_cut_gives_the_same_scores(kinds):
 
 def test_centred_labels_keep_the_claim():
     """The worst pair of fixed weights, from tables to names: half of the claim, and no more."""
-    y = np.arange(12) % 2
-    first = np.stack([y, y], axis=1).astype(float)
-    first[[1, 3], 1] = 0
-    second = first.copy()
-    second[1] = [0, 1]
+    first, second, y = sides()
     made = plan("rule-sieve", Domain.box(0, 1, columns=2), k=1, epsilon=2, rows=12, order=1,
                 class_prior="centred")
 
     noise = system()
-    summaries = [made.summarise([tables.batch(rows * 65535, y)], 1) for rows in (first, second)]
+    summaries = [made.summarise([tables.batch(rows, y)], 1) for rows in (first, second)]
 
     found = audit(lambda which: made.mechanism(summaries[which], noise), 0, 1, epsilon=2,
                   profile="ci")

@@ -58,7 +58,8 @@ def test_a_plan_of_numbers_is_told(kind, capsys):
 
     assert {"weights": "a weight for each of 3 columns; the 2 largest are chosen",
             "regression": "a model from which predictions are free",
-            "histogram": "a table of 24 counts"}[kind] == plan_numbers.what(plan)
+            "histogram": "a table of 24 counts over 2 of 3 columns",
+            }[kind] == plan_numbers.what(plan)
     assert ["*", "0.5"] == rows[0][:2]
     assert "3" == rows[1][0]
     for key in told:
@@ -106,7 +107,7 @@ def test_a_table_is_planned(privsieve):
     said = " ".join(out.split())
 
     assert (0, 0) == (code, chosen[0])
-    assert "release a table of 32 counts" in said
+    assert "release a table of 32 counts over 2 of 2 columns" in said
     assert "settings columns age smoker, target days, bins 4, threshold none, choice none" in said
     assert "epsilon each cell moved" in said
     assert "0.2" == json.loads(chosen[1])["settings"]["choice"]["epsilon"]
@@ -116,9 +117,12 @@ def test_a_table_is_planned(privsieve):
     (("--top", "1"), "--top and --fraction are no options of kernel-ridge"),
     (("--fraction", "0.5"), "which chooses no columns"),
     (("--figure", "f.svg"), "kernel-ridge releases numbers; leave it away"),
-    (("--bins", "6"), "--bins is no option of kernel-ridge"),
+    (("--bins", "6"), "--bins (or --bin) is no option of kernel-ridge"),
     (("--block", "6"), "--block is no option of kernel-ridge"),
+    (("--no-target",), "--no-target is no option of kernel-ridge"),
     (("--features", "0"), "features is 0"),
+    (("--kernel", "cosine", "--features", "9"), "--features is for --kernel rbf"),
+    (("--kernel", "linear", "--feature-seed", "0"), "--feature-seed is for --kernel rbf"),
     (("--kernel", "linear", "--gamma", "1"), 'kernel="linear" has none'),
     (("--kernel", "quantum"), "Invalid value for '--kernel'"),
 ])

@@ -98,21 +98,22 @@ def test_regress(privsieve):
     assert 0 == privsieve("verify", "model")[0]
 
 
-def test_a_plan_reads_no_row_and_charges_nothing(privsieve, place):
-    """--plan says the forecast of the plan, and needs no ledger; without it one is demanded."""
-    asked = regress(kernel="cosine")[:8]
-    code, out, _err = privsieve(*asked, "--plan", "--json")
+def test_the_plan_of_a_model(privsieve, place):
+    """`plan` takes the options of `regress`, and says what a prediction errs by."""
+    asked = ("plan", "table.csv", "--domain", "domain.toml", "--epsilon", "5", "--method",
+             "kernel-ridge", "--feature-seed", "4", "--features", "20")
+    code, out, _err = privsieve(*asked, "--json")
     domain = ps.Domain.from_toml("domain.toml")
-    expected = ps.plan("kernel-ridge", domain, epsilon=5, kernel="cosine", rows=4000)
+    expected = ps.plan("kernel-ridge", domain, epsilon=5, features=20, feature_seed=4, rows=4000)
 
     assert 0 == code
     assert expected.forecast == json.loads(out)["forecast"]
-    code, out, err = privsieve(*asked, "--plan")
+    assert 4 == json.loads(out)["settings"]["seed"]
+    code, out, err = privsieve(*asked)
     assert (0, "") == (code, err)
     assert "a prediction of days errs by" in " ".join(out.split())
-    assert "noise of" in privsieve(*regress(epsilon="0.001")[:8], "--plan", "--lam", "0.01")[1]
     assert Fraction(0) == spent()
-    code, out, err = privsieve(*asked)
+    code, out, err = privsieve(*regress()[:8])
     assert (2, "") == (code, out)
     assert "Missing option '--ledger'" in err
     assert not (place / "model").exists()
@@ -231,6 +232,10 @@ def test_what_does_not_hold_predicts_nothing(privsieve, place):
     code, out, err = privsieve("predict", "model", "new.csv")
     assert (7, "") == (code, out)
     assert "no prediction is made from a release that does not hold" in " ".join(err.split())
+    (place / "model" / "certificate.json").unlink()
+    code, out, err = privsieve("predict", "model", "new.csv")
+    assert (7, "") == (code, out)
+    assert "certificate.json is missing" in err
     privsieve("select", "table.csv", "--domain", "domain.toml", "--epsilon", "5", "--top", "1",
               *BUDGET, "--out", "chosen", "--anyway")
     code, out, err = privsieve("predict", "chosen", "new.csv")

@@ -26,6 +26,7 @@ from privsieve.errors import (
 )
 from privsieve.privacy.folder import Folder
 from privsieve.privacy.noise import replay
+from privsieve.selectors import METHODS
 from privsieve.sources import open_source, resolve
 
 SELECTORS = [ps.RuleSieve, ps.BlockFWELL, ps.NoisyTopK, ps.OutputFWELL, ps.FELP,
@@ -48,6 +49,15 @@ def table(rows=ROWS):
     return pd.DataFrame({
         "age": age, "stay": rng.gamma(2, 5, rows) + 1, "smoker": rng.integers(0, 2, rows),
         "ward": rng.choice(["A", "B", "C"], rows), "back": (age > 60).astype(int)})
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_plan_names_the_option_that_is_wrong(method):
+    """An option that no method knows, or the lack of epsilon, is said with the method's name."""
+    with pytest.raises(ParameterError, match=f"colour is no option of {method}; it takes: "):
+        ps.plan(method, DOMAIN, epsilon=1, colour="red")
+    with pytest.raises(ParameterError, match=f"is missing, and {method} needs it"):
+        ps.plan(method, DOMAIN)
 
 
 class Spy:

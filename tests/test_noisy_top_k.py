@@ -15,6 +15,7 @@ import privsieve as ps
 import tables
 from exact import exponential_order, set_law
 from privsieve import audit
+from privsieve.cli.pairs import sides
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
 from privsieve.privacy.noise import replay, system
@@ -324,18 +325,14 @@ def test_counts_and_race_spend_epsilon_together(monkeypatch, classes, relation, 
 
 # attack
 
-y = np.arange(12) % 2
-FIRST = np.stack([y, y], axis=1).astype(float)
-FIRST[[1, 3], 1] = 0
-SECOND = FIRST.copy()
-SECOND[1] = [0, 1]  # row 1 leaves the first column's side for the second's
+FIRST, SECOND, y = sides()
 
 
 def chooser(epsilon, **options):
     """The mechanism as it is shipped, at this epsilon, on summaries of the two tables."""
     made = plan("noisy-top-k", ps.Domain.box(0, 1, columns=2), k=1, epsilon=epsilon, rows=12,
                 **options)
-    summary = {id(X): made.summarise(batches(open_source(X, y), made.domain, rows=12,
+    summary = {id(X): made.summarise(batches(open_source(X / 65535, y), made.domain, rows=12,
                                              entropy=system().bytes), 1)
                for X in (FIRST, SECOND)}
     return lambda table: made.mechanism(summary[id(table)], system())

@@ -12,6 +12,7 @@ import pytest
 
 import privsieve as ps
 import tables
+from privsieve.cli.pairs import CORNERS, corners
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
 from privsieve.local.constants import ensemble, output, r_max
@@ -28,8 +29,6 @@ METHODS = ("output-fwell", "felp")
 #: Whose noise is in the problem: its own laws are in `test_objective_fwell.py`.
 EVERY = (*METHODS, "objective-fwell")
 PAIRS = 2000
-#: Two public rows, one of each class, at the corners: a unit's vector is 1 - 2 x, or its reverse.
-CORNERS = (np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([0, 1]))
 
 
 def planned(method="output-fwell", domain=BOX, **options):
@@ -367,16 +366,11 @@ def _whole():
 
 def corner_pair(n, lam, **options):
     """Two tables of n rows against the corners whose vectors are the tight pair's, and the plan."""
-    c = 0.387890
+    first, second, label = corners(n)
     domain = ps.Domain.box(0, 1, columns=2)
     made = plan("output-fwell", domain, k=1, epsilon=1, rows=n, lam=lam, reference=CORNERS,
                 **options)
-    codes = np.tile(np.array([0, 32767]), (n, 1))
-    ends = []
-    for sign in (1, -1):
-        codes[-1] = np.round((1 - np.array([-c, sign * math.sqrt(1 - c * c)])) / 2 * 65535)
-        ends.append(tables.batch(codes, np.zeros(n)))
-    return made, ends
+    return made, [tables.batch(codes, label) for codes in (first, second)]
 
 
 def test_the_tight_pair_attains_the_bound():

@@ -148,8 +148,8 @@ def test_refusals(privsieve, change, code, text):  # noqa: F811  # the fixture
 @pytest.mark.parametrize(("args", "code", "text"), [
     ((), 2, "DATA is missing"), (("--rows", "9"), 2, "DATA is missing"),
     (("--from", "first"), 2, "--rows is missing"),
-    (("--from", "first", "--plan"), 2, "--plan is given with --from"),
-    (("table.csv", "--plan"), 2, "--domain is missing"),
+    (("table.csv", "--rows", "9"), 2, "--domain is missing"),
+    (("--from", "first", "--anyway"), 2, "--anyway is given with --from"),
     (("--rows", "9", "--from", "none"), 3, "release.json is missing"),
     (("table.csv", "--rows", "9", "--from", "first"), 2, "DATA is given with --from"),
     (("--rows", "9", "--from", "first", "--bin", "a=2"), 2, "--bin is given with --from"),
@@ -165,18 +165,36 @@ def test_refusals_of_free_rows(privsieve, args, code, text):  # noqa: F811  # th
     assert text in err
 
 
+def test_rows_are_made_of_what_holds(privsieve):  # noqa: F811  # the fixture
+    """A release that was changed, or has no certificate, gives no rows: exit code 7."""
+    privsieve(*call())
+    body = json.loads(Path("first/release.json").read_bytes())
+    body["cells"]["q"][0] += 1
+    Path("first/release.json").write_text(json.dumps(body))
+    changed = privsieve("synthesize", "--from", "first", "--rows", "9")
+    Path("first/certificate.json").unlink()
+    alone = privsieve("synthesize", "--from", "first", "--rows", "9", "--out", "more.csv")
+
+    assert [(7, ""), (7, "")] == [changed[:2], alone[:2]]
+    assert "no row is made from a release that does not hold" in changed[2]
+    assert "certificate.json is missing" in alone[2]
+    assert not Path("more.csv").exists()
+
+
 @pytest.mark.parametrize(("more", "said"), [
-    (("--columns", "dose"), ("1 of 4 columns: at most 16 cells", "0.038 of the table")),
-    (("--columns", "dose", "--delta", "0.001"), ("noisy count of 17 on",)),
-    (("--top", "1", "--bins", "300"), ("600 cells", "mostly noise")),
+    (("--columns", "dose"), ("a table of 16 counts over 1 of 4 columns",)),
+    (("--columns", "dose", "--delta", "0.001"), ("those from 17 on are named",)),
+    (("--top", "1", "--bins", "300"), ("a table of at most 600 counts", "mostly noise")),
+    (("--columns", "dose", "--bin", "dose=5", "--no-target"), ("a table of 5 counts",)),
 ])
 def test_a_plan_reads_no_row(privsieve, monkeypatch, more, said):  # noqa: F811  # the fixture
-    """`--plan` says cost, size, noise and forecast on stdout, and charges nothing."""
+    """`plan` takes the options of `synthesize`; it says size and noise, and charges nothing."""
     def never(*_args):
         raise AssertionError
 
     monkeypatch.setattr(Source, "raw", never)
-    asked = ("synthesize", "table.csv", "--domain", "domain.toml", "--epsilon", "1", "--plan")
+    asked = ("plan", "table.csv", "--domain", "domain.toml", "--epsilon", "1", "--method",
+             "noisy-histogram")
     code, out, err = privsieve(*asked, *more)
 
     assert (0, "", 0) == (code, err, spent())

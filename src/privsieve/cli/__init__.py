@@ -31,6 +31,7 @@ VERBS = {
     "publish": "Choose columns that may be published (k-anonymity by containment).",
     "ledger": "Grant a budget, or show what is left of it.",
     "verify": "Check a certificate, its release, its table and its ledger entry.",
+    "audit": "Attack a method on two made-up tables that are hard on it.",
     "report": "Make the HTML page of a release again, or check it.",
     "doctor": "Say what this installation has and what it lacks.",
 }

@@ -10,7 +10,7 @@ import click
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from inspect import Parameter
 
 OPTIONS = (
@@ -60,21 +60,49 @@ OPTIONS = (
                  help='private-tuning: one of the methods to try, such as "rule-sieve 5" or '
                       '"block-fwell 3 block=4"; give several.'),
 )
-#: Those of methods that choose no columns: `plan` knows them, and their verbs have their own.
-OTHERS = (
-    click.option("--kernel", type=click.Choice(["rbf", "linear", "cosine", "polynomial"]),
-                 help="kernel-ridge: what a prediction may look like."),
-    click.option("--gamma", metavar="G", help="kernel-ridge: of rbf, how fast near becomes far."),
-    click.option("--features", metavar="N", type=int,
-                 help="kernel-ridge: of rbf, how many cosines and sines."),
-    click.option("--degree", metavar="N", type=int,
-                 help="kernel-ridge: of polynomial and cosine, the largest power or wave."),
-    click.option("--columns", metavar="A,B,…", help="noisy-histogram: tabulate these columns."),
-    click.option("--bins", metavar="N", type=int,
-                 help="noisy-histogram: bins of equal width of a number or date."),
-    click.option("--share", metavar="S",
-                 help="noisy-histogram: with --top, the part of epsilon for the choice."),
-)
+
+
+def _of(method: str | None, *names: str, **more: Any) -> Callable[..., Any]:
+    """An option of one method; beside those of others its help begins with the method's name."""
+    said = more.pop("help")
+    said = said if method is None else f"{method}: {said[0].lower()}{said[1:]}"
+    return click.option(*names, help=said, **more)
+
+
+def model(method: str | None = None) -> tuple[Callable[..., Any], ...]:
+    """The options of a least-squares model; `method` where others stand beside them."""
+    return (
+        _of(method, "--kernel", type=click.Choice(["rbf", "linear", "cosine", "polynomial"]),
+            help="What a prediction may look like (rbf)."),
+        _of(method, "--gamma", metavar="G",
+            help="Of rbf: how fast near rows become far; one over the number of columns where "
+                 "left out."),
+        _of(method, "--features", metavar="N", type=int,
+            help="Of rbf: how many cosines and sines (200)."),
+        _of(method, "--feature-seed", metavar="N", type=int,
+            help="Of rbf: the public seed of their frequencies (0)."),
+        _of(method, "--degree", metavar="N", type=int,
+            help="Of polynomial: the largest power (2); of cosine: the number of waves (3)."),
+    )
+
+
+def counts(method: str | None = None) -> tuple[Callable[..., Any], ...]:
+    """The options of a table of counts; `method` where others stand beside them."""
+    return (
+        _of(method, "--columns", metavar="A,B,…",
+            help="Tabulate these columns; all where left out."),
+        _of(method, "--share", metavar="S",
+            help="With --top: the part of epsilon for the choice (0.5)."),
+        _of(method, "--no-target", is_flag=True, help="Leave the target out of the table."),
+        _of(method, "--bins", metavar="N", type=int,
+            help="Bins of equal width of a number or date (8)."),
+        _of(method, "--bin", "some_bins", metavar="COLUMN=N", multiple=True,
+            help="Bins of one column; once for each."),
+    )
+
+
+#: Those of methods that choose no columns: `plan` knows them beside their own verbs.
+OTHERS = (*model("kernel-ridge"), *counts("noisy-histogram"))
 #: What releases something else than columns, and how.
 VERBS = {"kernel-ridge": "it fits a model: privsieve regress",
          "noisy-histogram": "it counts rows: privsieve synthesize"}
@@ -109,9 +137,11 @@ READ: Mapping[str, Callable[[Any], object]] = {
     "numeric": str, "block": int, "repeats": int, "votes": str, "tau": str, "reference": str,
     "score": str, "mechanism": str, "class_share": shares, "lam": str, "clip": str,
     "resamples": int, "beta": str, "sampling": str, "kernel": str, "gamma": str,
-    "features": int, "degree": int, "columns": lambda text: text.split(","), "bins": int,
-    "share": str,
+    "features": int, "feature_seed": int, "degree": int,
+    "columns": lambda text: text.split(","), "bins": int, "share": str,
 }
+#: Options whose names differ from what they are in a plan.
+_FLAGS = {"candidates": "--candidate", "target": "--no-target", "bins": "--bins (or --bin)"}
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,15 +149,32 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
     # 0 was said by somebody, and is refused by the method; a flag that is not given is False
     found = {name: read(options[name]) for name, read in READ.items()
              if options.get(name) is not None and options[name] is not False}
-    if options["candidate"]:
+    if options.get("candidate"):
         found["candidates"] = [candidate(text) for text in options["candidate"]]
+    if options.get("some_bins"):
+        found["bins"] = _bins(options["some_bins"], options["bins"])
+    if options.get("no_target"):
+        found["target"] = False
     _check(options["method"], found)
-    if "k" not in known(options["method"]) and (options["top"] or options["fraction"]):
+    if "k" not in known(options["method"]) and any(
+            options.get(name) is not None for name in ("top", "fraction")):
         why = (": each candidate says how many columns" if "candidates" in found
                else ", which chooses no columns")
         raise ParameterError(f"--top and --fraction are no options of {options['method']}{why}; "
                              "leave them away")
+    _check_pairs(options, found)
     return found
+
+
+def _check_pairs(options: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    """Refuse what is said of something that was not asked for."""
+    if "share" in found and options.get("top") is None and options.get("fraction") is None:
+        raise ParameterError("--share is for a choice: say --top K, or leave it away")
+    kernel = found.get("kernel", "rbf")
+    for name in ("features", "feature_seed"):
+        if name in found and kernel != "rbf":
+            raise ParameterError(f"--{name.replace('_', '-')} is for --kernel rbf, and the kernel "
+                                 f"is {kernel}; leave it away")
 
 
 def known(method: str) -> Mapping[str, Parameter]:
@@ -156,12 +203,26 @@ def _check(method: str, found: Mapping[str, Any]) -> None:
     takes = known(method)
     for name in found:
         if name not in takes:
-            flag = "--candidate" if name == "candidates" else f"--{name.replace('_', '-')}"
+            flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
             raise ParameterError(f"{flag} is no option of {method}; leave it away, or choose "
                                  "another --method")
     if "candidates" in takes and "candidates" not in found:
         raise ParameterError("--method private-tuning needs candidates: give --candidate "
                              '"METHOD K" once for each')
+
+
+def _bins(each: Sequence[str], every: int | None) -> dict[str, int]:
+    """The columns that have a number of bins of their own."""
+    own: dict[str, int] = {}
+    for text in each:
+        name, _, many = text.rpartition("=")
+        if not name or not many.isdecimal() or not many.isascii():
+            raise ParameterError(f"--bin is {text!r}; write a column, = and a number of bins")
+        own[name] = int(many)
+    if every is not None:
+        raise ParameterError("--bins and --bin are both given; columns without a --bin have 8: "
+                             "name each that shall have another number")
+    return own
 
 
 def candidate(text: str) -> dict[str, Any]:

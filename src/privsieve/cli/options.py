@@ -30,19 +30,19 @@ def _top(_context: Any, _option: Any, value: str | None) -> int | str | None:
         raise click.BadParameter(f'{value!r} is not a valid integer, nor "positive"') from None
 
 
-_COST = (
-    click.option("--domain", "domain_file", metavar="FILE", required=True,
-                 help="The domain file: columns, bounds, label, unit."),
-    click.option("--epsilon", metavar="E", required=True,
-                 help="What this release may cost, for example 0.5."),
-)
-_CHOICE = (
+def _cost(*, required: bool = True) -> tuple[Command, ...]:
+    return (
+        click.option("--domain", "domain_file", metavar="FILE", required=required,
+                     help="The domain file: columns, bounds, label, unit."),
+        click.option("--epsilon", metavar="E", required=required,
+                     help="What this release may cost, for example 0.5."),
+    )
+
+
+_COUNT = (
     click.option("--top", metavar="N", callback=_top,
                  help='How many columns to choose; "positive" where weights are released.'),
     click.option("--fraction", metavar="F", help="Or: which fraction of the columns."),
-    click.option("--method", metavar="NAME", default="rule-sieve", show_default=True,
-                 help="How to choose: rule-sieve, block-fwell, noisy-top-k or private-tuning; or "
-                      "with released weights: output-fwell, objective-fwell or felp."),
 )
 _UNIT = (
     click.option("--unit", type=click.Choice(["row"]),
@@ -53,28 +53,44 @@ _UNIT = (
                  help="Rows of a person that are used at most."),
     click.option("--persons", metavar="N", type=int,
                  help="Persons in the table: a public round figure."),
-    click.option("--rows", metavar="N", type=int,
-                 help="Rows in the table: a public figure, where it cannot be counted."),
 )
+_ROWS = click.option("--rows", metavar="N", type=int,
+                     help="Rows in the table: a public figure, where it cannot be counted.")
 _END = (
     click.option("--allow-weak", is_flag=True, help="Accept an epsilon above 10."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines."),
 )
 
 
+def _method(more: str = "") -> Command:
+    return click.option(
+        "--method", metavar="NAME", default="rule-sieve", show_default=True,
+        help="How to choose: rule-sieve, block-fwell, noisy-top-k or private-tuning; or with "
+             f"released weights: output-fwell, objective-fwell or felp{more}.")
+
+
 def choosing(command: Command) -> Command:
     """Give a command the options of a selection."""
-    return _given(command, (*_COST, *_CHOICE, *_UNIT, *methods.OPTIONS, *_END))
+    return _given(command, (*_cost(), *_COUNT, _method(), *_UNIT, _ROWS, *methods.OPTIONS,
+                            *_END))
 
 
 def planning(command: Command) -> Command:
     """Give a command the options of whatever can be planned."""
-    return _given(command, (*_COST, *_CHOICE, *_UNIT, *methods.OPTIONS, *methods.OTHERS, *_END))
+    return _given(command, (
+        *_cost(), *_COUNT, _method("; or what `regress` (kernel-ridge) or `synthesize` "
+                                   "(noisy-histogram) would release"),
+        *_UNIT, _ROWS, *methods.OPTIONS, *methods.OTHERS, *_END))
 
 
 def costing(*own: Command) -> Callable[[Command], Command]:
     """Give a command its own options, and those of what costs: domain, epsilon, unit."""
-    return lambda command: _given(command, (*_COST, *own, *_UNIT, *_END))
+    return lambda command: _given(command, (*_cost(), *own, *_UNIT, _ROWS, *_END))
+
+
+def making(*own: Command) -> Callable[[Command], Command]:
+    """The same, for a verb that can also do without a table, and whose --rows are its own."""
+    return lambda command: _given(command, (*_cost(required=False), *own, *_UNIT, *_END))
 
 
 def releasing(*, required: bool = True) -> Callable[[Command], Command]:
@@ -138,7 +154,8 @@ def planned(domain: Domain, rows: int | None, options: Mapping[str, Any], *,
     from privsieve.selectors import plan
 
     k = methods.known(options["method"]).get("k")
-    wanted = k is not None and (k.default is k.empty or options["top"] or options["fraction"])
+    wanted = k is not None and (k.default is k.empty or any(
+        options.get(name) is not None for name in ("top", "fraction")))
     count = {"k": _count(options)} if wanted else {}
     return plan(options["method"], domain, rows=rows, epsilon=epsilon or options["epsilon"],
                 allow_weak=options["allow_weak"], **count, **methods.given(options))
@@ -147,7 +164,7 @@ def planned(domain: Domain, rows: int | None, options: Mapping[str, Any], *,
 def _count(options: Mapping[str, Any]) -> object:
     from privsieve.core.cost import exact
 
-    top, fraction = options["top"], options["fraction"]
+    top, fraction = options["top"], options.get("fraction")
     if (top is None) == (fraction is None):
         raise ParameterError("say how many columns to choose: --top N or --fraction F, "
                              "and not both")

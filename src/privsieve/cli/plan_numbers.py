@@ -23,6 +23,10 @@ _LONGEST = ("the same beside the longest that all can be without noise in any ta
 _INDENT = 15
 #: From so many per cent on it is said how many times.
 _MANY = 1000
+_EXPECTED = ("by how much a prediction is expected to be off, beyond what no model could know, in "
+             "the same unit")
+_MOVED = ("the rows that noise moves to other cells, as a share of all rows; above 1 nothing of "
+          "the table is left")
 #: What a forecast may hold, by kind: the head of its column, and what it is.
 _FIGURES = {
     "weights": {
@@ -32,12 +36,12 @@ _FIGURES = {
     "regression": {
         "noise_each": ("each number", "the standard deviation of the noise on one number"),
         "noise_prediction": ("prediction", "that of a prediction, in halves of the target's range"),
-        "expected_error": ("error", "how far a prediction is expected to be off, in the same unit"),
+        "expected_error": ("error", _EXPECTED),
         "error_bound": ("error bound", "a bound of that"),
     },
     "histogram": {
         "noise_each": ("each cell", "the standard deviation of the noise on one count"),
-        "expected_error": ("moved", "the share of the table that noise moves to other cells"),
+        "expected_error": ("moved", _MOVED),
     },
 }
 
@@ -46,7 +50,12 @@ def what(plan: Plan) -> str:
     """What is released, in a few words."""
     d, k = len(plan.domain.columns), plan.settings.get("k")
     if plan.kind == "histogram":
-        return f"a table of {int(str(plan.forecast['cells'])):,} counts".replace(",", " ")
+        least = plan.settings.get("threshold")
+        over = f" over {k} of {d} columns" if k is not None else ""
+        most = "at most " if plan.settings.get("choice") else ""
+        named = f"; those from {least} on are named" if least is not None else ""
+        cells = f"{int(str(plan.forecast['cells'])):,}".replace(",", " ")
+        return f"a table of {most}{cells} counts{over}{named}"
     if plan.kind == "regression":
         return "a model from which predictions are free"
     chosen = "those above zero are chosen" if k == "positive" else (
@@ -58,6 +67,8 @@ def noise(plan: Plan) -> str:
     """How strong the noise is, against what it hides where that is bounded."""
     made = plan.forecast
     figures = _FIGURES[plan.kind]
+    if "noise_prediction" in made:
+        return _prediction(plan)
     one = figures["noise_each"][0].removeprefix("each ")
     said = f"standard deviation {figure(made['noise_each'])} on each {one}"
     if "noise_length" in made and "longest" in made:
@@ -66,6 +77,19 @@ def noise(plan: Plan) -> str:
                  f"it are at most {figure(made['longest'])} long: {share}"
                  f"{' of' if '%' in share else ''} that")
     return said
+
+
+def _prediction(plan: Plan) -> str:
+    """By how much noise moves a prediction, in the unit of the target where it has one."""
+    from privsieve.core.columns import Number
+
+    target, share = plan.domain.target, Fraction(str(plan.forecast["noise_prediction"]))
+    assert isinstance(target, Number)
+    if target.scale == "log":
+        return f"a prediction errs by {figure(share)} of half the target's range, on its log scale"
+    return (f"a prediction of {target.name} errs by "
+            f"{figure(share * Fraction(target.high - target.low) / 2)} from noise (one standard "
+            "deviation)")
 
 
 def figure(value: object) -> str:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from privsieve.cli import words
 from privsieve.cli.private_file import new_file
-from privsieve.errors import CheckFailed
-
-if TYPE_CHECKING:
-    from privsieve.core.release import Release
+from privsieve.cli.releasing import verified
 
 _EXAMPLE = "Example: privsieve predict model new.csv --out predictions.csv"
 
@@ -31,13 +27,10 @@ def command(release: str, data: str, domain_file: str | None, out: str | None) -
     order of the rows.  Predictions speak of the rows of DATA: they are for who holds them.
     """
     from privsieve.core.domain import Domain
-    from privsieve.core.release import load
     from privsieve.regression.released import Released
     from privsieve.sources import open_source, resolve
 
-    found = load(Path(release))
-    _verified(found)
-    model = Released.of(found)
+    model = Released.of(verified(release, "no prediction is made"))
     csv = Domain.from_toml(domain_file).csv if domain_file else None
     source = open_source(data, csv=csv)
     resolve(model.domain, source.shape(count_rows=False), strict=False)
@@ -48,17 +41,6 @@ def command(release: str, data: str, domain_file: str | None, out: str | None) -
     with new_file(out, "of --out") as file:
         file.write(text.encode())
     words.say("written", out)
-
-
-def _verified(found: Release) -> None:
-    from privsieve.privacy.verify import verify
-
-    if found.certificate is None:
-        return
-    wrong = verify(dict(found.certificate), dict(found.body)).reasons
-    if wrong:
-        raise CheckFailed(f"{wrong[0]}; no prediction is made from a release that does not hold "
-                          "(privsieve verify says more)")
 
 
 def _text(name: str, values: Any) -> str:

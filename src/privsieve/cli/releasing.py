@@ -1,31 +1,34 @@
-"""A release of the command line: the folder, the charge, the stage on a terminal, and the words."""
+"""A release of the command line: the folder, the charge, the stage on a terminal, and the words.
+
+And a release that is there, which is verified before anything is made of it.
+"""
 
 from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from privsieve.cli import words
-from privsieve.errors import LedgerError, ParameterError, ReleaseFailed
+from privsieve.errors import CheckFailed, LedgerError, ParameterError, ReleaseFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from privsieve.core.plan import Plan
     from privsieve.core.release import Release
+    from privsieve.privacy.folder import Folder
     from privsieve.sources import Source
 
-_STAGES = {"reading": "reading the table", "choosing": "choosing"}
-
-
 def release(plan: Plan, source: Source, options: Mapping[str, Any],
-            show: Callable[[Release], Iterable[str]]) -> None:
+            show: Callable[[Release], Iterable[str]],
+            beside: Callable[[Folder, Release], None] = lambda _folder, _made: None) -> None:
     """Make the folder, charge, read, release; then show its lines and say what it cost.
 
-    A plan that warns needs --anyway.
+    A plan that warns needs --anyway.  `beside` may put more into the folder, of the release alone.
     """
     from privsieve.cli.sealed import sealed
     from privsieve.fit import fit
@@ -42,7 +45,7 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any],
 
                 def progress(stage: str) -> None:
                     seal.allow()
-                    spin(_STAGES.get(stage, stage))
+                    spin(_stage(stage, plan))
 
                 made = fit(plan, source, ledger=ledger, folder=folder, progress=progress)
                 seal.hold()
@@ -52,7 +55,31 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any],
             # All but a failed release comes before the charge: nothing is to be kept.
             folder.discard()
             raise
+        beside(folder, made)
         _tell(made, plan, ledger, options, show)
+
+
+def verified(folder: str, otherwise: str) -> Release:
+    """The release in a folder; refused where its certificate does not hold."""
+    from privsieve.core.release import load
+    from privsieve.privacy.verify import verify
+
+    found = load(Path(folder))
+    if found.certificate is None:
+        raise CheckFailed(f"certificate.json is missing beside the release; {otherwise} from what "
+                          "nothing vouches for")
+    wrong = verify(dict(found.certificate), dict(found.body)).reasons
+    if wrong:
+        raise CheckFailed(f"{wrong[0]}; {otherwise} from a release that does not hold (privsieve "
+                          "verify says more)")
+    return found
+
+
+def _stage(stage: str, plan: Plan) -> str:
+    """A stage of `fit`, in words for this kind of release."""
+    if stage == "choosing":
+        return "choosing" if plan.kind == "selection" else "adding noise"
+    return {"reading": "reading the table"}.get(stage, stage)
 
 
 @contextmanager

@@ -176,8 +176,10 @@ class Domain:
     def classes(self) -> int:
         """How many classes the label has."""
         if not isinstance(self.target, Label):
-            raise DomainError('this method needs classes: [target] with kind = "label" and its '
-                              "values")
+            found = "there is no target" if self.target is None else (
+                f"the target {self.target.name!r} is a number")
+            raise DomainError(f'this method needs classes, and {found}: [target] with kind = '
+                              '"label" and its values')
         return len(self.target.values)
 
     def public_units(self, rows: int | None) -> int:

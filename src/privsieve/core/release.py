@@ -28,6 +28,10 @@ class Release:
     body: Mapping[str, Json]
     certificate: Mapping[str, Json] | None
 
+    def __repr__(self) -> str:
+        """The kind and the chosen names: a table of counts may have a million cells."""
+        return f"Release({self.body.get('kind')}: {', '.join(map(str, self.selected))})"
+
     @property
     def selected(self) -> tuple[str, ...]:
         """The names that were chosen."""

@@ -22,6 +22,7 @@ from privsieve.errors import ParameterError
 
 #: Runs on each table, of which one third learns the event and two thirds count it.
 PROFILES = {"smoke": 200, "ci": 30_000, "release": 1_000_000}
+FEWEST = 100  # with fewer runs on each table no bound says anything
 #: The commonest answers, sets and members that are told apart.
 COMMONEST = 64
 #: An answer seen less often says nothing: of real numbers each is seen once.
@@ -56,23 +57,21 @@ class Failed:
 
 
 def audit(mechanism: Callable[[Any], Any], table0: Any, table1: Any, *, epsilon: float,
-          delta: float = 0.0, profile: str = "smoke") -> Audit:
+          delta: float = 0.0, profile: str | int = "smoke") -> Audit:
     """Bound from below the epsilon of a mechanism on a pair of neighbouring tables.
 
     `mechanism(table)` may return a number, a vector, a set or list of names, or anything hashable.
+    A profile may also be a number of runs on each table.
 
     >>> import random
     >>> def honest(table): return random.random() < 0.5
     >>> audit(honest, 0, 1, epsilon=1.0).exceeded, audit(lambda t: t, 0, 1, epsilon=1.0).exceeded
     (False, True)
     """
-    if profile not in PROFILES:
-        raise ParameterError(f"the profile is {profile!r}; choose one of {', '.join(PROFILES)}")
     if not (epsilon >= 0 and 0 <= delta < 1):
         raise ParameterError(f"epsilon is {epsilon} and delta is {delta}; "
                              "choose epsilon from 0 and delta from 0 to below 1")
-    learn = PROFILES[profile] // 3
-    count = PROFILES[profile] - learn
+    learn, count = _runs(profile)
     sides = [[_run(mechanism, table) for _ in range(learn)] for table in (table0, table1)]
     score, threshold, swap = _event(sides, delta)
     # The event is fixed: from here on, runs are fresh and only counted.
@@ -81,6 +80,15 @@ def audit(mechanism: Callable[[Any], Any], table0: Any, table1: Any, *, epsilon:
     more, less = reversed(hits) if swap else hits
     bound, bound95 = (_epsilon(more, less, count, wrong, delta) for wrong in (0.01, 0.05))
     return Audit(bound, bound95, bound > epsilon, 2 * (learn + count))
+
+
+def _runs(profile: str | int) -> tuple[int, int]:
+    """How often the mechanism runs on each table, to learn an event and to count it."""
+    each = PROFILES.get(profile, 0) if isinstance(profile, str) else profile
+    if each < FEWEST:
+        raise ParameterError(f"the profile is {profile!r}; choose one of {', '.join(PROFILES)}, or "
+                             f"a number of runs from {FEWEST}")
+    return each // 3, each - each // 3
 
 
 def _run(mechanism: Callable[[Any], Any], table: Any) -> Any:

@@ -44,8 +44,8 @@ class Released:
         """Read a release of the kind "regression"."""
         body: Any = release.body
         if body.get("kind") != "regression":
-            raise SchemaError(f"the release is a {body.get('kind')!r}; predictions need one that "
-                              "`privsieve regress` or PrivateKernelRidge made")
+            raise SchemaError(f"the release is of the kind {body.get('kind')!r}; predictions need "
+                              "one that `privsieve regress` or PrivateKernelRidge made")
         try:
             columns = tuple(_column(part) for part in body["domain"]["columns"])
             said = dict(body["features"])

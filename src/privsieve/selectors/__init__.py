@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from privsieve.core.domain import Domain
     from privsieve.core.plan import Plan
@@ -46,4 +46,20 @@ def plan(method: str, domain: Domain, **options: object) -> Plan:
     >>> plan("rule-sieve", Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569).cost.text
     '1'
     """
-    return planner(method)(domain, **options)
+    made = planner(method)
+    _check(method, made, options)
+    return made(domain, **options)
+
+
+def _check(method: str, made: Callable[..., Plan], options: Mapping[str, object]) -> None:
+    """Refuse an option that the method does not know, and the lack of one that it needs."""
+    from inspect import Parameter, signature
+
+    takes = {name: each for name, each in signature(made).parameters.items()
+             if each.kind is Parameter.KEYWORD_ONLY}
+    for name in options:
+        if name not in takes:
+            raise ParameterError(f"{name} is no option of {method}; it takes: {', '.join(takes)}")
+    for name, each in takes.items():
+        if each.default is Parameter.empty and name not in options:
+            raise ParameterError(f"{name} is missing, and {method} needs it: give {name}=")

@@ -1,0 +1,61 @@
+"""`privsieve audit`: what an attack found, beside what is claimed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from privsieve.cli import pairs, run
+
+
+@pytest.fixture
+def privsieve(capsys):
+    """Run one command line: its exit code, stdout and stderr."""
+
+    def call(*args):
+        capsys.readouterr()
+        code = run([str(arg) for arg in args])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def test_an_attack_that_finds_nothing(privsieve):
+    """The bound stands beside the claim, and the code is 0; --json says the same."""
+    code, out, err = privsieve("audit", "block-fwell", "--runs", 150, "--epsilon", "0.5")
+    made = json.loads(privsieve("audit", "block-fwell", "--runs", 150, "--json")[1])
+
+    assert (0, "") == (code, err)
+    assert "claimed    epsilon 0.5\n" in out
+    assert "300, on two made-up tables of 6 rows" in out
+    assert out.endswith("not refuted\n")
+    assert ("block-fwell", "1", False, 300) == tuple(
+        made[key] for key in ("method", "epsilon", "exceeded", "runs"))
+    assert 0 <= float(made["bound"]) <= float(made["bound95"])
+
+
+def test_a_method_that_spends_more_is_refuted(privsieve, monkeypatch):
+    """A method that spends 30 where 1 is claimed is refuted: code 7 and both figures."""
+    shipped = pairs.Pair.attacked
+    monkeypatch.setattr(pairs.Pair, "attacked", lambda pair, _epsilon: shipped(pair, 30))
+    code, out, err = privsieve("audit", "noisy-histogram", "--runs", 150)
+
+    assert 7 == code
+    assert out.endswith("REFUTED\n")
+    assert "noisy-histogram gives away epsilon" in err
+    assert "and 1 is claimed" in err
+
+
+@pytest.mark.parametrize(("args", "said"), [
+    (("magic",), "known are: rule-sieve"), (("felp", "--runs", "99"), "number of runs from 100"),
+    (("felp", "--epsilon", "0"), "larger than 0"), (("felp", "--runs", "few"), "valid integer"),
+    ((), "Missing argument 'METHOD'"),
+])
+def test_refusals(privsieve, args, said):
+    """What cannot be attacked is one sentence and code 2."""
+    code, out, err = privsieve("audit", *args)
+
+    assert (2, "", 1) == (code, out, len(err.splitlines()))
+    assert said in err
