@@ -163,6 +163,8 @@ def test_noise_cannot_be_less_than_what_is_known():
     ("felp", {"beta": "1.1"}, "beta"), ("felp", {"beta": "0.123456789"}, "few"),
     ("felp", {"beta": "0.01", "rows": 300}, "too few"),
     ("felp", {"sampling": "jackknife"}, "sampling"),
+    ("felp", {"sampling": "bootstrap", "rows": 3 * 10**9, "resamples": 1, "beta": "0.01"},
+     "fewer resamples"),
 ], ids=str)
 def test_public_mistakes_are_refused(method, options, word):
     """Each names the option and the way out."""
