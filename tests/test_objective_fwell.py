@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from fractions import Fraction
@@ -18,7 +19,7 @@ from privsieve.local.objective import Problem
 from privsieve.local.solver import minimise
 from privsieve.privacy.noise import replay
 from privsieve.selectors import plan
-from privsieve.selectors.objective_fwell import Perturbing
+from privsieve.selectors.objective_fwell import Perturbing, perturbed
 from privsieve.selectors.output_fwell import stacked
 from privsieve.sources import open_source
 from test_block_fwell import strong
@@ -190,3 +191,40 @@ def test_the_estimator_reads_the_release():
     assert [q * 2.0**values["exponent"] for q in values["q"]] == made.weights_.tolist()
     assert {2, 5, 9} == set(np.argsort(made.weights_)[-3:].tolist())
     assert "objective-fwell/1" == made.release_.certificate["claim"]["mechanism"]
+
+
+@pytest.mark.parametrize(("lam", "partitions"), [("0.1", 1), ("0.01", 1), ("0.1", 3)])
+def test_what_leaves_has_the_law_that_is_paid_for(lam, partitions):
+    """The weights of two tables are as likely as the density of the proof says, and within epsilon.
+
+    With and without a second ridge: the smaller lam has one.
+    """
+    ends = [np.tile([[-0.38789, sign * 0.9217], [0.6, 0.8]], (partitions, 1)) for sign in (1, -0.5)]
+    by = Perturbing.of(lam, 2, 2, Fraction(1), partitions=partitions)
+    noise, mu = replay(1), 2 * float(by.problem.ridge)
+
+    def log_density(w, Z):
+        """Of the minimiser at w: that of b there, and the change of volume."""
+        s = 1 / (1 + np.exp(w @ Z.T))
+        b = s @ Z / partitions - 2 * mu * w
+        volume = np.einsum("ri,ij,ik->rjk", s * (1 - s), Z, Z) / partitions + 2 * mu * np.eye(2)
+        return (np.linalg.slogdet(volume)[1]
+                - float(by.problem.epsilon) / 2 * np.linalg.norm(b, axis=1))
+
+    ratio = []
+    for Z in ends:
+        w = np.array([perturbed(Z, by, noise) for _ in range(2000)]) * 2.0**by.exponent
+        ratio.append(log_density(w, ends[0]) - log_density(w, ends[1]))
+        # A density: what is as likely as another is drawn as often, wherever b is.
+        assert abs(radial(w, Z, by, mu, partitions) - 2) < 0.15
+    assert max(np.abs(ratio[0]).max(), np.abs(ratio[1]).max()) < 1
+    # What one table draws, weighed by the ratio, is what the other one draws.
+    weighed = np.where(ratio[0] > 0, np.exp(-ratio[0]), 0)
+    error = math.hypot(weighed.std(), (ratio[1] > 0).std()) / math.sqrt(2000)
+    assert abs(weighed.mean() - (ratio[1] > 0).mean()) < 4 * error
+
+
+def radial(w, Z, by, mu, partitions):
+    """The mean length of the b that belongs to weights, over the scale of its law: 2 in a plane."""
+    b = (1 / (1 + np.exp(w @ Z.T))) @ Z / partitions - 2 * mu * w
+    return np.linalg.norm(b, axis=1).mean() * float(by.problem.epsilon) / 2

@@ -17,6 +17,7 @@ from privsieve.errors import SchemaError
 from privsieve.privacy.certificate import sentence
 from privsieve.privacy.ledger import Ledger
 from privsieve.privacy.verify import verify
+from privsieve.privacy.verify_release import checks
 from privsieve.report import html
 from privsieve.report.claim import _PROOFS, _named
 from privsieve.report.histogram import dense, labels, sparse
@@ -408,6 +409,18 @@ def test_wrong_numbers_are_found(kind, path, value, why):
 
     assert why in found[0]
     assert not verify(certificate, wrong).valid
+
+
+@pytest.mark.parametrize("columns", [4, 300_000])
+def test_a_table_beyond_all_places_is_refused(columns):
+    """More cells than a double tells apart were never planned; they are not even counted."""
+    names = [f"x{j}" for j in range(columns)]
+    table = {"names": names, "shape": [65536] * columns, "bins": {}, "place": [], "q": []}
+
+    found = checks("histogram", {"settings": {"k": columns}},
+                   {"columns": names, "selected": names, "cells": table, "noise": None})
+
+    assert not found["the release does not hold one count for each of its cells"]
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "selection"])

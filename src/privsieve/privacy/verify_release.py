@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from itertools import pairwise
-from math import prod
 from typing import Any
 
 #: What leaves is clamped to the integers that a double holds exactly, on grids of doubles.
@@ -122,7 +121,7 @@ def _histogram(release: Mapping[str, Any]) -> dict[str, bool]:
         "the bins of the cells are not told by column": isinstance(cells["bins"], Mapping),
         "the counts of the release are not integers that a double holds": q is not None,
         "the release does not hold one count for each of its cells":
-            shape is None or q is None or _placed(cells["place"], len(q), prod(shape)),
+            shape is None or q is None or _placed(cells["place"], len(q), _cells(shape)),
     }
 
 
@@ -145,8 +144,25 @@ def _integers(value: object, low: int, high: int) -> list[int] | None:
     return list(value) if fit else None
 
 
-def _placed(place: object, held: int, cells: int) -> bool:
+def _cells(shape: list[int]) -> int | None:
+    """How many cells there are; None where their places are beyond what a double holds.
+
+    >>> _cells([4, 3, 2]), _cells([65536] * 4)
+    (24, None)
+    """
+    cells = 1
+    for bins in shape:
+        cells *= bins
+        # a product of as many numbers as a file may hold would never be done
+        if cells >= LARGEST:
+            return None
+    return cells
+
+
+def _placed(place: object, held: int, cells: int | None) -> bool:
     """Whether so many counts stand at known cells, each once and in order."""
+    if cells is None:
+        return False
     if place == "all":
         return held == cells
     known = _integers(place, 0, cells - 1)

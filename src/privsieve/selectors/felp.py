@@ -18,6 +18,7 @@ from privsieve.core.plan import Plan
 from privsieve.errors import ParameterError
 from privsieve.selectors.blocks import whole
 from privsieve.selectors.local_weights import (
+    MOST_NUMBERS,
     Learning,
     VectorNoise,
     decimals,
@@ -200,6 +201,10 @@ def _learning(domain: Domain, options: dict[str, object], samples: tuple[object,
                              "decimals, such as 0.9")
     parts = {"parts": 1} if sampling == "bootstrap" else {}
     learning = Learning.of(domain, {**options, **parts, "resamples": many, "share": share})
+    # [held] the lists themselves, and a count for each unit
+    if sampling == "bootstrap" and many * learning.units > MOST_NUMBERS:
+        raise ParameterError(f"{many} lists of {learning.units} rows or persons are too many to "
+                             'hold: take fewer resamples, or sampling "balanced"')
     if int(share * learning.units) < learning.block * learning.parts:
         raise ParameterError(f"beta is {beta}; of {learning.units} rows or persons it takes too "
                              "few for one block: choose a larger beta or smaller blocks")
