@@ -14,16 +14,20 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from math import sqrt
 from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from privsieve.core.batch import Batch
+from privsieve.core.canonical import LARGEST as LARGEST_UNITS
 from privsieve.core.plan import Plan
+from privsieve.errors import ParameterError
 from privsieve.privacy.approximate import root_up, rounded_up
 from privsieve.privacy.values import Grid, gamma, gaussian, laplace
 from privsieve.regression import dual
@@ -34,6 +38,7 @@ from privsieve.regression.sensitivity import longest, sensitivity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from contextlib import AbstractContextManager
 
     import numpy.typing as npt
 
@@ -84,6 +89,14 @@ class Task:
         return self.grid.sigma(self.cost.epsilon, self.cost.delta)
 
     @property
+    def size(self) -> Fraction:
+        """The size of the noise as its grid has to hold it."""
+        if self.kind == "one":
+            return self.grid.scale(self.cost.epsilon)
+        return (self.sigma if self.kind == "function"
+                else self.grid.d / self.grid.beta(self.cost.epsilon))
+
+    @property
     def each(self) -> float:
         """The standard deviation of the noise on one number."""
         if self.kind == "one":
@@ -127,12 +140,18 @@ class Model(NamedTuple):
 
 
 class Memory:
-    """What a session knows of the rows; it stays in one process and is forgotten."""
+    """What a session knows of the rows; it stays in one process and is forgotten.
 
-    __slots__ = ("lock", "model", "process")
+    keeps : whether rows that are met are remembered: not after `forget`, nor for a plan alone
+    whole : of each released function the whitened numbers without noise
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("keeps", "lock", "model", "process", "whole")
+
+    def __init__(self, *, keeps: bool = True) -> None:
+        self.keeps = keeps
         self.model: Model | None = None
+        self.whole: WeakKeyDictionary[object, Doubles] = WeakKeyDictionary()
         self.lock = threading.Lock()
         self.process = os.getpid()
 
@@ -144,14 +163,29 @@ class Memory:
         """Whether rows may be asked: not after `forget`, and not in another process."""
         return self.model is not None and self.process == os.getpid()
 
+    @property
+    def turn(self) -> AbstractContextManager[object]:
+        """One thread at a time; a lock that was held at a fork would stay so in the child."""
+        return self.lock if self.process == os.getpid() else nullcontext()
+
+    def learn(self, model: Model) -> Model:
+        """Remember, unless that is over; of two threads that solved, the first one's holds."""
+        with self.turn:
+            if self.model is None and self.keeps:
+                self.model = model
+            return self.model or model
+
     def forget(self) -> None:
-        """Forget the rows."""
-        self.model = None
+        """Forget the rows, for good."""
+        with self.turn:
+            self.keeps, self.model = False, None
+            self.whole.clear()
 
 
 def plan(task: Task, memory: Memory) -> Plan:
     """Plan one release; reads no row."""
     task.cost.check_units(task.m)
+    _check_noise(task)
     each = task.spread
     return Plan(
         method=METHOD, kind="regression", domain=task.kernel.domain, cost=task.cost, units=task.m,
@@ -165,16 +199,24 @@ def plan(task: Task, memory: Memory) -> Plan:
     )
 
 
+def _check_noise(task: Task) -> None:
+    """Refuse, before the charge, noise that its grid could not hold."""
+    if task.size >= LARGEST_UNITS * task.grid.step:
+        raise ParameterError(f"epsilon is {task.cost.text}, and the noise of {task.grid.d} numbers "
+                             "would not fit their grid; choose a larger epsilon")
+
+
 # [mechanism]
 def solved(batches: Iterable[Batch], _key: int, *, task: Task, memory: Memory) -> Model:
     """Rows become a function, at the first release; the others find it."""
     # [once] what is not asked of `batches` is not read again
-    if memory.model is None:
-        kernel = task.kernel
-        read = Batch.concat([Batch.empty(len(kernel.domain.columns)), *batches])
-        points, y = coordinates(read.codes, kernel.domain), targets(read.label, kernel.domain)
-        memory.model = Model(points, dual.solve(points, y, kernel, float(task.lam)))
-    return memory.model
+    known = memory.model
+    if known is not None:
+        return known
+    kernel = task.kernel
+    read = Batch.concat([Batch.empty(len(kernel.domain.columns)), *batches])
+    points, y = coordinates(read.codes, kernel.domain), targets(read.label, kernel.domain)
+    return memory.learn(Model(points, dual.solve(points, y, kernel, float(task.lam))))
 
 
 def one(model: Model, noise: Noise, *, task: Task) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,11 +27,10 @@ CHUNK = 1024
 
 
 class Drawn(NamedTuple):
-    """Points, their noisy whitened numbers, and these without noise: private, never pickled."""
+    """Points, and their noisy whitened numbers: all of it may be shown."""
 
     basis: Basis
     q: list[int]
-    whole: Doubles
 
 
 class ReleasedFunction:
@@ -49,13 +49,12 @@ class ReleasedFunction:
         self._task = task
         self._memory: Memory | None = memory
         self._noise = noise
-        self._drawn = Drawn(Basis.empty(task.kernel), [], np.empty(0))
+        self._drawn = Drawn(Basis.empty(task.kernel), [])
 
     def __getstate__(self) -> dict[str, Any]:
         """What may leave: released numbers and public facts."""
         # [leaves] two copies that went on drawing would give the same point two noises
-        left = self._drawn._replace(whole=np.empty(0))
-        return {**self.__dict__, "_memory": None, "_drawn": left, "_noise": None}
+        return {**self.__dict__, "_memory": None, "_noise": None}
 
     def __repr__(self) -> str:
         return f"<ReleasedFunction, {self.points_} points drawn>"
@@ -74,12 +73,10 @@ class ReleasedFunction:
     def _chunk(self, codes: npt.NDArray[np.uint16]) -> Doubles:
         points = coordinates(codes, self._task.kernel.domain)
         memory = self._memory
-        if memory is None or not memory.open:
-            weights = self._drawn.basis.weights(points)
-        else:
-            # [one-at-a-time] two threads that went on from the same numbers would do the same
-            with memory.lock:
-                weights = self._draw(points, memory)
+        # [one-at-a-time] two threads that went on from the same numbers would do the same
+        with memory.turn if memory is not None else nullcontext():
+            weights = (self._draw(points, memory) if memory is not None and memory.open
+                       else self._drawn.basis.weights(points))
         if not self.points_:
             raise ParameterError("nothing was drawn while the session was open: ask the function "
                                  "at the points that matter before the session ends")
@@ -90,10 +87,13 @@ class ReleasedFunction:
         known, model = self._drawn, memory.model
         basis, weights = known.basis.extended(points)
         if len(basis) > len(known.basis) and model is not None:
+            before = memory.whole.get(self, np.empty(0))[:len(known.q)]
             q, whole = fitting.sealed(
-                lambda noise: drawn(model, noise, self._task, basis, known.whole), self._noise)
+                lambda noise: drawn(model, noise, self._task, basis, before), self._noise)
+            # [private] in the session's memory alone, which is forgotten
+            memory.whole[self] = whole
             # [at-once] one statement: whoever breaks in sees all of a draw or nothing of it
-            self._drawn = Drawn(basis, known.q + q, whole)
+            self._drawn = Drawn(basis, known.q + q)
         return weights
 
 

@@ -156,7 +156,7 @@ class KernelRidgeSession:
             raise ParameterError(f"delta is {cost.delta_text}: give a delta for a function, and "
                                  "none for the answers to X")
         task = self._function(cost) if X is None else self._batch(X, cost)
-        return answers.plan(task, self._memory)
+        return answers.plan(task, Memory(keeps=False))  # what is kept of a plan holds no row
 
     def _batch(self, X: Any, cost: Cost) -> Task:
         codes = codes_of(X, self._kernel.domain)
