@@ -8,6 +8,7 @@ import os
 import pickle
 import threading
 import time
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
@@ -557,6 +558,28 @@ def test_after_the_session_nothing_without_noise_is_held():
 
     left = reached(kept)
     assert not [number for number in private if number in left]
+
+
+def test_a_failed_draw_leaves_no_row_in_its_traceback(monkeypatch):
+    """What shows the locals of a traceback's frames shows no row and no number without noise."""
+    def broken(*given):
+        answers.drawn(*given)
+        raise KeyboardInterrupt
+
+    with opened() as session:
+        function, model = session.release_function(epsilon=1, delta="1e-6"), session._memory.model
+        function.predict([[0.1, 0.1]])
+        private = [model.c.tobytes(), session._memory.whole[function].tobytes()]
+        monkeypatch.setattr(function_module, "drawn", broken)
+        with pytest.raises(ReleaseFailed) as failed:
+            function.predict([[0.9, 0.9]])
+        frames = [frame.f_locals for frame, _line in traceback.walk_tb(failed.tb)][1:]
+        told = [part for found in frames for value in found.values()
+                for part in (value if isinstance(value, tuple) else (value,))]
+
+        assert 1 == function.points_
+        assert not [part for part in told
+                    if isinstance(part, np.ndarray) and part.tobytes() in private]
 
 
 def test_a_plan_never_wakes_a_session():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -84,17 +85,21 @@ class ReleasedFunction:
         return original(weights @ numbers, self._task.kernel.domain)
 
     def _draw(self, points: Doubles, memory: Memory) -> Doubles:
-        known, model = self._drawn, memory.model
+        known = self._drawn
         basis, weights = known.basis.extended(points)
-        if len(basis) > len(known.basis) and model is not None:
-            before = memory.whole.get(self, np.empty(0))[:len(known.q)]
-            q, whole = fitting.sealed(
-                lambda noise: drawn(model, noise, self._task, basis, before), self._noise)
-            # [private] in the session's memory alone, which is forgotten
-            memory.whole[self] = whole
+        if len(basis) > len(known.basis):
+            q = fitting.sealed(partial(self._ask, memory, basis), self._noise)
             # [at-once] one statement: whoever breaks in sees all of a draw or nothing of it
             self._drawn = Drawn(basis, known.q + q)
         return weights
+
+    def _ask(self, memory: Memory, basis: Basis, noise: Noise) -> list[int]:
+        """The noisy numbers of the new points.  A failure's traceback has no frame of this one."""
+        assert memory.model is not None
+        before = memory.whole.get(self, np.empty(0))[:self.points_]
+        # [private] numbers without noise: in the session's memory alone, which is forgotten
+        q, memory.whole[self] = drawn(memory.model, noise, self._task, basis, before)
+        return q
 
 
 def codes_of(X: Any, domain: Domain, *, one: bool = False) -> npt.NDArray[np.uint16]:
