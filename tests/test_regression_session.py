@@ -28,10 +28,11 @@ from privsieve.privacy.audit import audit
 from privsieve.privacy.noise import replay
 from privsieve.regression import answers, dual
 from privsieve.regression import function as function_module
-from privsieve.regression.answers import Memory, Model, Task
+from privsieve.regression.answers import Task
 from privsieve.regression.basis import LARGEST, NUGGET, Basis, certain
 from privsieve.regression.dual import Limits
 from privsieve.regression.gram import ERROR, Kernel, coordinates, original, targets
+from privsieve.regression.memory import Memory, Model
 from privsieve.regression.session import KernelRidgeSession
 from privsieve.sources import open_source
 

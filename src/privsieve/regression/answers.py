@@ -12,15 +12,11 @@ factor.  See `answers.proof.md`.
 
 from __future__ import annotations
 
-import os
-import threading
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from math import sqrt
-from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -34,11 +30,11 @@ from privsieve.regression import dual
 from privsieve.regression.basis import LARGEST, NUGGET, Basis
 from privsieve.regression.dual import UNIT, Limits
 from privsieve.regression.gram import coordinates, original, target, targets
+from privsieve.regression.memory import Model
 from privsieve.regression.sensitivity import longest, sensitivity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from contextlib import AbstractContextManager
 
     import numpy.typing as npt
 
@@ -46,6 +42,7 @@ if TYPE_CHECKING:
     from privsieve.core.cost import Cost
     from privsieve.privacy.noise import Noise
     from privsieve.regression.gram import Doubles, Kernel
+    from privsieve.regression.memory import Memory
 
 METHOD = "kernel-ridge-session/1"
 #: The release is close to pure noise where its noise is larger than this part of the half range.
@@ -130,56 +127,6 @@ def whitened(limits: Limits, n: int) -> Fraction:
     triangle = inverse * 2 * n * UNIT * root_up(Fraction(11 * n, 10))
     return (limits.solver + pointwise
             + 2 * triangle * (limits.longest + limits.solver + pointwise))
-
-
-class Model(NamedTuple):
-    """Rows as points, and the coefficients of the function: private."""
-
-    points: Doubles
-    c: Doubles
-
-
-class Memory:
-    """What a session knows of the rows; it stays in one process and is forgotten.
-
-    keeps : whether rows that are met are remembered: not after `forget`, nor for a plan alone
-    whole : of each released function the whitened numbers without noise
-    """
-
-    __slots__ = ("keeps", "lock", "model", "process", "whole")
-
-    def __init__(self, *, keeps: bool = True) -> None:
-        self.keeps = keeps
-        self.model: Model | None = None
-        self.whole: WeakKeyDictionary[object, Doubles] = WeakKeyDictionary()
-        self.lock = threading.Lock()
-        self.process = os.getpid()
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a session's memory holds rows; it is neither copied nor pickled")
-
-    @property
-    def open(self) -> bool:
-        """Whether rows may be asked: not after `forget`, and not in another process."""
-        return self.model is not None and self.process == os.getpid()
-
-    @property
-    def turn(self) -> AbstractContextManager[object]:
-        """One thread at a time; a lock that was held at a fork would stay so in the child."""
-        return self.lock if self.process == os.getpid() else nullcontext()
-
-    def learn(self, model: Model) -> Model:
-        """Remember, unless that is over; of two threads that solved, the first one's holds."""
-        with self.turn:
-            if self.model is None and self.keeps:
-                self.model = model
-            return self.model or model
-
-    def forget(self) -> None:
-        """Forget the rows, for good."""
-        with self.turn:
-            self.keeps, self.model = False, None
-            self.whole.clear()
 
 
 def plan(task: Task, memory: Memory) -> Plan:

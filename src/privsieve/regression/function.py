@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from privsieve.core.domain import Domain
     from privsieve.core.release import Release
     from privsieve.privacy.noise import Noise
-    from privsieve.regression.answers import Memory, Task
+    from privsieve.regression.answers import Task
     from privsieve.regression.gram import Doubles
+    from privsieve.regression.memory import Memory
 
 #: Records that are answered at a time.
 CHUNK = 1024

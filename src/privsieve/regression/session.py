@@ -10,11 +10,12 @@ from privsieve import fit as fitting
 from privsieve.core.cost import Cost
 from privsieve.errors import DomainError, ParameterError
 from privsieve.regression import answers
-from privsieve.regression.answers import Memory, Task
+from privsieve.regression.answers import Task
 from privsieve.regression.basis import LARGEST, Basis
 from privsieve.regression.dual import Limits
 from privsieve.regression.function import ReleasedFunction, codes_of
 from privsieve.regression.gram import Kernel, coordinates, target
+from privsieve.regression.memory import Memory
 from privsieve.regression.sensitivity import longest, sensitivity
 
 if TYPE_CHECKING:
