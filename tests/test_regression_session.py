@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import copy
+import gc
 import os
 import pickle
+import threading
 import time
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
+from types import FunctionType, ModuleType
 
 import mpmath
 import numpy as np
 import pytest
 
 import privsieve as ps
+from privsieve import fit as fitting
 from privsieve.core.columns import Category, Flag, Number
 from privsieve.core.cost import Cost
 from privsieve.core.domain import Domain
@@ -23,10 +28,11 @@ from privsieve.privacy.audit import audit
 from privsieve.privacy.noise import replay
 from privsieve.regression import answers, dual
 from privsieve.regression import function as function_module
-from privsieve.regression.answers import Memory, Model, Task
+from privsieve.regression.answers import Task
 from privsieve.regression.basis import LARGEST, NUGGET, Basis, certain
 from privsieve.regression.dual import Limits
 from privsieve.regression.gram import ERROR, Kernel, coordinates, original, targets
+from privsieve.regression.memory import Memory, Model
 from privsieve.regression.session import KernelRidgeSession
 from privsieve.sources import open_source
 
@@ -353,6 +359,13 @@ def opened(lam="1", seed=1, **options):
     return made
 
 
+def opened_for(X, **options):
+    """The same for other rows."""
+    made = KernelRidgeSession(X, [0.5] * len(X), lam="1", domain=BOX, **options)
+    made._noise = replay(1)
+    return made
+
+
 class Spy:
     """A source that notes what was spent when its body was read, and how often."""
 
@@ -504,7 +517,7 @@ def test_a_released_function_has_no_row_in_its_bytes():
         asked = np.random.default_rng(7).random((15, 2))
         before = function.predict(asked)
         left = pickle.dumps(function)
-        model, whole = session._memory.model, function._drawn.whole
+        model, whole = session._memory.model, session._memory.whole[function]
         private = [*model.points, *model.c, *whole, *y, *X, *targets_of(y)]
         drawn = function.points_
 
@@ -514,13 +527,122 @@ def test_a_released_function_has_no_row_in_its_bytes():
     again = pickle.loads(left)
     assert np.abs(again.predict(asked) - before).max() < 1e-4
     assert (drawn, repr(again)) == (again.points_, f"<ReleasedFunction, {drawn} points drawn>")
-    assert (None, 0) == (again._memory, len(again._drawn.whole))
+    assert again._memory is None
 
 
 def targets_of(y):
     """The targets as a session sees them."""
     codes = np.clip(y / 2 * 65536, 0, 65535).astype(np.int32)
     return targets(codes, BOX.of_width(["x0", "x1"]))
+
+
+def reached(thing, seen=None):
+    """The bytes of all numbers that can be reached from an object."""
+    seen = {} if seen is None else seen
+    for part in gc.get_referents(thing):
+        if id(part) not in seen and not isinstance(part, (type, ModuleType, FunctionType)):
+            seen[id(part)] = part
+            reached(part, seen)
+    return b"".join(part.tobytes() for part in seen.values() if isinstance(part, np.ndarray))
+
+
+def test_after_the_session_nothing_without_noise_is_held():
+    """From a function, a release or a plan that is kept no row and no bare number is reached."""
+    with opened() as session:
+        function = session.release_function(epsilon=1, delta="1e-6")
+        function.predict(np.random.default_rng(7).random((15, 2)))
+        kept = function, session.plan([[0.5, 0.5]], epsilon=1), session.release_
+        model, whole = session._memory.model, session._memory.whole[function].copy()
+        private = [number.tobytes() for number in (*model.points, *model.c, *whole)]
+        seen = reached(function)
+        assert all(number in seen for number in private)
+
+    left = reached(kept)
+    assert not [number for number in private if number in left]
+
+
+def test_a_failed_draw_leaves_no_row_in_its_traceback(monkeypatch):
+    """What shows the locals of a traceback's frames shows no row and no number without noise."""
+    def broken(*given):
+        answers.drawn(*given)
+        raise KeyboardInterrupt
+
+    with opened() as session:
+        function, model = session.release_function(epsilon=1, delta="1e-6"), session._memory.model
+        function.predict([[0.1, 0.1]])
+        private = [model.c.tobytes(), session._memory.whole[function].tobytes()]
+        monkeypatch.setattr(function_module, "drawn", broken)
+        with pytest.raises(ReleaseFailed) as failed:
+            function.predict([[0.9, 0.9]])
+        frames = [frame.f_locals for frame, _line in traceback.walk_tb(failed.tb)][1:]
+        told = [part for found in frames for value in found.values()
+                for part in (value if isinstance(value, tuple) else (value,))]
+
+        assert 1 == function.points_
+        assert not [part for part in told
+                    if isinstance(part, np.ndarray) and part.tobytes() in private]
+
+
+def test_a_plan_never_wakes_a_session():
+    """Who fits a session's plan makes a release of its own: the session neither knows nor opens."""
+    with opened() as session:
+        function = session.release_function(epsilon=1, delta="1e-6")
+        function.predict([[0.1, 0.1]])
+        kept = [session.plan([[0.5, 0.5]], epsilon=1), function._task]
+        memory = session._memory
+    fitting.fit(kept[0], open_source(*table()), noise=replay(1))
+    fitting.fit(answers.plan(kept[1], memory), open_source(*table()), noise=replay(1))
+    function.predict([[0.9, 0.9]])
+
+    assert (None, 1) == (memory.model, function.points_)
+
+
+def test_a_session_that_ends_while_a_function_is_asked(monkeypatch):
+    """The end waits for a draw in another thread, and nothing of the draw is left behind it."""
+    asked = threading.Event()
+
+    def slowly(*given):
+        asked.set()
+        time.sleep(0.2)
+        return answers.drawn(*given)
+
+    monkeypatch.setattr(function_module, "drawn", slowly)
+    with ThreadPoolExecutor(1) as pool, opened() as session:
+        function, memory = session.release_function(epsilon=1, delta="1e-6"), session._memory
+        found = pool.submit(function.predict, [[0.1, 0.1]])
+        asked.wait()
+        session.__exit__()
+
+        assert (None, 0) == (memory.model, len(memory.whole))
+        assert 1 == len(found.result()) == function.points_
+
+
+def test_of_two_threads_that_solve_the_first_is_remembered():
+    """All releases of a session are of the same coefficients."""
+    memory, models = Memory(), [Model(np.zeros((1, 1)), np.full(1, x)) for x in (1.0, 2.0)]
+
+    assert [models[0]] * 2 == [memory.learn(model) for model in models]
+
+
+def test_rows_decide_nothing_where_numpy_is_told_to_raise():
+    """Rows far apart underflow in their kernel: no setting of NumPy lets that be seen."""
+    X = [[0.0, 0.0], [1.0, 1.0]] * 9
+    for way in ("raise", "print"):
+        with np.errstate(all=way), opened_for(X, gamma=1e4) as session:
+            function = session.release_function(epsilon=1, delta="1e-6")
+            answered = [session.predict_one([0.1, 0.1], epsilon=1),
+                        *session.predict_batch([[0.5, 0.5]], epsilon=1),
+                        *function.predict([[0.5, 0.5]])]
+            assert 3 == len(answered)
+
+
+def test_noise_that_fits_no_grid_is_refused_before_the_charge(ledger):
+    """An epsilon that no draw could keep costs nothing."""
+    session = KernelRidgeSession(*table(), lam="1", domain=BOX, ledger=ledger)
+    with session, pytest.raises(ParameterError, match="choose a larger epsilon"):
+        session.release_function(epsilon="1e-9", delta="1e-12")
+
+    assert 10 == ledger.left()
 
 
 @pytest.mark.parametrize("way", [copy.copy, copy.deepcopy,

@@ -38,7 +38,8 @@ def _plan(domain=DOMAIN, epsilon="0.5", delta=0):
 
 def _body(plan, selected=("age", "übel")):
     return {"format": "privsieve-release/1", "kind": "selection", "private": True,
-            "columns": list(plan.domain.names), "selected": list(selected), "forecast": {},
+            "columns": list(plan.domain.names), "domain": plan.domain.json(),
+            "selected": list(selected), "forecast": {},
             "plan": plan.json(), "warning": None}
 
 
@@ -195,6 +196,7 @@ def test_a_smaller_claim_needs_a_new_charge(folder, ledger):
     ({"format": "privsieve-release/2"}, "not a privsieve-release/1"),
     ({"private": False}, "not private"),
     ({"plan": {"epsilon": "0.1"}}, "plan of the release"),
+    ({"domain": {"neighbours": "add-remove"}}, "domain of the release"),
 ])
 def test_a_release_agrees_with_its_certificate(ledger, change, reason):
     """A release that contradicts its plan is found, though its digest is the certified one."""

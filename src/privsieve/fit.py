@@ -132,8 +132,10 @@ def _reserve(plan: Plan, ledger: Ledger) -> Entry:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """No warning of a library may speak of rows."""
-    with warnings.catch_warnings():
+    """No warning of a library may speak of rows; nor what a caller told NumPy to print or raise."""
+    import numpy as np
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
 

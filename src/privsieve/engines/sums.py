@@ -47,7 +47,7 @@ def summed(batches: Iterable[Batch], key: int, *, domain: Domain, zero: S,
             inside = batch.row < (most or 2**63)
             total += of(batch if inside.all() else batch.take(np.flatnonzero(inside)), None)
         return total
-    held = list(batches)
+    held = [batch for batch in batches if len(batch)]
     if not held:
         return total
     unit = np.concatenate([batch.unit for batch in held])

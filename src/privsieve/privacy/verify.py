@@ -232,6 +232,9 @@ def _release(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[st
             release.get("kind") == body["claim"]["kind"],
         "the release says that it is not private": release.get("private") is True,
         "the plan of the release is not the certified one": release.get("plan") == body["plan"],
+        "the domain of the release is not the certified one":
+            "domain" not in release
+            or digest(canonical(release["domain"])) == body["domain_sha256"],
     })
     yield from _failed(verify_release.checks(body["claim"]["kind"], body["plan"], release))
 

@@ -12,24 +12,25 @@ factor.  See `answers.proof.md`.
 
 from __future__ import annotations
 
-import os
-import threading
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from math import sqrt
-from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from privsieve.core.batch import Batch
+from privsieve.core.canonical import LARGEST as LARGEST_UNITS
 from privsieve.core.plan import Plan
+from privsieve.errors import ParameterError
 from privsieve.privacy.approximate import root_up, rounded_up
 from privsieve.privacy.values import Grid, gamma, gaussian, laplace
 from privsieve.regression import dual
 from privsieve.regression.basis import LARGEST, NUGGET, Basis
 from privsieve.regression.dual import UNIT, Limits
 from privsieve.regression.gram import coordinates, original, target, targets
+from privsieve.regression.memory import Model
 from privsieve.regression.sensitivity import longest, sensitivity
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from privsieve.core.cost import Cost
     from privsieve.privacy.noise import Noise
     from privsieve.regression.gram import Doubles, Kernel
+    from privsieve.regression.memory import Memory
 
 METHOD = "kernel-ridge-session/1"
 #: The release is close to pure noise where its noise is larger than this part of the half range.
@@ -84,6 +86,14 @@ class Task:
         return self.grid.sigma(self.cost.epsilon, self.cost.delta)
 
     @property
+    def size(self) -> Fraction:
+        """The size of the noise as its grid has to hold it."""
+        if self.kind == "one":
+            return self.grid.scale(self.cost.epsilon)
+        return (self.sigma if self.kind == "function"
+                else self.grid.d / self.grid.beta(self.cost.epsilon))
+
+    @property
     def each(self) -> float:
         """The standard deviation of the noise on one number."""
         if self.kind == "one":
@@ -119,39 +129,10 @@ def whitened(limits: Limits, n: int) -> Fraction:
             + 2 * triangle * (limits.longest + limits.solver + pointwise))
 
 
-class Model(NamedTuple):
-    """Rows as points, and the coefficients of the function: private."""
-
-    points: Doubles
-    c: Doubles
-
-
-class Memory:
-    """What a session knows of the rows; it stays in one process and is forgotten."""
-
-    __slots__ = ("lock", "model", "process")
-
-    def __init__(self) -> None:
-        self.model: Model | None = None
-        self.lock = threading.Lock()
-        self.process = os.getpid()
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a session's memory holds rows; it is neither copied nor pickled")
-
-    @property
-    def open(self) -> bool:
-        """Whether rows may be asked: not after `forget`, and not in another process."""
-        return self.model is not None and self.process == os.getpid()
-
-    def forget(self) -> None:
-        """Forget the rows."""
-        self.model = None
-
-
 def plan(task: Task, memory: Memory) -> Plan:
     """Plan one release; reads no row."""
     task.cost.check_units(task.m)
+    _check_noise(task)
     each = task.spread
     return Plan(
         method=METHOD, kind="regression", domain=task.kernel.domain, cost=task.cost, units=task.m,
@@ -165,16 +146,24 @@ def plan(task: Task, memory: Memory) -> Plan:
     )
 
 
+def _check_noise(task: Task) -> None:
+    """Refuse, before the charge, noise that its grid could not hold."""
+    if task.size >= LARGEST_UNITS * task.grid.step:
+        raise ParameterError(f"epsilon is {task.cost.text}, and the noise of {task.grid.d} numbers "
+                             "would not fit their grid; choose a larger epsilon")
+
+
 # [mechanism]
 def solved(batches: Iterable[Batch], _key: int, *, task: Task, memory: Memory) -> Model:
     """Rows become a function, at the first release; the others find it."""
     # [once] what is not asked of `batches` is not read again
-    if memory.model is None:
-        kernel = task.kernel
-        read = Batch.concat([Batch.empty(len(kernel.domain.columns)), *batches])
-        points, y = coordinates(read.codes, kernel.domain), targets(read.label, kernel.domain)
-        memory.model = Model(points, dual.solve(points, y, kernel, float(task.lam)))
-    return memory.model
+    known = memory.model
+    if known is not None:
+        return known
+    kernel = task.kernel
+    read = Batch.concat([Batch.empty(len(kernel.domain.columns)), *batches])
+    points, y = coordinates(read.codes, kernel.domain), targets(read.label, kernel.domain)
+    return memory.learn(Model(points, dual.solve(points, y, kernel, float(task.lam))))
 
 
 def one(model: Model, noise: Noise, *, task: Task) -> list[int]:

@@ -70,7 +70,8 @@ def _product(term: Term, known: dict[tuple[int, int], Ints], rows: int) -> Ints:
     for n, factor in enumerate(term):
         part = known[factor]
         # [product] the first one replaces the constant
-        found = part if n == 0 else _times(found[:, None], part[None]).reshape(-1, rows)
+        found = part if n == 0 else _times(found[:, None], part[None]).reshape(
+            len(found) * len(part), rows)
     return found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,19 +20,19 @@ if TYPE_CHECKING:
     from privsieve.core.domain import Domain
     from privsieve.core.release import Release
     from privsieve.privacy.noise import Noise
-    from privsieve.regression.answers import Memory, Task
+    from privsieve.regression.answers import Task
     from privsieve.regression.gram import Doubles
+    from privsieve.regression.memory import Memory
 
 #: Records that are answered at a time.
 CHUNK = 1024
 
 
 class Drawn(NamedTuple):
-    """Points, their noisy whitened numbers, and these without noise: private, never pickled."""
+    """Points, and their noisy whitened numbers: all of it may be shown."""
 
     basis: Basis
     q: list[int]
-    whole: Doubles
 
 
 class ReleasedFunction:
@@ -49,13 +51,12 @@ class ReleasedFunction:
         self._task = task
         self._memory: Memory | None = memory
         self._noise = noise
-        self._drawn = Drawn(Basis.empty(task.kernel), [], np.empty(0))
+        self._drawn = Drawn(Basis.empty(task.kernel), [])
 
     def __getstate__(self) -> dict[str, Any]:
         """What may leave: released numbers and public facts."""
         # [leaves] two copies that went on drawing would give the same point two noises
-        left = self._drawn._replace(whole=np.empty(0))
-        return {**self.__dict__, "_memory": None, "_drawn": left, "_noise": None}
+        return {**self.__dict__, "_memory": None, "_noise": None}
 
     def __repr__(self) -> str:
         return f"<ReleasedFunction, {self.points_} points drawn>"
@@ -74,12 +75,10 @@ class ReleasedFunction:
     def _chunk(self, codes: npt.NDArray[np.uint16]) -> Doubles:
         points = coordinates(codes, self._task.kernel.domain)
         memory = self._memory
-        if memory is None or not memory.open:
-            weights = self._drawn.basis.weights(points)
-        else:
-            # [one-at-a-time] two threads that went on from the same numbers would do the same
-            with memory.lock:
-                weights = self._draw(points, memory)
+        # [one-at-a-time] two threads that went on from the same numbers would do the same
+        with memory.turn if memory is not None else nullcontext():
+            weights = (self._draw(points, memory) if memory is not None and memory.open
+                       else self._drawn.basis.weights(points))
         if not self.points_:
             raise ParameterError("nothing was drawn while the session was open: ask the function "
                                  "at the points that matter before the session ends")
@@ -87,14 +86,21 @@ class ReleasedFunction:
         return original(weights @ numbers, self._task.kernel.domain)
 
     def _draw(self, points: Doubles, memory: Memory) -> Doubles:
-        known, model = self._drawn, memory.model
+        known = self._drawn
         basis, weights = known.basis.extended(points)
-        if len(basis) > len(known.basis) and model is not None:
-            q, whole = fitting.sealed(
-                lambda noise: drawn(model, noise, self._task, basis, known.whole), self._noise)
+        if len(basis) > len(known.basis):
+            q = fitting.sealed(partial(self._ask, memory, basis), self._noise)
             # [at-once] one statement: whoever breaks in sees all of a draw or nothing of it
-            self._drawn = Drawn(basis, known.q + q, whole)
+            self._drawn = Drawn(basis, known.q + q)
         return weights
+
+    def _ask(self, memory: Memory, basis: Basis, noise: Noise) -> list[int]:
+        """The noisy numbers of the new points.  A failure's traceback has no frame of this one."""
+        assert memory.model is not None
+        before = memory.whole.get(self, np.empty(0))[:self.points_]
+        # [private] numbers without noise: in the session's memory alone, which is forgotten
+        q, memory.whole[self] = drawn(memory.model, noise, self._task, basis, before)
+        return q
 
 
 def codes_of(X: Any, domain: Domain, *, one: bool = False) -> npt.NDArray[np.uint16]:

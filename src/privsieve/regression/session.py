@@ -10,11 +10,12 @@ from privsieve import fit as fitting
 from privsieve.core.cost import Cost
 from privsieve.errors import DomainError, ParameterError
 from privsieve.regression import answers
-from privsieve.regression.answers import Memory, Task
+from privsieve.regression.answers import Task
 from privsieve.regression.basis import LARGEST, Basis
 from privsieve.regression.dual import Limits
 from privsieve.regression.function import ReleasedFunction, codes_of
 from privsieve.regression.gram import Kernel, coordinates, target
+from privsieve.regression.memory import Memory
 from privsieve.regression.sensitivity import longest, sensitivity
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class KernelRidgeSession:
             raise ParameterError(f"delta is {cost.delta_text}: give a delta for a function, and "
                                  "none for the answers to X")
         task = self._function(cost) if X is None else self._batch(X, cost)
-        return answers.plan(task, self._memory)
+        return answers.plan(task, Memory(keeps=False))  # what is kept of a plan holds no row
 
     def _batch(self, X: Any, cost: Cost) -> Task:
         codes = codes_of(X, self._kernel.domain)
