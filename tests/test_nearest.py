@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -26,10 +27,10 @@ class Native(NamedTuple):
     filter: int
     loops: int
 
-    def nearest(self, X, label, metric, drawn, samples):
+    def nearest(self, X, label, metric, drawn, samples, *, done):
         """As the twin."""
         return native.nearest(X, label, metric, drawn, samples, filter=self.filter,
-                              loops=self.loops)
+                              loops=self.loops, done=done)
 
 
 #: By the data with the best loops; then by bytes and by floats, with each set of loops.
@@ -236,6 +237,52 @@ def test_rare_and_common_columns():
 
             assert twin(X, label, "hamming") == [
                 p.tolist() for p in kernel.nearest(X, label, "hamming")]
+
+
+@pytest.mark.usefixtures("implementation")
+@pytest.mark.parametrize("metric", kernel.METRICS)
+def test_rows_that_are_answered_are_counted(metric):
+    """Each search adds all of its rows to the count, by one thread or by several; rows stay."""
+    rng = np.random.default_rng(9)
+    for n, d in ((0, 3), (1, 3), (37, 5), (700, 6), (2300, 10)):
+        X, label = (rng.random((n, d)) < 0.3).astype(float), classes(n, 2, rng)
+        drawn = rng.random((n, kernel.TOGETHER + 1)) < 0.8 if n < 100 else np.ones((n, 2), bool)
+        done = np.zeros(1, np.int64)
+        told = [p.tolist() for p in kernel.nearest(X, label, metric, done=done)]
+
+        assert n == done[0]
+        assert [p.tolist() for p in kernel.nearest(X, label, metric)] == told
+        told = [p.tolist() for p in kernel.nearest_in(X, label, metric, drawn, done=done)]
+        assert n + n * (2 if n < 100 else 1) == done[0]
+        assert [p.tolist() for p in kernel.nearest_in(X, label, metric, drawn)] == told
+
+
+@pytest.mark.usefixtures("implementation")
+def test_the_count_grows_meanwhile():
+    """Another thread sees counts between nothing and all, while the search goes on."""
+    rng = np.random.default_rng(10)
+    X, label = rng.random((1500, 9)), classes(1500, 2, rng)
+    seen = set()
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(100):  # of a short search the other thread may see nothing
+            done = np.zeros(1, np.int64)
+            search = pool.submit(kernel.nearest, X, label, "manhattan", done=done)
+            while not search.done():
+                seen.add(int(done[0]))
+            if seen - {0, len(X)}:
+                break
+
+    assert seen - {0, len(X)}
+
+
+@pytest.mark.usefixtures("implementation")
+@pytest.mark.parametrize(("done", "error"), [
+    (np.zeros(1), TypeError), ([0], TypeError), (np.zeros((1, 1), np.int64), TypeError),
+    (np.zeros(0, np.int64), ValueError), (np.zeros(2, np.int64), ValueError)])
+def test_a_count_is_one_number(done, error):
+    """Rows are counted in an array of one int64, and in nothing else."""
+    with pytest.raises(error, match=r"^done "):
+        kernel.nearest(np.zeros((2, 1)), np.zeros(2, np.int32), "manhattan", done=done)
 
 
 @pytest.mark.usefixtures("implementation")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import re
 import sys
+import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import privsieve as ps
 from privsieve.cli import progress as module
 from privsieve.cli import run
 from privsieve.containment.forward import forward
@@ -18,6 +21,8 @@ from privsieve.containment.maximal import maximal
 from privsieve.containment.told import listening, tell
 from privsieve.core.items import Items
 from privsieve.kernels.patterns import Rule
+from privsieve.local import fwell as local
+from privsieve.local import progress as search
 
 STAGES = ("reading the table", "choosing (Ctrl-C ends it)",
           "writing, and counting the file's groups and risks")
@@ -90,8 +95,6 @@ def test_silence(table, monkeypatch, capsys):
 
 def test_an_error_ends_it(monkeypatch):
     """Whatever ends the work ends the thread that shows it."""
-    import threading
-
     monkeypatch.setattr(sys, "stderr", Terminal())
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt), module.shown():
@@ -115,3 +118,85 @@ def test_searches_tell():
     assert "1 of at most 30 columns tried" == heard[0]
     assert re.fullmatch(r"\d+ nodes, best at \d+ % of the bound", heard[-1])
     assert count == len(heard)
+
+
+ORIGINALS = (ps.FWELL, partial(ps.FWELLEnsemble, resamples=65, random_state=0))
+
+
+def crawling(find):
+    """The same search, which stays for a tenth of a second where half of a table is answered."""
+    def slow(*table, done):
+        if done is None:
+            return find(*table)
+        done += len(table[0]) // 2
+        time.sleep(0.1)
+        done -= len(table[0]) // 2
+        return find(*table, done=done)
+
+    return slow
+
+
+@pytest.fixture
+def stream(monkeypatch):
+    """Puts a stream in the place of stderr, and makes the searches slow enough to be told."""
+    def put(found, silence=0.0):
+        monkeypatch.setattr(sys, "stderr", found)
+        monkeypatch.setattr(search, "SILENCE", silence)
+        monkeypatch.setattr(search, "PAUSE", 0.01)
+        return found
+
+    for name in ("nearest", "nearest_in"):
+        monkeypatch.setattr(local, name, crawling(getattr(local, name)))
+    return put
+
+
+def fitted(kind, verbose):
+    """Weights of a small table."""
+    X = np.random.default_rng(0).random((40, 3))
+    return kind(verbose=verbose).fit(X, X[:, 1] > 0.5).weights_.tolist()
+
+
+@pytest.mark.parametrize("kind", ORIGINALS)
+def test_a_slow_search_is_told(kind, stream):
+    """On a terminal one line grows to the whole; elsewhere there are lines; the weights stay."""
+    terminal, pipe = stream(Terminal()), io.StringIO()
+    silent = fitted(kind, 0)
+    assert "" == terminal.getvalue()
+    weights = fitted(kind, 1)
+    stream(pipe)
+
+    assert silent == weights == fitted(kind, True)
+    assert re.fullmatch(r"(\rneighbours: \d+ %)+\n", terminal.getvalue())
+    half = "50" if kind is ps.FWELL else "25"  # 65 samples take two searches
+    assert f"\rneighbours: {half} %\r" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\rneighbours: 100 %\n")
+    assert re.fullmatch(r"neighbours: \d+ %\nneighbours: 100 %\n", pipe.getvalue())
+
+
+@pytest.mark.parametrize("kind", ORIGINALS)
+def test_a_quick_search_is_not_told(kind, stream):
+    """Within the second of silence nothing is said, nor has anybody to wait for its end."""
+    terminal = stream(Terminal(), silence=30)
+    began = time.monotonic()
+    fitted(kind, 1)
+
+    assert "" == terminal.getvalue()
+    assert time.monotonic() - began < 15
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_an_error_ends_the_line(error, stream):
+    """Whatever ends a search ends its line, and the thread that tells it."""
+    terminal, before = stream(Terminal()), threading.active_count()
+
+    def failing():
+        with search.shown("neighbours", 7, 1) as done:
+            done[0] += 3
+            time.sleep(0.1)
+            raise error
+
+    with pytest.raises(error):
+        failing()
+
+    assert before == threading.active_count()
+    assert terminal.getvalue().endswith("\rneighbours: 42 %\n")

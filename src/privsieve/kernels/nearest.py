@@ -10,6 +10,9 @@ answer but by its rounding), and ``"hamming"`` counts the columns, all 0 or 1, t
 In samples of the rows each row looks among the others of its sample.  One search serves all: it
 keeps a short list of each row's nearest, of which nearly always one is in a sample, and looks
 farther where none is.
+
+A search may take minutes.  Another thread may read in ``done``, one int64, how many rows are
+answered: each search adds its rows to it, some at a time.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
     I32: TypeAlias = npt.NDArray[np.int32]
     Metric: TypeAlias = Literal["manhattan", "euclidean", "hamming"]
 
-__all__ = ["LARGEST", "METRICS", "nearest", "nearest_in"]
+__all__ = ["LARGEST", "METRICS", "TOGETHER", "nearest", "nearest_in"]
 
 METRICS = ("manhattan", "euclidean", "hamming")
 #: Samples that one search serves: a row has a bit for each.
@@ -46,7 +49,9 @@ _kernels: Any = (
 )
 
 
-def nearest(X: F64, label: I32, metric: Metric) -> tuple[I64, I64]:
+def nearest(
+    X: F64, label: I32, metric: Metric, *, done: I64 | None = None
+) -> tuple[I64, I64]:
     """The rows ``(hit, miss)`` nearest to each row; -1 where there is none.
 
     >>> X = np.array([[0.0, 0.0], [3.0, 0.0], [1.0, 1.0], [9.0, 9.0]])
@@ -54,11 +59,13 @@ def nearest(X: F64, label: I32, metric: Metric) -> tuple[I64, I64]:
     >>> hit.tolist(), miss.tolist()
     ([1, 0, -1, -1], [2, 2, 0, 1])
     """
-    hit, miss = _search(X, label, metric, None, 1)
+    hit, miss = _search(X, label, metric, None, 1, done=done)
     return hit[:, 0], miss[:, 0]
 
 
-def nearest_in(X: F64, label: I32, metric: Metric, drawn: Bools) -> tuple[I64, I64]:
+def nearest_in(
+    X: F64, label: I32, metric: Metric, drawn: Bools, *, done: I64 | None = None
+) -> tuple[I64, I64]:
     """The same in samples: row i is in sample r where ``drawn[i, r]``; -1 where it is not.
 
     >>> X, label = np.array([[0.0], [3.0], [1.0], [9.0]]), np.array([0, 0, 0, 1], np.int32)
@@ -75,21 +82,28 @@ def nearest_in(X: F64, label: I32, metric: Metric, drawn: Bools) -> tuple[I64, I
         bits = np.zeros((len(X), TOGETHER), bool)
         bits[:, : some.shape[1]] = some
         words = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)[:, 0]
-        found = _search(X, label, metric, words, some.shape[1])
+        found = _search(X, label, metric, words, some.shape[1], done=done)
         for whole, part in zip((hits, misses), found, strict=True):
             whole[:, first : first + TOGETHER] = part
     return hits, misses
 
 
-def _search(X: F64, label: I32, metric: Metric, drawn: Any, samples: int) -> tuple[I64, I64]:
+def _search(
+    X: F64, label: I32, metric: Metric, drawn: Any, samples: int, *, done: I64 | None
+) -> tuple[I64, I64]:
     """One search; what is no table of such numbers is refused."""
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {', '.join(METRICS)}, not {metric!r}")
     demand_array("X", X, np.float64, 2)
     demand_array("label", label, np.int32, 1)
     demand_equal("label and X", len(label), len(X))
+    if done is not None:
+        demand_array("done", done, np.int64, 1)
+        demand_equal("done and the counts that are told", len(done), 1)
     # The kernel sees all numbers anyway: it says so where there is one that it does not take.
-    found: tuple[I64, I64] | None = _kernels.nearest(X, label, metric, drawn, samples)
+    found: tuple[I64, I64] | None = _kernels.nearest(
+        X, label, metric, drawn, samples, done=done
+    )
     if found is not None:
         return found
     if metric == "hamming":

@@ -17,11 +17,13 @@ HELD = 1 << 17
 
 
 def nearest(
-    X: F64, label: I32, metric: Metric, drawn: U64 | None = None, samples: int = 1
+    X: F64, label: I32, metric: Metric, drawn: U64 | None = None, samples: int = 1, *,
+    done: I64 | None = None,
 ) -> tuple[I64, I64] | None:
     """Twin of the search behind `nearest.nearest_in`: some rows at a time, against all.
 
     Bit r of ``drawn[i]`` says whether row i is in sample r.  None where a number is refused.
+    ``done[0]`` grows by the rows that are answered.
     """
     if not _taken(X, metric):
         return None
@@ -39,6 +41,8 @@ def nearest(
             asks = inside[rows, None]
             hit[rows, r] = _first(far, same & inside & asks)
             miss[rows, r] = _first(far, ~same & inside & asks)
+        if done is not None:
+            done += len(rows)
     return hit, miss
 
 

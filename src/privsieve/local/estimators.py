@@ -35,6 +35,7 @@ class Original(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
     n_features_to_select: Any
     lam: float
     metric: Metric
+    verbose: int
     weights_: F64
     error_: float
     n_features_in_: int
@@ -101,6 +102,9 @@ class FWELL(Original):
     metric : "manhattan", "euclidean" or "hamming"
         what is near; "hamming" takes columns of 0 and 1.  Columns of different size should be
         scaled before.
+    verbose : int
+        1 to say on stderr how far the search for neighbours is, where it takes long; 0 for
+        silence.
 
     Examples
     --------
@@ -116,13 +120,15 @@ class FWELL(Original):
         *,
         lam: float = 0.01,
         metric: Metric = "manhattan",
+        verbose: int = 0,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.lam = lam
         self.metric = metric
+        self.verbose = verbose
 
     def _weights(self, X: F64, label: I32) -> Weights:
-        return fwell(X, label, float(self.lam), self.metric)
+        return fwell(X, label, float(self.lam), self.metric, verbose=self.verbose)
 
 
 class FWELLEnsemble(Original):
@@ -133,7 +139,7 @@ class FWELLEnsemble(Original):
 
     Parameters
     ----------
-    n_features_to_select, lam, metric
+    n_features_to_select, lam, metric, verbose
         as in `FWELL`.
     resamples : int
         how many samples are drawn.
@@ -162,6 +168,7 @@ class FWELLEnsemble(Original):
         beta: float = 0.9,
         replace: bool = False,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.lam = lam
@@ -170,6 +177,7 @@ class FWELLEnsemble(Original):
         self.beta = beta
         self.replace = replace
         self.random_state = random_state
+        self.verbose = verbose
 
     def _weights(self, X: F64, label: I32) -> Weights:
         many: Any = self.resamples
@@ -180,7 +188,8 @@ class FWELLEnsemble(Original):
         size = sample_size(n, self.beta)
         samples = [random.choice(n, size, replace=replace).astype(np.int64)
                    for _ in range(many)]
-        return ensemble(X, label, float(self.lam), self.metric, samples)
+        return ensemble(X, label, float(self.lam), self.metric, samples,
+                        verbose=self.verbose)
 
 
 def wanted(choice: Any, weights: F64) -> npt.NDArray[np.int64]:

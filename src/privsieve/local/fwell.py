@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from privsieve.kernels.nearest import nearest, nearest_in
+from privsieve.kernels.nearest import TOGETHER, nearest, nearest_in
 from privsieve.local.margins import margins
+from privsieve.local.progress import shown
 from privsieve.local.solver import minimise
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ class Weights(NamedTuple):
     error: float
 
 
-def fwell(X: F64, label: I32, lam: float, metric: Metric = "manhattan") -> Weights:
+def fwell(
+    X: F64, label: I32, lam: float, metric: Metric = "manhattan", *, verbose: int = 0
+) -> Weights:
     """The minimiser of mean ``log(1 + exp(-w.z)) + lam |w|^2`` over the margins z of all rows.
 
     Departs from the paper's Algorithm 1, whose steps of unit length do not end at a minimiser.
@@ -41,12 +44,14 @@ def fwell(X: F64, label: I32, lam: float, metric: Metric = "manhattan") -> Weigh
     >>> fwell(X, np.array([0, 0, 1, 1], np.int32), 0.1).w.round(2).tolist()
     [0.99, -0.62]
     """
-    found = minimise(margins(X, *nearest(X, label, metric)), lam)
+    with shown("neighbours", len(X), verbose) as done:
+        hit, miss = nearest(X, label, metric, done=done)
+    found = minimise(margins(X, hit, miss), lam)
     return Weights(found.w, found.gradient / (2 * lam))
 
 
 def ensemble(
-    X: F64, label: I32, lam: float, metric: Metric, samples: Sequence[I64]
+    X: F64, label: I32, lam: float, metric: Metric, samples: Sequence[I64], *, verbose: int = 0
 ) -> Weights:
     """The mean of the weights of `fwell` over samples of the rows.
 
@@ -61,7 +66,9 @@ def ensemble(
     drawn = np.zeros((len(X), len(samples)), bool)
     for r, sample in enumerate(samples):
         drawn[sample, r] = True
-    hit, miss = nearest_in(X, label, metric, drawn)
+    searches = -(-len(samples) // TOGETHER)
+    with shown("neighbours", len(X) * searches, verbose) as done:
+        hit, miss = nearest_in(X, label, metric, drawn, done=done)
     total, error = np.zeros(X.shape[1]), 0.0
     for r, sample in enumerate(samples):
         members, times = np.unique(sample, return_counts=True)
