@@ -261,18 +261,18 @@ def test_rows_that_are_answered_are_counted(metric):
 def test_the_count_grows_meanwhile():
     """Another thread sees counts between nothing and all, while the search goes on."""
     rng = np.random.default_rng(10)
-    X, label = rng.random((1500, 9)), classes(1500, 2, rng)
-    seen = set()
+    between = set()
     with ThreadPoolExecutor(1) as pool:
-        for _ in range(100):  # of a short search the other thread may see nothing
-            done = np.zeros(1, np.int64)
+        for n in (1500, 6000, 24_000, 48_000):  # a short search may be over before anybody looks
+            X, label, done = rng.random((n, 9)), classes(n, 2, rng), np.zeros(1, np.int64)
             search = pool.submit(kernel.nearest, X, label, "manhattan", done=done)
             while not search.done():
-                seen.add(int(done[0]))
-            if seen - {0, len(X)}:
+                between.add(int(done[0]))
+            between -= {0, n}
+            if between:
                 break
 
-    assert seen - {0, len(X)}
+    assert between
 
 
 @pytest.mark.usefixtures("implementation")
