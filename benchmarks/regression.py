@@ -21,9 +21,10 @@ from sklearn.kernel_ridge import KernelRidge
 import privsieve as ps
 from measure import Goal, call
 from privsieve.core.cost import Cost
-from privsieve.regression.answers import Memory, Task, solved
+from privsieve.regression.answers import Task, solved
 from privsieve.regression.basis import Basis
 from privsieve.regression.gram import Kernel
+from privsieve.regression.memory import Memory
 from privsieve.sources import open_source
 from privsieve.sources.reader import batches
 

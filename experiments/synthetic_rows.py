@@ -29,7 +29,7 @@ from privsieve.core.domain import Domain
 from privsieve.fit import fit
 from privsieve.histogram.noisy_histogram import plan
 from privsieve.histogram.released import Table
-from privsieve.histogram.tables import on_axis
+from privsieve.histogram.tables import on_axes
 from privsieve.privacy.noise import replay
 from privsieve.sources import open_source
 from privsieve.sources.reader import batches
@@ -82,8 +82,7 @@ def data(name: str) -> Data:
 def coded(X: np.ndarray, y: np.ndarray, domain: Domain, run: Any) -> np.ndarray:
     """The cell of each row on every axis."""
     read = batches(open_source(X, y), domain, rows=len(y), entropy=bytes)
-    return np.concatenate([np.column_stack([on_axis(axis, batch, domain)
-                                            for axis in run.axes(domain.names)])
+    return np.concatenate([np.column_stack([*on_axes(run.axes(domain.names), batch, domain)])
                            for batch in read])
 
 

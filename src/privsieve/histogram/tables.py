@@ -15,7 +15,7 @@ import numpy as np
 from privsieve.engines.sums import Adds, summed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -72,7 +72,7 @@ class Rows:
     @classmethod
     def of(cls, batch: Batch, axes: Sequence[Axis], domain: Domain) -> Rows:
         """Put rows on all axes."""
-        found = [on_axis(axis, batch, domain).astype(np.uint16) for axis in axes]
+        found = [cells.astype(np.uint16) for cells in on_axes(axes, batch, domain)]
         return cls(np.array(found).reshape(len(axes), len(batch)))
 
     def __add__(self, other: Rows) -> Rows:
@@ -94,8 +94,8 @@ class Held:
         return Held(self.sieve + other.sieve, self.rows + other.rows)
 
 
-def on_axis(axis: Axis, batch: Batch, domain: Domain) -> Ints:
-    """The cell of each row on one axis.
+def on_axes(axes: Sequence[Axis], batch: Batch, domain: Domain) -> Iterator[Ints]:
+    """The cell of each row, on one axis after another.
 
     >>> from privsieve.core.batch import Batch
     >>> from privsieve.core.columns import Number
@@ -104,14 +104,15 @@ def on_axis(axis: Axis, batch: Batch, domain: Domain) -> Ints:
     >>> age = Number("age", 0, 110, missing="level")
     >>> codes = np.array([[0], [65534], [65535]], np.uint16)
     >>> batch = Batch(codes, np.zeros(3, np.int32), *np.zeros((2, 3), np.uint64))
-    >>> on_axis(Axis(age, 4), batch, Domain([age])).tolist()
-    [0, 3, 4]
+    >>> [cells.tolist() for cells in on_axes([Axis(age, 4)], batch, Domain([age]))]
+    [[0, 3, 4]]
     """
-    names = domain.names
-    codes = batch.codes[:, names.index(axis.name)] if axis.name in names else batch.label
-    found = codes.astype(np.int64)
-    # [cell] a missing value has the code after the last that is used, and so the last cell
-    return found * axis.bins // axis.used if axis.bins else found
+    place = {name: j for j, name in enumerate(domain.names)}
+    for axis in axes:
+        codes = batch.codes[:, place[axis.name]] if axis.name in place else batch.label
+        found = codes.astype(np.int64)
+        # [cell] a missing value has the code after the last that is used, and so the last cell
+        yield found * axis.bins // axis.used if axis.bins else found
 
 
 def flat(cells: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> Ints:
@@ -133,7 +134,7 @@ def counted(batches: Iterable[Batch], key: int, *, domain: Domain, axes: Sequenc
     cells = prod(sizes)
 
     def places(batch: Batch) -> Ints:
-        return flat([on_axis(axis, batch, domain) for axis in axes], sizes)
+        return flat(list(on_axes(axes, batch, domain)), sizes)
 
     if sparse:
         return kept(batches, key, domain, Sparse.of(np.zeros(0, np.int64)),
