@@ -174,6 +174,32 @@ def test_constant_columns_weigh_nothing():
 
 
 @pytest.mark.parametrize("kind", [ps.FWELL, ps.FWELLEnsemble])
+def test_categories_are_equal_or_different(kind):
+    """A category adds 1 to the distance where values differ: as loops over the table have it.
+
+    Neither the order of its values nor how far they are apart matters.
+    """
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.integers(0, 9, 50) / 8, rng.integers(0, 4, 50), rng.random(50)])
+    y = (X[:, 1] == 2).astype(int)
+    gap = np.abs(X[:, None] - X[None])
+    gap[:, :, 1] = X[:, None, 1] != X[None, :, 1]
+    z = np.zeros((50, 3))
+    for i in range(50):
+        order = np.argsort(gap[i].sum(axis=1), kind="stable")
+        hit, miss = (next(j for j in order if j != i and (y[j] == y[i]) == same)
+                     for same in (True, False))
+        z[i] = gap[i, miss] - gap[i, hit]
+    alone = {"resamples": 1, "beta": 1} if kind is ps.FWELLEnsemble else {}
+    frame = pd.DataFrame(X, columns=["a", "ward", "c"])
+    other = frame.assign(ward=np.array([70.0, -1.0, 5.0, 5000.0])[X[:, 1].astype(int)])
+    found = [kind(categorical_features=asked, lam=0.1, **alone).fit(table, y).weights_
+             for asked, table in (([1], X), (["ward"], frame), (["ward"], other))]
+
+    assert np.allclose(found, minimise(z, 0.1).w, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [ps.FWELL, ps.FWELLEnsemble])
 def test_how_many_columns(kind):
     """A number, a fraction rounded down and at least one, or all with a weight above zero."""
     rng = np.random.default_rng(0)

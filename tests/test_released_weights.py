@@ -530,7 +530,7 @@ def test_the_tight_pair_keeps_the_claim(method):
     found = ps.audit(attacked(1, method), 0, 1, epsilon=1, profile="ci")
 
     assert not found.exceeded
-    assert 0.4 < found.bound <= 1
+    assert 0 < found.bound <= 1  # how near it comes: half the noise is caught, below
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -16,11 +16,15 @@ from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.nearest import LARGEST, METRICS
 from privsieve.local.fwell import Weights, ensemble, fwell, sample_size
 from privsieve.local.limits import ridge
+from privsieve.local.margins import spread
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from privsieve.kernels.nearest import F64, I32, Metric
+    from privsieve.local.margins import I64
 
 __all__ = ["FWELL", "FWELLEnsemble", "Original"]
 
@@ -35,12 +39,13 @@ class Original(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
     n_features_to_select: Any
     lam: float
     metric: Metric
+    categorical_features: Any
     verbose: int
     weights_: F64
     error_: float
     n_features_in_: int
 
-    def _weights(self, X: F64, label: I32) -> Weights:
+    def _weights(self, X: F64, label: I32, begins: I64 | None) -> Weights:
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -62,9 +67,25 @@ class Original(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         wanted(self.n_features_to_select, np.zeros(table.shape[1]))  # before the work
         table = np.ascontiguousarray(table.toarray() if hasattr(table, "toarray") else table)
         _demand_table(table, self.metric)
-        found = self._weights(table, _classes(y))
-        self.weights_, self.error_ = found
+        chosen = self._categories()
+        coded, begins = spread(table, chosen) if chosen else (table, None)
+        self.weights_, self.error_ = self._weights(coded, _classes(y), begins)
         return self
+
+    def _categories(self) -> set[int]:
+        """Positions of the columns whose values are only equal or not."""
+        asked = [] if self.categorical_features is None else list(self.categorical_features)
+        names = list(getattr(self, "feature_names_in_", ()))
+        found = {names.index(one) if one in names else one for one in asked}
+        wrong = [one for one in found if isinstance(one, bool)
+                 or not isinstance(one, (int, np.integer)) or not 0 <= one < self.n_features_in_]
+        if wrong:
+            raise ParameterError(f"categorical_features has {wrong[0]!r}; write positions from 0 "
+                                 f"to {self.n_features_in_ - 1}, or names of a frame's columns")
+        if found and self.metric != "manhattan":
+            raise ParameterError(f"categorical_features goes with metric 'manhattan', and metric "
+                                 f"is {self.metric!r}; leave one of them away")
+        return {int(one) for one in found}
 
     def transform(self, X: Any) -> Any:
         """The chosen columns of X."""
@@ -102,6 +123,9 @@ class FWELL(Original):
     metric : "manhattan", "euclidean" or "hamming"
         what is near; "hamming" takes columns of 0 and 1.  Columns of different size should be
         scaled before.
+    categorical_features : list of positions or names, optional
+        with "manhattan", columns whose values are only equal or different: 1 apart, or 0.  Scale
+        the others to a range of 1.
     verbose : int
         1 to say on stderr how far the search for neighbours is, where it takes long; 0 for
         silence.
@@ -120,15 +144,17 @@ class FWELL(Original):
         *,
         lam: float = 0.01,
         metric: Metric = "manhattan",
+        categorical_features: Sequence[int | str] | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.lam = lam
         self.metric = metric
+        self.categorical_features = categorical_features
         self.verbose = verbose
 
-    def _weights(self, X: F64, label: I32) -> Weights:
-        return fwell(X, label, float(self.lam), self.metric, verbose=self.verbose)
+    def _weights(self, X: F64, label: I32, begins: I64 | None) -> Weights:
+        return fwell(X, label, float(self.lam), self.metric, verbose=self.verbose, begins=begins)
 
 
 class FWELLEnsemble(Original):
@@ -139,7 +165,7 @@ class FWELLEnsemble(Original):
 
     Parameters
     ----------
-    n_features_to_select, lam, metric, verbose
+    n_features_to_select, lam, metric, categorical_features, verbose
         as in `FWELL`.
     resamples : int
         how many samples are drawn.
@@ -164,6 +190,7 @@ class FWELLEnsemble(Original):
         *,
         lam: float = 0.01,
         metric: Metric = "manhattan",
+        categorical_features: Sequence[int | str] | None = None,
         resamples: int = 20,
         beta: float = 0.9,
         replace: bool = False,
@@ -173,13 +200,14 @@ class FWELLEnsemble(Original):
         self.n_features_to_select = n_features_to_select
         self.lam = lam
         self.metric = metric
+        self.categorical_features = categorical_features
         self.resamples = resamples
         self.beta = beta
         self.replace = replace
         self.random_state = random_state
         self.verbose = verbose
 
-    def _weights(self, X: F64, label: I32) -> Weights:
+    def _weights(self, X: F64, label: I32, begins: I64 | None) -> Weights:
         many: Any = self.resamples
         if isinstance(many, bool) or not isinstance(many, (int, np.integer)) or many < 1:
             raise ParameterError(f"resamples is {many!r}; write a whole number from 1")
@@ -189,7 +217,7 @@ class FWELLEnsemble(Original):
         samples = [random.choice(n, size, replace=replace).astype(np.int64)
                    for _ in range(many)]
         return ensemble(X, label, float(self.lam), self.metric, samples,
-                        verbose=self.verbose)
+                        verbose=self.verbose, begins=begins)
 
 
 def wanted(choice: Any, weights: F64) -> npt.NDArray[np.int64]:

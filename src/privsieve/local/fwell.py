@@ -34,9 +34,12 @@ class Weights(NamedTuple):
 
 
 def fwell(
-    X: F64, label: I32, lam: float, metric: Metric = "manhattan", *, verbose: int = 0
+    X: F64, label: I32, lam: float, metric: Metric = "manhattan", *, verbose: int = 0,
+    begins: I64 | None = None,
 ) -> Weights:
     """The minimiser of mean ``log(1 + exp(-w.z)) + lam |w|^2`` over the margins z of all rows.
+
+    `begins` says which columns of X are one, where `spread` made them.
 
     Departs from the paper's Algorithm 1, whose steps of unit length do not end at a minimiser.
 
@@ -46,12 +49,13 @@ def fwell(
     """
     with shown("neighbours", len(X), verbose) as done:
         hit, miss = nearest(X, label, metric, done=done)
-    found = minimise(margins(X, hit, miss), lam)
+    found = minimise(margins(X, hit, miss, begins=begins), lam)
     return Weights(found.w, found.gradient / (2 * lam))
 
 
 def ensemble(
-    X: F64, label: I32, lam: float, metric: Metric, samples: Sequence[I64], *, verbose: int = 0
+    X: F64, label: I32, lam: float, metric: Metric, samples: Sequence[I64], *, verbose: int = 0,
+    begins: I64 | None = None,
 ) -> Weights:
     """The mean of the weights of `fwell` over samples of the rows.
 
@@ -69,10 +73,10 @@ def ensemble(
     searches = -(-len(samples) // TOGETHER)
     with shown("neighbours", len(X) * searches, verbose) as done:
         hit, miss = nearest_in(X, label, metric, drawn, done=done)
-    total, error = np.zeros(X.shape[1]), 0.0
+    total, error = np.zeros(X.shape[1] if begins is None else len(begins)), 0.0
     for r, sample in enumerate(samples):
         members, times = np.unique(sample, return_counts=True)
-        z = margins(X, hit[members, r], miss[members, r], members)
+        z = margins(X, hit[members, r], miss[members, r], members, begins)
         found = minimise(np.repeat(z, times, axis=0), lam)
         total += found.w
         error += found.gradient / (2 * lam)
