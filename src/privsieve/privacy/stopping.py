@@ -1,4 +1,4 @@
-"""Stopping: try candidates a random number of times and keep the best, at twice the price of one.
+"""Stopping: try candidates a random number of times, keep the best, pay for less than two.
 
 The number of tries follows the logarithmic distribution, P(K = i) ~ (1 - gamma)^i / i, cut at
 `MOST`.  Whoever knew K would know more: K never leaves, and all `MOST` tries are made, of which
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 GAMMA = Fraction(1, 20)
 #: No more tries than this are made, and never fewer.  On average 4.7 of them count.
 MOST = 24
-#: What the whole costs, in prices of one try.
-PRICE = 2
+#: What the whole costs at most, in prices of one try: 40/21.
+PRICE = 2 / (1 + GAMMA)  # [price]
 
 
 @cache
@@ -77,7 +77,7 @@ def best_of(attempt: Callable[[], tuple[int, Output]], noise: Noise) -> Output:
     """The output of the best score among K tries; of equal scores the first.
 
     `attempt` gives a score and an output and is (epsilon0)-DP in both together; the answer is
-    (2 epsilon0)-DP.
+    (PRICE epsilon0)-DP.
 
     >>> from privsieve.privacy.noise import system
     >>> best_of(lambda: (1, "a"), system())

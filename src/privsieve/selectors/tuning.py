@@ -3,7 +3,7 @@
 The units are cut in two.  A try picks a candidate at random, chooses columns from the first part,
 counts noisily how their values go with the classes there, and so predicts the classes of the second
 part; its score is the noisy number that it gets right.  Random stopping keeps the best of many
-tries at twice the price of one: see tuning.proof.md.
+tries at less than twice the price of one: see tuning.proof.md.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def plan(domain: Domain, *, candidates: Sequence[Mapping[str, Any]], epsilon: ob
     learning = int(units * LEARNING)
     one = Tuning(domain, (), learning, cost.epsilon / PRICE)
     if one.choosing <= 0:
-        raise ParameterError(f"epsilon is {cost.text}; a third of it goes to each try, and too "
+        raise ParameterError(f"epsilon is {cost.text}; about a third goes to each choice, and too "
                              "little is left: choose a larger one")
     found = _planned(_half(domain, learning), candidates, learning, one.choosing)
     tuning = replace(one, candidates=found)
