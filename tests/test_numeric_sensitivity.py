@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
+from math import log
 
 import numpy as np
 import pytest
 
 import privsieve as ps
 import tables
+from exact import top_k_law
 from privsieve import audit, kernels
 from privsieve.engines.numbers import Wanted, number_tables
 from privsieve.fit import fit
@@ -186,25 +188,70 @@ def test_kendall_reaches_its_bound():
     assert 6 == bound == abs(one - two)[0]
 
 
-def test_the_noisy_median_moves_by_what_it_says(monkeypatch):
-    """All tables of four units in four cells: a replaced unit moves what is raced by 2 at most."""
+def neighbours_of(table, cells, replaced):
+    """The tables that differ from one, of the cells of its units, in its first unit."""
+    yield from ((other, *table[1:]) for other in range(cells)) if replaced else [table[1:]]
+
+
+@pytest.mark.parametrize(("replaced", "moves"), [(True, 2), (False, 1)])
+def test_the_noisy_median_moves_by_what_it_says(monkeypatch, replaced, moves):
+    """All tables of four units in four cells: one moves what is raced by 2, by 1 if it leaves."""
     raced = []
     monkeypatch.setattr("privsieve.privacy.race.top_k",
                         lambda scores, k, sensitivity, epsilon, _noise:
                         raced.append((scores, k, sensitivity, epsilon)) or (0,))
     cells, moved = 4, 0
     for table in product(range(cells), repeat=4):
-        for other in range(cells):
+        for other in neighbours_of(table, cells, replaced):
             raced.clear()
-            for t in (table, (other, *table[1:])):
-                median_cell(np.bincount(t, minlength=cells).tolist(), Fraction(1, 3), replay(1))
+            for t in (table, other):
+                median_cell(np.bincount(t, minlength=cells).tolist(), moves, Fraction(1, 3),
+                            replay(1))
             moved = max(moved, *(abs(a - b) for a, b in zip(raced[0][0], raced[1][0],
                                                             strict=True)))
 
-            assert (1, 2, Fraction(1, 3)) == raced[0][1:] == raced[1][1:]
+            assert (1, moves, Fraction(1, 3)) == raced[0][1:] == raced[1][1:]
             assert utilities(np.bincount(table, minlength=cells).tolist()) == raced[0][0]
 
-    assert 2 == moved
+    assert moves == moved
+
+
+@pytest.mark.parametrize(("replaced", "moves"), [(True, 2), (False, 1)])
+def test_the_law_of_the_noisy_median_reaches_epsilon_and_no_more(replaced, moves):
+    """Exact laws over all tables of four units in three cells: the largest loss is epsilon."""
+    epsilon, cells, worst = 1.5, 3, 0.0
+
+    def law(table):
+        raced = utilities(np.bincount(table, minlength=cells).tolist())
+        return top_k_law(raced, 1, moves, epsilon)
+
+    for table in product(range(cells), repeat=4):
+        one = law(table)
+        for other in neighbours_of(table, cells, replaced):
+            two = law(other)
+            worst = max(worst, *(abs(log(one[cell] / two[cell])) for cell in one))
+
+    assert epsilon == pytest.approx(worst)
+
+
+@pytest.mark.parametrize("person", [False, True], ids=["rows", "persons"])
+@pytest.mark.parametrize(("neighbours", "moves"), [("replace-one", 2), ("add-remove", 1)])
+def test_the_median_pays_for_what_its_neighbours_move(monkeypatch, person, neighbours, moves):
+    """The median of a plan is raced with 1 where units come and go, with 2 where they stay."""
+    raced = []
+    monkeypatch.setattr("privsieve.privacy.race.top_k",
+                        lambda _scores, k, sensitivity, *_rest, **_named:
+                        raced.append(sensitivity) or tuple(range(k)))
+    units = {"person": "who", "persons": 20} if person else {"rows": 20}
+    box = ps.Domain.box(0, 1, columns=3, target=(0, 8))
+    domain = ps.Domain(box.columns, target=box.target, neighbours=neighbours, **units)
+    made = plan("rule-sieve", domain, k=1, epsilon=1, numeric="median-cut")
+    codes = np.arange(60).reshape(20, 3) * 1000
+    held = made.summarise([tables.batch(codes, np.arange(20) * 3000)], 5)
+
+    made.mechanism(held, replay(1))
+
+    assert moves == raced[0]
 
 
 def utilities(counts):
@@ -217,7 +264,7 @@ def test_the_noisy_median_is_a_median():
     rng = np.random.default_rng(8)
     for seed in range(20):
         counts = rng.integers(0, 50, 16).tolist()
-        cell = median_cell(counts, Fraction(100), replay(seed))
+        cell = median_cell(counts, 2, Fraction(100), replay(seed))
 
         assert max(utilities(counts)) - utilities(counts)[cell] <= 1
 

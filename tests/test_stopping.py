@@ -85,7 +85,7 @@ def apart(one, other):
 
 
 def test_the_best_of_many_costs_its_price_at_most():
-    """Over 2,000 pairs of laws that differ by epsilon, the best differs by PRICE epsilon at most."""
+    """Over 2,000 pairs of laws that are epsilon apart, the best are PRICE epsilon apart at most."""
     rng = np.random.default_rng(0)
     worst = 0.0
     for _ in range(2000):
@@ -97,7 +97,7 @@ def test_the_best_of_many_costs_its_price_at_most():
 
 
 def extremes(law_, most):
-    """The laws as far as e^epsilon from one: each chance but one at an end, the last what is left."""
+    """Laws as far as e^epsilon from one: each chance but one at an end, the last what is left."""
     for free, ends in product(law_, product((1 / most, most), repeat=len(law_) - 1)):
         others = [key for key in law_ if key != free]
         found = {key: law_[key] * end for key, end in zip(others, ends, strict=True)}

@@ -196,17 +196,22 @@ ALL_CUTS_SQUARE, TRIPLE_SQUARE = 250_000, 10_000
 def median_mechanism(held: Held, noise: Noise, *, epsilon: Fraction, inner: Plan,
                      ) -> tuple[int, ...]:
     """A noisy median cuts the target in two; the rest is RuleSieve for two classes."""
-    cell = median_cell(held.counts, epsilon, noise)
+    # [median-moves]
+    moves = 2 if inner.domain.neighbours == "replace-one" else 1
+    cell = median_cell(held.counts, moves, epsilon, noise)
     tables = inner.summarise(held.labelled(cell), held.key)
     chosen: tuple[int, ...] = inner.mechanism(tables, noise)
     return chosen
 
 
-def median_cell(counts: Sequence[int], epsilon: Fraction, noise: Noise) -> int:
+def median_cell(counts: Sequence[int], moves: int, epsilon: Fraction, noise: Noise) -> int:
     """The cell after which about half of the units lie below.
 
+    One unit moves twice a count, less the total, by at most `moves`: by 2 if it is replaced, by 1
+    if it comes or goes.
+
     >>> from privsieve.privacy.noise import replay
-    >>> median_cell([0, 400, 0, 400], Fraction(1), replay(1)) in (1, 2)
+    >>> median_cell([0, 400, 0, 400], 2, Fraction(1), replay(1)) in (1, 2)
     True
     """
     from privsieve.privacy.race import top_k
@@ -215,8 +220,8 @@ def median_cell(counts: Sequence[int], epsilon: Fraction, noise: Noise) -> int:
     for here in counts[:-1]:
         below += here
         utility.append(-abs(2 * below - total))
-    # [median-sensitivity] replacing a unit moves a count by 1 at most, twice a count by 2
-    return top_k(utility, 1, 2, epsilon, noise)[0]
+    # [median-sensitivity]
+    return top_k(utility, 1, moves, epsilon, noise)[0]
 # [/median-mechanism]
 
 
