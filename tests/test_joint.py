@@ -12,11 +12,13 @@ import pytest
 import naive
 import tables
 from exact import geometric_order as geometric
-from exact import set_law
+from exact import set_law, top_k_law
 from privsieve.errors import ParameterError
 from privsieve.kernels import joint as kernel
 from privsieve.kernels import joint_twin
-from privsieve.privacy.race import top_k
+from privsieve.privacy import race as race_module
+from privsieve.privacy.noise import replay
+from privsieve.privacy.race import Race, top_k
 from privsieve.selectors import plan
 from privsieve.selectors.joint import Beginning, beginning, choose, place
 from privsieve.summaries.joint import set_values
@@ -157,7 +159,7 @@ class Scripted:
 
 def test_rounds_follow_a_triple():
     """Share 3/k for the set, 1/k a round; a round sums over pairs of what is chosen; sorted."""
-    d, threes = 6, list(combinations(range(6), 3))
+    d, threes = 7, list(combinations(range(7), 3))
     values = [10**i for i in range(len(threes))]
     race = Scripted((threes.index((1, 3, 5)),), (2,), (0,))
 
@@ -166,22 +168,45 @@ def test_rounds_follow_a_triple():
     assert (0, 1, 3, 4, 5) == chosen
     assert [(1, 2, 3), (1, 6, 1), (1, 12, 1)] == [call[1:] for call in race.asked]
     assert race.asked[1][0] == [sum(values[threes.index(tuple(sorted((*two, j))))]
-                                for two in combinations((1, 3, 5), 2)) for j in (0, 2, 4)]
+                                for two in combinations((1, 3, 5), 2)) for j in (0, 2, 4, 6)]
     assert race.asked[2][0] == [sum(values[threes.index(tuple(sorted((*two, j))))]
-                                for two in combinations((1, 3, 4, 5), 2)) for j in (0, 2)]
+                                for two in combinations((1, 3, 4, 5), 2)) for j in (0, 2, 6)]
+
+
+@pytest.mark.parametrize(("size", "k"), [(3, 6), (3, 7), (4, 7)])
+def test_few_are_left_out_by_one_race(size, k):
+    """Where d - k < k - size one race beside the set tells who stays; each left out pays twice."""
+    d, sets = 8, list(combinations(range(8), size))
+    left, first = d - k, sets[5]
+    rest = [j for j in range(d) if j not in first]
+    values = {s: [i * i for i in range(math.comb(d, s))] for s in (3, 4)}
+    race = Scripted((5,), tuple(range(k - size)))
+
+    chosen = choose(values, [0] * d, (size, k), (2, 24, Fraction(5)), race)
+
+    assert tuple(sorted([*first, *rest[:k - size]])) == chosen
+    assert [(1, 2, Fraction(5, 1 + 2 * left)),
+            (k - size, 2 * math.comb(size, 2), Fraction(10 * left, 1 + 2 * left))] == [
+                call[1:] for call in race.asked]
+    assert race.asked[1][0] == [sum(values[3][place(d, (*two, j))]
+                                    for two in combinations(first, 2)) for j in rest]
 
 
 @pytest.mark.parametrize(("size", "k", "shares"), [
     (2, 2, [1]), (2, 5, [Fraction(2, 5), Fraction(3, 5)]), (3, 3, [1]), (4, 4, [1]),
-    (4, 6, [Fraction(2, 3), Fraction(1, 6), Fraction(1, 6)])])
+    (4, 6, [Fraction(2, 3), Fraction(1, 6), Fraction(1, 6)]),
+    (2, 7, [Fraction(2, 7), Fraction(5, 7)]), (3, 7, [Fraction(1, 3), Fraction(2, 3)]),
+    (4, 7, [Fraction(1, 3), Fraction(2, 3)])])
 def test_all_of_epsilon_is_shared(size, k, shares):
     """The races' shares add up to the whole, whatever the beginning."""
-    values = {s: [0] * math.comb(7, s) for s in (2, 3, 4)}
-    race = Scripted((0,), (0, 1, 2) if size == 2 else (0,), (0,))
+    values = {s: [0] * math.comb(8, s) for s in (2, 3, 4)}
+    several = size == 2 or len(shares) == 2
+    race = Scripted((0,), tuple(range(k - size)) if several else (0,), (0,))
 
-    chosen = choose(values, [0] * 7, (size, k), (2, 24, Fraction(1)), race)
+    chosen = choose(values, [0] * 8, (size, k), (2, 24, Fraction(1)), race)
 
     assert shares == [call[3] for call in race.asked]
+    assert 1 == sum(shares)
     assert tuple(range(k)) == chosen
 
 
@@ -193,15 +218,14 @@ def test_places_are_lexicographic():
         assert list(range(len(every))) == [place(d, columns) for columns in every]
 
 
-def law_of(values, score, k, epsilon):
-    """The exact law of a triple and rounds, by sums over what each race may name."""
-    d = len(score)
+def law_of(values, score, rules, epsilon):
+    """The exact law of a set and what follows, by sums over what each race may name."""
     law = {}
 
     def run(script):
         race = Scripted(*script)
         try:
-            return choose({3: values}, score, (3, k), (2, 24, epsilon), race), race.asked
+            return choose(values, score, rules, (2, 24, epsilon), race), race.asked
         except IndexError:
             return None, race.asked
 
@@ -210,14 +234,55 @@ def law_of(values, score, k, epsilon):
         if chosen is not None:
             law[chosen] = law.get(chosen, 0.0) + weight
             return
-        scores, _, sensitivity, share = asked[-1]
-        mean = 2 * sensitivity / share
-        for (winner,), p in set_law(scores, 1, mean, geometric).items():
-            grow([*script, (winner,)], weight * p)
+        for names, p in top_k_law(*asked[-1]).items():
+            grow([*script, names], weight * p)
 
     grow([], 1.0)
-    assert d > k
+    assert len(score) > rules[1]
     return law
+
+
+def losses(one, two):
+    """Log ratios of two laws."""
+    return [abs(math.log(one[chosen] / two[chosen])) for chosen in one]
+
+
+@pytest.mark.parametrize(("size", "k", "d"), [
+    (2, 2, 3), (2, 3, 4), (2, 4, 5), (2, 2, 5), (3, 3, 4), (3, 5, 6), (4, 6, 7)])
+def test_the_law_of_a_joint_choice_keeps_epsilon(size, k, d):
+    """Values and scores that move at random, as far as they may: no set beyond epsilon."""
+    rng = np.random.default_rng(4)
+    epsilon, worst = Fraction(2), 0.0
+    for _ in range(4 if d > 5 else 20):
+        laws = []
+        values = {s: rng.integers(0, 6, math.comb(d, s)) for s in (2, 3, 4)}
+        score = rng.integers(0, 60, d)
+        moves = {s: rng.choice((-2, 2), len(values[s])) for s in values}, rng.choice((-24, 24), d)
+        for sign in (0, 1):
+            laws.append(law_of({s: (values[s] + sign * moves[0][s]).tolist() for s in values},
+                               (score + sign * moves[1]).tolist(), (size, k), epsilon))
+        assert 1 == pytest.approx(sum(laws[0].values()))
+        worst = max(worst, *losses(*laws))
+
+    assert .2 < worst <= epsilon * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("size", "k", "d"), [(2, 2, 3), (2, 3, 4), (2, 4, 5), (3, 3, 4),
+                                              (4, 6, 7)])
+def test_a_joint_choice_reaches_epsilon(size, k, d):
+    """The first k columns rise by as much as all others fall, and their loss is epsilon."""
+    first, whole, laws = tuple(range(size)), tuple(range(k)), []
+    for mine, theirs in ((0, 4), (2, 2)):
+        # Another set of the first k would lead to the same choice: none is ever named.
+        values = {size: [mine if one == first else -1000 if max(one) < k else theirs
+                         for one in combinations(range(d), size)]}
+        score = [12 * mine if j < k else 12 * theirs for j in range(d)]
+        if size == 4:  # beside the first set a column is worth six sets of three
+            values[3] = [mine if max(three) < k else theirs
+                         for three in combinations(range(d), 3)]
+        laws.append(law_of(values, score, (size, k), Fraction(2)))
+
+    assert 2.0 == pytest.approx(math.log(laws[1][whole] / laws[0][whole]))
 
 
 def test_triple_and_round_keep_epsilon_on_every_searched_pair():
@@ -234,7 +299,7 @@ def test_triple_and_round_keep_epsilon_on_every_searched_pair():
             starts = np.searchsorted(label[order], range(3)).astype(np.int64)
             values = kernel.joint_best(np.ascontiguousarray(bins[:, order]), starts, None,
                                        np.array([[-1, 1]]), 3, np.zeros(5, np.uint8)).tolist()
-            laws.append(law_of(values, [0] * 5, 4, Fraction(2)))
+            laws.append(law_of({3: values}, [0] * 5, (3, 4), Fraction(2)))
         assert 1 == pytest.approx(sum(laws[0].values()))
         worst = max(worst, *(abs(math.log(laws[0][s] / laws[1][s])) for s in laws[0]))
 
@@ -301,6 +366,45 @@ def test_public_mistakes_are_refused(options, said):
         plan("rule-sieve", tables.domain("nnnnnn", classes), **asked)
 
 
+@pytest.mark.parametrize(("joint", "k"), [
+    ("pair", 3), ("pair", 5), ("pair", 6), ("pair", 7), ("triple", 4), ("triple", 5),
+    ("triple", 6), ("triple", 7), ("quad", 5), ("quad", 6), ("quad", 7), (None, 5)])
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+def test_a_plan_tells_the_noise_with_which_columns_are_told_apart(monkeypatch, joint, k, delta):
+    """Its noise is that of the races after the set; a delta is theirs alone, and used once."""
+    asked, shipped = [], race_module.top_k
+    made = plan("rule-sieve", tables.domain("n" * 8), k=k, epsilon=1, rows=60, joint=joint,
+                class_prior=None, delta=delta)
+    rng = np.random.default_rng(2)
+    batch = tables.batch(rng.integers(0, 65536, (60, 8)), rng.integers(0, 2, 60))
+
+    def top_k(scores, k, sensitivity, epsilon, noise, **options):
+        asked.append((Race.of(len(scores), k, sensitivity, epsilon, delta=options["delta"]),
+                      sensitivity, epsilon, options["delta"]))
+        return shipped(scores, k, sensitivity, epsilon, noise, **options)
+
+    monkeypatch.setattr("privsieve.privacy.race.top_k", top_k)
+    made.mechanism(made.summarise([batch], 3), replay(1))
+
+    assert 1 == sum(epsilon for _, _, epsilon, _ in asked)
+    assert made.cost.delta == sum(delta for _, _, _, delta in asked)
+    for race, sensitivity, _, _ in asked if joint is None else asked[1:]:
+        assert float(made.noise) == pytest.approx(float(race.scale / sensitivity))
+
+
+@pytest.mark.parametrize("joint", ["pair", "triple", "quad"])
+def test_all_columns_are_free_and_all_but_one_can_be_had(joint):
+    """With k = d nothing is charged; with k = d - 1 one column is left out."""
+    domain, noise = tables.domain("n" * 6), replay(5)
+    everything, most = (plan("rule-sieve", domain, k=k, epsilon=1, rows=60, joint=joint)
+                        for k in (6, 5))
+    batch = tables.batch(np.arange(360).reshape(60, 6) * 181, np.arange(60) % 2)
+
+    assert (0, tuple(range(6))) == (everything.cost.epsilon, everything.mechanism(
+        everything.summarise([batch], 3), noise))
+    assert (1, 5) == (most.cost.epsilon, len(most.mechanism(most.summarise([batch], 3), noise)))
+
+
 def test_a_pair_is_for_many_classes_too():
     """A pair first weighs all cuts of the classes, by noisy counts or alike."""
     made = plan("rule-sieve", tables.domain("nnn", 3), k=2, epsilon=1, rows=300, joint="pair")
@@ -310,8 +414,6 @@ def test_a_pair_is_for_many_classes_too():
 
 def test_the_races_are_the_shipped_ones():
     """The law above is that of `top_k`: one race for one of d, geometric, lower index first."""
-    from privsieve.privacy.noise import replay
-
     noise = replay(4)
     drawn = [top_k((3, 1, 2), 1, 2, Fraction(2), noise)[0] for _ in range(4000)]
     law = set_law((3, 1, 2), 1, 2, geometric)

@@ -19,7 +19,7 @@ from privsieve.core.domain import Box
 from privsieve.core.plan import Plan
 from privsieve.errors import DomainError, ParameterError
 from privsieve.selectors import forecast, rule_sieve_numeric
-from privsieve.selectors.joint import Joint, beginning, check, choose
+from privsieve.selectors.joint import Joint, beginning, check, choose, dilution, several
 from privsieve.selectors.labels import (
     AUTO_SHARE,
     labellings,
@@ -217,7 +217,8 @@ def _strength(rules: Rules) -> Fraction:
 
     Where units come and go instead of being replaced, one moves a score by half as much.
     """
-    paid = _race_share(rules) * rules.epsilon
+    paid = _race_share(rules) * rules.epsilon * dilution(rules.joint, rules.k,
+                                                         len(rules.domain.columns))
     return rules.units * paid * (1 if rules.replace else 2) * _gain(rules, _race(rules))
 
 
@@ -225,11 +226,11 @@ def _race(rules: Rules) -> Race:
     """The race that a delta may help: the one that names several columns."""
     from privsieve.privacy.race import Race
 
-    epsilon, pair, delta = _race_share(rules) * rules.epsilon, 0, rules.delta
+    d, epsilon, before, delta = len(rules.domain.columns), rules.epsilon, 0, rules.delta
     if rules.joint is not None:
-        pair = 2 if rules.joint == "pair" and rules.k > 3 else 0
-        epsilon, delta = epsilon * (rules.k - pair) / rules.k, delta if pair else Fraction(0)
-    return Race.of(len(rules.domain.columns) - pair, rules.k - pair, 1, epsilon, delta=delta,
+        before, share = several(rules.joint, rules.k, d)
+        epsilon, delta = epsilon * share, delta if before else Fraction(0)
+    return Race.of(d - before, rules.k - before, 1, _race_share(rules) * epsilon, delta=delta,
                    ordered=rules.ordered)
 
 
