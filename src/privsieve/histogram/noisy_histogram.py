@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from privsieve.core.assumptions import assumed
 from privsieve.core.cost import EPSILON_UNITS, Cost, exact
 from privsieve.core.domain import Box
 from privsieve.core.plan import Plan
@@ -142,7 +143,8 @@ def _planned(made: Tabling, cost: Cost, units: int, k: int) -> Plan:
     return Plan(
         method=METHOD, kind="histogram", domain=made.domain, cost=cost, units=units,
         settings=_settings(made, k), noise=made.mean, forecast=forecast,
-        warning="; ".join(said) or None, theorem="noisy-histogram", assumes=("ideal-bits",),
+        warning="; ".join(said) or None,
+        theorem="noisy-histogram", assumes=assumed("noisy-histogram"),
         summarise=partial(summarise, made=made), mechanism=partial(mechanism, made=made),
         says=partial(says, made=made),
     )

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from privsieve.core.assumptions import assumed
 from privsieve.core.batch import Batch
 from privsieve.core.canonical import LARGEST as LARGEST_UNITS
 from privsieve.core.plan import Plan
@@ -140,7 +141,7 @@ def plan(task: Task, memory: Memory) -> Plan:
                   "queries": len(task.codes), "kept": task.grid.d},
         noise=Fraction(each), forecast=_forecast(task),
         warning=_warning(each) if each > NOISY else None,
-        theorem="kernel-ridge-answers", assumes=("ideal-bits", "ieee-doubles"),
+        theorem="kernel-ridge-answers", assumes=assumed("kernel-ridge-answers"),
         summarise=partial(solved, task=task, memory=memory),
         mechanism=partial(_MECHANISMS[task.kind], task=task), says=partial(said, task=task),
     )

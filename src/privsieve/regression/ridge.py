@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from privsieve.core.assumptions import assumed
 from privsieve.core.columns import Number
 from privsieve.core.cost import Cost
 from privsieve.core.domain import Box
@@ -75,7 +76,8 @@ def plan(
     return Plan(
         method=METHOD, kind="regression", domain=domain, cost=cost, units=units,
         settings=_settings(model, kernel), noise=Fraction(model.each),
-        forecast=forecast(model), warning=warning(model), theorem="ridge", assumes=("ideal-bits",),
+        forecast=forecast(model), warning=warning(model),
+        theorem="ridge", assumes=assumed("ridge"),
         summarise=partial(summarise, model=model), mechanism=partial(mechanism, model=model),
         says=partial(says, model=model),
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from privsieve.core.assumptions import SENTENCES
 from privsieve.report.markup import clean, count, digest, facts, joined, name, paragraph, section
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def expert(told: Common, covered: str, own: Iterable[tuple[str, str]]) -> Markup
          + f"; unit: {claim.unit}, with its label"),
         ("Mechanism", name(claim.mechanism)),
         ("Theorem", name(claim.theorem)),
-        ("Assumes", joined(map(name, claim.assumes), ", ") if claim.assumes
+        ("Assumes", joined(map(_assumption, claim.assumes), Markup("<br>")) if claim.assumes
          else "nothing beyond the declarations above"),
         ("Proofs", _proofs(told)),
         ("Audit", ("Not part of a release. The tests of this software attack the mechanism and "
@@ -48,6 +49,12 @@ def expert(told: Common, covered: str, own: Iterable[tuple[str, str]]) -> Markup
         ("software", ", ".join(f"{clean(key)} {clean(value)}" for key, value in told.software)),
     ])
     return section("expert", "For experts", formula, guarantee, parameters)
+
+
+def _assumption(word: str) -> Markup:
+    """A word of the certificate and what it says; a word of another version stands alone."""
+    said = SENTENCES.get(str(word))
+    return name(word) if said is None else Markup("{}: {}").format(name(word), said)
 
 
 def _proofs(told: Common) -> Markup:

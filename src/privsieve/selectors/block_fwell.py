@@ -14,6 +14,7 @@ from functools import partial
 from math import log
 from typing import TYPE_CHECKING, Literal
 
+from privsieve.core.assumptions import assumed
 from privsieve.core.cost import Cost, exact
 from privsieve.core.domain import Box
 from privsieve.core.plan import Plan
@@ -144,7 +145,7 @@ def plan(  # the method's public options, all keyword-only
         cost=Cost(Fraction(0)) if free else cost, units=units, settings=_settings(voting),
         noise=voting.race.scale, forecast=_json(expected, costs),
         warning=None if free else _warning(expected, voting),
-        theorem="block-fwell", assumes=("ideal-bits",),
+        theorem="block-fwell", assumes=assumed("block-fwell"),
         summarise=partial(summarise, voting=voting), mechanism=partial(mechanism, voting=voting),
     )
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from privsieve.core.assumptions import assumed
 from privsieve.core.cost import Cost, exact
 from privsieve.core.plan import Plan
 from privsieve.errors import ParameterError
@@ -102,7 +103,7 @@ def plan(  # the method's public options, all keyword-only
         method=METHOD, kind="weights", domain=domain, cost=replace(cost, delta=noise.delta),
         units=learning.units, settings=_settings(run), noise=Fraction(noise.length) / moved,
         forecast=forecast(noise, longest), warning=warning(noise, longest, learning),
-        theorem="felp", assumes=("ideal-bits",),
+        theorem="felp", assumes=assumed("felp"),
         summarise=partial(summarise, run=run), mechanism=partial(mechanism, run=run),
         says=partial(released, learning=learning, noise=noise),
     )

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from privsieve.core.assumptions import assumed
 from privsieve.core.cost import Cost
 from privsieve.core.domain import Box
 from privsieve.core.plan import Plan
@@ -134,7 +135,7 @@ def plan(  # the method's public options, all keyword-only
         noise=terms.race.scale * (1 if public.replace else Fraction(1, 2)),
         forecast=forecast.json(expected, costs),
         warning=None if terms.free else forecast.warning(expected),
-        theorem="noisy-top-k", assumes=("ideal-bits",),
+        theorem="noisy-top-k", assumes=assumed("noisy-top-k"),
         summarise=partial(summarise, terms=terms), mechanism=partial(choose, terms=terms),
     )
 

@@ -13,6 +13,7 @@ from functools import partial
 from math import isqrt, sqrt
 from typing import TYPE_CHECKING, Literal
 
+from privsieve.core.assumptions import assumed
 from privsieve.core.cost import LARGEST_EPSILON, Cost
 from privsieve.core.plan import Plan
 from privsieve.selectors.local_weights import Learning, figure, forecast, released
@@ -138,7 +139,7 @@ def plan(  # the method's public options, all keyword-only
                   "second_ridge": figure(2 * (by.problem.ridge - learning.lam))},
         noise=by.length / moved, forecast=forecast(by, longest),
         warning=_warning(run, cost.epsilon, longest),
-        theorem="objective-fwell", assumes=("ideal-bits",),
+        theorem="objective-fwell", assumes=assumed("objective-fwell"),
         summarise=partial(summarise, run=run), mechanism=partial(mechanism, run=run),
         says=partial(released, learning=learning, noise=by),
     )

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from privsieve.core.assumptions import assumed
 from privsieve.core.cost import Cost
 from privsieve.core.plan import Plan
 from privsieve.selectors.local_weights import Learning, VectorNoise, forecast, released, warning
@@ -72,7 +73,8 @@ def plan(  # the method's public options, all keyword-only
         method=METHOD, kind="weights", domain=domain, cost=replace(cost, delta=noise.delta),
         units=learning.units, settings=learning.settings(),
         noise=Fraction(noise.length) / moved, forecast=forecast(noise, longest),
-        warning=warning(noise, longest, learning), theorem="output-fwell", assumes=("ideal-bits",),
+        warning=warning(noise, longest, learning),
+        theorem="output-fwell", assumes=assumed("output-fwell"),
         summarise=partial(summarise, run=run), mechanism=partial(mechanism, run=run),
         says=partial(released, learning=learning, noise=noise),
     )

@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from privsieve.core.assumptions import assumed
 from privsieve.core.columns import Number
 from privsieve.core.cost import Cost
 from privsieve.core.domain import Box
@@ -142,7 +143,7 @@ def _planned(rules: Rules, cost: Cost) -> Plan:
         noise=_raced(rules) * 2 * rules.units / strength,
         forecast=forecast.json(expected, costs),
         warning=None if free else forecast.warning(expected),
-        theorem="rule-sieve", assumes=("ideal-bits",),
+        theorem="rule-sieve", assumes=assumed("rule-sieve"),
         summarise=partial(summarise, rules=rules), mechanism=partial(mechanism, rules=rules),
     )
 

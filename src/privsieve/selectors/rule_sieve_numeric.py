@@ -17,6 +17,7 @@ from functools import partial
 from math import isqrt
 from typing import TYPE_CHECKING, Any, Literal
 
+from privsieve.core.assumptions import assumed
 from privsieve.core.columns import Category, Label, Number
 from privsieve.core.cost import EPSILON_UNITS, Cost
 from privsieve.core.plan import Plan
@@ -122,7 +123,7 @@ def plan(domain: Domain, *, k: float | Fraction, epsilon: object, rows: int | No
         units=units, settings=_settings(rules), noise=2 * rules.race.scale,
         forecast=forecast.json(expected, costs),
         warning=None if free else forecast.warning(expected),
-        theorem="rule-sieve-numeric", assumes=("ideal-bits",),
+        theorem="rule-sieve-numeric", assumes=assumed("rule-sieve-numeric"),
         summarise=partial(summarise, rules=rules), mechanism=partial(mechanism, rules=rules),
     )
 
@@ -207,8 +208,7 @@ def median_mechanism(held: Held, noise: Noise, *, epsilon: Fraction, inner: Plan
 def median_cell(counts: Sequence[int], moves: int, epsilon: Fraction, noise: Noise) -> int:
     """The cell after which about half of the units lie below.
 
-    One unit moves twice a count, less the total, by at most `moves`: by 2 if it is replaced, by 1
-    if it comes or goes.
+    A unit moves twice a count, less the total, by at most `moves`: 2 if replaced, 1 if it leaves.
 
     >>> from privsieve.privacy.noise import replay
     >>> median_cell([0, 400, 0, 400], 2, Fraction(1), replay(1)) in (1, 2)
@@ -242,7 +242,8 @@ def _median_plan(domain: Domain, k: int, cost: Cost, units: int, options: Mappin
     return replace(
         inner, method=METHOD, domain=domain,
         cost=inner.cost if free else replace(cost, delta=inner.cost.delta),
-        settings={**inner.settings, "numeric": "median-cut"}, theorem="rule-sieve-numeric",
+        settings={**inner.settings, "numeric": "median-cut"},
+        theorem="rule-sieve-numeric", assumes=assumed("rule-sieve-numeric"),
         summarise=partial(hold_rows, domain=domain),
         mechanism=partial(median_mechanism, epsilon=cost.epsilon - rest, inner=inner))
 
@@ -295,10 +296,5 @@ def _name(domain: Domain) -> str:
 
 
 def _settings(rules: Rules) -> Mapping[str, Json]:
-    return {
-        "k": rules.k,
-        "numeric": rules.numeric,
-        "order": rules.order,
-        "grid": rules.grid,
-        "ordered": rules.ordered,
-    }
+    return {"k": rules.k, "numeric": rules.numeric, "order": rules.order, "grid": rules.grid,
+            "ordered": rules.ordered}

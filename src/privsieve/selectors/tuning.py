@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from privsieve.core.assumptions import assumed
 from privsieve.core.cost import EPSILON_UNITS, Cost
 from privsieve.core.plan import Plan
 from privsieve.errors import ParameterError
@@ -98,7 +99,8 @@ def plan(domain: Domain, *, candidates: Sequence[Mapping[str, Any]], epsilon: ob
         noise=max(made.noise for made in found),
         forecast={**_weakest(found), "by_cost": _by_cost(one, candidates)},
         warning=next((made.warning for made in found if made.warning), None),
-        theorem="private-tuning", assumes=("ideal-bits",),
+        theorem="private-tuning",
+        assumes=assumed("private-tuning", *(made.theorem for made in found)),
         summarise=partial(summarise, tuning=tuning), mechanism=partial(mechanism, tuning=tuning),
         says=partial(says, tuning=tuning),
     )

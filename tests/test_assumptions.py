@@ -1,0 +1,168 @@
+"""Law: a certificate assumes what the proofs that it rests on assume, all of it and no more."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import privsieve as ps
+import tables
+from privsieve.core.assumptions import SENTENCES, THEOREMS, assumed
+from privsieve.errors import ParameterError
+from privsieve.privacy.certificate import terms
+from privsieve.privacy.verify import verify
+from privsieve.report import html
+from privsieve.report.claim import _named
+from privsieve.scores import SCORES
+from privsieve.selectors import METHODS, plan
+from proofs import SRC
+from releases import released
+from test_report import Page
+
+PACKAGE = SRC / "privsieve"
+PROOFS = {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8")
+          for path in sorted(PACKAGE.rglob("*.proof.md"))}
+LEARNED = {"k": 2, "lam": "0.1", "epsilon": 1, "rows": 300}
+CANDIDATE = {"method": "rule-sieve", "k": 2}
+
+
+def line(file, name):
+    """The entries of a line such as `assumes: a, b`; none where it says none."""
+    found = re.findall(rf"^{name}: (.*)$", PROOFS[file], re.MULTILINE)
+    assert 1 == len(found), f"{file} has {len(found)} lines {name!r}"
+    return [] if found[0] == "none" else found[0].split(", ")
+
+
+def closure(file):
+    """A proof and all that it rests on."""
+    reached = [file]
+    for one in reached:  # grows while it is read
+        reached += [other for other in line(one, "rests on") if other not in reached]
+    return reached
+
+
+def proof_of(theorem):
+    """The one file that proves it."""
+    found = [file for file, text in PROOFS.items() if text.startswith(f"# {theorem}\n")]
+    assert 1 == len(found), theorem
+    return found[0]
+
+
+@pytest.mark.parametrize("file", PROOFS)
+def test_proofs_use_the_known_words(file):
+    """What a proof assumes is said in words that have a sentence, in the order of the sentences."""
+    words = line(file, "assumes")
+
+    assert words == [word for word in SENTENCES if word in words]
+
+
+@pytest.mark.parametrize("file", PROOFS)
+def test_a_proof_rests_on_all_that_it_names(file):
+    """Each proof that a proof speaks of stands in its line `rests on`, which names files."""
+    rests = line(file, "rests on")
+
+    assert len(rests) == len(set(rests))
+    assert set(rests) <= PROOFS.keys() - {file}
+    assert set() == set(_named(PROOFS[file], file, PROOFS)) - {file} - set(rests)
+
+
+@pytest.mark.parametrize("theorem", THEOREMS)
+def test_a_theorem_assumes_what_its_proofs_assume(theorem):
+    """The table of theorems is the union of the `assumes` lines of all proofs below each."""
+    needed = {word for file in closure(proof_of(theorem)) for word in line(file, "assumes")}
+
+    assert THEOREMS[theorem] == tuple(word for word in SENTENCES if word in needed)
+
+
+def plans():
+    """A plan of each method with its options: name, plan, theorems."""
+    labels, numbers = tables.domain("n" * 6), ps.Domain.box(0, 1, columns=6, target=(0, 1))
+    sieve, added = {"k": 3, "epsilon": 1, "rows": 300}, {"neighbours": "add-remove", "rows": 300}
+    persons = {"person": "who", "persons": 300, "rows_per_person": 3}
+    for more in ({}, {"joint": "pair"}, {"joint": "quad", "k": 5}, {"order": 1}, {"k": 6},
+                 {"class_prior": None}, {"delta": "1e-6"}, {"ordered": True}):
+        yield "rule-sieve", labels, {**sieve, **more}, ["rule-sieve"]
+    for way in ("ranks", "all-cuts", "kendall", "median-cut"):
+        yield "rule-sieve", numbers, {**sieve, "numeric": way}, ["rule-sieve-numeric"]
+    for domain in (tables.domain("n" * 6, **added), tables.domain("n" * 6, **persons)):
+        yield "rule-sieve", domain, {"k": 3, "epsilon": 1}, ["rule-sieve"]
+        yield "block-fwell", domain, {"k": 3, "epsilon": 1}, ["block-fwell"]
+        yield "noisy-top-k", domain, {"k": 3, "epsilon": 1}, ["noisy-top-k"]
+    yield "block-fwell", labels, {**sieve, "votes": "clip"}, ["block-fwell"]
+    for score in SCORES:
+        yield ("noisy-top-k", numbers if score == "correlation" else labels,
+               {**sieve, "score": score}, ["noisy-top-k"])
+    for method in ("output-fwell", "felp", "objective-fwell"):
+        yield method, labels, LEARNED, [method]
+    yield "output-fwell", labels, {"delta": "1e-6", **LEARNED}, ["output-fwell"]
+    yield "felp", labels, {"delta": "1e-6", **LEARNED}, ["felp"]
+    yield "kernel-ridge", numbers, {"lam": "0.1", "epsilon": 1, "rows": 300}, ["ridge"]
+    yield "noisy-histogram", labels, {**sieve}, ["noisy-histogram"]
+    yield ("noisy-histogram", labels, {"columns": ["x0"], "epsilon": 1, "rows": 300,
+                                       "delta": "1e-6"}, ["noisy-histogram"])
+    for method in ("rule-sieve", "block-fwell", "noisy-top-k"):
+        yield ("private-tuning", labels, {"epsilon": 1, "rows": 300, "candidates": [
+            CANDIDATE, {"method": method, "k": 3}]}, ["private-tuning", method])
+
+
+CASES = list(plans())
+
+
+@pytest.mark.parametrize(("method", "domain", "options", "theorems"), CASES,
+                         ids=[f"{case[0]}-{i}" for i, case in enumerate(CASES)])
+def test_a_plan_assumes_what_its_theorem_does(method, domain, options, theorems):
+    """Whatever the options: the words of the plan are those of its theorem and its candidates'."""
+    made = plan(method, domain, **options)
+    claim = terms(made, {"privsieve": "0"})["claim"]
+
+    assert theorems[0] == made.theorem == claim["theorem"]
+    assert list(assumed(*theorems)) == list(made.assumes) == claim["assumes"]
+
+
+def test_no_method_and_no_theorem_is_forgotten():
+    """The plans above are of every method; with the session's they are of every theorem."""
+    with ps.KernelRidgeSession(np.zeros((4, 2)), np.zeros(4), lam="1",
+                               domain=ps.Domain.box(0, 1, columns=2, target=(0, 1))) as session:
+        made = session.plan([[0.5, 0.5]], epsilon=1)
+
+    assert made.assumes == THEOREMS[made.theorem] == tuple(SENTENCES)
+    assert set(METHODS) == {case[0] for case in CASES}
+    assert set(THEOREMS) == {theorem for case in CASES for theorem in case[3]} | {made.theorem}
+
+
+def test_an_unknown_theorem_is_refused():
+    """A theorem that is not proved here has no words here."""
+    with pytest.raises(ParameterError, match="'anything' is no theorem of this package"):
+        assumed("anything")
+
+
+@pytest.mark.parametrize("words", [("ideal-bits",), ("ideal-bits", "ieee-doubles"),
+                                   tuple(SENTENCES), ("a-word-of-tomorrow",)], ids=str)
+def test_pages_and_checks_read_old_and_new_words(words):
+    """A page has the sentence of each word that it knows, and `verify` accepts any of them."""
+    release, signed = released("weights")
+    signed = {**signed, "claim": {**signed["claim"], "assumes": list(words)}}
+    said = Page(html(release, signed)).words
+
+    assert verify(signed, release).valid
+    for word in words:
+        assert word in said
+        assert SENTENCES.get(word, "") in said
+
+
+def test_the_page_of_guarantees_says_every_assumption():
+    """docs/guarantees.md and docs/certificate.md name each word, and the theorems that need it."""
+    for name in ("guarantees", "certificate"):
+        text = (SRC.parent / "docs" / f"{name}.md").read_text(encoding="utf-8")
+        assert set() == {word for word in SENTENCES if f"`{word}`" not in text}
+
+    rows = re.findall(r"^\| `([a-z0-9-]+)` \| [^|]*\| ([^|]*) \|$",
+                      (SRC.parent / "docs/guarantees.md").read_text(encoding="utf-8"), re.MULTILINE)
+    told = {word: set(re.findall(r"`([a-z-]+)`", who)) for word, who in rows if word in SENTENCES}
+    needed = {word: {theorem for theorem, words in THEOREMS.items() if word in words}
+              for word in SENTENCES}
+
+    assert {**needed, "ideal-bits": set()} == told
+    assert needed["ideal-bits"] == set(THEOREMS)
