@@ -78,7 +78,7 @@ void Records::cell(Text text, size_t at, size_t row, Found& found) const {
         code = graded(part, number(text, form.decimal));
     } else if (part.kind == LEVELS) {
         const Levels& known = levels[part.place];
-        const auto level = known.find(stripped(text));
+        const auto level = known.find(plain(stripped(text)));
         code = level == known.end() ? part.missing : level->second;
     } else {
         found.ids[part.place * found.rows + row] = found.texts[part.place].id(stripped(text));
