@@ -60,7 +60,8 @@ def open_source(X: Any, y: Any = None, *, csv: Csv | None = None) -> Source:
 def resolve(domain: Domain, shape: Shape, *, strict: bool = True) -> Domain:
     """Check that a table has what the domain names; a box takes the table's width.
 
-    `strict` refuses columns that the domain does not name; else they are never read.
+    `strict` refuses columns of a frame that the domain does not name; else, and of a file, they are
+    never read.
 
     >>> box = Domain.box(0, 1)
     >>> resolve(box, Shape(("x0", "x1"), ("number",) * 2, by="position", labelled=True)).names
@@ -125,10 +126,10 @@ def _open_path(path: Path, csv: Csv) -> Source:
     if not path.is_file():
         raise SchemaError("the data file does not exist, or is not a file; check the path")
     if ending in _TEXT_FILES:
-        return open_csv(path, csv)
+        return replace(open_csv(path, csv), path=True)
     from privsieve.sources.arrow import open_parquet
 
-    return open_parquet(path)
+    return replace(open_parquet(path), path=True)
 
 
 def _open_object(X: Any, y: Any, home: set[str]) -> Source:
@@ -216,12 +217,9 @@ def _check_names(domain: Domain, shape: Shape, *, strict: bool) -> None:
             raise SchemaError(_absent(name, shape))
     known = {fold(name) for name in names}
     extra = [name for name in shape.columns if fold(name) not in known]
-    if strict and extra and shape.by == "name":
+    if strict and extra and not shape.path and shape.by == "name":
         raise SchemaError(f"the table has the column {extra[0]!r}, which the domain does not "
                           f"name{_others(extra)}; drop it or add it to the domain")
-    if strict and extra and shape.by == "header":
-        raise SchemaError(f"the table has {len(extra)} columns that the domain does not name; "
-                          "drop them or add them to the domain")
     if shape.by == "name":
         held = dict(zip(map(fold, shape.columns), shape.types, strict=True))
         types: list[Type] = [held[fold(name)] for name in names]

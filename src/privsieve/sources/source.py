@@ -48,6 +48,7 @@ class Shape:
         (arrays), "field" (a CSV file without header: c1, c2, …; any number of them).
     labelled : whether `y` came apart from the table
     y_type : the type of that `y`
+    path : whether it is a file, of which columns that the domain does not name are never read
     """
 
     columns: tuple[str, ...]
@@ -56,6 +57,7 @@ class Shape:
     by: Literal["name", "header", "position", "field"] = "name"
     labelled: bool = False
     y_type: Type = "other"
+    path: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,6 +71,7 @@ class Source:
     y : the target, where it came apart from the table
     file : a CSV file, whose lines a kernel can read
     y_type : the declared type of `y`
+    path : whether it is a file
     """
 
     columns: tuple[str, ...]
@@ -79,6 +82,7 @@ class Source:
     y: RawColumn | None = None
     file: File | None = None
     y_type: Type = "other"
+    path: bool = False
 
     def __post_init__(self) -> None:
         if self.by in ("name", "header"):
@@ -89,7 +93,8 @@ class Source:
     def shape(self, *, count_rows: bool) -> Shape:
         """The structure; the number of rows only where the domain makes it public."""
         rows = self.count() if count_rows and self.count is not None else None
-        return Shape(self.columns, self.types, rows, self.by, self.y is not None, self.y_type)
+        return Shape(self.columns, self.types, rows, self.by, self.y is not None, self.y_type,
+                     self.path)
 
     @property
     def record(self) -> Literal["row", "line"]:
