@@ -139,6 +139,7 @@ double number(Text text, char decimal) {
     return leading_number(p, end, decimal, value) == end ? value : NONE;
 }
 
+// [csv-plain]
 Text plain(Text text) {
     const size_t size = text.size();
     const bool sign = size && (text[0] == '+' || text[0] == '-');
@@ -156,5 +157,6 @@ Text plain(Text text) {
     const size_t start = sign && text[0] == '-' && !zero ? 0 : first;
     return text.substr(start, whole - start);
 }
+// [/csv-plain]
 
 }  // namespace privsieve::csv
