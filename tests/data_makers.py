@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
 
@@ -89,9 +90,17 @@ def naive_code(part, cell, decimal="."):
         text = naive_text(cell)
         if text in known:
             return known.index(text)
+        for words in (["1", "true", "True", "TRUE"], ["0", "false", "False", "FALSE"]):
+            said = [word for word in words if word in known]
+            if text in words and len(said) == 1:
+                return known.index(said[0])
         return len(known) if part.kind == "category" else known.index(naive_text(part.default))
     if part.kind == "flag":
         text = naive_text(cell).lower()
+        if text in [naive_text(word).lower() for word in part.true]:
+            return 1
+        if text in [naive_text(word).lower() for word in part.false]:
+            return 0
         if text in ("1", "true", "yes", "y", "t"):
             return 1
         return 0 if text in ("0", "false", "no", "n", "f") else int(part.default)
@@ -109,7 +118,18 @@ def naive_code(part, cell, decimal="."):
 
 
 def naive_text(cell):
-    """The text of a cell."""
+    """The text of a cell; a whole number as Python writes it."""
+    text = naive_bare(cell)
+    sign, digits, point, rest = re.fullmatch(
+        r"([+-]?)([0-9]*)([.]?)(.*)", text, re.DOTALL).groups()
+    if digits and digits.isascii() and (digits == "0" or digits[0] != "0") and (
+            rest == "0" * len(rest) if point else not rest):
+        return digits if sign != "-" or digits == "0" else sign + digits
+    return text
+
+
+def naive_bare(cell):
+    """The text of a cell, a text without the blanks around it."""
     if isinstance(cell, np.generic) and not isinstance(cell, (np.datetime64, np.longdouble)):
         cell = cell.item()
     if isinstance(cell, bytes):
@@ -136,7 +156,7 @@ def naive_text(cell):
 def naive_number(cell, decimal="."):
     """The number in a cell, or None."""
     if isinstance(cell, (bytes, str)):
-        text = naive_text(cell)
+        text = naive_bare(cell)
         if any(c not in "0123456789+-eE" + decimal for c in text):
             return None
         cell = text.replace(decimal, ".")
@@ -157,11 +177,15 @@ def naive_days(cell, form=None):
     if isinstance(cell, dt.date) and not isinstance(cell, dt.datetime):
         cell = dt.datetime(cell.year, cell.month, cell.day)
     if not isinstance(cell, dt.datetime):
-        text = naive_text(cell)
-        try:
-            text.encode("ascii")
-            cell = dt.datetime.strptime(text, form) if form else dt.datetime.fromisoformat(text)
-        except ValueError:
+        for text in (naive_text(cell), naive_bare(cell)):
+            try:
+                text.encode("ascii")
+                moment = dt.datetime.strptime(text, form) if form \
+                    else dt.datetime.fromisoformat(text)
+            except ValueError:
+                continue
+            cell = moment
+        if not isinstance(cell, dt.datetime):
             return None
     shift = cell.utcoffset() or dt.timedelta(0)
     moment = cell.replace(tzinfo=None) - dt.datetime(1970, 1, 1) - shift

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from data_makers import DOMAIN, HOSTILE, csv_file, read
 from privsieve.core.columns import Category, Date, Flag, Label, Number
 from privsieve.core.domain import Csv, Domain
+from privsieve.core.spelling import FLAGS
 from privsieve.kernels import csv
 from privsieve.sources import csv_codes, open_source
 from privsieve.sources import csv_file as csv_module
-from privsieve.sources.columns import FLAGS
 
 pytestmark = pytest.mark.skipif(not csv.serves("utf-8"), reason="the native kernels are not built")
 

@@ -64,9 +64,8 @@ def test_dates():
 
 def test_values():
     """Values that the domain does not list are shown with the values to write."""
-    assert ["ward (category): 1 missing (16.7%), 4 unlisted (66.7%)", '  "C" 2 times',
+    assert ["ward (category): 1 missing (16.7%), 3 unlisted (50.0%)", '  "C" 2 times',
             '  "a" 1 times: the domain lists "A"',
-            '  "3.0" 1 times: the domain lists 3',
             '  -> correct the table, or write its spelling in values: these become "other"',
             '  -> write values = ["A", 3, "C"], or leave it: these become "other"'] \
         == one(Category("ward", ["A", 3]), ["A ", None, "C", "C", "a", "3.0"])
@@ -88,7 +87,24 @@ def test_lines(tmp_path):
     found = inspect(file, Domain([Flag("f")]))
 
     assert (6, 4, 4) == (found.rows, found.lost, found.findings[0].missing)
-    assert "4 lines cannot be read" in found.lines()[2]
+    assert found.lines()[2].startswith("3 lines cannot be read")
+
+
+def test_open_quotes(tmp_path):
+    """Lines that a line break in a cell has cut are counted apart, with the way out."""
+    body = b'1,"a\nb\nc"\n0,5" pipe\n1\n"0",x\n'
+    domain = Domain([Flag("f"), Category("t", ["x"])])
+    for header, how in ((b"f,t\n", Csv()), (b"", Csv(header=False))):
+        names = ("f", "t") if header else ("c1", "c2")
+        named = Domain([Flag(names[0]), Category(names[1], ["x"])], csv=how)
+        found = inspect(csv_file(tmp_path, body, header), named)
+
+        assert (6, 4, 2) == (found.rows, found.lost, found.open_quotes)
+        assert found.lines()[2].startswith("2 lines cannot be read")
+        assert "2 lines have an open quote and become default records" == found.lines()[3]
+        assert "Parquet" in found.lines()[4]
+    assert [0, 0] == [inspect([[1, "x"]], domain).open_quotes,
+                      inspect(csv_file(tmp_path, b"1,x\n", b"f,t\n"), domain).open_quotes]
 
 
 def test_wrong_delimiter(tmp_path):

@@ -307,7 +307,7 @@ def test_the_number_of_rows_is_private_under_add_remove(tmp_path):
     made = selection(tmp_path, neighbours="add-remove", rows=4000)
     words = Page(html(made.body, made.certificate)).words
 
-    assert "a declared number of rows, 4,000; the true one is private" in words
+    assert "a declared number of lines, 4,000; the true one is private" in words
     assert "With or without any one row" in words
     assert re.search(r"\b100 rows|number of rows, 100", words) is None
 

@@ -193,7 +193,7 @@ REFUSED = {
     "cube": (np.zeros((1, 1, 1)), None, "3 dimensions"),
     "records": (np.zeros((2, 2), "i4,i4"), None, "dimensions"),
     "flat list": ([1, 2], None, "list of rows"),
-    "empty list": ([], None, "list of rows"),
+    "list of nothing": ([None], None, "list of rows"),
     "ragged list": ([[1], [1, 2]], None, "different lengths"),
     "no column": (np.zeros((3, 0)), None, "no column"),
     "too wide": (sparse.csr_array((1, limits.LARGEST_WIDTH + 1)), None, "at most 100000"),

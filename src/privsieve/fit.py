@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from privsieve._version import __version__
@@ -48,6 +49,7 @@ def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Nois
     """Charge, read, add noise, release; `source` is opened after the charge and not before."""
     if noise is not None and ledger is not None:
         raise ParameterError("a replayed noise is not private; it takes no ledger")
+    plan = replace(plan, record=source.record)
     free = plan.cost.epsilon == 0
     if ledger is None and noise is None and not free:
         _warn_unsigned(plan.cost.epsilon)

@@ -40,10 +40,12 @@ def command(data: str | None, **options: Any) -> None:
     """
     from privsieve.core.cost import exact
 
-    domain, rows = asked.public(options), options["rows"]
+    domain, rows, source = asked.public(options), options["rows"], None
     if data is not None:
-        domain, _source, rows = asked.opened(domain, data)
+        domain, source, rows = asked.opened(domain, data)
     plan = asked.planned(domain, rows, options)
+    if source is not None:
+        plan = replace(plan, record=source.record)
     if options["figure"] and plan.kind != "selection":
         raise ParameterError(f"--figure draws how many columns are found, and {options['method']} "
                              "releases numbers; leave it away")
@@ -84,7 +86,7 @@ def _draw(path: str, plan: Plan, sizes: Mapping[int, Mapping[Fraction, Mapping[s
     """The picture, at the usual gap."""
     from privsieve.cli.curves import curves
 
-    unit = "rows" if plan.domain.unit == "row" else "persons"
+    unit = f"{plan.protected}s"
     gap = str(plan.forecast["usual_gap"])
     lines = {f"{units:,} {unit}".replace(",", " "): [
         (float(epsilon), float(found[epsilon]["found_percent"][gap]))
@@ -103,7 +105,7 @@ def _json(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> dict[
     return {
         **plan.json(),
         "cost": plan.cost.text,
-        "unit": plan.domain.unit,
+        "unit": plan.protected,
         "neighbours": plan.domain.neighbours,
         "columns": len(plan.domain.columns),
         "noise_scale": words.number(plan.noise),
@@ -120,13 +122,13 @@ def _show(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> None:
     from privsieve.privacy.certificate import UNIT
 
     chosen = plan.kind == "selection"
-    unit = "rows" if plan.domain.unit == "row" else "persons"
+    unit = f"{plan.protected}s"
     if chosen:
         words.show("choose", f"{_count(plan)} of {len(plan.domain.columns)} columns")
     else:
         words.show("release", numbers.what(plan))
     words.show("cost", f"{plan.cost.words}, charged before a row is read")
-    words.show("protects", f"{UNIT[plan.domain.unit]} ({plan.domain.neighbours})")
+    words.show("protects", f"{UNIT[plan.protected]} ({plan.domain.neighbours})")
     words.show(unit, f"{plan.units}")
     words.show("method", plan.method)
     words.show("settings", _settings(plan))
@@ -196,4 +198,4 @@ def _voters(plan: Plan) -> str:
     """What is counted for a column."""
     if plan.method.startswith("block-fwell"):
         return "blocks"
-    return "rows" if plan.domain.unit == "row" else "persons"
+    return f"{plan.protected}s"

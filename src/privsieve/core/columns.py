@@ -6,9 +6,10 @@ import datetime as dt
 import math
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from privsieve.core.spelling import FLAGS, plain
 from privsieve.errors import DomainError
 
 Scalar = str | int | bool
@@ -25,14 +26,14 @@ LARGEST_NAME = 128
 def text_of(value: object) -> str:
     """The text by which a category, label or person is compared.
 
-    >>> text_of(3), text_of(3.0), text_of(" A "), text_of(True)
-    ('3', '3', 'A', '1')
+    >>> text_of(3), text_of(3.0), text_of("3.0"), text_of(" A "), text_of(True)
+    ('3', '3', '3', 'A', '1')
     """
     if isinstance(value, bool):
         return "1" if value else "0"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value).strip(" \t")
+    return plain(str(value))
 
 
 @dataclass(frozen=True)
@@ -119,12 +120,17 @@ class Date:
 class Flag:
     """Yes or no.  What is neither, and what is missing, becomes `default`.
 
-    >>> Flag("smoker").levels
-    2
+    true, false : words, or one, that say yes and no beside the usual ones; capitals do not matter.
+
+    >>> Flag("smoker", true="ja", false=["nein", "nie"]).false
+    ('nein', 'nie')
     """
 
     name: str
     default: bool = False
+    # Left out of a domain's JSON where they are not given: its digest is that of earlier versions.
+    true: tuple[str, ...] = field(default=(), metadata={"optional": True})
+    false: tuple[str, ...] = field(default=(), metadata={"optional": True})
     kind = "flag"
     missing_level = False
 
@@ -133,11 +139,23 @@ class Flag:
         if not isinstance(self.default, bool):
             raise DomainError(f"column {self.name!r}: default is {self.default!r}; "
                               "write true or false")
+        for code, said in enumerate(("false", "true")):
+            object.__setattr__(self, said, _words(getattr(self, said), self.name, code))
+        both = {word.lower() for word in self.true} & {word.lower() for word in self.false}
+        if both:
+            raise DomainError(f"column {self.name!r}: {min(both)!r} stands for true and for false; "
+                              "take one away")
 
     @property
     def levels(self) -> int:
         """No, yes."""
         return 2
+
+    @property
+    def words(self) -> dict[str, int]:
+        """What says yes (1) and no (0), in small letters."""
+        own = dict.fromkeys(map(str.lower, self.false), 0)
+        return FLAGS | own | dict.fromkeys(map(str.lower, self.true), 1)
 
 
 @dataclass(frozen=True)
@@ -259,6 +277,21 @@ def _values(values: object, name: str) -> tuple[Scalar, ...]:
     if len(texts) >= MISSING:
         raise DomainError(f"column {name!r}: {len(texts)} values are too many; at most 65534")
     return listed
+
+
+def _words(given: object, name: str, code: int) -> tuple[str, ...]:
+    """The words of a flag that the domain declares for yes (1) or no (0)."""
+    key = "true" if code else "false"
+    listed = tuple(given) if isinstance(given, (list, tuple)) else (given,)
+    words = tuple(text_of(word) for word in listed)
+    for word, text in zip(listed, words, strict=True):
+        if not isinstance(word, (str, int)) or not text or not text.isprintable():
+            raise DomainError(f"column {name!r}: {key} is {given!r}; write a word or a list of "
+                              f'words, for example {key} = "{"ja" if code else "nein"}"')
+        if FLAGS.get(text.lower(), code) != code:
+            raise DomainError(f"column {name!r}: {key} is {text!r}, which always says the other; "
+                              "make the column a category if it says something else here")
+    return words
 
 
 def _check_missing(name: str, missing: object) -> None:

@@ -259,6 +259,8 @@ def _fields(part: Column | Target) -> dict[str, Json]:
     found: dict[str, Json] = {"kind": part.kind}
     for item in fields(part):
         value = getattr(part, item.name)
+        if item.metadata.get("optional") and value == item.default:
+            continue
         if isinstance(value, float):
             value = repr(value)
         elif isinstance(value, dt.datetime):

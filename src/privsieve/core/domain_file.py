@@ -107,7 +107,9 @@ def draft(columns: Sequence[tuple[str, str]]) -> str:
     texts = [name for name, kind in columns if kind == "text"]
     lines = [*_TABLE_DRAFT]
     for name, kind in columns:
-        if kind != "text":
+        if kind == "unreadable":
+            lines += ["", "# not used: of a type that no rule reads", f"# {_named(name)}"]
+        elif kind != "text":
             lines += ["", "[[column]]", _named(name), *_BLANKS[kind]]
     lines += ["", *_TARGET_DRAFT]
     if texts:

@@ -8,7 +8,7 @@ order that is private.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -29,6 +29,7 @@ class Plan:
     mechanism : (summary, noise) -> output
         the only function that meets noise; what it returns leaves.
     says : (output) -> what the release says of it; None where the output is selected positions.
+    record : what one record of the source is: a row of a table, or a line of a file.
     """
 
     method: str  # name/version
@@ -45,6 +46,12 @@ class Plan:
     summarise: Callable[[Iterable[Batch], int], Any] = field(repr=False)
     mechanism: Callable[[Any, Any], Any] = field(repr=False)
     says: Callable[[Any], Mapping[str, Json]] | None = field(default=None, repr=False)
+    record: Literal["row", "line"] = "row"
+
+    @property
+    def protected(self) -> Literal["row", "line", "person"]:
+        """One unit, by the name that the source gives it."""
+        return "person" if self.domain.unit == "person" else self.record
 
     def said(self, output: Any) -> Mapping[str, Json]:
         """What the release says of the mechanism's output."""

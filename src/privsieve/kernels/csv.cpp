@@ -71,6 +71,7 @@ static u16 graded(const Part& part, double value) {
     return u16(scaled < 0 ? 0 : scaled > part.top ? part.top : scaled);
 }
 
+// [csv-cell] a cell's code, or the id of its text, by its own text and its part of the domain
 void Records::cell(Text text, size_t at, size_t row, Found& found) const {
     const Part& part = parts[at];
     u16& code = found.codes[at * found.rows + row];
@@ -78,7 +79,7 @@ void Records::cell(Text text, size_t at, size_t row, Found& found) const {
         code = graded(part, number(text, form.decimal));
     } else if (part.kind == LEVELS) {
         const Levels& known = levels[part.place];
-        const auto level = known.find(stripped(text));
+        const auto level = known.find(plain(stripped(text)));
         code = level == known.end() ? part.missing : level->second;
     } else {
         found.ids[part.place * found.rows + row] = found.texts[part.place].id(stripped(text));
@@ -90,6 +91,9 @@ void Records::blank(size_t row, Found& found) const {
     for (size_t at = 0; at < parts.size(); at++) cell({}, at, row, found);
 }
 
+// [/csv-cell]
+
+// [csv-line] a line is read into its own places, whatever the others hold
 // How many fields a line without quotes has; a number is read before its end is known.
 size_t Records::fields(Text line, size_t row, Found& found) const {
     const char *p = line.data(), *end = p + line.size();
@@ -160,5 +164,6 @@ Found Records::read(Text block, size_t start, size_t most) const {
     }
     return found;
 }
+// [/csv-line]
 
 }  // namespace privsieve::csv

@@ -139,4 +139,24 @@ double number(Text text, char decimal) {
     return leading_number(p, end, decimal, value) == end ? value : NONE;
 }
 
+// [csv-plain]
+Text plain(Text text) {
+    const size_t size = text.size();
+    const bool sign = size && (text[0] == '+' || text[0] == '-');
+    const size_t first = sign;
+    size_t p = first;
+    while (p < size && is_digit(text[p])) p++;
+    const size_t whole = p;
+    const bool zero = whole > first && text[first] == '0';
+    if (whole == first || (zero && whole > first + 1)) return text;
+    if (p < size) {
+        if (text[p++] != '.') return text;
+        while (p < size && text[p] == '0') p++;
+        if (p < size) return text;
+    }
+    const size_t start = sign && text[0] == '-' && !zero ? 0 : first;
+    return text.substr(start, whole - start);
+}
+// [/csv-plain]
+
 }  // namespace privsieve::csv

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 FORMAT = "privsieve-certificate/1"
 
-#: What is protected, in words.
-UNIT = {"row": "one row of the table", "person": "one person with all their rows"}
+#: What is protected, in words.  A record of a CSV file is a line: whoever puts line breaks into a
+#: cell brings in several.
+UNIT = {"row": "one row of the table", "line": "one line of the file",
+        "person": "one person with all their rows"}
 _NEIGHBOURS = {"replace-one": "Replacing", "add-remove": "Adding or removing"}
 #: What is released, one and several of it, by kind.
 _RESULT = {
@@ -40,7 +42,7 @@ def terms(plan: Plan, software: Mapping[str, str]) -> dict[str, Json]:
             "account": plan.cost.account,
             "epsilon": plan.cost.text,
             "delta": plan.cost.delta_text,
-            "unit": UNIT[plan.domain.unit],
+            "unit": UNIT[plan.protected],
             "neighbours": plan.domain.neighbours,
             "mechanism": plan.method,
             "theorem": plan.theorem,

@@ -107,10 +107,12 @@ def budget(told: Common) -> Markup:
 def limits(told: Common, own: Iterable[str], learnt: str) -> Markup:
     """What this kind does not protect, and what none does."""
     noun = told.claim.noun
-    several = Markup("<b>People who stand in several rows.</b> A row is protected, not a person: "
-                     "for somebody with <i>g</i> rows the promise is that of <i>g</i> times the "
-                     "cost.") if noun == "row" else Markup(
-        "<b>People who appear under several names.</b> Each name counts as a person of its own.")
+    several = Markup(
+        "<b>People who appear under several names.</b> Each name counts as a person of its own."
+    ) if noun == "person" else Markup(
+        "<b>People who stand in several {0}s.</b> A {0} is protected, not a person: for somebody "
+        "with <i>g</i> {0}s the promise is that of <i>g</i> times the cost.{1}").format(
+            noun, " A cell with line breaks makes several lines." if noun == "line" else "")
     return section("not", "What this does not protect", points([
         *own,
         several,
@@ -152,5 +154,5 @@ def _units(told: Common) -> str:
     if told.claim.noun == "person":
         return f"a declared number of persons, {number}; the true one is not said"
     if told.claim.replaced:
-        return f"the number of rows, {number}"
-    return f"a declared number of rows, {number}; the true one is private"
+        return f"the number of {told.claim.noun}s, {number}"
+    return f"a declared number of {told.claim.noun}s, {number}; the true one is private"

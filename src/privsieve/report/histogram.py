@@ -247,7 +247,7 @@ def _rows(told: HistogramPage) -> Markup:
             Markup("<b>First the counts become ones that a table could have:</b> none below "
                    "zero, and all together {}.").format(
                        "the number of rows, which is public" if told.common.claim.replaced
-                       and told.common.claim.noun == "row" else "their noisy sum"),
+                       and told.common.claim.noun != "person" else "their noisy sum"),
             Markup("<b>A row is a cell,</b> made as often as its count says. A value stands for "
                    "itself; of a range any value is as likely."),
             Markup("<b>It costs nothing:</b> <code>privsieve synthesize --from</code> needs this "

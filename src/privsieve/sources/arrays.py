@@ -33,17 +33,24 @@ def open_array(X: npt.NDArray[Any], y: RawColumn | None) -> Source:
 
 
 def open_rows(X: Sequence[Any], y: RawColumn | None) -> Source:
-    """A list of rows of the same length; each cell keeps the type that it has."""
+    """A list of rows of the same length; each cell keeps the type that it has.
+
+    All rows are checked alike, and before a charge.  A list without rows is as wide as the domain
+    says: under add-remove it is a neighbour of a list with one row.
+    """
     rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in X]
-    if not rows or not all(isinstance(row, (list, tuple)) for row in rows):
+    if not all(isinstance(row, (list, tuple)) for row in rows):
         raise SchemaError("the list is not a table; give a list of rows, each a list of cells")
-    if len(set(map(len, rows))) != 1:
+    if len(set(map(len, rows))) > 1:
         raise SchemaError("the rows of the list have different lengths; a table has as many "
                           "cells in each")
 
     def cut(start: int, stop: int, j: int) -> RawColumn:
         return [row[j] for row in rows[start:stop]]
 
+    if not rows:
+        check_target(0, y)
+        return Source((), (), "position", lambda: 0, slices(0, cut), y)
     return positional((len(rows), len(rows[0])), "other", slices(len(rows), cut), y)
 
 
@@ -59,13 +66,14 @@ def open_sparse(X: Any, y: RawColumn | None) -> Source:
     return positional(table.shape, type_of(table.dtype.kind), read, y)
 
 
-def positional(shape: tuple[int, ...], kind: Type, read: Any, y: RawColumn | None) -> Source:
-    """A source of columns without names."""
+def positional(shape: tuple[int, ...], types: Type | tuple[Type, ...], read: Any,
+               y: RawColumn | None) -> Source:
+    """A source of columns without names; of one type, or each of its own."""
     rows, width = shape
     check_width(width)
     check_target(rows, y)
-    return Source(tuple(f"x{j}" for j in range(width)), (kind,) * width, "position",
-                  lambda: rows, read, y)
+    each = types if isinstance(types, tuple) else (types,) * width
+    return Source(tuple(f"x{j}" for j in range(width)), each, "position", lambda: rows, read, y)
 
 
 def array_of(X: Any) -> npt.NDArray[Any]:
@@ -92,7 +100,7 @@ def target(y: Any) -> RawColumn:
 
         return [cell for chunk in getattr(y, "chunks", [y]) for cell in arrow_column(chunk)]
     if isinstance(y, (list, tuple)):
-        if y and isinstance(y[0], (list, tuple)) and len(y[0]) != 1:
+        if any(isinstance(cell, (list, tuple)) and len(cell) != 1 for cell in y):
             raise SchemaError("y has 2 dimensions; give one label for each row")
         return [cell[0] if isinstance(cell, (list, tuple)) and len(cell) == 1 else cell
                 for cell in y]
@@ -103,6 +111,33 @@ def target(y: Any) -> RawColumn:
     if found.ndim != 1:
         raise SchemaError(f"y has {found.ndim} dimensions; give one label for each row")
     return simple(found)
+
+
+def target_type(y: Any) -> Type:
+    """The type that the container of a target declares; a list declares none."""
+    if hasattr(y, "to_pandas") and hasattr(y, "to_list"):
+        return _polars_type(y.dtype)
+    if hasattr(y, "array") and hasattr(y, "dtype") and hasattr(y, "iloc"):
+        from privsieve.sources.pandas_frame import type_of_dtype
+
+        return type_of_dtype(y.dtype)
+    if hasattr(y, "to_pylist"):
+        from privsieve.sources.arrow import type_of_arrow
+
+        return type_of_arrow(y.type)
+    if isinstance(y, (list, tuple)):
+        return "other"
+    return type_of((y if isinstance(y, np.ndarray) else array_of(y)).dtype.kind)
+
+
+def _polars_type(dtype: Any) -> Type:
+    """The word for a type of polars, by its name: polars is not imported."""
+    words: dict[str, Type] = {
+        "Boolean": "flag", "Date": "date", "Datetime": "date", "String": "text",
+        "Categorical": "text", "Enum": "text", "Binary": "text", "Object": "text", "Null": "other"}
+    if dtype.is_numeric():
+        return "number"
+    return words.get(str(dtype).partition("(")[0], "unreadable")
 
 
 def check_target(rows: int, y: RawColumn | None) -> None:

@@ -142,19 +142,23 @@ def _decoded(cell: Any) -> str | None:
 
 def _source(schema: Any, count: Callable[[], int] | None, read: Any, y: RawColumn | None,
             ) -> Source:
-    return Source(tuple(schema.names), tuple(map(_type, schema.types)), "name", count, read, y)
+    types = tuple(map(type_of_arrow, schema.types))
+    return Source(tuple(schema.names), types, "name", count, read, y)
 
 
-def _type(kind: Any) -> Type:
+def type_of_arrow(kind: Any) -> Type:
+    """The word for a type of Arrow."""
     if pa.types.is_dictionary(kind):
-        return _type(kind.value_type)
+        return type_of_arrow(kind.value_type)
     if pa.types.is_boolean(kind):
         return "flag"
     if pa.types.is_floating(kind) or _is_exact(kind):
         return "number"
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return "date"
-    return "text" if _is_text(kind) else "other"
+    if _is_text(kind):
+        return "text"
+    return "other" if pa.types.is_null(kind) else "unreadable"
 
 
 def _is_exact(kind: Any) -> bool:

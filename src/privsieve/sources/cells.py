@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privsieve.core.columns import text_of
+from privsieve.core.spelling import BLANK, plain
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-#: What may stand around a text.
-BLANK = " \t"
 #: A decimal number, in ASCII.
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 #: Microseconds in a day.
@@ -40,13 +39,13 @@ _FINE = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
 def text_cell(cell: object) -> str:
     """The text by which a category, flag, label or person is compared; "" is missing.
 
-    >>> text_cell(3.0), text_cell(" A "), text_cell(True), text_cell(None), text_cell([1])
-    ('3', 'A', '1', '', '')
+    >>> text_cell(3.0), text_cell("3.0"), text_cell(" A "), text_cell(True), text_cell([1])
+    ('3', '3', 'A', '1', '')
     """
     if type(cell) is str:
-        return cell.strip(BLANK)
+        return plain(cell)
     try:
-        return _text(cell)
+        return plain(_text(cell))
     except Exception:  # noqa: BLE001  # a cell may be any object; it may not raise
         return ""
 
@@ -73,7 +72,10 @@ def date_cell(cell: object, form: str | None = None) -> float:
     try:
         moment = _moment(cell)
         if moment is None:
-            moment = _parsed(text_cell(cell), form)
+            text = _text(cell)
+            moment = _parsed(text, form)
+            if moment is None and text != plain(text):
+                moment = _parsed(plain(text), form)
     except Exception:  # noqa: BLE001  # a cell may be any object; it may not raise
         return math.nan
     return math.nan if moment is None else float(moment) / DAY
@@ -163,10 +165,8 @@ def _iso(moment: int) -> str:
 
 
 def _number(cell: object, decimal: str) -> float:
-    if isinstance(cell, bytes):
-        cell = text_cell(cell)
-    if isinstance(cell, str):
-        text = text_cell(cell)
+    if isinstance(cell, (str, bytes)):
+        text = _text(cell)
         if decimal != ".":
             if "." in text:
                 return math.nan
@@ -197,6 +197,9 @@ def _moment(cell: object) -> int | None:
 def _parsed(text: str, form: str | None) -> int | None:
     if not text or not text.isascii():
         return None
-    if form is None:
-        return _moment(dt.datetime.fromisoformat(text))
-    return _moment(dt.datetime.strptime(text, form))  # noqa: DTZ007  # an offset is folded in
+    try:
+        if form is None:
+            return _moment(dt.datetime.fromisoformat(text))
+        return _moment(dt.datetime.strptime(text, form))  # noqa: DTZ007  # an offset is folded in
+    except ValueError:
+        return None

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privsieve.core.columns import check_name, text_of
+from privsieve.core.columns import Date, Flag, check_name, text_of
 from privsieve.core.items import Items
+from privsieve.core.spelling import FLAGS
 from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.sources.cells import date_cell, number_cell, text_cell
-from privsieve.sources.columns import FLAGS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from privsieve.core.columns import Date
+    from privsieve.core.columns import Column
     from privsieve.sources.source import RawColumn
 
     Mask = npt.NDArray[np.bool_]
@@ -84,8 +84,8 @@ class Gather:
     (('A', 'B'), [0, -1, 1, 0])
     """
 
-    def __init__(self, name: str, date: Date | None = None) -> None:
-        self._name, self._date, self._dates = name, date, date is not None
+    def __init__(self, name: str, part: Column | None = None) -> None:
+        self._name, self._part, self._dates = name, part, isinstance(part, Date)
         self._known: dict[float | str, int] = {}
         self._pieces: list[npt.NDArray[np.int32]] = [np.zeros(0, np.int32)]
 
@@ -93,9 +93,12 @@ class Gather:
         """Take another batch."""
         if isinstance(raw, np.ndarray):
             distinct, inverse = np.unique(raw, return_inverse=True)
+            found: list[float | str]
             if raw.dtype.kind == "M":
                 self._dates = True
                 found = [date_cell(cell) for cell in distinct]
+            elif isinstance(self._part, Flag):
+                found = [self._cell(cell) for cell in distinct]
             else:
                 found = [float(cell) for cell in distinct]
             codes = np.array([self._code(cell) for cell in found], np.int32)
@@ -112,7 +115,12 @@ class Gather:
         return Coded(self._name, tuple(self._known), np.concatenate(self._pieces), self._dates)
 
     def _cell(self, cell: object) -> float | str:
-        return text_cell(cell) if self._date is None else date_cell(cell, self._date.format)
+        if isinstance(self._part, Date):
+            return date_cell(cell, self._part.format)
+        text = text_cell(cell)
+        if isinstance(self._part, Flag) and text.lower() in self._part.words:
+            return str(self._part.words[text.lower()])
+        return text
 
     def _code(self, cell: float | str) -> int:
         if cell == "" or cell != cell:  # noqa: PLR0124  # what differs from itself is no number

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privsieve.core.columns import CODES, MIDDLE, MISSING, Category, Date, Flag, Label, text_of
+from privsieve.core.spelling import BLANK, coded
 from privsieve.sources.cells import (
-    BLANK,
     DAY,
     date_cell,
     microseconds,
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     Codes = npt.NDArray[np.uint16]
     Encode = Callable[[RawColumn], Codes]
 
-#: How yes and no are written; capitals do not matter.
-FLAGS = dict.fromkeys(("1", "true", "yes", "y", "t"), 1) | dict.fromkeys(
-    ("0", "false", "no", "n", "f"), 0)
 _NOT_NUMBER = re.compile(r"[^0-9+\-.eE]")
 _PLAIN = frozenset((bool, int, float, type(None)))
 #: Among cells of one of these types, and None, those that are equal have the same text.
@@ -66,9 +63,9 @@ def known(part: Category | Label | Flag) -> tuple[Mapping[str, int], int]:
     ({'A': 0, 'B': 1}, 2)
     """
     if isinstance(part, Flag):
-        return FLAGS, int(part.default)
-    table = {text_of(value): code for code, value in enumerate(part.values)}
-    return table, len(table) if isinstance(part, Category) else part.default_class
+        return part.words, int(part.default)
+    table = coded([text_of(value) for value in part.values])
+    return table, len(part.values) if isinstance(part, Category) else part.default_class
 
 
 def grid(part: Number | Date) -> tuple[int, int]:
@@ -204,8 +201,8 @@ def days(column: RawColumn, form: str | None = None) -> npt.NDArray[np.float64]:
 def texts(column: RawColumn) -> list[str]:
     """`text_cell` of each cell.
 
-    >>> texts([" a", 1.0, None])
-    ['a', '1', '']
+    >>> texts([" a", 1.0, "1.0", None])
+    ['a', '1', '1', '']
     """
     return [text_cell(cell) for cell in column]
 

@@ -1,7 +1,7 @@
 """A CSV file by the kernel: the answers of `csv_file` and `columns`, cell by cell, and faster.
 
-Numbers and levels become codes there.  Of dates and persons it tells the texts apart, and the
-rules of `cells` see each different one.
+Numbers and levels become codes there.  Of dates, of flags with words of their own and of persons it
+tells the texts apart, and the rules of `cells` see each different one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privsieve.core.columns import Category, Date, Flag, Label
+from privsieve.core.columns import Category, Date, Flag, Label, Number
 from privsieve.sources.columns import encoder, grid, known, log_edges
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ def pieces(source: Source, domain: Domain, names: list[str], most: int,
     parts = [*domain.columns, *([domain.target] if domain.target else [])]
     positions = source.positions(names)
     records = _records(source.file, domain, positions)
-    dates = [(at, encoder(part, domain.csv.decimal)) for at, part in enumerate(parts)
-             if isinstance(part, Date)]
+    told = [(at, encoder(part, domain.csv.decimal)) for at, part in enumerate(parts)
+            if _is_text(part)]
     for block in source.file.blocks(source.file.longest(positions)):
         end = 0
         while end < len(block):
             codes, ids, texts, end = records.read(block, end, most)
-            for (at, encode), held, which in zip(dates, texts, ids, strict=False):
+            for (at, encode), held, which in zip(told, texts, ids, strict=False):
                 codes[at] = encode(held)[which]
             yield codes[:len(parts)], (None if domain.person is None
                                        else np.array(texts[-1], object)[ids[-1]].tolist())
@@ -75,7 +75,7 @@ def _records(file: File, domain: Domain, positions: list[int]) -> Records:
 
 def _add(records: Records, position: int, part: Column | Target) -> None:
     """The rule of `columns.encoder` in the kernel's words."""
-    if isinstance(part, Date):
+    if _is_text(part):
         records.text(position)
     elif isinstance(part, (Category, Label, Flag)):
         table, other = known(part)
@@ -84,8 +84,14 @@ def _add(records: Records, position: int, part: Column | Target) -> None:
                      for letters in product(*({c, c.upper()} for c in text))}
         records.levels(position, table, other)
     else:
+        assert isinstance(part, Number)
         used, missing = grid(part)
         if part.scale == "log":
             records.logarithmic(position, log_edges(part), used, missing)
         else:
             records.linear(position, part.low, used / (part.high - part.low), used, missing)
+
+
+def _is_text(part: Column | Target) -> bool:
+    """What the kernel tells apart and does not code; a word may have capitals beyond ASCII."""
+    return isinstance(part, Date) or (isinstance(part, Flag) and bool(part.true or part.false))

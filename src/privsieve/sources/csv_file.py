@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from privsieve.core.columns import check_name
+from privsieve.core.spelling import BLANK
 from privsieve.errors import DomainError, SchemaError
-from privsieve.sources.cells import BLANK, NUMBER
+from privsieve.sources.cells import NUMBER
 from privsieve.sources.source import Source, repeated
 
 if TYPE_CHECKING:
@@ -97,6 +98,24 @@ class File:
             return None
         return _quoted(text, self.csv.delimiter) if '"' in text else text.split(self.csv.delimiter)
 
+    def record(self, line: bytes | None, need: int) -> list[str] | None:
+        """The fields of a line that is a record, or None."""
+        found = self.fields(line)
+        if found is None:
+            return None
+        return found if (len(found) >= need if self.width is None else len(found) == self.width) \
+            else None
+
+    def open_quotes(self, positions: Sequence[int]) -> int:
+        """How many lines are no record and hold an odd number of quotes.  PRIVATE, for `inspect`.
+
+        A line break in a cell leaves such lines, where the cell begins and where it ends.
+        """
+        need = max(positions) + 1
+        return sum(line is not None and line.count(b'"') % 2 == 1
+                   and self.record(line, need) is None
+                   for lines in self.lines(self.longest(positions)) for line in lines)
+
 
 def _quoted(text: str, delimiter: str) -> list[str] | None:
     import csv
@@ -132,16 +151,12 @@ def open_csv(path: Path, how: Csv) -> Source:
 
 def _records(file: File, positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
     """Columns of some lines."""
-    need, width = max(positions) + 1, file.width
+    need = max(positions) + 1
     blank = [None] * need
     for lines in file.lines(file.longest(positions)):
         for start in range(0, len(lines), batch_rows):
-            records: list[Sequence[Any]] = []
-            for line in lines[start:start + batch_rows]:
-                found = file.fields(line)
-                fits = found is not None and (
-                    len(found) >= need if width is None else len(found) == width)
-                records.append(found if fits and found is not None else blank)
+            records: list[Sequence[Any]] = [file.record(line, need) or blank
+                                            for line in lines[start:start + batch_rows]]
             yield [[record[j] for record in records] for j in positions]
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privsieve.core.columns import Category, Date, Flag, Label, text_of
+from privsieve.core.columns import Category, Date, Flag, Label
 from privsieve.sources.cells import is_missing
-from privsieve.sources.columns import FLAGS, bounds, days, numbers, texts
+from privsieve.sources.columns import bounds, days, known, numbers, texts
 from privsieve.sources.opening import open_source, resolve
 from privsieve.sources.reader import BATCH_CELLS, LARGEST_BATCH, names_read
 
@@ -31,8 +31,11 @@ if TYPE_CHECKING:
 
 #: How many spellings of a column are kept, and shown.
 _KEPT, _SHOWN = 10_000, 10
-_FLAG_FIX = ("write yes and no as one of 1/0, true/false, yes/no, y/n, t/f, or make it a category: "
-             "these become the default")
+_FLAG_FIX = ("write yes and no as one of 1/0, true/false, yes/no, y/n, t/f, declare the words "
+             '(true = "ja", false = "nein"), or make it a category: these become the default')
+_QUOTES_FIX = ("a quote opens in one line and closes in another or nowhere: a line break inside of "
+               "a cell is never joined, because one stray quote would swallow its neighbours; "
+               "write the table as Parquet, or that column without line breaks")
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,6 +106,7 @@ class Inspection:
 
     lost : records that cannot be read (a CSV line with other than the header's number of fields,
         open quotes, a NUL, no end); they become default records
+    open_quotes : those of them that open a quote and do not close it
     nobody, most : rows without a person, and the most rows of one person
     """
 
@@ -112,6 +116,7 @@ class Inspection:
     nobody: int = 0
     most: int = 0
     rows_per_person: int | None = None
+    open_quotes: int = 0
 
     def __repr__(self) -> str:
         return f"<PRIVATE inspection of {len(self.findings)} columns; .lines() shows it>"
@@ -120,9 +125,12 @@ class Inspection:
         """What to show in a terminal, line by line."""
         shown = ["PRIVATE: for the holder of the table; nothing below may leave",
                  f"{self.rows} rows"]
-        if self.lost:
-            shown.append(f"{self.lost} lines cannot be read and become default records: check "
-                         "the number of fields, the quotes and csv.delimiter")
+        if self.lost > self.open_quotes:
+            shown.append(f"{self.lost - self.open_quotes} lines cannot be read and become default "
+                         "records: check the number of fields, the quotes and csv.delimiter")
+        if self.open_quotes:
+            shown += [f"{self.open_quotes} lines have an open quote and become default records",
+                      f"  -> {_QUOTES_FIX}"]
         if self.rows_per_person is not None:
             shown.append(f"{self.nobody} rows without a person; at most {self.most} rows of one "
                          f"person (rows_per_person = {self.rows_per_person})")
@@ -159,7 +167,9 @@ def inspect(X: Any, domain: Domain, y: Any = None) -> Inspection:
     people: Counter[str] = Counter()
     rows = lost = 0
     size = max(1, min(LARGEST_BATCH, BATCH_CELLS // len(parts)))
-    for columns in source.raw(names_read(source, domain), size):
+    names = names_read(source, domain)
+    open_quotes = source.file.open_quotes(source.positions(names)) if source.file else 0
+    for columns in source.raw(names, size):
         rows += len(columns[0])
         if source.by in ("header", "field"):
             # A field of a line is a text, so None says that the line had none.
@@ -170,7 +180,8 @@ def inspect(X: Any, domain: Domain, y: Any = None) -> Inspection:
             people.update(texts(columns[-1]))
     nobody = people.pop("", 0)
     return Inspection(rows, lost, tuple(findings), nobody, max(people.values(), default=0),
-                      domain.rows_per_person if domain.person is not None else None)
+                      domain.rows_per_person if domain.person is not None else None,
+                      open_quotes)
 
 
 def look(part: Column | Target, column: RawColumn, decimal: str) -> Finding:
@@ -199,22 +210,24 @@ def _look_numbers(part: Number | Date, column: RawColumn,
 
 
 def _look_values(part: Category | Label | Flag, column: RawColumn) -> Finding:
-    known = _listed(part)
+    listed = _listed(part)
     counts: Counter[str] = Counter()
     missing = 0
     for cell, text in zip(column, texts(column), strict=True):
         if is_missing(cell):
             missing += 1
-        elif (text.lower() if isinstance(part, Flag) else text) not in known:
+        elif (text.lower() if isinstance(part, Flag) else text) not in listed:
             counts[text] += 1
     return Finding(part, len(column), missing, unlisted=counts.total(),
                    spellings=tuple(counts.most_common(_KEPT)))
 
 
 def _listed(part: Category | Label | Flag) -> Mapping[str, Scalar]:
+    """Each text that is read, and the declared value that it says."""
+    table, _ = known(part)
     if isinstance(part, Flag):
-        return {text: text for text in FLAGS}
-    return {text_of(value): value for value in part.values}
+        return {text: text for text in table}
+    return {text: part.values[code] for text, code in table.items()}
 
 
 def _near(part: Category | Label | Flag, text: str) -> Scalar | None:
@@ -262,8 +275,8 @@ def _value_fixes(found: Finding) -> tuple[str, ...]:
 
 
 def _loose(text: str) -> str:
-    """Without what people forget: capitals, spaces, and the `.0` of a whole number."""
-    return "".join(text.casefold().split()).removesuffix(".0")
+    """Without what people forget: capitals and spaces."""
+    return "".join(text.casefold().split())
 
 
 def _quoted(value: Scalar) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privsieve.core.columns import Category, Date, text_of
+from privsieve.core.columns import Category, text_of
 from privsieve.core.items import Items
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
 from privsieve.sources.arrays import target
@@ -221,9 +221,8 @@ def _tabular(source: Source, label: str | None, asked: Mapping[str, Any]) -> Fou
     how = _how(columns, list(kinds) or source.columns, kinds)
     names = [name for name in how if name != label]
     _check_present(source, [*names, *([label] if label else [])])
-    dates = {column.name: column for column in (domain.columns if domain else ())
-             if isinstance(column, Date)}
-    gathered = [Gather(name, dates.get(name)) for name in names]
+    parts = {column.name: column for column in (domain.columns if domain else ())}
+    gathered = [Gather(name, parts.get(name)) for name in names]
     classes = Gather(label or "y")
     labelled = label is not None or source.y is not None
     wanted = [*names, *([label or TARGET] if labelled else [])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,13 @@ from privsieve.core.domain import Box, Csv, Domain
 from privsieve.errors import SchemaError
 from privsieve.sources.csv_file import open_csv
 from privsieve.sources.source import Shape, Source, field_position, fold
+from privsieve.sources.types import check_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
+
+    from privsieve.sources.source import RawColumn, Type
 
 _TEXT_FILES = (".csv", ".tsv", ".txt")
 _PARQUET_FILES = (".parquet", ".pq")
@@ -56,13 +60,17 @@ def open_source(X: Any, y: Any = None, *, csv: Csv | None = None) -> Source:
 def resolve(domain: Domain, shape: Shape, *, strict: bool = True) -> Domain:
     """Check that a table has what the domain names; a box takes the table's width.
 
-    `strict` refuses columns that the domain does not name; else they are never read.
+    `strict` refuses columns of a frame that the domain does not name; else, and of a file, they are
+    never read.
 
     >>> box = Domain.box(0, 1)
     >>> resolve(box, Shape(("x0", "x1"), ("number",) * 2, by="position", labelled=True)).names
     ('x0', 'x1')
     """
     if isinstance(domain, Box):
+        if not shape.columns:
+            raise SchemaError("the list has no row, and so no width; name the columns of the box "
+                              "(Domain.box(..., columns=[...]))")
         label = domain.target.name if domain.target and not shape.labelled else None
         domain = domain.of_width([name for name in shape.columns if name != label])
     if shape.labelled and domain.target is None:
@@ -118,17 +126,24 @@ def _open_path(path: Path, csv: Csv) -> Source:
     if not path.is_file():
         raise SchemaError("the data file does not exist, or is not a file; check the path")
     if ending in _TEXT_FILES:
-        return open_csv(path, csv)
+        return replace(open_csv(path, csv), path=True)
     from privsieve.sources.arrow import open_parquet
 
-    return open_parquet(path)
+    return replace(open_parquet(path), path=True)
 
 
 def _open_object(X: Any, y: Any, home: set[str]) -> Source:
+    from privsieve.sources import arrays
+
+    if y is None:
+        return _open_table(X, None, home)
+    return replace(_open_table(X, arrays.target(y), home), y_type=arrays.target_type(y))
+
+
+def _open_table(X: Any, target: RawColumn | None, home: set[str]) -> Source:
     """Choose by the package that the object comes from, so that no other is imported."""
     from privsieve.sources import arrays
 
-    target = None if y is None else arrays.target(y)
     if "pandas" in home and hasattr(X, "iloc") and hasattr(X, "columns"):
         from privsieve.sources.pandas_frame import open_pandas
 
@@ -178,6 +193,7 @@ def _split(X: Any, y: str) -> tuple[Any, Any]:
 
 
 def _check_positions(domain: Domain, shape: Shape) -> None:
+    """Refuse an array of another width or type; a list without rows has neither."""
     if domain.person is not None:
         raise SchemaError(f"the person {domain.person!r} is a column, and an array has no names; "
                           "give a frame or a file")
@@ -185,9 +201,11 @@ def _check_positions(domain: Domain, shape: Shape) -> None:
     if domain.target is not None and not shape.labelled:
         raise SchemaError(f"the domain has the target {domain.target.name!r} and requires y to be "
                           "passed, but the target y is None: an array holds columns only; give y")
-    if width != len(domain.columns):
+    if width and width != len(domain.columns):
         raise SchemaError(f"the array has {width} columns and the domain names "
                           f"{len(domain.columns)}; give both the same columns in the same order")
+    if width:
+        check_types(domain, shape, [*shape.types, *[shape.y_type] * shape.labelled])
 
 
 def _check_names(domain: Domain, shape: Shape, *, strict: bool) -> None:
@@ -199,12 +217,15 @@ def _check_names(domain: Domain, shape: Shape, *, strict: bool) -> None:
             raise SchemaError(_absent(name, shape))
     known = {fold(name) for name in names}
     extra = [name for name in shape.columns if fold(name) not in known]
-    if strict and extra and shape.by == "name":
+    if strict and extra and not shape.path and shape.by == "name":
         raise SchemaError(f"the table has the column {extra[0]!r}, which the domain does not "
                           f"name{_others(extra)}; drop it or add it to the domain")
-    if strict and extra and shape.by == "header":
-        raise SchemaError(f"the table has {len(extra)} columns that the domain does not name; "
-                          "drop them or add them to the domain")
+    if shape.by == "name":
+        held = dict(zip(map(fold, shape.columns), shape.types, strict=True))
+        types: list[Type] = [held[fold(name)] for name in names]
+        if shape.labelled:
+            types.insert(len(domain.columns), shape.y_type)
+        check_types(domain, shape, types)
 
 
 def _absent(name: str, shape: Shape) -> str:

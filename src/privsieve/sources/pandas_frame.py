@@ -24,13 +24,13 @@ def open_pandas(frame: Any, y: RawColumn | None) -> Source:
         return column(frame.iloc[start:stop, j])
 
     read = slices(len(frame), cut)
+    types = tuple(type_of_dtype(kind) for kind in frame.dtypes)
     if names and all(isinstance(name, (int, np.integer)) for name in names):
-        return positional(frame.shape, "other", read, y)
+        return positional(frame.shape, types, read, y)
     if not all(isinstance(name, str) for name in names):
         raise SchemaError("a column of the frame is not named by a text; rename it "
                           "(frame.columns = [...])")
     check_target(len(frame), y)
-    types = tuple(_type(kind) for kind in frame.dtypes)
     return Source(tuple(map(str, names)), types, "name", lambda: len(frame), read, y)
 
 
@@ -44,9 +44,19 @@ def column(series: Any) -> RawColumn:
     return list(series.astype(object))
 
 
-def _type(dtype: Any) -> Type:
+def type_of_dtype(dtype: Any) -> Type:
+    """The word for a type of pandas; a category has the type of its categories."""
     if isinstance(dtype, np.dtype):
         return type_of(dtype.kind)
     if hasattr(dtype, "tz"):
         return "date"
+    if hasattr(dtype, "categories"):
+        # Without a category there is no cell, and nothing that could be read otherwise.
+        return type_of_dtype(dtype.categories.dtype) if len(dtype.categories) else "other"
+    if hasattr(dtype, "pyarrow_dtype"):
+        from privsieve.sources.arrow import type_of_arrow
+
+        return type_of_arrow(dtype.pyarrow_dtype)
+    if type(dtype).__name__ in ("PeriodDtype", "IntervalDtype"):
+        return "unreadable"
     return type_of(getattr(dtype, "kind", "O"))

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 else:
     RawColumn = object
 
-#: "number", "text", "flag", "date"; "other" where the container does not say (a CSV file).
-Type = Literal["number", "text", "flag", "date", "other"]
+#: "number", "text", "flag", "date"; "other" where the container does not say (a CSV file, a list);
+#: "unreadable" for what no rule of `cells` reads (durations, lists, records).
+Type = Literal["number", "text", "flag", "date", "other", "unreadable"]
 
 #: A table with more columns is refused; it is a public cap.
 LARGEST_WIDTH = 100_000
@@ -46,6 +47,8 @@ class Shape:
         "name" (frames, Parquet), "header" (a CSV file; its fields are never echoed), "position"
         (arrays), "field" (a CSV file without header: c1, c2, …; any number of them).
     labelled : whether `y` came apart from the table
+    y_type : the type of that `y`
+    path : whether it is a file, of which columns that the domain does not name are never read
     """
 
     columns: tuple[str, ...]
@@ -53,6 +56,8 @@ class Shape:
     rows: int | None = None
     by: Literal["name", "header", "position", "field"] = "name"
     labelled: bool = False
+    y_type: Type = "other"
+    path: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,6 +70,8 @@ class Source:
         the body.  Only `reader`, `inspect` and `items` call it.
     y : the target, where it came apart from the table
     file : a CSV file, whose lines a kernel can read
+    y_type : the declared type of `y`
+    path : whether it is a file
     """
 
     columns: tuple[str, ...]
@@ -74,9 +81,11 @@ class Source:
     read: Read
     y: RawColumn | None = None
     file: File | None = None
+    y_type: Type = "other"
+    path: bool = False
 
     def __post_init__(self) -> None:
-        if self.by != "field":
+        if self.by in ("name", "header"):
             check_width(len(self.columns))
         if self.by == "name":
             check_names(self.columns)
@@ -84,7 +93,13 @@ class Source:
     def shape(self, *, count_rows: bool) -> Shape:
         """The structure; the number of rows only where the domain makes it public."""
         rows = self.count() if count_rows and self.count is not None else None
-        return Shape(self.columns, self.types, rows, self.by, self.y is not None)
+        return Shape(self.columns, self.types, rows, self.by, self.y is not None, self.y_type,
+                     self.path)
+
+    @property
+    def record(self) -> Literal["row", "line"]:
+        """What one record is: of a CSV file a physical line, whatever its quotes say."""
+        return "line" if self.by in ("header", "field") else "row"
 
     def raw(self, names: Sequence[str], batch_rows: int) -> Iterator[list[RawColumn]]:
         """The body in batches: these columns, in this order."""
@@ -180,7 +195,7 @@ def type_of(kind: str) -> Type:
                           "two columns")
     words: dict[str, Type] = {"b": "flag", "i": "number", "u": "number", "f": "number",
                               "M": "date", "U": "text", "S": "text", "O": "text"}
-    return words.get(kind, "other")
+    return words.get(kind, "unreadable")
 
 
 def simple(array: npt.NDArray[Any]) -> RawColumn:
