@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from privsieve.privacy.bounded_range import gumbel_scale
 from privsieve.privacy.race import Race
 from privsieve.privacy.recall import better, found
 
+ROOT = Path(__file__).parents[1]
 TINY = Fraction(1, 10**6)
 #: d, k and gaps in scales of the pure race, as in the review that found a delta to be worse.
 TABLE = [(30, 8), (100, 8), (100, 9), (100, 10), (100, 12), (100, 14), (100, 20)]
@@ -105,6 +109,35 @@ def test_what_is_said_to_be_better_is(epsilon, delta):
                             >= exactly("exponential", d, k, gap) - 1e-9)
 
     assert taken > 0
+
+
+def test_the_table_of_the_documents_is_computed():
+    """docs/when-a-delta.md holds the table that the code gives."""
+    sys.path.insert(0, str(ROOT / "experiments"))
+    import when_a_delta
+
+    text = (ROOT / "docs" / "when-a-delta.md").read_text(encoding="utf-8")
+
+    assert "\n".join(when_a_delta.rows()) in text
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 17, 18, 40])
+def test_gaussian_noise_is_taken_only_where_it_is_shorter(d):
+    """In the mean and in the mean square it is below that of Gamma length; its rho is known."""
+    from privsieve.core.cost import Cost
+    from privsieve.selectors.local_weights import VectorNoise
+
+    pure, made = (VectorNoise.of(d, Fraction(1), Cost.of(1, delta=delta)) for delta in (0, "1e-6"))
+    beta = 1 / float(pure.scale)
+    if not made.delta:
+        assert d < 18
+        assert made == pure
+        return
+    mean = math.sqrt(2) * math.exp(math.lgamma((d + 1) / 2) - math.lgamma(d / 2))
+
+    assert mean * float(made.scale) < d / beta
+    assert d * float(made.scale) ** 2 < d * (d + 1) / beta**2
+    assert made.rho == made.grid.sensitivity**2 / (2 * made.scale**2)
 
 
 def test_a_smaller_scale_alone_is_not_better():

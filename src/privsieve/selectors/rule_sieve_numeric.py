@@ -237,7 +237,7 @@ def _median_plan(domain: Domain, k: int, cost: Cost, units: int, options: Mappin
                             **{**options, "class_prior": None, "allow_weak": True})
     free = inner.cost.epsilon == 0
     # [median-rho] the median is pure
-    rho = None if inner.cost.rho is None else inner.cost.rho + (cost.epsilon - rest)**2 / 2
+    rho = inner.cost.rho and inner.cost.rho + (cost.epsilon - rest)**2 / 2
     return replace(
         inner, method=METHOD, domain=domain,
         cost=inner.cost if free else replace(cost, delta=inner.cost.delta, rho=rho),
