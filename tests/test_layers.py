@@ -58,7 +58,8 @@ CHECKERS = ("verify", "verify_containment", "verify_release", "verify_table", "a
             "ledger_sql", "chain", "certificate", "folder")
 #: What meets noise, or sizes it; no checker does.
 MECHANISMS = {"privacy.noise", "privacy.vector", "privacy.values", "privacy.approximate",
-              "privacy.discrete", "privacy.race", "privacy.stopping"}
+              "privacy.bounded_range", "privacy.recall", "privacy.discrete", "privacy.race",
+              "privacy.stopping"}
 #: What a checker may load: an audit counts with NumPy; a published Parquet file needs pyarrow.
 NEEDS = {"audit": {"numpy"}, "verify_table": {"pyarrow"}}
 NUMPY = {"numpy", "pandas", "polars", "pyarrow", "scipy", "sklearn", "flint"}

@@ -20,6 +20,7 @@ from exact import (
 )
 from privsieve.errors import ParameterError
 from privsieve.privacy.approximate import concentrated
+from privsieve.privacy.bounded_range import MOST, lost
 from privsieve.privacy.noise import Noise, replay
 from privsieve.privacy.race import (
     Race,
@@ -243,15 +244,15 @@ def test_a_race_is_decided_by_public_numbers():
     names = [(made.kind, made.named, made.smallest, made.account) for made in (
         Race.of(30, 5, 24, one), Race.of(30, 25, 24, one), Race.of(30, 25, 24, one, ordered=True),
         Race.of(30, 5, 24, one, mechanism="gumbel"), Race.of(30, 25, 24, one, mechanism="laplace"),
-        Race.of(30, 7, 24, one, delta=tiny), Race.of(30, 8, 24, one, delta=tiny),
-        Race.of(30, 22, 24, one, delta=tiny), Race.of(30, 23, 24, one, delta=tiny),
+        Race.of(30, 6, 24, one, delta=tiny), Race.of(30, 7, 24, one, delta=tiny),
+        Race.of(30, 23, 24, one, delta=tiny), Race.of(30, 24, 24, one, delta=tiny),
         Race.of(30, 30, 24, one, delta=tiny))]
     expected = [
         ("exponential", 5, False, "pure"), ("exponential", 5, True, "pure"),
         ("exponential", 25, False, "pure"), ("gumbel", 5, False, "pure"),
-        ("laplace", 5, False, "pure"), ("exponential", 7, False, "pure"),
-        ("gumbel", 8, False, "approximate"), ("gumbel", 8, True, "approximate"),
-        ("exponential", 7, True, "pure"), ("exponential", 0, True, "pure"),
+        ("laplace", 5, False, "pure"), ("exponential", 6, False, "pure"),
+        ("gumbel", 7, False, "approximate"), ("gumbel", 7, True, "approximate"),
+        ("exponential", 6, True, "pure"), ("exponential", 0, True, "pure"),
     ]
 
     assert expected == names
@@ -269,14 +270,33 @@ def test_laplace_noise_is_sized_by_the_best_of_three(d, k, ordered, times):
 
 @pytest.mark.parametrize(("k", "epsilon", "delta"), [(8, 1, "1e-6"), (50, "0.1", "1e-9"),
                                                      (5, 8, "0.01")])
-def test_an_approximate_scale_is_rounded_up(k, epsilon, delta):
-    """Its square is at least, and hardly above, that of the formula at the rounded rho."""
-    race = Race.of(200, k, 7, Fraction(epsilon), delta=Fraction(delta))
-    exact = Fraction(49 * k) / (2 * race.rho)
+def test_an_approximate_scale_is_certified(k, epsilon, delta):
+    """What is computed for it is at most delta, and above for a five-hundredth less noise."""
+    epsilon, delta = Fraction(epsilon), Fraction(delta)
+    race = Race.of(200, k, 7, epsilon, delta=delta)
+    ranges = [Fraction(14) / race.scale, Fraction(14 * 500, 499) / race.scale]
 
     assert race.account == "approximate"
+    assert [True, False] == [lost(k, eta, epsilon) <= delta for eta in ranges]
+    assert race.rho == Fraction(49 * k) / (2 * race.scale**2)
+    assert race.scale < noise_mean(200, k, 7, epsilon)
+
+
+def test_a_race_of_very_many_names_is_sized_by_zcdp():
+    """Above the largest number of choices its square is hardly above that of the formula."""
+    race = Race.of(1000, MOST + 1, 7, Fraction(1), delta=Fraction(1, 10**6))
+    exact = Fraction(49 * (MOST + 1)) / (2 * concentrated(Fraction(1), Fraction(1, 10**6)))
+
     assert exact <= race.scale**2 < exact * (1 + Fraction(1, 2**60))
-    assert race.scale < noise_mean(200, k, 7, Fraction(epsilon))
+
+
+def test_what_a_race_spends_under_zcdp():
+    """Half the square of epsilon, less for Gumbel noise, nothing where nothing is named."""
+    one = Fraction(1)
+    found = [Race.of(30, 5, 24, one).rho, Race.of(30, 5, 24, one, mechanism="laplace").rho,
+             Race.of(30, 5, 24, one, mechanism="gumbel").rho, Race.of(30, 30, 24, one).rho]
+
+    assert [Fraction(1, 2), Fraction(1, 2), Fraction(1, 40), 0] == found
 
 
 @pytest.mark.parametrize(("options", "match"), [

@@ -15,6 +15,7 @@ from privsieve.core.canonical import LARGEST
 from privsieve.errors import ParameterError
 from privsieve.privacy.approximate import (
     analytic_sigma,
+    by_tail,
     concentrated,
     concentrated_sigma,
     root_up,
@@ -40,16 +41,17 @@ def test_known_sigmas(epsilon, delta, sigma):
 
 def test_known_rho():
     """The rho of epsilon 1 and delta 1e-6 is known; the sigma of a rho is exact where it can be."""
-    assert round(float(concentrated(Fraction(1), Fraction("1e-6"))), 7) == .0174689
+    assert round(float(by_tail(Fraction(1), Fraction("1e-6"))), 7) == .0174689
+    assert round(float(concentrated(Fraction(1), Fraction("1e-6"))), 7) == .024356
     assert concentrated_sigma(Fraction(1, 8)) == 2
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
-def test_rho_is_rounded_down(epsilon, delta):
+def test_the_simple_rho_is_rounded_down(epsilon, delta):
     """It gives back at most epsilon by rho + 2 sqrt(rho log(1/delta)), and hardly less."""
     import mpmath
 
-    rho = concentrated(epsilon, delta)
+    rho = by_tail(epsilon, delta)
     with mpmath.workdps(120):
         exact = mpmath.mpf(rho.numerator) / rho.denominator
         log = -mpmath.log(mpmath.mpf(delta.numerator) / delta.denominator)
@@ -58,6 +60,44 @@ def test_rho_is_rounded_down(epsilon, delta):
 
         assert back <= wanted
         assert back > wanted * (1 - mpmath.mpf(10) ** -8)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
+def test_rho_is_rounded_down(epsilon, delta):
+    """Its least delta over alpha is at most the wanted one; a ten-thousandth more is too much."""
+    import mpmath
+
+    def least(rho):
+        def slope(x):
+            return (1 + 2 * x) * rho + mpmath.log(x / (1 + x)) - wanted
+
+        low, high = mpmath.mpf(10) ** -300, mpmath.mpf(10) ** 300
+        for _ in range(400):
+            middle = mpmath.sqrt(low * high)
+            low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+        return (low * ((1 + low) * rho - wanted) + low * mpmath.log(low)
+                - (1 + low) * mpmath.log1p(low))
+
+    rho = concentrated(epsilon, delta)
+    with mpmath.workdps(60):
+        wanted = mpmath.mpf(epsilon.numerator) / epsilon.denominator
+        limit = mpmath.log(mpmath.mpf(delta.numerator) / delta.denominator)
+        at = mpmath.mpf(rho.numerator) / rho.denominator
+
+        assert least(at) <= limit
+        assert least(at * (1 + mpmath.mpf(10) ** -4)) > limit
+    assert rho >= by_tail(epsilon, delta)
+
+
+def test_rho_is_that_of_another_accountant():
+    """dp-accounting gives epsilon back from the rho, by its own search over orders."""
+    rdp = pytest.importorskip("dp_accounting.rdp.rdp_privacy_accountant")
+    orders = 1 + np.logspace(-3, 3, 4000)
+    for epsilon, delta in (("1", "1e-6"), ("0.1", "1e-9"), ("8", "0.01")):
+        rho = float(concentrated(Fraction(epsilon), Fraction(delta)))
+        found = rdp.compute_epsilon(orders, rho * orders, float(delta))[0]
+
+        assert float(epsilon) == pytest.approx(found, rel=1e-4)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), PAIRS)

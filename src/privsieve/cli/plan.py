@@ -132,8 +132,7 @@ def _show(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> None:
     words.show(unit, f"{plan.units}")
     words.show("method", plan.method)
     words.show("settings", _settings(plan))
-    words.show("noise", f"raises each column's score by {words.number(plan.noise)} {unit} "
-                        "on average" if chosen else numbers.noise(plan))
+    words.show("noise", _noise(plan, unit) if chosen else numbers.noise(plan))
     words.show("theorem", f"{plan.theorem}; assumes {', '.join(plan.assumes)}")
     click.echo()
     (_table if chosen else numbers.table)(forecasts, plan)
@@ -144,11 +143,20 @@ def _speak(plan: Plan, delta: str | None) -> None:
     from privsieve.core.cost import exact
 
     if exact(delta or 0, "delta") and not plan.cost.delta:
-        few = "for so few columns" if plan.kind == "selection" else "here"
-        words.show("delta", f"not charged: {few} noise without a delta is smaller")
+        words.show("delta", "not charged: for so few columns a race without a delta finds as many "
+                            "or more" if plan.kind == "selection" else
+                            "not charged: here noise without a delta is smaller")
     if plan.warning:
         click.echo()
         words.show("warning", plan.warning, fg="yellow")
+
+
+def _noise(plan: Plan, unit: str) -> str:
+    """What the noise does to a score; only exponential noise has its scale as its mean."""
+    law = "gumbel" if plan.cost.delta else plan.settings.get("mechanism", "exponential")
+    if law == "exponential":
+        return f"raises each column's score by {words.number(plan.noise)} {unit} on average"
+    return f"{str(law).capitalize()} noise of scale {words.number(plan.noise)} {unit} on each score"
 
 
 def _count(plan: Plan) -> str:

@@ -46,6 +46,8 @@ class Cost:
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
+    #: what the release spends under zCDP; None: epsilon^2/2 where pure, else not known
+    rho: Fraction | None = None
 
     @classmethod
     def of(cls, epsilon: object, *, delta: object = 0, allow_weak: bool = False) -> Cost:

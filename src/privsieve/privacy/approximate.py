@@ -7,7 +7,8 @@ one.  The theorems are in `approximate.proof.md`.
 from __future__ import annotations
 
 from fractions import Fraction
-from math import isqrt
+from functools import lru_cache
+from math import exp, isqrt, log1p
 
 from flint import arb, fmpq
 
@@ -16,23 +17,75 @@ from privsieve.privacy.noise import arithmetic
 
 #: Working precision; binary places of a rho; significant binary digits of a rounded scale.
 PRECISION, PLACES, DIGITS = 512, 128, 64
+#: A rho is searched to this many binary digits.
+SEARCH = 40
 #: The smallest sigma that is tried, in units of 2^-32: more noise than asked for is no harm.
 _SMALLEST = 2**22
 
 
+@lru_cache(maxsize=512)
 def concentrated(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The rho whose zCDP implies (epsilon, delta)-DP, rounded down.
 
     >>> round(float(concentrated(Fraction(1), Fraction(1, 10**6))), 7)
-    0.0174689
+    0.024356
     """
     _check(epsilon, delta)
+    # [lower-end] by the plain tail bound, which holds for certain
+    low = int(by_tail(epsilon, delta) * 2**PLACES)
+    high = 2 * low + 2**SEARCH
+    while _implies(_rho(high), epsilon, delta):
+        low, high = high, 2 * high
+    # [bisect-rho] `low` always holds for certain; `high` is what was not shown to hold.
+    while high - low > max(1, low >> SEARCH):
+        middle = (low + high) // 2
+        if _implies(_rho(middle), epsilon, delta):
+            low = middle
+        else:
+            high = middle
+    return _rho(low)
+
+
+def by_tail(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """A rho whose zCDP implies (epsilon, delta)-DP by Markov's inequality, rounded down.
+
+    >>> round(float(by_tail(Fraction(1), Fraction(1, 10**6))), 7)
+    0.0174689
+    """
     with arithmetic(PRECISION):
-        log = -_arb(delta).log()
-        root = (log + _arb(epsilon)).sqrt() - log.sqrt()
+        log = -ball(delta).log()
+        root = (log + ball(epsilon)).sqrt() - log.sqrt()
         # [rho] rounded down: less is spent than is allowed
         units = (root * root * 2**PLACES).lower().floor().unique_fmpz()
-    return Fraction(int(units), 2**PLACES)
+    return _rho(int(units))
+
+
+def _rho(units: int) -> Fraction:
+    return Fraction(units, 2**PLACES)
+
+
+def _implies(rho: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
+    """Whether rho-zCDP is (epsilon, delta)-DP, for certain."""
+    order = _order(float(rho), float(epsilon))
+    with arithmetic(PRECISION):
+        x = arb(order)
+        # [tilted] x is alpha - 1; any x gives a bound
+        exponent = (x * ((1 + x) * ball(rho) - ball(epsilon))
+                    + x * x.log() - (1 + x) * (1 + x).log())
+        return bool(exponent <= ball(delta).log())
+
+
+def _order(rho: float, epsilon: float) -> float:
+    """About the x with the least bound: where (1 + 2 x) rho + log(x / (1 + x)) is epsilon."""
+    low, high = -700.0, 700.0  # of log x
+    for _ in range(60):
+        middle = (low + high) / 2
+        x = exp(middle)
+        if (1 + 2 * x) * rho - log1p(1 / x) < epsilon:
+            low = middle
+        else:
+            high = middle
+    return exp(high)
 
 
 def concentrated_sigma(rho: Fraction) -> Fraction:
@@ -73,10 +126,10 @@ def _sigma(units: int) -> Fraction:
 def _private(sigma: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
     """Whether a Gaussian at sensitivity 1 is (epsilon, delta)-DP, for certain."""
     with arithmetic(PRECISION):
-        half, shift = _arb(1 / (2 * sigma)), _arb(epsilon * sigma)
+        half, shift = ball(1 / (2 * sigma)), ball(epsilon * sigma)
         # [analytic]
-        lost = _phi(half - shift) - _arb(epsilon).exp() * _phi(-half - shift)
-        return bool(lost <= _arb(delta))
+        lost = _phi(half - shift) - ball(epsilon).exp() * _phi(-half - shift)
+        return bool(lost <= ball(delta))
 
 
 def _phi(x: arb) -> arb:
@@ -122,7 +175,8 @@ def _unit(value: Fraction) -> Fraction:
     return Fraction(2) ** (length - DIGITS)
 
 
-def _arb(value: Fraction) -> arb:
+def ball(value: Fraction) -> arb:
+    """A ball that contains the fraction."""
     return arb(fmpq(value.numerator, value.denominator))
 
 

@@ -13,6 +13,7 @@ from operator import index
 from typing import TYPE_CHECKING, Literal
 
 from privsieve.errors import ParameterError, ReleaseFailed
+from privsieve.privacy.recall import better, found
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,14 +36,14 @@ class Race:
     named : how many positions the noise has to name one by one
     smallest : whether those are the ones to be left out
     account : "pure", or "approximate" where the delta is needed
-    rho : what the race spends under zCDP, where it is approximate
+    rho : what the race spends under zCDP
 
     >>> race = Race.of(30, 5, 24, Fraction(1))
     >>> race.kind, race.scale, race.named, race.account
     ('exponential', Fraction(240, 1), 5, 'pure')
     >>> race = Race.of(100, 20, 24, Fraction(1), delta=Fraction(1, 10**6))
     >>> race.kind, int(race.scale), race.account
-    ('gumbel', 574, 'approximate')
+    ('gumbel', 450, 'approximate')
     """
 
     kind: Kind
@@ -56,25 +57,42 @@ class Race:
     def of(cls, d: int, k: int, sensitivity: int, epsilon: Fraction, *,
            delta: Fraction = Fraction(0), ordered: bool = False, mechanism: str = "exponential",
            ) -> Race:
-        """The race that makes the choice of k out of d (epsilon, delta)-DP with the least noise."""
+        """The race that makes the choice of k out of d (epsilon, delta)-DP and finds the most."""
         kind = _checked(d, k, sensitivity, epsilon, delta=delta, mechanism=mechanism)
         # [winners] as many as must be named one by one: the rest of the answer follows from them.
         named = min(k, d - 1) if ordered else min(k, d - k)
         smallest = not ordered and k > d - k
         # [noise-scale] twice the sensitivity for each name; with Laplace, once for each score
         times = min(2 * named, d) if kind == "laplace" else 2 * named
-        scale = Fraction(times * sensitivity) / epsilon if named else Fraction(0)
+        unit = Fraction(times) / epsilon
         if delta and named:
-            from privsieve.privacy.approximate import concentrated, root_up
+            from privsieve.privacy.bounded_range import gumbel_scale
 
-            rho = concentrated(epsilon, delta)
-            # [zcdp-scale] rounded up, from a rho that is rounded down
-            less = root_up(Fraction(sensitivity**2 * named) / (2 * rho)) if rho else scale
-            # [branch]
-            if less < scale:
-                return cls("gumbel", less, named, smallest, "approximate", rho)
+            # [delta-scale] at sensitivity 1, so that the choice below does not depend on it
+            less = gumbel_scale(named, epsilon, delta)
+            sought = named if not ordered else k if k < d else d // 2
+            # [branch] by what is found, from public numbers; where all are ordered, of one half
+            if better("gumbel", kind, float(less / unit), (d, sought)):
+                return cls("gumbel", less * sensitivity, named, smallest, "approximate",
+                           named / (2 * less**2))
         # Laplace noise is symmetric: naming the smallest of -s is naming the largest of s.
-        return cls(kind, scale, named, smallest and kind != "laplace", "pure", Fraction(0))
+        rho = named / (2 * unit**2) if kind == "gumbel" and named else epsilon**2 / 2
+        return cls(kind, unit * sensitivity, named, smallest and kind != "laplace", "pure",
+                   rho if named else Fraction(0))
+
+    def share(self, d: int, k: int, gap: float) -> float:
+        """The expected share of k columns that it finds, each ahead of the others by this gap.
+
+        >>> round(Race.of(30, 8, 1, Fraction(1)).share(30, 8, 32), 2)
+        0.73
+        """
+        if not self.named:
+            return 1.0
+        if self.smallest:
+            # Those left out are raced.
+            left = d - k
+            return 1 - left * (1 - found(self.kind, d, left, gap / float(self.scale))) / k
+        return found(self.kind, d, k, gap / float(self.scale))
 
 
 def _checked(d: int, k: int, sensitivity: int, epsilon: Fraction, *, delta: Fraction,

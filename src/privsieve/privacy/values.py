@@ -103,6 +103,14 @@ class Grid:
         """The sigma of Gaussian noise that is rho-zCDP, rounded up."""
         return rounded_up(self._in(2) * concentrated_sigma(rho))  # [rho-sigma]
 
+    def rho(self, sigma: Fraction) -> Fraction:
+        """What Gaussian noise of this sigma spends under zCDP.
+
+        >>> round(float(Grid.of(4, Fraction(1)).rho(Fraction(5))), 4)
+        0.02
+        """
+        return self._in(2)**2 / (2 * sigma**2)  # [spent-rho]
+
     def _in(self, norm: int) -> Fraction:
         if self.norm > norm:
             raise ParameterError("Laplace noise needs the sensitivity in norm 1 (the sum of all "

@@ -135,8 +135,10 @@ def plan(task: Task, memory: Memory) -> Plan:
     task.cost.check_units(task.m)
     _check_noise(task)
     each = task.spread
+    cost = task.cost if task.kind != "function" else replace(task.cost,
+                                                             rho=task.grid.rho(task.sigma))
     return Plan(
-        method=METHOD, kind="regression", domain=task.kernel.domain, cost=task.cost, units=task.m,
+        method=METHOD, kind="regression", domain=task.kernel.domain, cost=cost, units=task.m,
         settings={"answers": task.kind, "lam": _text(float(task.lam)), **task.kernel.json(),
                   "queries": len(task.codes), "kept": task.grid.d},
         noise=Fraction(each), forecast=_forecast(task),

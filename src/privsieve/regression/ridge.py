@@ -72,6 +72,8 @@ def plan(
     model = best(model, cost.delta) if auto else model.with_delta(cost.delta)
     if model.sigma is None:  # the delta would buy nothing: it is not spent
         cost = replace(cost, delta=Fraction(0))
+    else:
+        cost = replace(cost, rho=model.grid.rho(model.sigma))
     _check_noise(model)
     return Plan(
         method=METHOD, kind="regression", domain=domain, cost=cost, units=units,

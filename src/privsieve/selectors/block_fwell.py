@@ -71,13 +71,12 @@ class Voting:
                        ordered=self.ordered)
 
     @property
-    def strength(self) -> Fraction:
-        """Blocks times the epsilon of an exponential race with as much noise as this one."""
-        plain = replace(self, delta=Fraction(0)).race.scale
+    def forecast(self) -> forecast.Forecast:
+        """What the race is expected to find, by gaps of half of the votes."""
         # A block of m units has one vote, so that m times as many units are needed.
         doubled = 2 if self.reference is not None and not self.replace else 1
-        votes = Fraction(doubled * self.units, self.block) * self.epsilon
-        return votes * plain / self.race.scale if plain else votes
+        return forecast.expected(self.race, len(self.domain.columns), self.k,
+                                 Fraction(doubled * self.units, self.block))
 
     # [sensitivity]
     @property
@@ -134,16 +133,18 @@ def plan(  # the method's public options, all keyword-only
     voting = Voting(domain, k, cost.epsilon, units, ordered, block, repeats,
                     _tau(votes, tau, block), known, cost.delta)
     cost.check_units(units)
-    if voting.race.account == "pure":  # the delta would buy nothing: it is not spent
+    race = voting.race
+    if race.account == "pure":  # the delta would buy nothing: it is not spent
         cost, voting = replace(cost, delta=Fraction(0)), replace(voting, delta=Fraction(0))
+    else:
+        cost = replace(cost, rho=race.rho)
     free = k == d and not ordered
-    expected = forecast.expected(d, k, voting.strength, ordered=ordered)
-    costs = forecast.by_cost(cost.epsilon, lambda other: forecast.expected(
-        d, k, replace(voting, epsilon=other).strength, ordered=ordered))
+    expected = voting.forecast
+    costs = forecast.by_cost(cost.epsilon, lambda other: replace(voting, epsilon=other).forecast)
     return Plan(
         method=METHOD, kind="selection", domain=domain,
         cost=Cost(Fraction(0)) if free else cost, units=units, settings=_settings(voting),
-        noise=voting.race.scale, forecast=_json(expected, costs),
+        noise=race.scale, forecast=_json(expected, costs),
         warning=None if free else _warning(expected, voting),
         theorem="block-fwell", assumes=assumed("block-fwell"),
         summarise=partial(summarise, voting=voting), mechanism=partial(mechanism, voting=voting),

@@ -1,18 +1,17 @@
 """The forecast: what a choice will be worth, from public numbers alone.
 
-If k columns stand out by a share `gap` of the rows and the others by nothing, the race finds,
-in expectation over its noise and to first order,
+If k columns stand out by a share `gap` of the rows and the others by nothing, a race finds, in
+expectation over its noise and to first order, the share of them that `privacy.recall` computes
+from the law of its noise; with exponential noise and at most half of the columns chosen
 
-    recall(gap) = k / (k + (d - k) exp(-gap n epsilon / (2 k)))
+    recall(gap) = k / (k + (d - k) exp(-gap n epsilon / (2 k))).
 
-of them: the threshold t at which k noisy scores are larger solves
-k exp(-(t - s)/b) + (d - k) exp(-t/b) = k.  At gap 0 it is k/d, which is guessing.
+At gap 0 it is k/d, which is guessing.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import exp
 from typing import TYPE_CHECKING, NamedTuple
 
 from privsieve.core.cost import EPSILON_UNITS, decimal
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from privsieve.core.canonical import Json
+    from privsieve.privacy.race import Race
 
 #: Gaps that tables show: weak, usual (waveform .08 to .10, WDBC .15), strong (XOR .23).
 GAPS = (Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))
@@ -44,26 +44,15 @@ class Forecast(NamedTuple):
         return (usual - self.guessing) / (1 - self.guessing) if self.guessing < 1 else 1.0
 
 
-def expected(d: int, k: int, unit_epsilon: Fraction, *, ordered: bool = False) -> Forecast:
-    """Forecast k of d columns for this product of units and epsilon.
+def expected(race: Race, d: int, k: int, reach: Fraction) -> Forecast:
+    """Forecast k of d columns by this race; a gap of 1 puts a column ahead by `reach`.
 
-    >>> made = expected(30, 3, Fraction(569))
+    >>> from privsieve.privacy.race import Race
+    >>> made = expected(Race.of(30, 3, 1, Fraction(1)), 30, 3, Fraction(569))
     >>> round(made.guessing, 2), [round(share, 2) for share in made.recall]
     (0.1, [0.43, 0.93, 1.0, 1.0])
     """
-    return Forecast(k / d, tuple(_recall(d, k, float(gap * unit_epsilon), ordered=ordered)
-                                 for gap in GAPS))
-
-
-def _recall(d: int, k: int, strength: float, *, ordered: bool) -> float:
-    if k > d / 2 and not ordered:
-        # The d - k smallest are raced, and left out.
-        left = d - k
-        if left == 0:
-            return 1.0
-        wrong = k * exp(-strength / (2 * left))
-        return 1 - left * (wrong / (left + wrong)) / k
-    return k / (k + (d - k) * exp(-strength / (2 * k)))
+    return Forecast(k / d, tuple(race.share(d, k, float(gap * reach)) for gap in GAPS))
 
 
 def json(made: Forecast, costs: Mapping[str, Json]) -> Mapping[str, Json]:
@@ -80,7 +69,9 @@ def json(made: Forecast, costs: Mapping[str, Json]) -> Mapping[str, Json]:
 def by_cost(epsilon: Fraction, at: Callable[[Fraction], Forecast]) -> Mapping[str, Json]:
     """Per cent found on a usual table, rounded down, at this and other costs.
 
-    >>> by_cost(Fraction(1), lambda epsilon: expected(30, 3, 569 * epsilon))
+    >>> from privsieve.privacy.race import Race
+    >>> by_cost(Fraction(1), lambda epsilon: expected(Race.of(30, 3, 1, epsilon), 30, 3,
+    ...                                               Fraction(569)))
     {'0.1': 22, '0.3': 65, '1': 99, '3': 99}
     """
     return {decimal(-(-cost * EPSILON_UNITS // 1)): int(100 * at(cost).recall[GAPS.index(USUAL)])
@@ -90,7 +81,8 @@ def by_cost(epsilon: Fraction, at: Callable[[Fraction], Forecast]) -> Mapping[st
 def warning(made: Forecast) -> str | None:
     """A sentence where the choice will be close to random on a usual table.
 
-    >>> warning(expected(30, 3, Fraction(5)))[:44]
+    >>> from privsieve.privacy.race import Race
+    >>> warning(expected(Race.of(30, 3, 1, Fraction(1)), 30, 3, Fraction(5)))[:44]
     'the choice will be close to random: of the c'
     """
     if made.gain >= LITTLE:

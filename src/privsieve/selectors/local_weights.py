@@ -159,14 +159,18 @@ class VectorNoise:
 
     @classmethod
     def of(cls, d: int, sensitivity: Fraction, cost: Cost) -> VectorNoise:
-        """The law with the shorter noise: Gaussian only where a delta makes it so."""
+        """The law with the shorter noise: Gaussian only where a delta makes it so.
+
+        The root of a Gaussian's mean square is compared with the other's mean, which is below the
+        root of its mean square: a Gaussian that is taken is shorter by either measure.
+        """
         from privsieve.core.canonical import LARGEST
         from privsieve.privacy.values import Grid
 
         grid = Grid.of(d, sensitivity)
         pure = cls(grid, cost.epsilon, Fraction(0))
         made = cls(grid, cost.epsilon, cost.delta)
-        # [law] by the expected squares, from public numbers
+        # [law] sqrt(d) sigma against d / beta, from public numbers
         if not cost.delta or made.scale**2 * grid.beta(cost.epsilon)**2 >= d:
             made = pure
         if made.size >= LARGEST * grid.step:
@@ -190,6 +194,11 @@ class VectorNoise:
         if self.delta:
             return self.grid.sigma(self.epsilon, self.delta)
         return 1 / self.grid.beta(self.epsilon)
+
+    @property
+    def rho(self) -> Fraction | None:
+        """What it spends under zCDP, where it is Gaussian."""
+        return self.grid.rho(self.scale) if self.delta else None
 
     @property
     def size(self) -> Fraction:

@@ -79,15 +79,14 @@ class Terms:
         return self.epsilon * COUNT_SHARE if self.class_share == "noisy" else Fraction(0)
 
     @property
-    def strength(self) -> Fraction:
-        """Units times the epsilon of an exponential race with as much noise as this one.
+    def forecast(self) -> forecast.Forecast:
+        """What the race is expected to find.
 
         Where units come and go instead of being replaced, one moves a score by half as much.
         """
         public = self.public
-        whole = public.units * (self.epsilon - self.counted) * (1 if public.replace else 2)
-        plain = replace(self, delta=Fraction(0), mechanism="exponential").race.scale
-        return whole * plain / self.race.scale if plain else whole
+        return forecast.expected(self.race, len(public.domain.columns), self.k,
+                                 Fraction(public.units * (1 if public.replace else 2)))
 
 
 def plan(  # the method's public options, all keyword-only
@@ -123,16 +122,18 @@ def plan(  # the method's public options, all keyword-only
     cost.check_units(public.units)
     share = _share(class_share, score, weighed=score_of(score, public).weighed, domain=domain)
     terms = Terms(public, score, mechanism, k, cost.epsilon, share, ordered, cost.delta)
-    if terms.race.account == "pure":  # the delta would buy nothing: it is not spent
+    race = terms.race
+    if race.account == "pure":  # the delta would buy nothing: it is not spent
         cost, terms = replace(cost, delta=Fraction(0)), replace(terms, delta=Fraction(0))
-    expected = forecast.expected(d, k, terms.strength, ordered=ordered)
-    costs = forecast.by_cost(cost.epsilon, lambda other: forecast.expected(
-        d, k, replace(terms, epsilon=other).strength, ordered=ordered))
+    if race.kind == "gumbel":  # [rho] the counts' part is pure
+        cost = replace(cost, rho=race.rho + terms.counted**2 / 2)
+    expected = terms.forecast
+    costs = forecast.by_cost(cost.epsilon, lambda other: replace(terms, epsilon=other).forecast)
     return Plan(
         method=METHOD, kind="selection", domain=domain,
         cost=Cost(Fraction(0)) if terms.free else cost,
         units=public.units, settings=_settings(terms),
-        noise=terms.race.scale * (1 if public.replace else Fraction(1, 2)),
+        noise=race.scale * (1 if public.replace else Fraction(1, 2)),
         forecast=forecast.json(expected, costs),
         warning=None if terms.free else forecast.warning(expected),
         theorem="noisy-top-k", assumes=assumed("noisy-top-k"),

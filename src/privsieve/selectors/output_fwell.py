@@ -70,7 +70,8 @@ def plan(  # the method's public options, all keyword-only
     run = Output(learning, noise)
     return Plan(
         # the delta is not spent where it would buy nothing
-        method=METHOD, kind="weights", domain=domain, cost=replace(cost, delta=noise.delta),
+        method=METHOD, kind="weights", domain=domain,
+        cost=replace(cost, delta=noise.delta, rho=noise.rho),
         units=learning.units, settings=learning.settings(),
         noise=Fraction(noise.length) / moved, forecast=forecast(noise, longest),
         warning=warning(noise, longest, learning),

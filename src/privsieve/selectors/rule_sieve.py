@@ -124,8 +124,11 @@ def plan(  # the method's public options, all keyword-only
     if joint is not None:
         check(joint, (k, d, units, domain.classes), max_ops, ordered=ordered, grid=grid)
     rules = Rules(domain, k, cost.epsilon, units, prior, ordered, joint, order, grid, cost.delta)
-    if _race(rules).account == "pure":  # the delta would buy nothing: it is not spent
+    race = _race(rules)
+    if race.account == "pure":  # the delta would buy nothing: it is not spent
         cost, rules = replace(cost, delta=Fraction(0)), replace(rules, delta=Fraction(0))
+    else:
+        cost = replace(cost, rho=race.rho + _pure_rho(rules))
     return _planned(rules, cost)
 
 
@@ -133,14 +136,13 @@ def _planned(rules: Rules, cost: Cost) -> Plan:
     """The plan of a run whose parameters are settled."""
     d, k, ordered = len(rules.domain.columns), rules.k, rules.ordered
     free = k == d and not ordered
-    strength = _strength(rules)
-    expected = forecast.expected(d, k, strength, ordered=ordered)
-    costs = forecast.by_cost(cost.epsilon, lambda other: forecast.expected(
-        d, k, _strength(replace(rules, epsilon=other)), ordered=ordered))
+    expected = _forecast(rules)
+    costs = forecast.by_cost(cost.epsilon,
+                             lambda other: _forecast(replace(rules, epsilon=other)))
     return Plan(
         method=METHOD, kind="selection", domain=rules.domain,
         cost=Cost(Fraction(0)) if free else cost, units=rules.units, settings=_settings(rules),
-        noise=_raced(rules) * 2 * rules.units / strength,
+        noise=_main_race(rules).scale * (1 if rules.replace else Fraction(1, 2)),
         forecast=forecast.json(expected, costs),
         warning=None if free else forecast.warning(expected),
         theorem="rule-sieve", assumes=assumed("rule-sieve"),
@@ -213,14 +215,24 @@ def _race_share(rules: Rules) -> Fraction:
     return 1 - AUTO_SHARE if rules.class_prior == "auto" else Fraction(1)
 
 
-def _strength(rules: Rules) -> Fraction:
-    """Units times the epsilon of the race, and what a delta adds to it.
+def _forecast(rules: Rules) -> forecast.Forecast:
+    """What the race is expected to find.
 
     Where units come and go instead of being replaced, one moves a score by half as much.
     """
-    paid = _race_share(rules) * rules.epsilon * dilution(rules.joint, rules.k,
-                                                         len(rules.domain.columns))
-    return rules.units * paid * (1 if rules.replace else 2) * _gain(rules, _race(rules))
+    reach = Fraction(rules.units * (1 if rules.replace else 2))
+    return forecast.expected(_main_race(rules), len(rules.domain.columns), rules.k, reach)
+
+
+def _main_race(rules: Rules) -> Race:
+    """The race that a forecast is made for: as if all columns were chosen by one."""
+    from privsieve.privacy.race import Race
+
+    race, d = _race(rules), len(rules.domain.columns)
+    if race.account == "approximate":
+        return race
+    epsilon = _race_share(rules) * rules.epsilon * dilution(rules.joint, rules.k, d)
+    return Race.of(d, rules.k, 1, epsilon, ordered=rules.ordered)
 
 
 def _race(rules: Rules) -> Race:
@@ -235,18 +247,14 @@ def _race(rules: Rules) -> Race:
                    ordered=rules.ordered)
 
 
-def _gain(rules: Rules, race: Race) -> Fraction:
-    """By how much a delta makes the noise smaller."""
-    if race.account == "pure":
-        return Fraction(1)
-    pure = _race(replace(rules, delta=Fraction(0)))
-    return pure.scale / race.scale
-
-
-def _raced(rules: Rules) -> int:
-    """How many columns share the race's epsilon: the chosen, or those left out if fewer."""
-    d = len(rules.domain.columns)
-    return min(rules.k, d - 1) if rules.ordered else min(rules.k, d - rules.k)
+def _pure_rho(rules: Rules) -> Fraction:
+    """What the class counts, and a race for the first set, spend under zCDP beside `_race`."""
+    counted = (1 - _race_share(rules)) * rules.epsilon
+    first = Fraction(0)
+    if rules.joint is not None:
+        # [first-rho] what the race that names several columns does not get
+        first = 1 - several(rules.joint, rules.k, len(rules.domain.columns))[1]
+    return (counted**2 + (_race_share(rules) * rules.epsilon * first)**2) / 2
 
 
 def _settings(rules: Rules) -> Mapping[str, Json]:

@@ -73,10 +73,10 @@ class Rules:
                        ordered=self.ordered)
 
     @property
-    def strength(self) -> Fraction:
-        """Half (a covariance is half of a gain) of units times what an exponential race needs."""
-        plain = replace(self, delta=Fraction(0)).race.scale
-        return self.units * self.epsilon / 2 * (plain / self.race.scale if plain else 1)
+    def forecast(self) -> forecast.Forecast:
+        """What the race is expected to find; a covariance is half of a gain."""
+        return forecast.expected(self.race, len(self.domain.columns), self.k,
+                                 Fraction(self.units, 2))
 
     @property
     def kept(self) -> bool:
@@ -111,16 +111,18 @@ def plan(domain: Domain, *, k: float | Fraction, epsilon: object, rows: int | No
     order, grid = (1, 0) if way == "kendall" else depth(units, d, options["order"],
                                                         options["max_ops"])
     rules = Rules(domain, k, cost.epsilon, units, way, options["ordered"], order, grid, cost.delta)
-    if rules.race.account == "pure":  # the delta would buy nothing: it is not spent
+    race = rules.race
+    if race.account == "pure":  # the delta would buy nothing: it is not spent
         cost, rules = replace(cost, delta=Fraction(0)), replace(rules, delta=Fraction(0))
+    else:
+        cost = replace(cost, rho=race.rho)
     free = k == d and not rules.ordered
-    expected = forecast.expected(d, k, rules.strength, ordered=rules.ordered)
-    costs = forecast.by_cost(cost.epsilon, lambda other: forecast.expected(
-        d, k, replace(rules, epsilon=other).strength, ordered=rules.ordered))
+    expected = rules.forecast
+    costs = forecast.by_cost(cost.epsilon, lambda other: replace(rules, epsilon=other).forecast)
     return Plan(
         method=METHOD, kind="selection", domain=domain,
         cost=Cost(Fraction(0)) if free else cost,
-        units=units, settings=_settings(rules), noise=2 * rules.race.scale,
+        units=units, settings=_settings(rules), noise=2 * race.scale,
         forecast=forecast.json(expected, costs),
         warning=None if free else forecast.warning(expected),
         theorem="rule-sieve-numeric", assumes=assumed("rule-sieve-numeric"),
@@ -239,9 +241,11 @@ def _median_plan(domain: Domain, k: int, cost: Cost, units: int, options: Mappin
     inner = rule_sieve.plan(halves, k=k, epsilon=rest, rows=units,
                             **{**options, "class_prior": None, "allow_weak": True})
     free = inner.cost.epsilon == 0
+    # [median-rho] the median is pure
+    rho = inner.cost.rho and inner.cost.rho + (cost.epsilon - rest)**2 / 2
     return replace(
         inner, method=METHOD, domain=domain,
-        cost=inner.cost if free else replace(cost, delta=inner.cost.delta),
+        cost=inner.cost if free else replace(cost, delta=inner.cost.delta, rho=rho),
         settings={**inner.settings, "numeric": "median-cut"},
         theorem="rule-sieve-numeric", assumes=assumed("rule-sieve-numeric"),
         summarise=partial(hold_rows, domain=domain),
