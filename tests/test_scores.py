@@ -13,13 +13,13 @@ import naive_scores as naive
 import tables
 from privsieve.core.columns import Label, Number
 from privsieve.core.domain import Domain
-from privsieve.engines.sums import among_first, summed
+from privsieve.engines.sums import summed
 from privsieve.errors import DomainError
 from privsieve.scores import SCORES, score_of
 from privsieve.scores.contract import Public
 from privsieve.scores.mutual_information import NAT, k_log_k
 from privsieve.selectors.weights import Labellings
-from privsieve.summaries.persons import row_weights
+from privsieve.summaries.persons import among_first, row_weights
 from test_merge import cut
 from test_sensitivity import _joined, _person, random_pair
 
