@@ -10,6 +10,7 @@ from functools import cache
 from itertools import product
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import tables
@@ -17,9 +18,12 @@ from exact import top_k_law
 from neighbours import Row, State, apart, forced, handed, pair, planned, state, summary
 from privsieve.core.columns import Category, Date, Flag, Label, Number
 from privsieve.errors import ParameterError
+from privsieve.fit import fit
+from privsieve.privacy.noise import replay
 from privsieve.selectors import METHODS
 from privsieve.selectors import plan as make_plan
 from privsieve.selectors.felp import window_share
+from privsieve.sources import open_source
 from privsieve.sources.columns import encoder
 from privsieve.summaries.halves import WHOLE
 from privsieve.summaries.moves import Whole
@@ -143,7 +147,19 @@ def test_a_person_moves_no_more_than_the_plan_says(method, place, neighbours, tm
     assert 0 < max(moved) <= 1 + 1e-9
 
 
-# one row with an id and one without: FINDINGS 1.1
+@pytest.mark.parametrize(("method", "place"), [
+    (method, place) for method, found in MEASURES.items() for place in range(len(found))])
+def test_a_table_of_nobody_has_an_answer(method, place):
+    """Where no row has an id there are no persons, and a release all the same."""
+    _, classes, options = MEASURES[method][place]
+    plan = planned(method, "nmf" if classes else "nnf", classes, options, units=12, most=2).plan
+    rows = {"x0": [0.5] * 4, "x1": [0.5] * 4, "x2": [1.0] * 4, "y": [1] * 4,
+            "id": pa.array([None, "", " ", "\t"])}
+
+    assert fit(plan, open_source(pa.table(rows)), noise=replay(1)).body["private"] is False
+
+
+# a person with one row that has an id, and one that has none
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])

@@ -267,7 +267,8 @@ def test_a_person_moves_no_value_beyond_the_bound(name, neighbours):
         units = int(rng.choice([2, 3, 20]))
         score, weights = score_of(name, Public(domain, units)), random_weights(rng, 2)
         changed, one = list(persons), int(rng.integers(len(persons)))
-        if neighbours == "replace-one":
+        # A person who is replaced may be one without any id: absent.
+        if neighbours == "replace-one" and rng.random() < 0.8:
             codes, label, _ = _person(rng, kinds, 0)
             if name == "correlation":
                 label *= 65535
