@@ -183,12 +183,16 @@ def test_replacing_a_person_moves_no_score_beyond_the_plan(prior, classes):
         most = int(rng.choice([1, 2, 3, 4, 10]))
         kinds = "".join(rng.choice(list("nnmfc"), rng.integers(1, 4)))
         domain = tables.domain(kinds, classes, person="id", rows_per_person=most, persons=20)
+        domain = replace(domain, persons=int(rng.integers(2, 12)))
         rules = rules_of(domain, class_prior=prior, rows=None)
         persons = [_person(rng, kinds, unit) for unit in range(int(rng.integers(2, 9)))]
         for _codes, label, _unit in persons:
             label[rng.random(len(label)) < 0.3] = classes - 1
-        changed = list(persons)
-        changed[int(rng.integers(len(persons)))] = _person(rng, kinds, 99)
+        changed, one = list(persons), int(rng.integers(len(persons)))
+        if rng.random() < 0.3:  # all ids are lost
+            del changed[one]
+        else:
+            changed[one] = _person(rng, kinds, one)
         key = int(rng.integers(2**63))
         (before, moves), (after, same) = (scored(_joined(t), rules, key)
                                           for t in (persons, changed))
@@ -330,16 +334,35 @@ def test_where_labels_cannot_be_centred(public, classes):
     assert labels.standing is None
 
 
-def test_more_units_than_were_declared_are_weighed_alike():
-    """Where the table is so large that centred scores would not fit, no label is centred."""
-    domain = tables.domain("nn", person="id", persons=10)
-    rules = rules_of(domain, rows=None, class_prior="centred")
-    many = rules_of(tables.domain("nn", 3, person="id", persons=10), rows=None)
+@pytest.mark.parametrize(("prior", "classes", "expected"), [
+    ("centred", 2, True), ("auto", 2, True), ("average", 3, True), ("centred", 4, True),
+    (None, 2, False), ("auto", 3, False), (Fraction(1, 10), 2, False), (Fraction(1, 600), 2, True),
+])
+def test_persons_are_settled_where_the_proof_counts_them(prior, classes, expected):
+    """Whatever may be centred on all persons takes the declared number of them, from both tables.
 
-    assert "average" == many.class_prior
-    assert all(max(map(abs, cut)) == 1 for cut in labellings([1, 1, 1], [1] * 3, many, None)[0][0])
-    assert ((-1, 1),) == labellings([2**30, 1], [2**30, 1], rules, None)[0].weights
-    assert ((-1, 2**30 - 1),) == labellings([2**30 - 1, 1], [5, 4], rules, None)[0].weights
+    That "auto" may find a rare class is known before rows; rows are as many as they are.
+    """
+    asked = {"class_prior": prior, **({"order": 2} if prior == "auto" else {})}
+    person, row = (rules_of(tables.domain("nn", classes, **public), rows=rows, **asked)
+                   for public, rows in (({"person": "id", "persons": 1000}, None), ({}, 1000)))
+
+    assert (expected, False) == (person.settled, row.settled)
+
+
+def test_only_a_declared_number_of_persons_is_centred():
+    """Fewer persons than declared are filled up with default ones; those beyond it are left out."""
+    domain = tables.domain("nn", person="id", persons=5)
+    rules = rules_of(domain, rows=None, class_prior="centred")
+    for many in (0, 3, 5, 9):
+        unit = np.arange(many) + 1
+        came = tables.batch(np.full((many, 2), 9), np.ones(many), unit[::-1])
+        made = summarise([came], 7, rules=rules)
+        counts = made.runs.counts.tolist()
+        labels, _ = labellings(counts, counts, rules, None)
+
+        assert [5 - min(many, 5), min(many, 5)] == counts
+        assert 5 == labels.largest
 
 
 def test_a_declared_share_too_small_for_weights_is_centred():

@@ -118,14 +118,15 @@ def test_wrong_delimiter(tmp_path):
 
 
 def test_persons():
-    """Rows without a person, and the most rows of one, are shown beside the limit."""
+    """Persons beside the declared number, the most rows of one, and rows that are nobody's."""
     domain = Domain([Flag("f")], person="who", rows_per_person=2, persons=9)
     frame = pd.DataFrame({"f": [1] * 5, "who": ["a", "b", "a", None, "a"], "other": [1] * 5})
     found = inspect(frame, domain)
 
-    assert (1, 3) == (found.nobody, found.most)
-    assert found.lines()[2] == \
-        "1 rows without a person; at most 3 rows of one person (rows_per_person = 2)"
+    assert (1, 2, 3) == (found.nobody, found.persons, found.most)
+    assert found.lines()[2:4] == [
+        "2 persons (persons = 9); at most 3 rows of one (rows_per_person = 2)",
+        "1 rows without an id are nobody's and weigh nothing: check the column of the person"]
 
 
 def test_private():

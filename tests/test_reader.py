@@ -250,21 +250,26 @@ def test_tags():
 
 
 def test_persons(tmp_path):
-    """A person is the cell's text, the same in every container; its unit is a fresh number."""
+    """A person is the cell's text, the same in every container; its unit is a fresh number.
+
+    A row without an id is nobody's: it is left out, keeps its position, and no tag is drawn.
+    """
     domain = Domain([Flag("f")], person="who", persons=10)
-    people = [7.0, None, 8.0, 7.0]
-    flags = [True] * 4
+    people, flags = [7.0, None, 8.0, None, 7.0], [True, True, False, True, True]
     files = [pd.DataFrame({"f": flags, "who": people}), pa.table({"f": flags, "who": people}),
-             pl.DataFrame({"who": [7, None, 8, 7], "f": flags}),
-             csv_file(tmp_path, b"1,7\n1,\n1, 8\n1,7\n", b"f,who\n")]
+             pl.DataFrame({"who": [7, None, 8, None, 7], "f": flags}),
+             csv_file(tmp_path, b"1,7\n1,\n0, 8\n1,9,\n1,7\n", b"f,who\n"),
+             csv_file(tmp_path, b'1,7\n1, \t\n0,8\n"1,9\n1,7\n', b"f,who\n", "u.csv")]
     for file in files:
         for size in (1, 100):
             # The second person first draws a number that is taken, and then another.
-            drawn = [3, 3, 2**64 - 1, 5]
+            drawn = [3, 3, 2**64 - 1]
             parts = read(file, domain, batch_rows=size,
                          entropy=lambda n, drawn=drawn: drawn.pop(0).to_bytes(n, "little"))
 
-            assert [3, 2**64 - 1, 5, 3] == np.concatenate([part.unit for part in parts]).tolist()
+            assert [3, 2**64 - 1, 3] == np.concatenate([part.unit for part in parts]).tolist()
+            assert [0, 2, 4] == np.concatenate([part.row for part in parts]).tolist()
+            assert [[1], [0], [1]] == np.concatenate([part.codes for part in parts]).tolist()
             assert [] == drawn
 
 

@@ -220,7 +220,8 @@ def test_a_person_with_many_rows_moves_no_more_than_a_row(neighbours):
         persons = [person(rng, kinds, 10 * unit, int(rng.integers(1, 6)))
                    for unit in range(count + 1)]
         at, key = int(rng.integers(count)), int(rng.integers(2**62))
-        if neighbours == "replace-one":
+        # A person who is replaced may be one without any id: absent.
+        if neighbours == "replace-one" and rng.random() < 0.8:
             codes, label, _unit = person(rng, kinds, 10 * at, int(rng.integers(1, 6)))
             changed = [*persons]
             changed[at] = (codes, label, np.full(len(label), 10 * at))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 import numpy as np
 
-from privsieve.summaries.persons import row_weights
+from privsieve.summaries.persons import among_first, row_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -61,15 +61,3 @@ def summed(batches: Iterable[Batch], key: int, *, domain: Domain, zero: S,
         kept = np.flatnonzero(mine)
         total += of(batch.take(kept), mine[kept])
     return total
-
-
-def among_first(unit: npt.NDArray[np.uint64], most: int) -> npt.NDArray[np.bool_]:
-    """Which rows belong to the `most` units of the smallest tags.
-
-    >>> among_first(np.array([9, 4, 9, 5], np.uint64), 2).tolist()
-    [False, True, False, True]
-    """
-    tags = np.unique(unit)
-    # [first] tags are fresh random numbers: no row decides who takes part
-    found: npt.NDArray[np.bool_] = unit <= tags[min(most, len(tags)) - 1]
-    return found

@@ -103,7 +103,7 @@ class Score(Protocol[S]):
     def counted(self) -> bool:
         """Whether the proof needs that there are no more units than `public.units`.
 
-        Never under add-remove: who comes would push another one out.
+        Never under add-remove, whose bounds do not let one unit push another out.
         """
 
     def zero(self) -> S:

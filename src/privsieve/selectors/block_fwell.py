@@ -95,7 +95,8 @@ class Voting:
 
         parts = parts_of(self.units)
         # [public-blocks] where the number of units is private, a declared one gives the blocks
-        blocks = None if self.replace else max(1, self.units // (self.block * parts))
+        known = self.domain.rows_are_public
+        blocks = None if known else max(1, self.units // (self.block * parts))
         return Scheme(self.block, self.repeats, parts, blocks, self.tau)
 
 

@@ -194,9 +194,10 @@ def _learning(domain: Domain, options: dict[str, object], samples: tuple[object,
     resamples, beta, sampling = samples
     if sampling not in ("balanced", "bootstrap"):
         raise ParameterError(f'sampling is {sampling!r}; write "balanced" or "bootstrap"')
-    if sampling == "bootstrap" and domain.neighbours != "replace-one":
-        raise ParameterError('sampling is "bootstrap", whose lists need a fixed number of rows or '
-                             'persons; where they come and go (add-remove) take "balanced"')
+    if sampling == "bootstrap" and not domain.rows_are_public:
+        raise ParameterError('sampling is "bootstrap", whose lists need a fixed number of rows; '
+                             'for persons, and where rows come and go (add-remove), take '
+                             '"balanced"')
     many, share = whole(resamples, "resamples", 1, LARGEST_ENSEMBLE), exact(beta, "beta")
     if not 0 < share <= 1 or many * share.denominator > MOST_SECTORS:
         raise ParameterError(f"beta is {beta}; write a share above 0 and at most 1, of few "

@@ -114,6 +114,27 @@ def uncentred(domain: Domain, total: int) -> str:
     return "" if total <= LARGEST_CENTRED else "takes at most 2^30 units of weight"
 
 
+def settles(prior: Prior, domain: Domain, units: int) -> bool:
+    """Whether exactly the declared persons take part: where labels may be centred on all of them.
+
+    Public: so it goes for "auto" before anybody knows whether a rare class will be found.
+
+    >>> from privsieve.core.domain import Domain
+    >>> settles("centred", Domain.box(0, 1, columns=2), 100)  # as many rows as there are
+    False
+    """
+    if domain.person is None or uncentred(domain, units * unit_weight(domain)):
+        return False
+    if isinstance(prior, tuple):
+        return _coarse(prior)
+    return prior in ("centred", "average") or (prior == "auto" and domain.classes == 2)
+
+
+def _coarse(shares: Sequence[Fraction]) -> bool:
+    """Whether weights of FINEST parts are too coarse for these declared shares."""
+    return len(shares) == 2 and min(shares) < RAREST
+
+
 # [labellings]
 def labellings(counts: Sequence[int], standing: Sequence[int], rules: Rules, noise: Noise,
                ) -> tuple[Labellings, Fraction]:
@@ -131,7 +152,7 @@ def labellings(counts: Sequence[int], standing: Sequence[int], rules: Rules, noi
         return _centred(counts, standing, rules, None), rules.epsilon
     if isinstance(prior, tuple):
         declared = [int(share * rules.units * FINE) for share in prior]
-        if classes == 2 and min(prior) < RAREST:
+        if _coarse(prior):
             known = _inside(int(prior[1] * rules.units * scale), rules.units * scale)
             return _centred(counts, standing, rules, known), rules.epsilon
         return balanced(declared, FINE), rules.epsilon
@@ -159,11 +180,11 @@ def _inside(one: int, total: int) -> list[int]:
 def _centred(counts: Sequence[int], standing: Sequence[int], rules: Rules,
              known: Sequence[int] | None) -> Labellings:
     """Centred labels, where they can be had; `known` are counts that are public or released."""
-    total = sum(counts)
-    # [invariant] replacing a unit leaves the total, so that this choice is the neighbour's too
-    if uncentred(rules.domain, total):
+    # [public] by the number that was declared, or that a source of rows has
+    if uncentred(rules.domain, rules.units * rules.scale):
         return equal(len(counts), rules.units) if known is None else balanced(known, rules.scale)
-    weights = centred(counts)
+    # [invariant] replacing a unit leaves the total: there are as many rows, or settled persons
+    total, weights = sum(counts), centred(counts)
     squares = 0 if known is None else sum(known) * known[0] * known[1] // rules.scale
     one_each = tuple(tuple(rules.scale * w for w in row) for row in centred(standing))
     return Labellings(weights, (squares,) * len(weights), max(1, total), one_each)

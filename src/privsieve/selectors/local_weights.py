@@ -108,7 +108,7 @@ class Learning:
         """How units are put into blocks, from public numbers alone."""
         from privsieve.summaries.blocks import Scheme
 
-        coins = None if self.domain.neighbours == "replace-one" else self.vectors // self.parts
+        coins = None if self.domain.rows_are_public else self.vectors // self.parts
         return Scheme(self.block, self.repeats, self.parts, coins, 0)
     # [/vectors]
 

@@ -26,6 +26,7 @@ from privsieve.selectors.labels import (
     labellings,
     offsets,
     prior_of,
+    settles,
     uncentred,
     unit_weight,
 )
@@ -71,6 +72,11 @@ class Rules:
     def scale(self) -> int:
         """What one unit weighs: 1 for rows, L for persons."""
         return unit_weight(self.domain)
+
+    @property
+    def settled(self) -> bool:
+        """Whether exactly the declared number of persons takes part."""
+        return settles(self.class_prior, self.domain, self.units)
 
     def sensitivity(self, largest: int) -> int:
         """How far a score can move, in its integer units: 24 a unit, half of it if one leaves."""
@@ -154,7 +160,10 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: Rules) -> RuleTables
     """Rows become tables: runs, and signs and bins where the plan has them."""
     from privsieve.engines.local import rule_tables
     from privsieve.summaries.joint import grids
+    from privsieve.summaries.persons import settled
 
+    if rules.settled:
+        batches = settled(batches, rules.domain)
     more = grids(beginning(rules.joint, rules.k).needed) if rules.joint else ()
     return rule_tables(batches, key, domain=rules.domain, order=rules.order,
                        grid=(rules.grid, *more))
@@ -177,10 +186,9 @@ def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, 
     if rules.k == len(rules.domain.columns) and not rules.ordered:
         return tuple(range(rules.k))
     layout = Layout.of(rules.domain)
-    total = int(summary.runs.counts.sum())
-    if rules.class_prior == "average" and not uncentred(rules.domain, total):
-        # [average-sensitivity]
-        moves = 4 * rules.scale * max(1, total)
+    if rules.class_prior == "average":
+        # [average-sensitivity] the weight of all units is the same for neighbours: see `settled`
+        moves = 4 * rules.scale * max(1, int(summary.runs.counts.sum()))
         return race(class_scores(summary, layout, rules.grid).tolist(), rules.k, moves,
                     rules.epsilon)
     by, moves, epsilon = weighed(summary, layout, rules, noise)

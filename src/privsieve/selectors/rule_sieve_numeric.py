@@ -133,7 +133,11 @@ def plan(domain: Domain, *, k: float | Fraction, epsilon: object, rows: int | No
 def summarise(batches: Iterable[Batch], key: int, *, rules: Rules) -> NumberTables:
     """Rows become tables, one row for each unit."""
     from privsieve.engines.numbers import Wanted, number_tables
+    from privsieve.summaries.persons import settled
 
+    if rules.domain.person is not None:
+        # [fixed] ranks, offsets and the sensitivity rest on the number of records
+        batches = settled(batches, rules.domain)
     wanted = Wanted("kept" if rules.kept else "ranks", rules.order, rules.grid)
     return number_tables(batches, key, domain=rules.domain, wanted=wanted)
 

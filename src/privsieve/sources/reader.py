@@ -94,7 +94,7 @@ class _Encoder:
 
     parts: tuple[Encode, ...]
     columns: int
-    unit: Callable[[RawColumn | None, int, int], Units]
+    unit: Callable[[list[str], npt.NDArray[np.uint64]], Units]
     person: bool
 
     @classmethod
@@ -116,12 +116,20 @@ class _Encoder:
         return codes, raw[-1] if self.person else None
 
     def batch(self, codes: Codes, person: RawColumn | None, at: int) -> Batch:
-        """Some rows, the first of which stands at this position."""
+        """Some rows, the first of which stands at this position; those of nobody are left out."""
+        row = np.arange(at, at + codes.shape[1], dtype=np.uint64)
+        who: list[str] = []
+        if person is not None:
+            who = texts(person)
+            # [nobody] a row without an id is no person's: it weighs nothing, in any method
+            named = np.flatnonzero(np.array(who, object) != "")
+            if len(named) < len(who):
+                who = [text for text in who if text]
+                codes, row = codes[:, named], row[named]
         n, d = codes.shape[1], self.columns
         label = codes[d] if d < len(codes) else np.zeros(n, dtype=np.int32)
-        row = np.arange(at, at + n, dtype=np.uint64)
         return Batch(np.ascontiguousarray(codes[:d]).T, label.astype(np.int32),
-                     self.unit(person, at, n), row)
+                     self.unit(who, row), row)
 
 
 def names_read(source: Source, domain: Domain) -> list[str]:
@@ -136,12 +144,15 @@ def names_read(source: Source, domain: Domain) -> list[str]:
 
 
 def _units(domain: Domain, entropy: Callable[[int], bytes],
-           ) -> Callable[[RawColumn | None, int, int], Units]:
-    """What is protected: the position, or a fresh tag for each row or person."""
+           ) -> Callable[[list[str], npt.NDArray[np.uint64]], Units]:
+    """What is protected, for rows at some positions: the position, or a fresh tag.
+
+    A tag is drawn for each row, or for each person: the texts say whose a row is.
+    """
     if domain.person is None and domain.neighbours == "replace-one":
-        return lambda _person, at, n: np.arange(at, at + n, dtype=np.uint64)
+        return lambda _who, row: row
     if domain.person is None:
-        return lambda _person, _at, n: np.frombuffer(entropy(8 * n), dtype="<u8").astype(np.uint64)
+        return lambda _who, row: np.frombuffer(entropy(8 * len(row)), "<u8").astype(np.uint64)
     known: dict[str, int] = {}
     taken: set[int] = set()
 
@@ -152,10 +163,9 @@ def _units(domain: Domain, entropy: Callable[[int], bytes],
         taken.add(drawn)
         return drawn
 
-    def tagged(person: RawColumn | None, _at: int, n: int) -> Units:
-        assert person is not None
-        found = np.empty(n, np.uint64)
-        for at, text in enumerate(texts(person)):
+    def tagged(who: list[str], row: npt.NDArray[np.uint64]) -> Units:
+        found = np.empty(len(row), np.uint64)
+        for at, text in enumerate(who):
             if text not in known:
                 known[text] = tag()
             found[at] = known[text]
