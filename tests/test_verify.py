@@ -157,6 +157,7 @@ def _rehash(body, units):
     kept = {name: body[name] for name in ("claim", "plan", "domain_sha256", "software")}
     for kind, content in (
         ("reserve", {"units": units, "delta": body["claim"]["delta"], "claim": kept,
+                     "rho": known["rho"], "charged": known["charged"],
                      "reserved_at": known["reserved_at"]}),
         ("commit", {"release_sha256": body["release_sha256"]}),
     ):
@@ -178,6 +179,12 @@ def test_a_smaller_claim_needs_a_new_charge(folder, ledger):
     """A forger who also rewrites the hashes is stopped by the ledger."""
     body = json.loads((folder / "certificate.json").read_bytes())
     body["claim"]["epsilon"] = body["plan"]["epsilon"] = "0.1"
+    _rehash(body, 10**8)
+
+    assert any("the charge is not what the release comes to" in reason
+               for reason in verify(body).reasons)
+    body["ledger"]["rho"] = "0.005"
+    body["ledger"]["charged"].update({"epsilon": "0.1", "rho": "0.005"})
     _rehash(body, 10**8)
 
     assert verify(body).valid  # unsigned: its own hashes are all that it has
@@ -342,6 +349,8 @@ def test_a_forged_delta_is_found_in_the_ledger(tmp_path):
     body = json.loads(canonical(_issue(ledger, _plan(delta="4e-7")).certificate))
     body["claim"].update(delta="0", account="pure")
     body["plan"]["delta"] = "0"
+    body["ledger"]["rho"] = "0.125"
+    body["ledger"]["charged"].update({"delta": "0", "rho": "0.125"})
     _rehash(body, 5 * 10**8)
 
     assert verify(body).valid

@@ -9,6 +9,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, simplefilter
 
 import click
 
@@ -31,7 +32,7 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any],
     A plan that warns needs --anyway.  `beside` may put more into the folder, of the release alone.
     """
     from privsieve.cli.sealed import sealed
-    from privsieve.fit import fit
+    from privsieve.fit import ConvertedWarning, fit
     from privsieve.privacy.folder import Folder
     from privsieve.privacy.ledger import Ledger
 
@@ -47,7 +48,10 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any],
                     seal.allow()
                     spin(_stage(stage, plan))
 
-                made = fit(plan, source, ledger=ledger, folder=folder, progress=progress)
+                with catch_warnings():
+                    # `_tell` says it in words of its own.
+                    simplefilter("ignore", ConvertedWarning)
+                    made = fit(plan, source, ledger=ledger, folder=folder, progress=progress)
                 seal.hold()
         except ReleaseFailed:
             raise
@@ -96,14 +100,17 @@ def spinner() -> Iterator[Callable[[str], None]]:
 
 def _tell(made: Release, plan: Plan, ledger: Any, options: Mapping[str, Any],
           show: Callable[[Release], Iterable[str]]) -> None:
+    from privsieve.privacy.account import conversion
     from privsieve.privacy.certificate import sentence
 
     assert made.certificate is not None
     left, promise = left_of(ledger), sentence(made.certificate)
+    kept: Any = made.certificate["ledger"] or {}  # a release that costs nothing has none
+    said = conversion(kept["charged"], made.certificate) if kept else None
     if options["as_json"]:
         words.json({"release": made.body, "release_sha256": made.sha256, "claim": promise,
                     "charged": plan.cost.text, "delta_charged": plan.cost.delta_text,
-                    **left})
+                    "account_charged": kept.get("charged"), **left})
     else:
         for line in show(made):
             click.echo(line)
@@ -112,6 +119,8 @@ def _tell(made: Release, plan: Plan, ledger: Any, options: Mapping[str, Any],
     delta = f" and delta {left['delta_left']}" if plan.cost.delta else ""
     known = f"{left['left']}{delta}" if left["left"] else "an unknown amount"
     words.say("charged", f"{plan.cost.words}; {ledger.population} has {known} left")
+    if said:
+        words.say("converted", said)
     words.say("promise", promise)
     words.say("folder", options["out"])
 

@@ -70,6 +70,9 @@ def certificate(
         ledger = {
             "request": reserve.request,
             "reserved_at": reserve.body["reserved_at"],
+            "rho": reserve.body["rho"],
+            # In the change that the population protects, which may be another than the claim's.
+            "charged": reserve.body["charged"],
             "reserve": {"seq": reserve.seq, "prev": reserve.prev, "hash": reserve.hash},
             "commit": {"seq": commit.seq, "prev": commit.prev, "hash": commit.hash},
             "head": commit.hash,

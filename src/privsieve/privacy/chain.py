@@ -9,11 +9,22 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.core.canonical import canonical
-from privsieve.core.cost import DELTA_UNITS, decimal, exact
-from privsieve.errors import LedgerError, ParameterError
+from privsieve.core.cost import (
+    DELTA_UNITS,
+    EPSILON_UNITS,
+    RHO_UNITS,
+    TOP,
+    Cost,
+    decimal,
+    exact,
+)
+from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
+from privsieve.privacy import account as accounts
+from privsieve.privacy.account import Account, Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -102,16 +113,6 @@ def link(prev: str, payload: bytes) -> str:
     return hashlib.sha256(TAG + bytes.fromhex(prev) + payload).hexdigest()
 
 
-class Account(NamedTuple):
-    """What a population was granted and has spent, in units of 1e-9 and, of delta, of 1e-18."""
-
-    account: str  # "pure", or "approximate" where a delta was granted
-    limit: int = 0
-    spent: int = 0
-    delta_limit: int = 0
-    delta_spent: int = 0
-
-
 def units_of(text: object, per: int) -> int | None:
     """The integer units of a decimal text, if it is the one text for them.
 
@@ -125,21 +126,46 @@ def units_of(text: object, per: int) -> int | None:
     return int(units) if units.denominator == 1 and decimal(int(units), per) == text else None
 
 
+class Request(NamedTuple):
+    """A charge, in the change that its population protects: a row of the ledger's table."""
+
+    population: str
+    units: int
+    delta_units: int
+    state: str
+    seq: int
+    rho_units: int = TOP
+    factor: str = "1"  # how many of its own changes make the population's; "0" where none do
+
+
 @dataclass
 class Balance:
-    """What a chain adds up to, shaped as the ledger's tables."""
+    """What a chain adds up to, shaped as the ledger's tables.
+
+    version : of the entries so far, 1 or 2; 0 where there is none that tells.
+    before : the charges of version 1, with the change that each says it protects.
+    """
 
     population: dict[str, Account] = field(default_factory=dict)
-    request: dict[str, tuple[str, int, int, str, int]] = field(default_factory=dict)
+    request: dict[str, Request] = field(default_factory=dict)
     publication: dict[int, tuple[str, str, str, int, str]] = field(default_factory=dict)
+    version: int = 0
+    before: dict[str, Change | None] = field(default_factory=dict)
 
-    def rows(self) -> dict[str, set[tuple[Any, ...]]]:
-        """Each table's rows."""
+    def rows(self, version: int = 2) -> dict[str, set[tuple[Any, ...]]]:
+        """Each table's rows, as a file of this version has them."""
+        wide, narrow = (None, None) if version > 1 else (5, 5)
         return {
-            "population": {(key, *row) for key, row in self.population.items()},
-            "request": {(key, *row) for key, row in self.request.items()},
+            "population": {(key, *row[:wide]) for key, row in self.population.items()},
+            "request": {(key, *row[:narrow]) for key, row in self.request.items()},
             "publication": {(key, *row) for key, row in self.publication.items()},
         }
+
+    def of(self, version: int) -> None:
+        """Go on with entries of this version; the chain says where it changes."""
+        if self.version not in (0, version):
+            raise ValueError
+        self.version = version
 
 
 def replay(entries: Iterable[Entry]) -> tuple[Balance, str, tuple[str, ...]]:
@@ -156,7 +182,7 @@ def replay(entries: Iterable[Entry]) -> tuple[Balance, str, tuple[str, ...]]:
             reasons.append(f"entry {entry.seq} does not match its hash")
         try:
             _APPLY[entry.kind](balance, entry.seq, entry.body)
-        except (LedgerError, KeyError, TypeError, ValueError, RecursionError):
+        except (BudgetExceeded, LedgerError, KeyError, TypeError, ValueError, RecursionError):
             reasons.append(f"entry {entry.seq} is not possible after those before it")
         seq, prev = entry.seq, entry.hash
     return balance, prev, tuple(reasons)
@@ -183,13 +209,28 @@ def _people(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
 
 
 def _grant(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
-    name, account, delta = body["population"], body["account"], _delta(body["delta_limit"])
+    name, said, delta = body["population"], body["account"], _delta(body["delta_limit"])
     known = balance.population.get(name)
     if (known and known.limit > 0) or _amount(body["limit"]) < 1:
         raise ValueError
-    if account != ("approximate" if delta else "pure"):
+    if said != ("approximate" if delta else "pure"):
         raise ValueError
-    balance.population[name] = Account(account, body["limit"], 0, delta, 0)
+    balance.of(2 if "rho_limit" in body else 1)
+    if balance.version == 1:
+        # Plain sums of the whole delta: nothing is known of the rho of what was released.
+        made = Account(said, body["limit"], delta_limit=delta, delta_share=delta)
+    else:
+        made = _limits(accounts.granted(body["limit"], delta), body)
+    balance.population[name] = made
+
+
+def _limits(most: Account, body: Mapping[str, Any]) -> Account:
+    """The limits that a grant says, where they are no more than follows from epsilon and delta."""
+    rho = _units(body["rho_limit"], RHO_UNITS)
+    if rho > most.rho_limit or (rho == 0) != (most.rho_limit == 0):
+        raise ValueError
+    return most._replace(rho_limit=rho, **accounts.facts(body["unit"], body["neighbours"],
+                                                         body["rows_per_person"]))
 
 
 def _reserve(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
@@ -198,18 +239,80 @@ def _reserve(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
     known = balance.population[name]
     if request in balance.request or units < 1:
         raise ValueError
+    balance.of(2 if "charged" in body else 1)
+    change = accounts.change_of(body.get("claim", {}))
+    if balance.version == 2:
+        balance.population[name] = _charged(balance, seq, body, change)
+        return
     now = known._replace(spent=known.spent + units, delta_spent=known.delta_spent + delta)
     balance.population[name] = now
-    balance.request[request] = (name, units, delta, "reserved", seq)
-    if now.spent > now.limit or now.delta_spent > now.delta_limit:
+    balance.request[request] = Request(name, units, delta, "reserved", seq)
+    balance.before[request] = change
+    if not now.summed:
         raise ValueError
+
+
+def _charged(balance: Balance, seq: int, body: Mapping[str, Any], change: Change | None,
+             ) -> Account:
+    """The account after a charge of version 2, which says what it comes to."""
+    units, delta = body["units"], _delta(body["delta"])
+    rho = None if body["rho"] is None else _units(body["rho"], RHO_UNITS)
+    known, factor = accounts.protecting(balance.population[body["population"]], change)
+    made = accounts.charge(units, delta, rho, factor)
+    now = known.plus(made)
+    if now is None or body["charged"] != accounts.charged(known, made, factor):
+        raise ValueError
+    balance.request[body["request"]] = Request(body["population"], made.units, made.delta,
+                                               "reserved", seq, made.rho, str(factor))
+    return now
+
+
+def recharged(charged: Mapping[str, Any], rho: str | None, terms: Mapping[str, Any]) -> bool:
+    """Whether a charge is what these terms come to in the change that it names."""
+    claim = terms["claim"]
+    own = accounts.change_of({"claim": {"unit": charged["unit"],
+                                        "neighbours": charged["neighbours"]}})
+    if own is None:
+        return False
+    facts = accounts.facts(*own, charged["rows_per_person"])
+    account, factor = accounts.protecting(Account("pure", **facts), accounts.change_of(terms))
+    made = accounts.charge(_units(claim["epsilon"], EPSILON_UNITS), _delta(claim["delta"]),
+                           None if rho is None else _units(rho, RHO_UNITS), factor)
+    return dict(charged) == accounts.charged(account, made, factor)
+
+
+def _schema(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
+    """From here on entries are of version 2; what was charged before is counted anew.
+
+    An account that its own charges pass is spent: it admits nothing more.
+    """
+    if body["version"] != 2 or balance.version > 1:
+        raise ValueError
+    balance.version = 2
+    for name, known in balance.population.items():
+        balance.population[name] = known._replace(spent=0, delta_spent=0)
+    for request, change in balance.before.items():
+        made = balance.request[request]
+        known = balance.population[made.population]
+        rho = None if made.delta_units else Cost(Fraction(made.units, EPSILON_UNITS)).rho_units
+        try:
+            known, factor = accounts.protecting(known, change)
+            cost = accounts.charge(made.units, made.delta_units, rho, factor)
+        except BudgetExceeded:
+            factor, cost = 0, accounts.Charge(TOP, TOP, TOP)
+        balance.request[request] = made._replace(
+            units=cost.units, delta_units=cost.delta, rho_units=cost.rho, factor=str(factor))
+        balance.population[made.population] = known._replace(
+            spent=min(known.limit, known.spent + cost.units),
+            delta_spent=min(known.delta_share, known.delta_spent + cost.delta),
+            rho_spent=min(TOP, known.rho_spent + cost.rho))
 
 
 def _commit(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
-    name, units, delta, state, seq = balance.request[body["request"]]
-    if state != "reserved" or name != body["population"]:
+    known = balance.request[body["request"]]
+    if known.state != "reserved" or known.population != body["population"]:
         raise ValueError
-    balance.request[body["request"]] = (name, units, delta, "committed", seq)
+    balance.request[body["request"]] = known._replace(state="committed")
 
 
 def _publish(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
@@ -236,11 +339,15 @@ def _amount(value: object) -> int:
 
 def _delta(text: object) -> int:
     """A delta is a text in the chain: its units pass the integers that JSON keeps."""
-    found = units_of(text, DELTA_UNITS)
+    return _units(text, DELTA_UNITS)
+
+
+def _units(text: object, per: int) -> int:
+    found = units_of(text, per)
     if found is None:
         raise ValueError
     return found
 
 
 _APPLY = {"people": _people, "grant": _grant, "reserve": _reserve, "commit": _commit,
-          "publish": _publish, "other-people": _other_people}
+          "publish": _publish, "other-people": _other_people, "schema": _schema}

@@ -17,10 +17,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privsieve.core.canonical import canonical
-from privsieve.core.cost import DELTA_UNITS, EPSILON_UNITS, Cost, decimal
+from privsieve.core.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Cost, decimal
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
+from privsieve.privacy import account as accounts
 from privsieve.privacy import ledger_sql as sql
-from privsieve.privacy.chain import Account, ChainReport, Entry, Publication, replay
+from privsieve.privacy import names
+from privsieve.privacy.account import Account
+from privsieve.privacy.chain import ChainReport, Entry, Publication, Request
+from privsieve.privacy.ledger_schema import VERSION, balance_of, recounted, version_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -33,6 +37,8 @@ __all__ = ["ChainReport", "Entry", "Ledger", "Publication", "populations", "reco
 LARGEST_NAME = 128
 LARGEST_K = 2**40
 
+_COLUMNS = ("account, lim, spent, delta_lim, delta_spent, delta_share, rho_lim, rho_spent, unit, "
+            "neighbours, rows_per_person")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -59,24 +65,36 @@ class Ledger:
         name = unicodedata.normalize("NFC", _checked(self.population, "population"))
         object.__setattr__(self, "population", name)
 
-    def grant(self, epsilon: object, *, delta: object = 0) -> None:
+    def grant(self, epsilon: object, *, delta: object = 0, unit: str | None = None,
+              rows_per_person: int | None = None, neighbours: str | None = None) -> None:
         """Give a new population its limits, and make the file (0600) if there is none.
 
         Without a delta the account is pure: no release that needs one is ever paid from it.
+
+        Parameters
+        ----------
+        epsilon, delta : what all releases together may cost.
+        unit : what is protected, "row" or "person"; left out, what the first release protects.
+        rows_per_person : the most rows that a person has in a table that is read by rows: a public
+            promise.  Needed to convert releases about rows.
+        neighbours : "replace-one" (where left out) or "add-remove".
         """
         # More decimals than are kept are refused, so no limit is rounded up.
         limit = Cost.of(epsilon, delta=delta, allow_weak=True)
-        row = (limit.account, limit.units, limit.delta_units, self.population)
+        facts = accounts.facts(unit, neighbours, rows_per_person)
+        made = accounts.granted(limit.units, limit.delta_units)._replace(**facts)
         sql.create(self.path)
         with sql.transaction(self.path) as db:
+            sql.check_ungranted(db, self.population)
             if sql.check_new(db, self.population):
-                db.execute("UPDATE population SET account = ?, lim = ?, delta_lim = ? "
-                           "WHERE id = ?", row)
+                self._write(db, made)
             else:
-                db.execute("INSERT INTO population (account, lim, delta_lim, id) "
-                           "VALUES (?, ?, ?, ?)", row)
-            sql.append(db, "grant", {"population": self.population, "account": limit.account,
-                                     "limit": limit.units, "delta_limit": limit.delta_text})
+                db.execute("INSERT INTO population VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                           (self.population, *made))
+            sql.append(db, "grant", {
+                "population": self.population, "account": made.account, "limit": made.limit,
+                "delta_limit": limit.delta_text, "rho_limit": decimal(made.rho_limit, RHO_UNITS),
+                **facts})
 
     def introduce(self) -> None:
         """Make the people known, and the file if there is none, without a budget.
@@ -86,59 +104,80 @@ class Ledger:
         """
         sql.create(self.path)
         with sql.transaction(self.path) as db:
-            names = [row[0] for row in db.execute("SELECT id FROM population")]
-            for name in names:
-                sql.check_spelling(name, self.population)
-            if self.population not in names:
+            if not sql.check_new(db, self.population):
                 db.execute("INSERT INTO population (id, account) VALUES (?, 'pure')",
                            (self.population,))
                 sql.append(db, "people", {"population": self.population})
 
+    def account(self) -> Account:
+        """Limits, charges, and what is protected, in units; `account.proof.md` says what holds."""
+        with sql.reading(self.path) as db:
+            return self._row(db)
+
     def limit(self) -> Fraction:
         """The granted epsilon; 0 where none was."""
-        return Fraction(self._account().limit, EPSILON_UNITS)
+        return Fraction(self.account().limit, EPSILON_UNITS)
 
     def spent(self) -> Fraction:
-        """The epsilon that is charged, with or without a release to show for it."""
-        return Fraction(self._account().spent, EPSILON_UNITS)
+        """The epsilon that all charges amount to, with or without a release to show for them.
+
+        Their sum, or with a delta the smaller figure that the sum of rho comes to.
+        """
+        return Fraction(self.account().together, EPSILON_UNITS)
 
     def left(self) -> Fraction:
-        """The epsilon that may still be spent."""
-        found = self._account()
-        return Fraction(found.limit - found.spent, EPSILON_UNITS)
+        """The largest epsilon that one more release without a delta may have.
+
+        About the change that the population protects.
+        """
+        return Fraction(self.account().left, EPSILON_UNITS)
 
     def delta_limit(self) -> Fraction:
         """The granted delta; 0 for a pure account."""
-        return Fraction(self._account().delta_limit, DELTA_UNITS)
+        return Fraction(self.account().delta_limit, DELTA_UNITS)
 
     def delta_left(self) -> Fraction:
-        """The delta that may still be spent."""
-        found = self._account()
-        return Fraction(found.delta_limit - found.delta_spent, DELTA_UNITS)
+        """The delta that plain sums may still take."""
+        return Fraction(self.account().delta_left, DELTA_UNITS)
+
+    def conversion(self, claim: Mapping[str, Json]) -> str | None:
+        """How a release with these terms (`certificate.terms`) is converted, in a sentence.
+
+        None where it protects what the population does; one that cannot be converted is refused.
+        """
+        has, times = self._protecting(self.account(), claim)
+        said = accounts.charged(has, accounts.Charge(0, 0, 0), times)
+        return accounts.conversion(said, claim)
 
     def reserve(self, cost: Cost, claim: Mapping[str, Json]) -> Entry:
         """Charge a cost, durably when this returns; there is no way back.
 
-        `claim` is public (`certificate.terms`) and is kept in the chain with the charge.
+        `claim` is public (`certificate.terms`) and is kept in the chain with the charge.  A release
+        that protects another change than the population is charged as often as that takes.
         """
-        units = cost.units
-        if units <= 0:
-            raise ParameterError(f"the cost is {decimal(units)}; only a cost above 0 is reserved")
-        request = os.urandom(16).hex()
+        if cost.units <= 0:
+            raise ParameterError(f"the cost is {decimal(cost.units)}; only a cost above 0 is "
+                                 "reserved")
+        rho, request = cost.rho_units, os.urandom(16).hex()
+        if rho is not None and rho <= 0:
+            raise ParameterError(f"the cost has rho {cost.rho}; it must be larger than 0")
         with sql.transaction(self.path) as db:
-            charged = db.execute(
-                "UPDATE population SET spent = spent + ?1, delta_spent = delta_spent + ?2 "
-                "WHERE id = ?3 AND ?1 <= lim - spent AND ?2 <= delta_lim - delta_spent",
-                (units, cost.delta_units, self.population),
-            )
-            if charged.rowcount != 1:
-                raise BudgetExceeded(sql.refusal(self.population, cost, self._row(db)))
+            has, factor = self._protecting(self._row(db), claim)
+            made = accounts.charge(cost.units, cost.delta_units, rho, factor)
+            after = has.plus(made)
+            if after is None:
+                raise BudgetExceeded(sql.refusal(self.population, cost, factor, has, made))
+            self._write(db, after)
             entry = sql.append(db, "reserve", {
-                "population": self.population, "request": request, "units": units,
-                "delta": cost.delta_text, "claim": claim, "reserved_at": _now(),
+                "population": self.population, "request": request, "units": cost.units,
+                "delta": cost.delta_text,
+                "rho": None if rho is None else decimal(rho, RHO_UNITS),
+                "charged": accounts.charged(after, made, factor),
+                "claim": claim, "reserved_at": _now(),
             })
-            db.execute("INSERT INTO request VALUES (?, ?, ?, ?, 'reserved', ?)",
-                       (request, self.population, units, cost.delta_units, entry.seq))
+            db.execute("INSERT INTO request VALUES (?, ?, ?, ?, 'reserved', ?, ?, ?)",
+                       (request, self.population, made.units, made.delta, entry.seq, made.rho,
+                        str(factor)))
         return entry
 
     def commit(self, entry: Entry, release_sha256: str) -> Entry:
@@ -228,6 +267,22 @@ class Ledger:
                 "WHERE state = 'reserved' AND population = ? ORDER BY seq", (self.population,)
             ))
 
+    def charges(self) -> tuple[Request, ...]:
+        """Every charge, in the change that the population protects."""
+        with sql.reading(self.path) as db:
+            self._row(db)
+            if version_of(db) != VERSION:
+                found = balance_of(db).request.values()
+                return tuple(made for made in found if made.population == self.population)
+            return tuple(Request(*row) for row in db.execute(
+                "SELECT population, units, delta_units, state, seq, rho_units, factor "
+                "FROM request WHERE population = ? ORDER BY seq", (self.population,)))
+
+    def overdrawn(self) -> bool:
+        """Whether charges of 0.1.0 come to more than was granted, in the change protected now."""
+        kept = self.account()
+        return not kept.rho_limit and sum(made.units for made in self.charges()) > kept.limit
+
     def verify_chain(self) -> ChainReport:
         """Recount the whole file from its entries alone, and compare its tables with that.
 
@@ -236,20 +291,33 @@ class Ledger:
         """
         return recount(self.path)[0]
 
-    def _account(self) -> Account:
-        with sql.reading(self.path) as db:
-            return self._row(db)
+    def _protecting(self, has: Account, claim: Mapping[str, Json]) -> tuple[Account, int]:
+        try:
+            return accounts.protecting(has, accounts.change_of(claim))
+        except BudgetExceeded as error:
+            raise BudgetExceeded(f"{self.population}: {error}") from None
+
+    def _write(self, db: sqlite3.Connection, now: Account) -> None:
+        """One statement; the table's checks and triggers look at it once more."""
+        db.execute(f"UPDATE population SET ({_COLUMNS}) = ({', '.join('?' * 11)}) "  # noqa: S608 - constant names
+                   "WHERE id = ?", (*now, self.population))
 
     def _row(self, db: sqlite3.Connection) -> Account:
-        row = db.execute("SELECT account, lim, spent, delta_lim, delta_spent FROM population "
-                         "WHERE id = ?", (self.population,)).fetchone()
-        if row is None:
+        if version_of(db) != VERSION:
+            found = balance_of(db).population.get(self.population)
+        else:
+            row = db.execute(f"SELECT {_COLUMNS} FROM population WHERE id = ?",  # noqa: S608 - constant names
+                             (self.population,)).fetchone()
+            found = Account(*row) if row else None
+        if found is None:
             import shlex
 
+            names.check_unlike(self.population, [row[0] for row in db.execute(
+                "SELECT id FROM population")])
             raise LedgerError(f"{self.population}: the ledger has no such population; "
                               "`privsieve ledger grant --ledger FILE --population "
                               f"{shlex.quote(self.population)} --epsilon E` grants it a budget")
-        return Account(str(row[0]), *map(int, row[1:]))
+        return found
 
 
 def populations(path: str) -> tuple[Ledger, ...]:
@@ -262,15 +330,8 @@ def populations(path: str) -> tuple[Ledger, ...]:
 def recount(path: str) -> tuple[ChainReport, tuple[Entry, ...]]:
     """Recount a ledger file; the report and the entries that it rests on."""
     with sql.reading(_checked_path(path)) as db:
-        entries = sql.chain(db)
-        tables = {name: set(db.execute(f"SELECT * FROM {name}"))  # noqa: S608 - constant names
-                  for name in ("population", "request", "publication")}
-        changed = sql.safeguards(db) != sql.expected_safeguards()
-    balance, head, reasons = replay(entries)
-    reasons += tuple(f"the table {name} is not what the entries add up to"
-                     for name, rows in balance.rows().items() if rows != tables[name])
-    reasons += ("the tables, checks or triggers were changed",) if changed else ()
-    return ChainReport(len(entries), head, reasons), entries
+        report, entries, _ = recounted(db)
+    return report, entries
 
 
 def _checked_path(path: str) -> str:
