@@ -135,7 +135,7 @@ def _speak(ledger: Ledger) -> None:
         words.show(f"{ledger.population}: protects {_protects(kept)}")
     if kept.delta_limit:
         words.show(f"{ledger.population}: {_sums(kept)}")
-    if ledger.overdrawn():
+    if not kept.rho_limit and sum(made.units for made in ledger.charges()) > kept.limit:
         words.show(f"{ledger.population}: its releases by 0.1.0 protect different things, and "
                    "what they come to in one of them is more than was granted, or has no limit; "
                    "nothing is left", fg="yellow")

@@ -6,124 +6,23 @@ its entries alone, into the very rows that the ledger's tables should hold.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.core.canonical import canonical
-from privsieve.core.cost import (
-    DELTA_UNITS,
-    EPSILON_UNITS,
-    RHO_UNITS,
-    TOP,
-    Cost,
-    decimal,
-    exact,
-)
-from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
+from privsieve.core.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, Cost
+from privsieve.errors import BudgetExceeded, LedgerError
 from privsieve.privacy import account as accounts
-from privsieve.privacy.account import Account, Change
+from privsieve.privacy.account import Account
+from privsieve.privacy.change import Change, change_of, facts
+from privsieve.privacy.entry import GENESIS, ChainReport, Entry, Publication, link, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from privsieve.core.canonical import Json
-
-GENESIS = "00" * 32
-TAG = b"privsieve-ledger/1\0"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One line of a ledger: `payload` is canonical JSON, `prev` the hash of the entry before.
-
-    >>> first = Entry.after(None, "grant", {"population": "clinic", "limit": 10**9})
-    >>> Entry.after(first, "publish", {"population": "clinic"}).prev == first.hash
-    True
-    """
-
-    seq: int
-    kind: str
-    payload: str
-    prev: str
-    hash: str
-
-    @classmethod
-    def after(cls, last: Entry | None, kind: str, body: Mapping[str, Json]) -> Entry:
-        """The entry that follows another; None begins a chain."""
-        seq, prev = (last.seq + 1, last.hash) if last else (1, GENESIS)
-        payload = canonical({**body, "kind": kind, "seq": seq})
-        return cls(seq, kind, payload.decode(), prev, link(prev, payload))
-
-    @property
-    def body(self) -> dict[str, Any]:
-        """The payload, parsed."""
-        try:
-            found = json.loads(self.payload)
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
-            raise LedgerError(f"entry {self.seq} of the ledger is damaged; "
-                              "`privsieve ledger verify` lists what is wrong")
-        return found
-
-    @property
-    def request(self) -> str:
-        """The request that a reserve or a commit speaks of; empty for the other kinds."""
-        return str(self.body.get("request", ""))
-
-
-@dataclass(frozen=True)
-class ChainReport:
-    """What a recount of the chain found; `reasons` is empty where all is well."""
-
-    entries: int
-    head: str
-    reasons: tuple[str, ...]
-
-    @property
-    def valid(self) -> bool:
-        """Whether chain, balances and requests agree."""
-        return not self.reasons
-
-
-@dataclass(frozen=True)
-class Publication:
-    """Columns that were published under containment; `snapshot` names the state of the table.
-
-    claim : what their certificate claims; empty where nothing was said.
-    """
-
-    seq: int
-    snapshot: str
-    columns: tuple[str, ...]
-    k: int
-    model: str
-    claim: Mapping[str, Any] = field(default_factory=dict)
-
-
-def link(prev: str, payload: bytes) -> str:
-    """The hash of an entry: SHA-256 over a tag, the hash before it and the payload.
-
-    >>> link(GENESIS, b"{}")[:8]
-    '6b3d8bb8'
-    """
-    return hashlib.sha256(TAG + bytes.fromhex(prev) + payload).hexdigest()
-
-
-def units_of(text: object, per: int) -> int | None:
-    """The integer units of a decimal text, if it is the one text for them.
-
-    >>> units_of("0.5", 10**9), units_of("0.50", 10**9)
-    (500000000, None)
-    """
-    try:
-        units = exact(text, "an amount") * per
-    except ParameterError:
-        return None
-    return int(units) if units.denominator == 1 and decimal(int(units), per) == text else None
+__all__ = ["GENESIS", "Balance", "ChainReport", "Entry", "Publication", "Request", "link",
+           "recharged", "replay", "units_of"]
 
 
 class Request(NamedTuple):
@@ -229,8 +128,8 @@ def _limits(most: Account, body: Mapping[str, Any]) -> Account:
     rho = _units(body["rho_limit"], RHO_UNITS)
     if rho > most.rho_limit or (rho == 0) != (most.rho_limit == 0):
         raise ValueError
-    return most._replace(rho_limit=rho, **accounts.facts(body["unit"], body["neighbours"],
-                                                         body["rows_per_person"]))
+    return most._replace(rho_limit=rho, **facts(body["unit"], body["neighbours"],
+                                                body["rows_per_person"]))
 
 
 def _reserve(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
@@ -240,7 +139,7 @@ def _reserve(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
     if request in balance.request or units < 1:
         raise ValueError
     balance.of(2 if "charged" in body else 1)
-    change = accounts.change_of(body.get("claim", {}))
+    change = change_of(body.get("claim", {}))
     if balance.version == 2:
         balance.population[name] = _charged(balance, seq, body, change)
         return
@@ -270,12 +169,12 @@ def _charged(balance: Balance, seq: int, body: Mapping[str, Any], change: Change
 def recharged(charged: Mapping[str, Any], rho: str | None, terms: Mapping[str, Any]) -> bool:
     """Whether a charge is what these terms come to in the change that it names."""
     claim = terms["claim"]
-    own = accounts.change_of({"claim": {"unit": charged["unit"],
-                                        "neighbours": charged["neighbours"]}})
+    own = change_of({"claim": {"unit": charged["unit"],
+                               "neighbours": charged["neighbours"]}})
     if own is None:
         return False
-    facts = accounts.facts(*own, charged["rows_per_person"])
-    account, factor = accounts.protecting(Account("pure", **facts), accounts.change_of(terms))
+    account, factor = accounts.protecting(
+        Account("pure", **facts(*own, charged["rows_per_person"])), change_of(terms))
     made = accounts.charge(_units(claim["epsilon"], EPSILON_UNITS), _delta(claim["delta"]),
                            None if rho is None else _units(rho, RHO_UNITS), factor)
     return dict(charged) == accounts.charged(account, made, factor)

@@ -20,25 +20,21 @@ from privsieve.core.canonical import canonical
 from privsieve.core.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Cost, decimal
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.privacy import account as accounts
+from privsieve.privacy import change, names
 from privsieve.privacy import ledger_sql as sql
-from privsieve.privacy import names
-from privsieve.privacy.account import Account
 from privsieve.privacy.chain import ChainReport, Entry, Publication, Request
-from privsieve.privacy.ledger_schema import VERSION, balance_of, recounted, version_of
+from privsieve.privacy.ledger_schema import recounted
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Mapping, Sequence
 
     from privsieve.core.canonical import Json
+    from privsieve.privacy.account import Account
 
 __all__ = ["ChainReport", "Entry", "Ledger", "Publication", "populations", "recount"]
 
-LARGEST_NAME = 128
 LARGEST_K = 2**40
 
-_COLUMNS = ("account, lim, spent, delta_lim, delta_spent, delta_share, rho_lim, rho_spent, unit, "
-            "neighbours, rows_per_person")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -60,9 +56,9 @@ class Ledger:
     population: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", _checked_path(self.path))
+        object.__setattr__(self, "path", names.checked_path(self.path))
         # One spelling of an accent: two would be two budgets for the same people.
-        name = unicodedata.normalize("NFC", _checked(self.population, "population"))
+        name = unicodedata.normalize("NFC", names.checked(self.population, "population"))
         object.__setattr__(self, "population", name)
 
     def grant(self, epsilon: object, *, delta: object = 0, unit: str | None = None,
@@ -81,13 +77,13 @@ class Ledger:
         """
         # More decimals than are kept are refused, so no limit is rounded up.
         limit = Cost.of(epsilon, delta=delta, allow_weak=True)
-        facts = accounts.facts(unit, neighbours, rows_per_person)
+        facts = change.facts(unit, neighbours, rows_per_person)
         made = accounts.granted(limit.units, limit.delta_units)._replace(**facts)
         sql.create(self.path)
         with sql.transaction(self.path) as db:
             sql.check_ungranted(db, self.population)
             if sql.check_new(db, self.population):
-                self._write(db, made)
+                sql.write(db, self.population, made)
             else:
                 db.execute("INSERT INTO population VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                            (self.population, *made))
@@ -112,7 +108,7 @@ class Ledger:
     def account(self) -> Account:
         """Limits, charges, and what is protected, in units; `account.proof.md` says what holds."""
         with sql.reading(self.path) as db:
-            return self._row(db)
+            return sql.account_of(db, self.population)
 
     def limit(self) -> Fraction:
         """The granted epsilon; 0 where none was."""
@@ -162,12 +158,12 @@ class Ledger:
         if rho is not None and rho <= 0:
             raise ParameterError(f"the cost has rho {cost.rho}; it must be larger than 0")
         with sql.transaction(self.path) as db:
-            has, factor = self._protecting(self._row(db), claim)
+            has, factor = self._protecting(sql.account_of(db, self.population), claim)
             made = accounts.charge(cost.units, cost.delta_units, rho, factor)
             after = has.plus(made)
             if after is None:
                 raise BudgetExceeded(sql.refusal(self.population, cost, factor, has, made))
-            self._write(db, after)
+            sql.write(db, self.population, after)
             entry = sql.append(db, "reserve", {
                 "population": self.population, "request": request, "units": cost.units,
                 "delta": cost.delta_text,
@@ -207,14 +203,14 @@ class Ledger:
         `after` is the last one that they looked at (0: none), and a later one refuses this.
         `claim` is kept in the chain.
         """
-        _checked(snapshot, "snapshot")
-        _checked(model, "model")
+        names.checked(snapshot, "snapshot")
+        names.checked(model, "model")
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= LARGEST_K:
             raise ParameterError(f"k is {k!r}; write a whole number from 1")
         if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
             raise ParameterError("columns must be a list of names")
         with sql.transaction(self.path) as db:
-            self._row(db)
+            sql.account_of(db, self.population)
             newest = db.execute("SELECT coalesce(max(seq), 0) FROM publication "
                                 "WHERE population = ?", (self.population,)).fetchone()[0]
             if after is not None and newest != after:
@@ -232,10 +228,10 @@ class Ledger:
 
     def other_people(self, snapshot: str, signed: str) -> Entry:
         """Note who vouches that a snapshot is of other people than those before it."""
-        _checked(snapshot, "snapshot")
-        _checked(signed, "the name of who signs")
+        names.checked(snapshot, "snapshot")
+        names.checked(signed, "the name of who signs")
         with sql.transaction(self.path) as db:
-            self._row(db)
+            sql.account_of(db, self.population)
             return sql.append(db, "other-people", {
                 "population": self.population, "snapshot": snapshot, "signed": signed,
             })
@@ -243,7 +239,7 @@ class Ledger:
     def publications(self) -> tuple[Publication, ...]:
         """What was published of this population under containment, in order."""
         with sql.reading(self.path) as db:
-            self._row(db)
+            sql.account_of(db, self.population)
             rows = db.execute("SELECT seq, snapshot, columns, k, model, payload FROM publication "
                               "JOIN entry USING (seq) WHERE population = ? ORDER BY seq",
                               (self.population,))
@@ -254,14 +250,14 @@ class Ledger:
     def entries(self) -> tuple[Entry, ...]:
         """The entries of this population, in order."""
         with sql.reading(self.path) as db:
-            self._row(db)
+            sql.account_of(db, self.population)
             found = sql.chain(db)
         return tuple(e for e in found if e.body.get("population") == self.population)
 
     def orphans(self) -> tuple[Entry, ...]:
         """Charges without a release: the process died, or is still at work."""
         with sql.reading(self.path) as db:
-            self._row(db)
+            sql.account_of(db, self.population)
             return tuple(Entry(*row) for row in db.execute(
                 "SELECT entry.* FROM entry JOIN request USING (seq) "
                 "WHERE state = 'reserved' AND population = ? ORDER BY seq", (self.population,)
@@ -270,18 +266,7 @@ class Ledger:
     def charges(self) -> tuple[Request, ...]:
         """Every charge, in the change that the population protects."""
         with sql.reading(self.path) as db:
-            self._row(db)
-            if version_of(db) != VERSION:
-                found = balance_of(db).request.values()
-                return tuple(made for made in found if made.population == self.population)
-            return tuple(Request(*row) for row in db.execute(
-                "SELECT population, units, delta_units, state, seq, rho_units, factor "
-                "FROM request WHERE population = ? ORDER BY seq", (self.population,)))
-
-    def overdrawn(self) -> bool:
-        """Whether charges of 0.1.0 come to more than was granted, in the change protected now."""
-        kept = self.account()
-        return not kept.rho_limit and sum(made.units for made in self.charges()) > kept.limit
+            return sql.charges_of(db, self.population)
 
     def verify_chain(self) -> ChainReport:
         """Recount the whole file from its entries alone, and compare its tables with that.
@@ -293,64 +278,22 @@ class Ledger:
 
     def _protecting(self, has: Account, claim: Mapping[str, Json]) -> tuple[Account, int]:
         try:
-            return accounts.protecting(has, accounts.change_of(claim))
+            return accounts.protecting(has, change.change_of(claim))
         except BudgetExceeded as error:
             raise BudgetExceeded(f"{self.population}: {error}") from None
-
-    def _write(self, db: sqlite3.Connection, now: Account) -> None:
-        """One statement; the table's checks and triggers look at it once more."""
-        db.execute(f"UPDATE population SET ({_COLUMNS}) = ({', '.join('?' * 11)}) "  # noqa: S608 - constant names
-                   "WHERE id = ?", (*now, self.population))
-
-    def _row(self, db: sqlite3.Connection) -> Account:
-        if version_of(db) != VERSION:
-            found = balance_of(db).population.get(self.population)
-        else:
-            row = db.execute(f"SELECT {_COLUMNS} FROM population WHERE id = ?",  # noqa: S608 - constant names
-                             (self.population,)).fetchone()
-            found = Account(*row) if row else None
-        if found is None:
-            import shlex
-
-            names.check_unlike(self.population, [row[0] for row in db.execute(
-                "SELECT id FROM population")])
-            raise LedgerError(f"{self.population}: the ledger has no such population; "
-                              "`privsieve ledger grant --ledger FILE --population "
-                              f"{shlex.quote(self.population)} --epsilon E` grants it a budget")
-        return found
 
 
 def populations(path: str) -> tuple[Ledger, ...]:
     """Each population of a ledger file, by name."""
-    with sql.reading(_checked_path(path)) as db:
-        names = [row[0] for row in db.execute("SELECT id FROM population ORDER BY id")]
-    return tuple(Ledger(path, population=name) for name in names)
+    with sql.reading(names.checked_path(path)) as db:
+        found = [row[0] for row in db.execute("SELECT id FROM population ORDER BY id")]
+    return tuple(Ledger(path, population=name) for name in found)
 
 
 def recount(path: str) -> tuple[ChainReport, tuple[Entry, ...]]:
     """Recount a ledger file; the report and the entries that it rests on."""
-    with sql.reading(_checked_path(path)) as db:
-        report, entries, _ = recounted(db)
-    return report, entries
-
-
-def _checked_path(path: str) -> str:
-    path = os.fspath(path)
-    if not path or "\0" in path:
-        raise ParameterError("the ledger's path is empty or holds a NUL; write budget.db")
-    if "://" in path:
-        # Not echoed: a URL may hold a password.
-        raise ParameterError("the ledger is a URL; this version keeps a ledger in a file, for "
-                             "example budget.db, and PostgreSQL comes with a later one")
-    return path
-
-
-def _checked(name: object, what: str) -> str:
-    plain = isinstance(name, str) and name.isprintable() and name == name.strip()
-    if not isinstance(name, str) or not plain or not 1 <= len(name) <= LARGEST_NAME:
-        raise ParameterError(f"{what} is {name!r}; write 1 to {LARGEST_NAME} printable "
-                             "characters, without a space at either end")
-    return name
+    with sql.reading(names.checked_path(path)) as db:
+        return recounted(db)[:2]
 
 
 def _now() -> str:

@@ -16,6 +16,7 @@ from privsieve.errors import LedgerError, PrivsieveError
 from privsieve.privacy import ledger_schema as schema
 from privsieve.privacy import names
 from privsieve.privacy.account import Account
+from privsieve.privacy.chain import Request
 from privsieve.privacy.folder import sync
 from privsieve.privacy.ledger_schema import STATEMENTS, VERSION, migrate, version_of
 
@@ -32,6 +33,8 @@ PATIENCE = 60.0
 
 append, chain = schema.append, schema.chain
 
+_COLUMNS = ("account, lim, spent, delta_lim, delta_spent, delta_share, rho_lim, rho_spent, unit, "
+            "neighbours, rows_per_person")
 HOW = "`privsieve ledger grant --ledger FILE --population NAME --epsilon E`"
 
 
@@ -85,6 +88,42 @@ def reading(path: str) -> Iterator[sqlite3.Connection]:
     with _spoken(), closing(_open(path)) as db:
         db.execute("BEGIN")
         yield db
+
+
+def account_of(db: sqlite3.Connection, population: str) -> Account:
+    """A population's account, of a ledger of 0.1.0 as it will be when that is taken over."""
+    found: Account | None
+    if version_of(db) != VERSION:
+        found = schema.balance_of(db).population.get(population)
+    else:
+        row = db.execute(f"SELECT {_COLUMNS} FROM population WHERE id = ?",  # noqa: S608 - constant names
+                         (population,)).fetchone()
+        found = Account(*row) if row else None
+    if found is None:
+        import shlex
+
+        names.check_unlike(population, [row[0] for row in db.execute("SELECT id FROM population")])
+        raise LedgerError(f"{population}: the ledger has no such population; "
+                          "`privsieve ledger grant --ledger FILE --population "
+                          f"{shlex.quote(population)} --epsilon E` grants it a budget")
+    return found
+
+
+def charges_of(db: sqlite3.Connection, population: str) -> tuple[Request, ...]:
+    """Every charge of a population, in the change that it protects."""
+    account_of(db, population)
+    if version_of(db) != VERSION:
+        found = schema.balance_of(db).request.values()
+        return tuple(made for made in found if made.population == population)
+    return tuple(Request(*row) for row in db.execute(
+        "SELECT population, units, delta_units, state, seq, rho_units, factor FROM request "
+        "WHERE population = ? ORDER BY seq", (population,)))
+
+
+def write(db: sqlite3.Connection, population: str, now: Account) -> None:
+    """One statement; the table's checks and triggers look at it once more."""
+    db.execute(f"UPDATE population SET ({_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "  # noqa: S608 - constant names
+               "WHERE id = ?", (*now, population))
 
 
 def check_new(db: sqlite3.Connection, population: str) -> bool:

@@ -6,6 +6,7 @@ a name of mixed scripts is none.  A name that was in the ledger before this rule
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from privsieve.errors import LedgerError, ParameterError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+LARGEST_NAME = 128
+
 #: Scripts that one language mixes.
 _TOGETHER = (frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"}),
              frozenset({"CJK", "HANGUL"}), frozenset({"CJK", "BOPOMOFO"}))
@@ -21,6 +24,27 @@ _TOGETHER = (frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"}),
 _SMALL = str.maketrans("аеѕіјорсухһԁԛԝӏɑɡıαινορυχγωκłøđħŧʼ", "aesijopcyxhdqwlagiaivopuxywklodht'")
 _LARGE = str.maketrans("АВЕЅІЈКМНОРСТУХѴԌԚԜҺӀΑΒΕΖΗΙΚΜΝΟΡΤΥΧŁØĐĦŦ",
                        "ABESIJKMHOPCTYXVGQWHIABEZHIKMNOPTYXLODHT")
+
+
+def checked(name: object, what: str) -> str:
+    """A name that a screen can show as it is."""
+    plain = isinstance(name, str) and name.isprintable() and name == name.strip()
+    if not isinstance(name, str) or not plain or not 1 <= len(name) <= LARGEST_NAME:
+        raise ParameterError(f"{what} is {name!r}; write 1 to {LARGEST_NAME} printable "
+                             "characters, without a space at either end")
+    return name
+
+
+def checked_path(path: str) -> str:
+    """The name of a ledger's file."""
+    path = os.fspath(path)
+    if not path or "\0" in path:
+        raise ParameterError("the ledger's path is empty or holds a NUL; write budget.db")
+    if "://" in path:
+        # Not echoed: a URL may hold a password.
+        raise ParameterError("the ledger is a URL; this version keeps a ledger in a file, for "
+                             "example budget.db, and PostgreSQL comes with a later one")
+    return path
 
 
 def check_new(name: str) -> None:
