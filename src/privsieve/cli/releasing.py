@@ -100,8 +100,7 @@ def spinner() -> Iterator[Callable[[str], None]]:
 
 def _tell(made: Release, plan: Plan, ledger: Any, options: Mapping[str, Any],
           show: Callable[[Release], Iterable[str]]) -> None:
-    from privsieve.privacy.account import conversion
-    from privsieve.privacy.certificate import sentence
+    from privsieve.privacy.certificate import conversion, sentence
 
     assert made.certificate is not None
     left, promise = left_of(ledger), sentence(made.certificate)

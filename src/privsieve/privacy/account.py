@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from math import isqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from privsieve.core.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, decimal
 from privsieve.errors import BudgetExceeded
@@ -18,7 +18,7 @@ from privsieve.privacy.certificate import UNIT
 from privsieve.privacy.change import Change, steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from privsieve.core.canonical import Json
 
@@ -169,17 +169,6 @@ def charged(account: Account, made: Charge, factor: int) -> dict[str, Json]:
         "delta": decimal(made.delta, DELTA_UNITS),
         "rho": None if made.rho == TOP else decimal(made.rho, RHO_UNITS),
     }
-
-
-def conversion(said: Mapping[str, Any], claim: Mapping[str, Any]) -> str | None:
-    """A charge that was converted, in a sentence; None where it was not."""
-    if said["factor"] == "1":
-        return None
-    own, rows = claim["claim"], said["rows_per_person"]
-    having = f" with up to {rows} rows" if rows is not None and own["unit"] != said["unit"] else ""
-    return (f"charged {said['factor']} times: the release protects {own['unit']} "
-            f"({own['neighbours']}), and the account {said['unit']}{having} "
-            f"({said['neighbours']}); {said['factor']} of the one make one of the other")
 
 
 def rho_limit(units: int, delta: int) -> int:

@@ -22,6 +22,7 @@ from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.privacy import account as accounts
 from privsieve.privacy import change, names
 from privsieve.privacy import ledger_sql as sql
+from privsieve.privacy.certificate import conversion
 from privsieve.privacy.chain import ChainReport, Entry, Publication, Request
 from privsieve.privacy.ledger_schema import recounted
 
@@ -122,10 +123,7 @@ class Ledger:
         return Fraction(self.account().together, EPSILON_UNITS)
 
     def left(self) -> Fraction:
-        """The largest epsilon that one more release without a delta may have.
-
-        About the change that the population protects.
-        """
+        """The largest epsilon of one more release without a delta, about what is protected."""
         return Fraction(self.account().left, EPSILON_UNITS)
 
     def delta_limit(self) -> Fraction:
@@ -143,7 +141,7 @@ class Ledger:
         """
         has, times = self._protecting(self.account(), claim)
         said = accounts.charged(has, accounts.Charge(0, 0, 0), times)
-        return accounts.conversion(said, claim)
+        return conversion(said, claim)
 
     def reserve(self, cost: Cost, claim: Mapping[str, Json]) -> Entry:
         """Charge a cost, durably when this returns; there is no way back.
