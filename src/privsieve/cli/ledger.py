@@ -113,13 +113,13 @@ def _sums(kept: Account) -> str:
     """What is still to be had of a delta, and how charges are added up."""
     from privsieve.core.cost import DELTA_UNITS, RHO_UNITS, decimal
 
-    left = (f"delta {decimal(kept.delta_left, DELTA_UNITS)} of "
-            f"{decimal(kept.delta_limit, DELTA_UNITS)} left")
+    whole = kept.delta_share if kept.spent else kept.delta_limit
+    left = (f"delta {decimal(kept.delta_left, DELTA_UNITS)} of {decimal(whole, DELTA_UNITS)} "
+            "left")
     if not kept.rho_limit:
         return (f"{left}; epsilons and deltas are simply added, for it was granted by 0.1.0 or "
                 "its first release could not be counted in rho")
-    free = decimal(max(0, kept.rho_limit - kept.rho_spent), RHO_UNITS)
-    other = f"rho {free} of {decimal(kept.rho_limit, RHO_UNITS)} left"
+    other = f"rho {decimal(kept.rho_left, RHO_UNITS)} of {decimal(kept.rho_limit, RHO_UNITS)} left"
     if not kept.summed:
         return f"{other}, which is what still counts: epsilons and deltas added up are beyond it"
     if not kept.concentrated:

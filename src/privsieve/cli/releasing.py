@@ -116,6 +116,8 @@ def _tell(made: Release, plan: Plan, ledger: Any, options: Mapping[str, Any],
     if plan.warning:
         words.say("warning", plan.warning, fg="yellow")
     delta = f" and delta {left['delta_left']}" if plan.cost.delta else ""
+    if delta and left["rho_left"]:
+        delta += f" (added plainly; or rho {left['rho_left']})"
     known = f"{left['left']}{delta}" if left["left"] else "an unknown amount"
     words.say("charged", f"{plan.cost.words}; {ledger.population} has {known} left")
     if said:
@@ -127,6 +129,10 @@ def _tell(made: Release, plan: Plan, ledger: Any, options: Mapping[str, Any],
 def left_of(ledger: Any) -> dict[str, str | None]:
     """What is left; None where the ledger went away since the charge, and the release stands."""
     try:
-        return {"left": words.amount(ledger.left()), "delta_left": words.delta(ledger.delta_left())}
+        left, kept = words.amount(ledger.left()), ledger.account()
     except LedgerError:
-        return {"left": None, "delta_left": None}
+        return {"left": None, "delta_left": None, "rho_left": None}
+    from privsieve.core.cost import DELTA_UNITS, RHO_UNITS, decimal
+
+    return {"left": left, "delta_left": decimal(kept.delta_left, DELTA_UNITS),
+            "rho_left": decimal(kept.rho_left, RHO_UNITS) if kept.rho_limit else None}

@@ -90,9 +90,13 @@ class Account(NamedTuple):
         600000000
         """
         plain = self.limit - self.spent if self.delta_spent <= self.delta_share else 0
-        free = max(0, self.rho_limit - self.rho_spent)
-        # [left] e^2 / 2 in units of 1e-12, rounded up, is within `free`
-        return max(0, plain, isqrt(2 * free * EPSILON_UNITS**2 // RHO_UNITS))
+        # [left] e^2 / 2 in units of 1e-12, rounded up, is within what is left of rho
+        return max(0, plain, isqrt(2 * self.rho_left * EPSILON_UNITS**2 // RHO_UNITS))
+
+    @property
+    def rho_left(self) -> int:
+        """The rho, in units, that is left of its limit."""
+        return max(0, self.rho_limit - self.rho_spent)
 
     @property
     def delta_left(self) -> int:

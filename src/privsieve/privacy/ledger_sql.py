@@ -165,7 +165,7 @@ def refusal(name: str, cost: Cost, factor: int, has: Account, made: Charge) -> s
         return f"{name}: {asked} asked, {left} left.  {see}"
     said = f"epsilon {left} and delta {decimal(has.delta_left, DELTA_UNITS)} left"
     if has.rho_limit and made.rho < TOP:
-        free = decimal(max(0, has.rho_limit - has.rho_spent), RHO_UNITS)
+        free = decimal(has.rho_left, RHO_UNITS)
         said += f"; as rho {decimal(made.rho, RHO_UNITS)} asked, {free} left"
     return f"{name}: {asked} asked, {said}.  {see}"
 
