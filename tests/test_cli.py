@@ -16,6 +16,7 @@ import click
 import pytest
 
 from privsieve.cli import VERBS, run, sealed, verbs
+from privsieve.core.cost import DELTA_UNITS, decimal
 from privsieve.core.domain import Domain
 from privsieve.errors import LedgerError
 from privsieve.privacy.ledger import Ledger
@@ -588,13 +589,52 @@ def test_a_delta_from_grant_to_certificate(place, privsieve):
     code, out, err = privsieve(*select, "towns", "--out", "first", "--json")
 
     said = json.loads(out)
-    assert (0, "1", "0.000001", "2", "0.000001") == (
+    kept = Ledger("budget.db", population="towns").account()
+    left = decimal(kept.delta_left, DELTA_UNITS)
+    assert (0, "1", "0.000001", "2", left) == (
         code, said["charged"], said["delta_charged"], said["left"], said["delta_left"])
-    assert "towns has 2 and delta 0.000001 left" in " ".join(err.split())
+    assert f"towns has 2 and delta {left} " in " ".join(err.split())
     assert "and by at most 0.000001 beyond that." in " ".join(err.split())
     assert 0 == privsieve("verify", "first", "--ledger", "budget.db")[0]
     out = privsieve("ledger", "show", "--ledger", "budget.db")[1]
-    assert "towns: delta 0.000001 of 0.000002 left" in out
+    assert f"towns: delta {left} of {decimal(kept.delta_share, DELTA_UNITS)} left" in out
+
+
+def test_a_conversion_is_said_before_and_after(place, privsieve):
+    """`plan` and `select` say how a charge is converted, and `ledger show` what is protected."""
+    people = ("--ledger", "budget.db", "--population", "people")
+    domain = (place / "domain.toml").read_text()
+    (place / "added.toml").write_text(domain.replace('unit = "row"', (
+        'unit = "row"\nneighbours = "add-remove"\nrows = 400')))
+    out, err = privsieve("ledger", "grant", *people, "--epsilon", "2", "--unit", "person",
+                         "--rows-per-person", "2", "--neighbours", "add-remove")[1:]
+    assert "one person with all their rows (add-remove), with up to 2 rows" in " ".join(err.split())
+    added = ("--domain", "added.toml", *ASKED[2:])
+    words = ("charged 2 times: the release protects one row of the table (add-remove), and the "
+             "account one person with all their rows with up to 2 rows (add-remove)")
+    out = privsieve("plan", "table.csv", *added, *people)[1]
+    assert "left       2 for people\nconverted  charged 2 times: the release protects" in out
+    assert words in json.loads(privsieve("plan", "table.csv", *added, *people, "--json")[1])[
+        "converted"]
+    code, out, err = privsieve("select", "table.csv", *added, *people, "--out", "one", "--anyway",
+                               "--json")
+
+    said = json.loads(out)
+    assert (0, "1", "2", "0") == (code, said["charged"], said["account_charged"]["epsilon"],
+                                  said["left"])
+    assert "converted  charged 2 times: the release protects" in err
+    assert "Warning" not in err
+    assert 0 == privsieve("verify", "one", "--ledger", "budget.db")[0]
+    assert "charged 2 times" in Path("one/report.html").read_text(encoding="utf-8")
+    code, out, err = privsieve("select", "table.csv", *ASKED, *people, "--out", "two", "--anyway")
+    assert (4, "", False) == (code, out, Path("two").exists())
+    assert "name the person column of the table, or declare add-remove" in " ".join(err.split())
+    assert 4 == privsieve("plan", "table.csv", *ASKED, *people)[0]
+    assert 2 == privsieve("plan", "table.csv", *ASKED, *people[:2])[0]
+    out = privsieve("ledger", "show", "--ledger", "budget.db", "--json")[1]
+    shown = json.loads(out)["populations"]["people"]
+    assert ("person", "add-remove", 2, "0") == tuple(
+        shown[key] for key in ("unit", "neighbours", "rows_per_person", "left"))
 
 
 def test_ledger_publications(privsieve):

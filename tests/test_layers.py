@@ -55,7 +55,8 @@ UPWARD = {
     ("core/domain.py", "sources"): "`Domain.draft` asks a source for its names and types",
 }
 CHECKERS = ("verify", "verify_containment", "verify_release", "verify_table", "audit", "ledger",
-            "ledger_sql", "chain", "certificate", "folder")
+            "ledger_schema", "ledger_sql", "entry", "chain", "change", "account", "names",
+            "certificate", "folder")
 #: What meets noise, or sizes it; no checker does.
 MECHANISMS = {"privacy.noise", "privacy.vector", "privacy.values", "privacy.approximate",
               "privacy.bounded_range", "privacy.recall", "privacy.discrete", "privacy.race",

@@ -237,9 +237,9 @@ def test_a_foreign_file_is_refused_and_not_changed(tmp_path):
 def test_a_newer_ledger_is_refused(ledger):
     """A schema that this version does not know is not guessed at."""
     with contextlib.closing(sqlite3.connect(ledger.path)) as db:
-        db.execute("PRAGMA user_version=2")
+        db.execute("PRAGMA user_version=3")
 
-    assert "schema 2 and this privsieve reads 1" in _all_refused(ledger)[0]
+    assert "schema 3 and this privsieve reads 2" in _all_refused(ledger)[0]
 
 
 def test_a_missing_ledger_says_how_to_grant(tmp_path):
@@ -329,19 +329,39 @@ def test_a_commit_to_disk_waits_for_the_disk(ledger):
     assert ["wal", 2, 1, 0] == found
 
 
+def _population(account, *amounts, unit="NULL", neighbours="NULL", rows="NULL"):
+    """A statement that makes a population with these amounts, in the table's order."""
+    seven = [*amounts, *[0] * (7 - len(amounts))]
+    cells = ", ".join(map(str, [*seven, unit, neighbours, rows]))
+    return f"INSERT INTO population VALUES ('y', '{account}', {cells})"
+
+
 @pytest.mark.parametrize("statement", [
     "UPDATE population SET spent = 0", "UPDATE population SET lim = 10 * lim",
     "UPDATE population SET spent = lim + 1", "DELETE FROM population",
     "UPDATE entry SET payload = '{}'", "DELETE FROM entry WHERE seq = 2", "DELETE FROM request",
     "UPDATE request SET units = 1", "UPDATE request SET state = 'reserved' WHERE seq = 2",
     "UPDATE publication SET k = 99", "DELETE FROM publication",
-    "INSERT INTO request VALUES ('x', 'nobody', 1, 0, 'reserved', 1)",
-    "INSERT INTO population VALUES ('y', 'pure', 1, 2, 0, 0)",
-    "INSERT INTO population VALUES ('y', 'pure', 'many', 0, 0, 0)",
-    "INSERT INTO population VALUES ('y', 'pure', 1, 0, 1, 0)",
-    "INSERT INTO population VALUES ('y', 'approximate', 1, 0, 0, 0)",
-    "INSERT INTO population VALUES ('y', 'approximate', 1, 0, 5, 6)",
-    "INSERT INTO request VALUES ('x', 'clinic-2026', 1, -1, 'reserved', 1)",
+    "INSERT INTO request VALUES ('x', 'nobody', 1, 0, 'reserved', 1, 1, '1')",
+    "INSERT INTO request VALUES ('x', 'clinic-2026', 1, -1, 'reserved', 1, 1, '1')",
+    "INSERT INTO request VALUES ('x', 'clinic-2026', 1, 0, 'reserved', 1, 0, '1')",
+    _population("pure", 1, 2),
+    _population("pure", "'many'"),
+    _population("pure", 1, 0, 1),
+    _population("approximate", 1),
+    _population("approximate", 1, 0, 5, 6, 5),
+    _population("approximate", 1, 0, 5, 0, 6),
+    _population("approximate", 1, 2, 5, 0, 2, 7, 8),
+    _population("pure", 1, 2, 0, 0, 0, 7, 1),
+    _population("pure", 1, unit="'household'", neighbours="'replace-one'"),
+    _population("pure", 1, unit="'row'"),
+    _population("pure", 1, unit="'row'", neighbours="'replace-one'", rows=4),
+    "UPDATE population SET unit = 'row', neighbours = 'add-remove' WHERE id = 'ward'",
+    "UPDATE population SET rows_per_person = 3 WHERE id = 'ward'",
+    "UPDATE population SET unit = NULL, neighbours = NULL WHERE id = 'ward'",
+    "UPDATE population SET rho_lim = rho_lim + 1 WHERE id = 'ward'",
+    "UPDATE population SET rho_spent = 0 WHERE id = 'ward'",
+    "UPDATE request SET factor = '1', rho_units = 1 WHERE population = 'ward'",
     "UPDATE population SET account = 'approximate', delta_lim = 5",
     "UPDATE population SET delta_lim = delta_lim + 1 WHERE account = 'approximate'",
     "UPDATE population SET delta_spent = 0 WHERE account = 'approximate'",
@@ -355,6 +375,10 @@ def test_the_file_defends_itself(ledger, statement):
     other = Ledger(ledger.path, population="town")
     other.grant(1, delta="1e-6")
     other.reserve(Cost.of(1, delta="1e-7"), CLAIM)
+    ward = Ledger(ledger.path, population="ward")
+    ward.grant(1, delta="1e-6", unit="person", rows_per_person=4)
+    ward.reserve(Cost.of("0.1"), {"claim": {"unit": "one row of the table",
+                                            "neighbours": "add-remove"}})
     with contextlib.closing(sqlite3.connect(ledger.path)) as db:
         db.execute("PRAGMA foreign_keys=ON")
         with pytest.raises(sqlite3.IntegrityError):
@@ -378,6 +402,9 @@ def _tamper(path, *statements):
     (["UPDATE population SET spent = 0"], "table population"),
     (["UPDATE population SET lim = 10 * lim"], "table population"),
     (["UPDATE population SET account = 'approximate', delta_lim = 5"], "table population"),
+    (["UPDATE population SET unit = 'row', neighbours = 'add-remove'"], "table population"),
+    (["UPDATE population SET rho_spent = rho_spent - 1"], "table population"),
+    (["UPDATE request SET factor = '2'"], "table request"),
     (["UPDATE request SET delta_units = 5"], "table request"),
     (["DELETE FROM population"], "table population"),
     (["DELETE FROM entry WHERE seq = 2"], "entry 3 does not follow entry 1"),

@@ -17,7 +17,7 @@ from privsieve.core.domain import Domain
 from privsieve.core.plan import Plan
 from privsieve.core.release import Release
 from privsieve.privacy import verify as module
-from privsieve.privacy.certificate import certificate, sentence, terms
+from privsieve.privacy.certificate import certificate, conversion, sentence, terms
 from privsieve.privacy.ledger import Ledger
 from privsieve.privacy.verify import verify
 
@@ -157,6 +157,7 @@ def _rehash(body, units):
     kept = {name: body[name] for name in ("claim", "plan", "domain_sha256", "software")}
     for kind, content in (
         ("reserve", {"units": units, "delta": body["claim"]["delta"], "claim": kept,
+                     "rho": known["rho"], "charged": known["charged"],
                      "reserved_at": known["reserved_at"]}),
         ("commit", {"release_sha256": body["release_sha256"]}),
     ):
@@ -180,9 +181,47 @@ def test_a_smaller_claim_needs_a_new_charge(folder, ledger):
     body["claim"]["epsilon"] = body["plan"]["epsilon"] = "0.1"
     _rehash(body, 10**8)
 
+    assert any("the charge is not what the release comes to" in reason
+               for reason in verify(body).reasons)
+    body["ledger"]["rho"] = "0.005"
+    body["ledger"]["charged"].update({"epsilon": "0.1", "rho": "0.005"})
+    _rehash(body, 10**8)
+
     assert verify(body).valid  # unsigned: its own hashes are all that it has
     assert any("ledger does not hold the charge" in reason
                for reason in verify(body, ledger=ledger).reasons)
+
+
+CHARGED = "the charge is not what the release comes to in the change that the account protects"
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("factor", "1"), ("factor", "3"), ("factor", "2.0"), ("epsilon", "0.5"), ("delta", "0.1"),
+    ("rho", "0.1"), ("rho", None), ("unit", "one row of the table"), ("unit", "one household"),
+    ("neighbours", "replace-one"), ("neighbours", "both"), ("rows_per_person", 3),
+    ("rows_per_person", None), ("rows_per_person", 0),
+])
+def test_an_edited_conversion_is_found(tmp_path, name, value):
+    """Factor and amounts of a converted charge follow from the claim and what is protected."""
+    ledger = Ledger(str(tmp_path / "people.db"), population="clinic-2026")
+    ledger.grant(3, unit="person", rows_per_person=2, neighbours="add-remove")
+    plan = _plan(Domain(DOMAIN.columns, target=DOMAIN.target, neighbours="add-remove", rows=100))
+    body = json.loads(canonical(_issue(ledger, plan).certificate))
+    assert ("2", "1", "0.5") == tuple(
+        body["ledger"]["charged"][key] for key in ("factor", "epsilon", "rho"))
+    assert conversion(body["ledger"]["charged"], body) == (
+        "charged 2 times: the release protects one row of the table (add-remove), and the account "
+        "one person with all their rows with up to 2 rows (add-remove); 2 of the one make one of "
+        "the other")
+    assert verify(body, ledger=ledger).valid
+    body["ledger"]["charged"][name] = value
+
+    assert not verify(body).valid
+    _rehash(body, 5 * 10**8)
+    assert CHARGED in verify(body).reasons
+    body["ledger"].pop("charged")
+    body["ledger"].pop("rho")
+    assert "the claim is not the one that was charged" in verify(body).reasons
 
 
 @pytest.mark.parametrize(("change", "reason"), [
@@ -342,6 +381,8 @@ def test_a_forged_delta_is_found_in_the_ledger(tmp_path):
     body = json.loads(canonical(_issue(ledger, _plan(delta="4e-7")).certificate))
     body["claim"].update(delta="0", account="pure")
     body["plan"]["delta"] = "0"
+    body["ledger"]["rho"] = "0.125"
+    body["ledger"]["charged"].update({"delta": "0", "rho": "0.125"})
     _rehash(body, 5 * 10**8)
 
     assert verify(body).valid

@@ -43,6 +43,10 @@ class UnsignedWarning(UserWarning):
     """Several releases of one process, and no ledger that adds them up."""
 
 
+class ConvertedWarning(UserWarning):
+    """A release that protects another change than its population is charged for that one."""
+
+
 def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Noise | None = None,
         folder: Folder | None = None, progress: Callable[[str], None] = lambda _stage: None,
         ) -> Release:
@@ -129,7 +133,11 @@ def _reserve(plan: Plan, ledger: Ledger) -> Entry:
     """The charge; durable when it returns, with the terms of the certificate to come."""
     from privsieve.privacy.certificate import terms
 
-    return ledger.reserve(plan.cost, terms(plan, SOFTWARE))
+    claim = terms(plan, SOFTWARE)
+    # Before the charge: who makes errors of warnings is to lose nothing.
+    if said := ledger.conversion(claim):
+        warnings.warn(f"{ledger.population}: {said}", ConvertedWarning, stacklevel=4)
+    return ledger.reserve(plan.cost, claim)
 
 
 @contextmanager

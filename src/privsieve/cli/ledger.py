@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,7 @@ from privsieve.cli import words
 
 if TYPE_CHECKING:
     from privsieve.core.canonical import Json
+    from privsieve.privacy.account import Account
     from privsieve.privacy.ledger import Ledger
 
 _GRANT = ("Example: privsieve ledger grant --ledger budget.db --population clinic-2026 "
@@ -32,14 +33,22 @@ def command() -> None:
               help="What all releases about them may cost together.")
 @click.option("--delta", metavar="D", default="0", show_default=True,
               help="And in delta; without one every promise to them is pure.")
-def grant(path: str, population: str, epsilon: str, delta: str) -> None:
+@click.option("--unit", type=click.Choice(["row", "person"]),
+              help="What the budget protects; left out: what the first release protects.")
+@click.option("--rows-per-person", metavar="G", type=int,
+              help="Rows that a person has at most in any table: a public promise, needed where "
+                   "tables without a person column are released.")
+@click.option("--neighbours", type=click.Choice(["replace-one", "add-remove"]),
+              help="How it changes; replace-one where only the unit is given.")
+def grant(path: str, population: str, **options: Any) -> None:
     """Give a population its budget, once."""
     from privsieve.privacy.ledger import Ledger
 
     ledger = Ledger(path, population=population)
-    ledger.grant(epsilon, delta=delta)
+    ledger.grant(options.pop("epsilon"), **options)
     more = f" and delta {words.delta(ledger.delta_limit())}" if ledger.delta_limit() else ""
     words.say("granted", f"{words.amount(ledger.limit())}{more} to {ledger.population}")
+    words.say("protects", _protects(ledger.account()))
 
 
 @command.command("show", epilog=_SHOW)
@@ -63,12 +72,20 @@ def show(path: str, population: str | None, as_json: bool) -> None:  # noqa: FBT
 
 
 def _account(ledger: Ledger) -> dict[str, Json]:
+    from privsieve.core.cost import RHO_UNITS, TOP, decimal
+
+    kept = ledger.account()
     return {
         "limit": words.amount(ledger.limit()),
         "spent": words.amount(ledger.spent()),
         "left": words.amount(ledger.left()),
         "delta_limit": words.delta(ledger.delta_limit()),
         "delta_left": words.delta(ledger.delta_left()),
+        "unit": kept.unit,
+        "neighbours": kept.neighbours,
+        "rows_per_person": kept.rows_per_person,
+        "rho_limit": decimal(kept.rho_limit, RHO_UNITS),
+        "rho_spent": None if kept.rho_spent == TOP else decimal(kept.rho_spent, RHO_UNITS),
         "releases": sum(entry.kind == "commit" for entry in ledger.entries()),
         "without_release": words.amount(_orphaned(ledger)),
         "publications": [{"snapshot": made.snapshot, "columns": list(made.columns), "k": made.k,
@@ -79,14 +96,49 @@ def _account(ledger: Ledger) -> dict[str, Json]:
 def _orphaned(ledger: Ledger) -> Fraction:
     from privsieve.core.cost import EPSILON_UNITS
 
-    return Fraction(sum(entry.body["units"] for entry in ledger.orphans()), EPSILON_UNITS)
+    return Fraction(sum(made.units for made in ledger.charges() if made.state == "reserved"),
+                    EPSILON_UNITS)
+
+
+def _protects(kept: Account) -> str:
+    """What an account protects, in words."""
+    if kept.protects is None:
+        return "what the first release will protect"
+    rows = "" if kept.rows_per_person is None else (
+        f", with up to {kept.rows_per_person} rows in any table")
+    return f"{kept.protects.words}{rows}"
+
+
+def _sums(kept: Account) -> str:
+    """What is still to be had of a delta, and how charges are added up."""
+    from privsieve.core.cost import DELTA_UNITS, RHO_UNITS, decimal
+
+    whole = kept.delta_share if kept.spent else kept.delta_limit
+    left = (f"delta {decimal(kept.delta_left, DELTA_UNITS)} of {decimal(whole, DELTA_UNITS)} "
+            "left")
+    if not kept.rho_limit:
+        return (f"{left}; epsilons and deltas are simply added, for it was granted by 0.1.0 or "
+                "its first release could not be counted in rho")
+    other = f"rho {decimal(kept.rho_left, RHO_UNITS)} of {decimal(kept.rho_limit, RHO_UNITS)} left"
+    if not kept.summed:
+        return f"{other}, which is what still counts: epsilons and deltas added up are beyond it"
+    if not kept.concentrated:
+        return f"{left}, which is what still counts: the sum of rho is beyond its limit"
+    return (f"{left} where epsilons and deltas are added, {other} where rho is; one of them is "
+            "enough")
 
 
 def _speak(ledger: Ledger) -> None:
     """What a table of amounts does not say."""
-    if limit := ledger.delta_limit():
-        words.show(f"{ledger.population}: delta {words.delta(ledger.delta_left())} of "
-                   f"{words.delta(limit)} left")
+    kept = ledger.account()
+    if kept.limit:
+        words.show(f"{ledger.population}: protects {_protects(kept)}")
+    if kept.delta_limit:
+        words.show(f"{ledger.population}: {_sums(kept)}")
+    if not kept.rho_limit and sum(made.units for made in ledger.charges()) > kept.limit:
+        words.show(f"{ledger.population}: its releases by 0.1.0 protect different things, and "
+                   "what they come to in one of them is more than was granted, or has no limit; "
+                   "nothing is left", fg="yellow")
     if count := len(ledger.orphans()):
         lost = "1 charge has" if count == 1 else f"{count} charges have"
         words.show(f"{ledger.population}: {lost} no release ({words.amount(_orphaned(ledger))} in "

@@ -30,6 +30,9 @@ TIMES = (Fraction(1, 4), Fraction(1), Fraction(4))
 @click.command("plan", epilog=_EXAMPLE)
 @click.argument("data", required=False)
 @asked.planning
+@click.option("--ledger", metavar="FILE",
+              help="Say what the account of --population has left, and whether this is converted.")
+@click.option("--population", metavar="NAME", help="The people whom --ledger protects.")
 @click.option("--figure", metavar="FILE",
               help="Draw the forecast over epsilon and size (SVG); FILE must not exist.")
 def command(data: str | None, **options: Any) -> None:
@@ -46,6 +49,7 @@ def command(data: str | None, **options: Any) -> None:
     plan = asked.planned(domain, rows, options)
     if source is not None:
         plan = replace(plan, record=source.record)
+    account = _account(plan, options)
     if options["figure"] and plan.kind != "selection":
         raise ParameterError(f"--figure draws how many columns are found, and {options['method']} "
                              "releases numbers; leave it away")
@@ -56,12 +60,31 @@ def command(data: str | None, **options: Any) -> None:
     if options["figure"]:
         _draw(options["figure"], plan, sizes)
     if options["as_json"]:
-        words.json({**_json(plan, forecasts), "forecasts_by_size": {
+        words.json({**_json(plan, forecasts), **account, "forecasts_by_size": {
             str(units): {words.amount(epsilon): made for epsilon, made in found.items()}
             for units, found in sizes.items()}})
     else:
         _show(plan, forecasts)
         _speak(plan, options["delta"])
+        if account:
+            words.show("left", f"{account['left']} for {options['population']}")
+        if account.get("converted"):
+            words.show("converted", str(account["converted"]))
+
+
+def _account(plan: Plan, options: Mapping[str, Any]) -> dict[str, Json]:
+    """What a ledger says of the plan: what is left, and how the charge would be converted."""
+    if (options["ledger"] is None) != (options["population"] is None):
+        raise ParameterError("--ledger and --population go together; give both or neither")
+    if options["ledger"] is None:
+        return {}
+    from privsieve.fit import SOFTWARE
+    from privsieve.privacy.certificate import terms
+    from privsieve.privacy.ledger import Ledger
+
+    ledger = Ledger(options["ledger"], population=options["population"])
+    return {"left": words.amount(ledger.left()),
+            "converted": ledger.conversion(terms(plan, SOFTWARE))}
 
 
 def _forecasts(plan: Plan, options: Mapping[str, Any], times: Fraction,

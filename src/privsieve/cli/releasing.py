@@ -9,6 +9,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, simplefilter
 
 import click
 
@@ -31,7 +32,7 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any],
     A plan that warns needs --anyway.  `beside` may put more into the folder, of the release alone.
     """
     from privsieve.cli.sealed import sealed
-    from privsieve.fit import fit
+    from privsieve.fit import ConvertedWarning, fit
     from privsieve.privacy.folder import Folder
     from privsieve.privacy.ledger import Ledger
 
@@ -47,7 +48,10 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any],
                     seal.allow()
                     spin(_stage(stage, plan))
 
-                made = fit(plan, source, ledger=ledger, folder=folder, progress=progress)
+                with catch_warnings():
+                    # `_tell` says it in words of its own.
+                    simplefilter("ignore", ConvertedWarning)
+                    made = fit(plan, source, ledger=ledger, folder=folder, progress=progress)
                 seal.hold()
         except ReleaseFailed:
             raise
@@ -96,22 +100,28 @@ def spinner() -> Iterator[Callable[[str], None]]:
 
 def _tell(made: Release, plan: Plan, ledger: Any, options: Mapping[str, Any],
           show: Callable[[Release], Iterable[str]]) -> None:
-    from privsieve.privacy.certificate import sentence
+    from privsieve.privacy.certificate import conversion, sentence
 
     assert made.certificate is not None
     left, promise = left_of(ledger), sentence(made.certificate)
+    kept: Any = made.certificate["ledger"] or {}  # a release that costs nothing has none
+    said = conversion(kept["charged"], made.certificate) if kept else None
     if options["as_json"]:
         words.json({"release": made.body, "release_sha256": made.sha256, "claim": promise,
                     "charged": plan.cost.text, "delta_charged": plan.cost.delta_text,
-                    **left})
+                    "account_charged": kept.get("charged"), **left})
     else:
         for line in show(made):
             click.echo(line)
     if plan.warning:
         words.say("warning", plan.warning, fg="yellow")
     delta = f" and delta {left['delta_left']}" if plan.cost.delta else ""
+    if delta and left["rho_left"]:
+        delta += f" (added plainly; or rho {left['rho_left']})"
     known = f"{left['left']}{delta}" if left["left"] else "an unknown amount"
     words.say("charged", f"{plan.cost.words}; {ledger.population} has {known} left")
+    if said:
+        words.say("converted", said)
     words.say("promise", promise)
     words.say("folder", options["out"])
 
@@ -119,6 +129,10 @@ def _tell(made: Release, plan: Plan, ledger: Any, options: Mapping[str, Any],
 def left_of(ledger: Any) -> dict[str, str | None]:
     """What is left; None where the ledger went away since the charge, and the release stands."""
     try:
-        return {"left": words.amount(ledger.left()), "delta_left": words.delta(ledger.delta_left())}
+        left, kept = words.amount(ledger.left()), ledger.account()
     except LedgerError:
-        return {"left": None, "delta_left": None}
+        return {"left": None, "delta_left": None, "rho_left": None}
+    from privsieve.core.cost import DELTA_UNITS, RHO_UNITS, decimal
+
+    return {"left": left, "delta_left": decimal(kept.delta_left, DELTA_UNITS),
+            "rho_left": decimal(kept.rho_left, RHO_UNITS) if kept.rho_limit else None}

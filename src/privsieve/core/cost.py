@@ -11,6 +11,9 @@ from privsieve.errors import ParameterError
 #: Units per 1: the ledger adds integers, so no sum depends on its order.
 EPSILON_UNITS = 10**9
 DELTA_UNITS = 10**18
+RHO_UNITS = 10**12
+#: The largest amount that an account holds, of any kind: more is as much as this.
+TOP = 2**62 - 1
 
 #: Above this a claim says little; it needs `allow_weak`.
 WEAK_EPSILON = 10
@@ -40,13 +43,14 @@ def exact(value: object, name: str) -> Fraction:
 class Cost:
     """A cost: epsilon, exact to 1e-9, and delta, exact to 1e-18.  Pure where delta is 0.
 
+    rho : what the release spends as concentrated privacy (zCDP), where that is known of it.
+
     >>> Cost.of("0.3").units, Cost.of("0.3", delta="1e-6").delta_units
     (300000000, 1000000000000)
     """
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
-    #: what the release spends under zCDP; None: epsilon^2/2 where pure, else not known
     rho: Fraction | None = None
 
     @classmethod
@@ -94,6 +98,20 @@ class Cost:
     def delta_units(self) -> int:
         """Integer units of 1e-18, rounded up."""
         return -(-self.delta * DELTA_UNITS // 1)
+
+    @property
+    def rho_units(self) -> int | None:
+        """Integer units of 1e-12, rounded up; None where nothing is known of rho.
+
+        A pure release spends at most epsilon^2 / 2, whatever else is known of it.
+
+        >>> Cost.of(1).rho_units, Cost.of(1, delta="1e-6").rho_units
+        (500000000000, None)
+        """
+        known = [self.rho] if self.rho is not None else []
+        if not self.delta:
+            known.append(self.epsilon**2 / 2)
+        return min(TOP, -(-min(known) * RHO_UNITS // 1)) if known else None
 
     @property
     def text(self) -> str:

@@ -72,6 +72,9 @@ def certificate(
         ledger = {
             "request": reserve.request,
             "reserved_at": reserve.body["reserved_at"],
+            "rho": reserve.body["rho"],
+            # In the change that the population protects, which may be another than the claim's.
+            "charged": reserve.body["charged"],
             "reserve": {"seq": reserve.seq, "prev": reserve.prev, "hash": reserve.hash},
             "commit": {"seq": commit.seq, "prev": commit.prev, "hash": commit.hash},
             "head": commit.hash,
@@ -111,6 +114,17 @@ def contained(claim: Mapping[str, Json], plan: Mapping[str, Json], release_sha25
         "key": None,
         "signature": None,
     }
+
+
+def conversion(said: Mapping[str, Any], terms: Mapping[str, Any]) -> str | None:
+    """A charge that was converted, in a sentence; None where it was not."""
+    if said["factor"] == "1":
+        return None
+    own, rows = terms["claim"], said["rows_per_person"]
+    having = f" with up to {rows} rows" if rows is not None and own["unit"] != said["unit"] else ""
+    return (f"charged {said['factor']} times: the release protects {own['unit']} "
+            f"({own['neighbours']}), and the account {said['unit']}{having} "
+            f"({said['neighbours']}); {said['factor']} of the one make one of the other")
 
 
 def sentence(certificate: Mapping[str, Any]) -> str:

@@ -6,140 +6,65 @@ its entries alone, into the very rows that the ledger's tables should hold.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.core.canonical import canonical
-from privsieve.core.cost import DELTA_UNITS, decimal, exact
-from privsieve.errors import LedgerError, ParameterError
+from privsieve.core.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, Cost
+from privsieve.errors import BudgetExceeded, LedgerError
+from privsieve.privacy import account as accounts
+from privsieve.privacy.account import Account
+from privsieve.privacy.change import Change, change_of, facts
+from privsieve.privacy.entry import GENESIS, ChainReport, Entry, Publication, link, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from privsieve.core.canonical import Json
-
-GENESIS = "00" * 32
-TAG = b"privsieve-ledger/1\0"
+__all__ = ["GENESIS", "Balance", "ChainReport", "Entry", "Publication", "Request", "link",
+           "recharged", "replay", "units_of"]
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One line of a ledger: `payload` is canonical JSON, `prev` the hash of the entry before.
+class Request(NamedTuple):
+    """A charge, in the change that its population protects: a row of the ledger's table."""
 
-    >>> first = Entry.after(None, "grant", {"population": "clinic", "limit": 10**9})
-    >>> Entry.after(first, "publish", {"population": "clinic"}).prev == first.hash
-    True
-    """
-
+    population: str
+    units: int
+    delta_units: int
+    state: str
     seq: int
-    kind: str
-    payload: str
-    prev: str
-    hash: str
-
-    @classmethod
-    def after(cls, last: Entry | None, kind: str, body: Mapping[str, Json]) -> Entry:
-        """The entry that follows another; None begins a chain."""
-        seq, prev = (last.seq + 1, last.hash) if last else (1, GENESIS)
-        payload = canonical({**body, "kind": kind, "seq": seq})
-        return cls(seq, kind, payload.decode(), prev, link(prev, payload))
-
-    @property
-    def body(self) -> dict[str, Any]:
-        """The payload, parsed."""
-        try:
-            found = json.loads(self.payload)
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
-            raise LedgerError(f"entry {self.seq} of the ledger is damaged; "
-                              "`privsieve ledger verify` lists what is wrong")
-        return found
-
-    @property
-    def request(self) -> str:
-        """The request that a reserve or a commit speaks of; empty for the other kinds."""
-        return str(self.body.get("request", ""))
-
-
-@dataclass(frozen=True)
-class ChainReport:
-    """What a recount of the chain found; `reasons` is empty where all is well."""
-
-    entries: int
-    head: str
-    reasons: tuple[str, ...]
-
-    @property
-    def valid(self) -> bool:
-        """Whether chain, balances and requests agree."""
-        return not self.reasons
-
-
-@dataclass(frozen=True)
-class Publication:
-    """Columns that were published under containment; `snapshot` names the state of the table.
-
-    claim : what their certificate claims; empty where nothing was said.
-    """
-
-    seq: int
-    snapshot: str
-    columns: tuple[str, ...]
-    k: int
-    model: str
-    claim: Mapping[str, Any] = field(default_factory=dict)
-
-
-def link(prev: str, payload: bytes) -> str:
-    """The hash of an entry: SHA-256 over a tag, the hash before it and the payload.
-
-    >>> link(GENESIS, b"{}")[:8]
-    '6b3d8bb8'
-    """
-    return hashlib.sha256(TAG + bytes.fromhex(prev) + payload).hexdigest()
-
-
-class Account(NamedTuple):
-    """What a population was granted and has spent, in units of 1e-9 and, of delta, of 1e-18."""
-
-    account: str  # "pure", or "approximate" where a delta was granted
-    limit: int = 0
-    spent: int = 0
-    delta_limit: int = 0
-    delta_spent: int = 0
-
-
-def units_of(text: object, per: int) -> int | None:
-    """The integer units of a decimal text, if it is the one text for them.
-
-    >>> units_of("0.5", 10**9), units_of("0.50", 10**9)
-    (500000000, None)
-    """
-    try:
-        units = exact(text, "an amount") * per
-    except ParameterError:
-        return None
-    return int(units) if units.denominator == 1 and decimal(int(units), per) == text else None
+    rho_units: int = TOP
+    factor: str = "1"  # how many of its own changes make the population's; "0" where none do
 
 
 @dataclass
 class Balance:
-    """What a chain adds up to, shaped as the ledger's tables."""
+    """What a chain adds up to, shaped as the ledger's tables.
+
+    version : of the entries so far, 1 or 2; 0 where there is none that tells.
+    before : the charges of version 1, with the change that each says it protects.
+    """
 
     population: dict[str, Account] = field(default_factory=dict)
-    request: dict[str, tuple[str, int, int, str, int]] = field(default_factory=dict)
+    request: dict[str, Request] = field(default_factory=dict)
     publication: dict[int, tuple[str, str, str, int, str]] = field(default_factory=dict)
+    version: int = 0
+    before: dict[str, Change | None] = field(default_factory=dict)
 
-    def rows(self) -> dict[str, set[tuple[Any, ...]]]:
-        """Each table's rows."""
+    def rows(self, version: int = 2) -> dict[str, set[tuple[Any, ...]]]:
+        """Each table's rows, as a file of this version has them."""
+        wide, narrow = (None, None) if version > 1 else (5, 5)
         return {
-            "population": {(key, *row) for key, row in self.population.items()},
-            "request": {(key, *row) for key, row in self.request.items()},
+            "population": {(key, *row[:wide]) for key, row in self.population.items()},
+            "request": {(key, *row[:narrow]) for key, row in self.request.items()},
             "publication": {(key, *row) for key, row in self.publication.items()},
         }
+
+    def of(self, version: int) -> None:
+        """Go on with entries of this version; the chain says where it changes."""
+        if self.version not in (0, version):
+            raise ValueError
+        self.version = version
 
 
 def replay(entries: Iterable[Entry]) -> tuple[Balance, str, tuple[str, ...]]:
@@ -156,7 +81,7 @@ def replay(entries: Iterable[Entry]) -> tuple[Balance, str, tuple[str, ...]]:
             reasons.append(f"entry {entry.seq} does not match its hash")
         try:
             _APPLY[entry.kind](balance, entry.seq, entry.body)
-        except (LedgerError, KeyError, TypeError, ValueError, RecursionError):
+        except (BudgetExceeded, LedgerError, KeyError, TypeError, ValueError, RecursionError):
             reasons.append(f"entry {entry.seq} is not possible after those before it")
         seq, prev = entry.seq, entry.hash
     return balance, prev, tuple(reasons)
@@ -183,13 +108,28 @@ def _people(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
 
 
 def _grant(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
-    name, account, delta = body["population"], body["account"], _delta(body["delta_limit"])
+    name, said, delta = body["population"], body["account"], _delta(body["delta_limit"])
     known = balance.population.get(name)
     if (known and known.limit > 0) or _amount(body["limit"]) < 1:
         raise ValueError
-    if account != ("approximate" if delta else "pure"):
+    if said != ("approximate" if delta else "pure"):
         raise ValueError
-    balance.population[name] = Account(account, body["limit"], 0, delta, 0)
+    balance.of(2 if "rho_limit" in body else 1)
+    if balance.version == 1:
+        # Plain sums of the whole delta: nothing is known of the rho of what was released.
+        made = Account(said, body["limit"], delta_limit=delta, delta_share=delta)
+    else:
+        made = _limits(accounts.granted(body["limit"], delta), body)
+    balance.population[name] = made
+
+
+def _limits(most: Account, body: Mapping[str, Any]) -> Account:
+    """The limits that a grant says, where they are no more than follows from epsilon and delta."""
+    rho = _units(body["rho_limit"], RHO_UNITS)
+    if rho > most.rho_limit or (rho == 0) != (most.rho_limit == 0):
+        raise ValueError
+    return most._replace(rho_limit=rho, **facts(body["unit"], body["neighbours"],
+                                                body["rows_per_person"]))
 
 
 def _reserve(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
@@ -198,18 +138,80 @@ def _reserve(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
     known = balance.population[name]
     if request in balance.request or units < 1:
         raise ValueError
+    balance.of(2 if "charged" in body else 1)
+    change = change_of(body.get("claim", {}))
+    if balance.version == 2:
+        balance.population[name] = _charged(balance, seq, body, change)
+        return
     now = known._replace(spent=known.spent + units, delta_spent=known.delta_spent + delta)
     balance.population[name] = now
-    balance.request[request] = (name, units, delta, "reserved", seq)
-    if now.spent > now.limit or now.delta_spent > now.delta_limit:
+    balance.request[request] = Request(name, units, delta, "reserved", seq)
+    balance.before[request] = change
+    if not now.summed:
         raise ValueError
+
+
+def _charged(balance: Balance, seq: int, body: Mapping[str, Any], change: Change | None,
+             ) -> Account:
+    """The account after a charge of version 2, which says what it comes to."""
+    units, delta = body["units"], _delta(body["delta"])
+    rho = None if body["rho"] is None else _units(body["rho"], RHO_UNITS)
+    known, factor = accounts.protecting(balance.population[body["population"]], change)
+    made = accounts.charge(units, delta, rho, factor)
+    now = known.plus(made)
+    if now is None or body["charged"] != accounts.charged(known, made, factor):
+        raise ValueError
+    balance.request[body["request"]] = Request(body["population"], made.units, made.delta,
+                                               "reserved", seq, made.rho, str(factor))
+    return now
+
+
+def recharged(charged: Mapping[str, Any], rho: str | None, terms: Mapping[str, Any]) -> bool:
+    """Whether a charge is what these terms come to in the change that it names."""
+    claim = terms["claim"]
+    own = change_of({"claim": {"unit": charged["unit"],
+                               "neighbours": charged["neighbours"]}})
+    if own is None:
+        return False
+    account, factor = accounts.protecting(
+        Account("pure", **facts(*own, charged["rows_per_person"])), change_of(terms))
+    made = accounts.charge(_units(claim["epsilon"], EPSILON_UNITS), _delta(claim["delta"]),
+                           None if rho is None else _units(rho, RHO_UNITS), factor)
+    return dict(charged) == accounts.charged(account, made, factor)
+
+
+def _schema(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
+    """From here on entries are of version 2; what was charged before is counted anew.
+
+    An account that its own charges pass is spent: it admits nothing more.
+    """
+    if body["version"] != 2 or balance.version > 1:
+        raise ValueError
+    balance.version = 2
+    for name, known in balance.population.items():
+        balance.population[name] = known._replace(spent=0, delta_spent=0)
+    for request, change in balance.before.items():
+        made = balance.request[request]
+        known = balance.population[made.population]
+        rho = None if made.delta_units else Cost(Fraction(made.units, EPSILON_UNITS)).rho_units
+        try:
+            known, factor = accounts.protecting(known, change)
+            cost = accounts.charge(made.units, made.delta_units, rho, factor)
+        except BudgetExceeded:
+            factor, cost = 0, accounts.Charge(TOP, TOP, TOP)
+        balance.request[request] = made._replace(
+            units=cost.units, delta_units=cost.delta, rho_units=cost.rho, factor=str(factor))
+        balance.population[made.population] = known._replace(
+            spent=min(known.limit, known.spent + cost.units),
+            delta_spent=min(known.delta_share, known.delta_spent + cost.delta),
+            rho_spent=min(TOP, known.rho_spent + cost.rho))
 
 
 def _commit(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
-    name, units, delta, state, seq = balance.request[body["request"]]
-    if state != "reserved" or name != body["population"]:
+    known = balance.request[body["request"]]
+    if known.state != "reserved" or known.population != body["population"]:
         raise ValueError
-    balance.request[body["request"]] = (name, units, delta, "committed", seq)
+    balance.request[body["request"]] = known._replace(state="committed")
 
 
 def _publish(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
@@ -236,11 +238,15 @@ def _amount(value: object) -> int:
 
 def _delta(text: object) -> int:
     """A delta is a text in the chain: its units pass the integers that JSON keeps."""
-    found = units_of(text, DELTA_UNITS)
+    return _units(text, DELTA_UNITS)
+
+
+def _units(text: object, per: int) -> int:
+    found = units_of(text, per)
     if found is None:
         raise ValueError
     return found
 
 
 _APPLY = {"people": _people, "grant": _grant, "reserve": _reserve, "commit": _commit,
-          "publish": _publish, "other-people": _other_people}
+          "publish": _publish, "other-people": _other_people, "schema": _schema}

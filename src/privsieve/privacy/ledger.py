@@ -17,20 +17,23 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privsieve.core.canonical import canonical
-from privsieve.core.cost import DELTA_UNITS, EPSILON_UNITS, Cost, decimal
+from privsieve.core.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Cost, decimal
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
+from privsieve.privacy import account as accounts
+from privsieve.privacy import change, names
 from privsieve.privacy import ledger_sql as sql
-from privsieve.privacy.chain import Account, ChainReport, Entry, Publication, replay
+from privsieve.privacy.certificate import conversion
+from privsieve.privacy.chain import ChainReport, Entry, Publication, Request
+from privsieve.privacy.ledger_schema import recounted
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Mapping, Sequence
 
     from privsieve.core.canonical import Json
+    from privsieve.privacy.account import Account
 
 __all__ = ["ChainReport", "Entry", "Ledger", "Publication", "populations", "recount"]
 
-LARGEST_NAME = 128
 LARGEST_K = 2**40
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -54,29 +57,41 @@ class Ledger:
     population: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", _checked_path(self.path))
+        object.__setattr__(self, "path", names.checked_path(self.path))
         # One spelling of an accent: two would be two budgets for the same people.
-        name = unicodedata.normalize("NFC", _checked(self.population, "population"))
+        name = unicodedata.normalize("NFC", names.checked(self.population, "population"))
         object.__setattr__(self, "population", name)
 
-    def grant(self, epsilon: object, *, delta: object = 0) -> None:
+    def grant(self, epsilon: object, *, delta: object = 0, unit: str | None = None,
+              rows_per_person: int | None = None, neighbours: str | None = None) -> None:
         """Give a new population its limits, and make the file (0600) if there is none.
 
         Without a delta the account is pure: no release that needs one is ever paid from it.
+
+        Parameters
+        ----------
+        epsilon, delta : what all releases together may cost.
+        unit : what is protected, "row" or "person"; left out, what the first release protects.
+        rows_per_person : the most rows that a person has in a table that is read by rows: a public
+            promise.  Needed to convert releases about rows.
+        neighbours : "replace-one" (where left out) or "add-remove".
         """
         # More decimals than are kept are refused, so no limit is rounded up.
         limit = Cost.of(epsilon, delta=delta, allow_weak=True)
-        row = (limit.account, limit.units, limit.delta_units, self.population)
+        facts = change.facts(unit, neighbours, rows_per_person)
+        made = accounts.granted(limit.units, limit.delta_units)._replace(**facts)
         sql.create(self.path)
         with sql.transaction(self.path) as db:
+            sql.check_ungranted(db, self.population)
             if sql.check_new(db, self.population):
-                db.execute("UPDATE population SET account = ?, lim = ?, delta_lim = ? "
-                           "WHERE id = ?", row)
+                sql.write(db, self.population, made)
             else:
-                db.execute("INSERT INTO population (account, lim, delta_lim, id) "
-                           "VALUES (?, ?, ?, ?)", row)
-            sql.append(db, "grant", {"population": self.population, "account": limit.account,
-                                     "limit": limit.units, "delta_limit": limit.delta_text})
+                db.execute("INSERT INTO population VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                           (self.population, *made))
+            sql.append(db, "grant", {
+                "population": self.population, "account": made.account, "limit": made.limit,
+                "delta_limit": limit.delta_text, "rho_limit": decimal(made.rho_limit, RHO_UNITS),
+                **facts})
 
     def introduce(self) -> None:
         """Make the people known, and the file if there is none, without a budget.
@@ -86,59 +101,77 @@ class Ledger:
         """
         sql.create(self.path)
         with sql.transaction(self.path) as db:
-            names = [row[0] for row in db.execute("SELECT id FROM population")]
-            for name in names:
-                sql.check_spelling(name, self.population)
-            if self.population not in names:
+            if not sql.check_new(db, self.population):
                 db.execute("INSERT INTO population (id, account) VALUES (?, 'pure')",
                            (self.population,))
                 sql.append(db, "people", {"population": self.population})
 
+    def account(self) -> Account:
+        """Limits, charges, and what is protected, in units; `account.proof.md` says what holds."""
+        with sql.reading(self.path) as db:
+            return sql.account_of(db, self.population)
+
     def limit(self) -> Fraction:
         """The granted epsilon; 0 where none was."""
-        return Fraction(self._account().limit, EPSILON_UNITS)
+        return Fraction(self.account().limit, EPSILON_UNITS)
 
     def spent(self) -> Fraction:
-        """The epsilon that is charged, with or without a release to show for it."""
-        return Fraction(self._account().spent, EPSILON_UNITS)
+        """The epsilon that all charges amount to, with or without a release to show for them.
+
+        Their sum, or with a delta the smaller figure that the sum of rho comes to.
+        """
+        return Fraction(self.account().together, EPSILON_UNITS)
 
     def left(self) -> Fraction:
-        """The epsilon that may still be spent."""
-        found = self._account()
-        return Fraction(found.limit - found.spent, EPSILON_UNITS)
+        """The largest epsilon of one more release without a delta, about what is protected."""
+        return Fraction(self.account().left, EPSILON_UNITS)
 
     def delta_limit(self) -> Fraction:
         """The granted delta; 0 for a pure account."""
-        return Fraction(self._account().delta_limit, DELTA_UNITS)
+        return Fraction(self.account().delta_limit, DELTA_UNITS)
 
     def delta_left(self) -> Fraction:
-        """The delta that may still be spent."""
-        found = self._account()
-        return Fraction(found.delta_limit - found.delta_spent, DELTA_UNITS)
+        """The delta that plain sums may still take."""
+        return Fraction(self.account().delta_left, DELTA_UNITS)
+
+    def conversion(self, claim: Mapping[str, Json]) -> str | None:
+        """How a release with these terms (`certificate.terms`) is converted, in a sentence.
+
+        None where it protects what the population does; one that cannot be converted is refused.
+        """
+        has, times = self._protecting(self.account(), claim)
+        said = accounts.charged(has, accounts.Charge(0, 0, 0), times)
+        return conversion(said, claim)
 
     def reserve(self, cost: Cost, claim: Mapping[str, Json]) -> Entry:
         """Charge a cost, durably when this returns; there is no way back.
 
-        `claim` is public (`certificate.terms`) and is kept in the chain with the charge.
+        `claim` is public (`certificate.terms`) and is kept in the chain with the charge.  A release
+        that protects another change than the population is charged as often as that takes.
         """
-        units = cost.units
-        if units <= 0:
-            raise ParameterError(f"the cost is {decimal(units)}; only a cost above 0 is reserved")
-        request = os.urandom(16).hex()
+        if cost.units <= 0:
+            raise ParameterError(f"the cost is {decimal(cost.units)}; only a cost above 0 is "
+                                 "reserved")
+        rho, request = cost.rho_units, os.urandom(16).hex()
+        if rho is not None and rho <= 0:
+            raise ParameterError(f"the cost has rho {cost.rho}; it must be larger than 0")
         with sql.transaction(self.path) as db:
-            charged = db.execute(
-                "UPDATE population SET spent = spent + ?1, delta_spent = delta_spent + ?2 "
-                "WHERE id = ?3 AND ?1 <= lim - spent AND ?2 <= delta_lim - delta_spent",
-                (units, cost.delta_units, self.population),
-            )
-            if charged.rowcount != 1:
-                raise BudgetExceeded(sql.refusal(self.population, cost, self._row(db)))
+            has, factor = self._protecting(sql.account_of(db, self.population), claim)
+            made = accounts.charge(cost.units, cost.delta_units, rho, factor)
+            after = has.plus(made)
+            if after is None:
+                raise BudgetExceeded(sql.refusal(self.population, cost, factor, has, made))
+            sql.write(db, self.population, after)
             entry = sql.append(db, "reserve", {
-                "population": self.population, "request": request, "units": units,
-                "delta": cost.delta_text, "claim": claim, "reserved_at": _now(),
+                "population": self.population, "request": request, "units": cost.units,
+                "delta": cost.delta_text,
+                "rho": None if rho is None else decimal(rho, RHO_UNITS),
+                "charged": accounts.charged(after, made, factor),
+                "claim": claim, "reserved_at": _now(),
             })
-            db.execute("INSERT INTO request VALUES (?, ?, ?, ?, 'reserved', ?)",
-                       (request, self.population, units, cost.delta_units, entry.seq))
+            db.execute("INSERT INTO request VALUES (?, ?, ?, ?, 'reserved', ?, ?, ?)",
+                       (request, self.population, made.units, made.delta, entry.seq, made.rho,
+                        str(factor)))
         return entry
 
     def commit(self, entry: Entry, release_sha256: str) -> Entry:
@@ -168,14 +201,14 @@ class Ledger:
         `after` is the last one that they looked at (0: none), and a later one refuses this.
         `claim` is kept in the chain.
         """
-        _checked(snapshot, "snapshot")
-        _checked(model, "model")
+        names.checked(snapshot, "snapshot")
+        names.checked(model, "model")
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= LARGEST_K:
             raise ParameterError(f"k is {k!r}; write a whole number from 1")
         if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
             raise ParameterError("columns must be a list of names")
         with sql.transaction(self.path) as db:
-            self._row(db)
+            sql.account_of(db, self.population)
             newest = db.execute("SELECT coalesce(max(seq), 0) FROM publication "
                                 "WHERE population = ?", (self.population,)).fetchone()[0]
             if after is not None and newest != after:
@@ -193,10 +226,10 @@ class Ledger:
 
     def other_people(self, snapshot: str, signed: str) -> Entry:
         """Note who vouches that a snapshot is of other people than those before it."""
-        _checked(snapshot, "snapshot")
-        _checked(signed, "the name of who signs")
+        names.checked(snapshot, "snapshot")
+        names.checked(signed, "the name of who signs")
         with sql.transaction(self.path) as db:
-            self._row(db)
+            sql.account_of(db, self.population)
             return sql.append(db, "other-people", {
                 "population": self.population, "snapshot": snapshot, "signed": signed,
             })
@@ -204,7 +237,7 @@ class Ledger:
     def publications(self) -> tuple[Publication, ...]:
         """What was published of this population under containment, in order."""
         with sql.reading(self.path) as db:
-            self._row(db)
+            sql.account_of(db, self.population)
             rows = db.execute("SELECT seq, snapshot, columns, k, model, payload FROM publication "
                               "JOIN entry USING (seq) WHERE population = ? ORDER BY seq",
                               (self.population,))
@@ -215,18 +248,23 @@ class Ledger:
     def entries(self) -> tuple[Entry, ...]:
         """The entries of this population, in order."""
         with sql.reading(self.path) as db:
-            self._row(db)
+            sql.account_of(db, self.population)
             found = sql.chain(db)
         return tuple(e for e in found if e.body.get("population") == self.population)
 
     def orphans(self) -> tuple[Entry, ...]:
         """Charges without a release: the process died, or is still at work."""
         with sql.reading(self.path) as db:
-            self._row(db)
+            sql.account_of(db, self.population)
             return tuple(Entry(*row) for row in db.execute(
                 "SELECT entry.* FROM entry JOIN request USING (seq) "
                 "WHERE state = 'reserved' AND population = ? ORDER BY seq", (self.population,)
             ))
+
+    def charges(self) -> tuple[Request, ...]:
+        """Every charge, in the change that the population protects."""
+        with sql.reading(self.path) as db:
+            return sql.charges_of(db, self.population)
 
     def verify_chain(self) -> ChainReport:
         """Recount the whole file from its entries alone, and compare its tables with that.
@@ -236,60 +274,24 @@ class Ledger:
         """
         return recount(self.path)[0]
 
-    def _account(self) -> Account:
-        with sql.reading(self.path) as db:
-            return self._row(db)
-
-    def _row(self, db: sqlite3.Connection) -> Account:
-        row = db.execute("SELECT account, lim, spent, delta_lim, delta_spent FROM population "
-                         "WHERE id = ?", (self.population,)).fetchone()
-        if row is None:
-            import shlex
-
-            raise LedgerError(f"{self.population}: the ledger has no such population; "
-                              "`privsieve ledger grant --ledger FILE --population "
-                              f"{shlex.quote(self.population)} --epsilon E` grants it a budget")
-        return Account(str(row[0]), *map(int, row[1:]))
+    def _protecting(self, has: Account, claim: Mapping[str, Json]) -> tuple[Account, int]:
+        try:
+            return accounts.protecting(has, change.change_of(claim))
+        except BudgetExceeded as error:
+            raise BudgetExceeded(f"{self.population}: {error}") from None
 
 
 def populations(path: str) -> tuple[Ledger, ...]:
     """Each population of a ledger file, by name."""
-    with sql.reading(_checked_path(path)) as db:
-        names = [row[0] for row in db.execute("SELECT id FROM population ORDER BY id")]
-    return tuple(Ledger(path, population=name) for name in names)
+    with sql.reading(names.checked_path(path)) as db:
+        found = [row[0] for row in db.execute("SELECT id FROM population ORDER BY id")]
+    return tuple(Ledger(path, population=name) for name in found)
 
 
 def recount(path: str) -> tuple[ChainReport, tuple[Entry, ...]]:
     """Recount a ledger file; the report and the entries that it rests on."""
-    with sql.reading(_checked_path(path)) as db:
-        entries = sql.chain(db)
-        tables = {name: set(db.execute(f"SELECT * FROM {name}"))  # noqa: S608 - constant names
-                  for name in ("population", "request", "publication")}
-        changed = sql.safeguards(db) != sql.expected_safeguards()
-    balance, head, reasons = replay(entries)
-    reasons += tuple(f"the table {name} is not what the entries add up to"
-                     for name, rows in balance.rows().items() if rows != tables[name])
-    reasons += ("the tables, checks or triggers were changed",) if changed else ()
-    return ChainReport(len(entries), head, reasons), entries
-
-
-def _checked_path(path: str) -> str:
-    path = os.fspath(path)
-    if not path or "\0" in path:
-        raise ParameterError("the ledger's path is empty or holds a NUL; write budget.db")
-    if "://" in path:
-        # Not echoed: a URL may hold a password.
-        raise ParameterError("the ledger is a URL; this version keeps a ledger in a file, for "
-                             "example budget.db, and PostgreSQL comes with a later one")
-    return path
-
-
-def _checked(name: object, what: str) -> str:
-    plain = isinstance(name, str) and name.isprintable() and name == name.strip()
-    if not isinstance(name, str) or not plain or not 1 <= len(name) <= LARGEST_NAME:
-        raise ParameterError(f"{what} is {name!r}; write 1 to {LARGEST_NAME} printable "
-                             "characters, without a space at either end")
-    return name
+    with sql.reading(names.checked_path(path)) as db:
+        return recounted(db)[:2]
 
 
 def _now() -> str:

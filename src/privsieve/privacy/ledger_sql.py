@@ -1,7 +1,6 @@
 """The ledger's file: SQLite, one connection per operation, one transaction per change.
 
-Every amount is an integer.  The limit is a CHECK of the table, entries are append-only by trigger,
-and a balance only grows: a mistake in the code above meets a refusal below.
+Every amount is an integer.  What the tables refuse by themselves stands in `ledger_schema`.
 """
 
 from __future__ import annotations
@@ -12,66 +11,31 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from privsieve.core.cost import DELTA_UNITS, decimal
+from privsieve.core.cost import DELTA_UNITS, RHO_UNITS, TOP, decimal
 from privsieve.errors import LedgerError, PrivsieveError
-from privsieve.privacy.chain import Entry
+from privsieve.privacy import ledger_schema as schema
+from privsieve.privacy import names
+from privsieve.privacy.account import Account
+from privsieve.privacy.chain import Request
 from privsieve.privacy.folder import sync
+from privsieve.privacy.ledger_schema import STATEMENTS, VERSION, migrate, version_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from privsieve.core.canonical import Json
     from privsieve.core.cost import Cost
-    from privsieve.privacy.chain import Account
+    from privsieve.privacy.account import Charge
 
 #: "psv1" as a number: tells a ledger from any other SQLite file.
 APPLICATION = 0x70737631
-VERSION = 1
 #: How long to wait for another process, in seconds.
 PATIENCE = 60.0
 
+append, chain = schema.append, schema.chain
+
+_COLUMNS = ("account, lim, spent, delta_lim, delta_spent, delta_share, rho_lim, rho_spent, unit, "
+            "neighbours, rows_per_person")
 HOW = "`privsieve ledger grant --ledger FILE --population NAME --epsilon E`"
-
-_TABLES = """
-CREATE TABLE population(
-  id TEXT PRIMARY KEY, account TEXT NOT NULL CHECK(account IN ('pure', 'approximate')),
-  lim INTEGER NOT NULL DEFAULT 0 CHECK(lim >= 0),
-  spent INTEGER NOT NULL DEFAULT 0 CHECK(spent BETWEEN 0 AND lim),
-  delta_lim INTEGER NOT NULL DEFAULT 0 CHECK((delta_lim > 0) = (account = 'approximate')),
-  delta_spent INTEGER NOT NULL DEFAULT 0 CHECK(delta_spent BETWEEN 0 AND delta_lim)) STRICT;
-CREATE TABLE entry(
-  seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, payload TEXT NOT NULL,
-  prev TEXT NOT NULL UNIQUE, hash TEXT NOT NULL UNIQUE) STRICT;
-CREATE TABLE request(
-  id TEXT PRIMARY KEY, population TEXT NOT NULL REFERENCES population(id),
-  units INTEGER NOT NULL CHECK(units > 0),
-  delta_units INTEGER NOT NULL CHECK(delta_units >= 0),
-  state TEXT NOT NULL CHECK(state IN ('reserved', 'committed')),
-  seq INTEGER NOT NULL UNIQUE REFERENCES entry(seq)) STRICT;
-CREATE TABLE publication(
-  seq INTEGER PRIMARY KEY REFERENCES entry(seq),
-  population TEXT NOT NULL REFERENCES population(id), snapshot TEXT NOT NULL,
-  columns TEXT NOT NULL, k INTEGER NOT NULL CHECK(k > 0), model TEXT NOT NULL) STRICT;
-"""
-
-
-def _never(table: str, event: str, when: str = "") -> str:
-    return (f"CREATE TRIGGER {table}_{event.lower()} BEFORE {event} ON {table} {when} "
-            f"BEGIN SELECT RAISE(ABORT, 'append-only'); END;\n")
-
-
-SCHEMA = _TABLES + "".join([
-    _never("entry", "UPDATE"), _never("entry", "DELETE"),
-    _never("publication", "UPDATE"), _never("publication", "DELETE"),
-    _never("request", "DELETE"),
-    _never("request", "UPDATE", "WHEN OLD.state <> 'reserved' OR NEW.id <> OLD.id OR "
-           "NEW.population <> OLD.population OR NEW.units <> OLD.units OR "
-           "NEW.delta_units <> OLD.delta_units OR NEW.seq <> OLD.seq"),
-    _never("population", "DELETE"),
-    _never("population", "UPDATE", "WHEN NEW.spent < OLD.spent OR "
-           "NEW.delta_spent < OLD.delta_spent OR NEW.id <> OLD.id OR (OLD.lim > 0 AND "
-           "(NEW.account, NEW.lim, NEW.delta_lim) <> (OLD.account, OLD.lim, OLD.delta_lim))"),
-])
 
 
 def create(path: str) -> None:
@@ -90,8 +54,10 @@ def create(path: str) -> None:
             with _spoken(), closing(sqlite3.connect(draft, isolation_level=None)) as db:
                 db.execute("PRAGMA journal_mode=WAL")
                 db.execute("PRAGMA synchronous=FULL")
-                db.executescript(f"BEGIN; {SCHEMA} PRAGMA application_id={APPLICATION}; "
-                                 f"PRAGMA user_version={VERSION}; COMMIT;")
+                for statement in ("BEGIN", *STATEMENTS[VERSION],
+                                  f"PRAGMA application_id={APPLICATION}",
+                                  f"PRAGMA user_version={VERSION}", "COMMIT"):
+                    db.execute(statement)
             with suppress(FileExistsError):
                 os.link(draft, path)
         finally:
@@ -104,8 +70,13 @@ def create(path: str) -> None:
 
 @contextmanager
 def transaction(path: str) -> Iterator[sqlite3.Connection]:
-    """One locked transaction: durable when the block ends, undone when it raises."""
+    """One locked transaction: durable when the block ends, undone when it raises.
+
+    A ledger of 0.1.0 is taken over first.
+    """
     with _spoken(), closing(_open(path)) as db:
+        if version_of(db) != VERSION:
+            migrate(db)
         db.execute("BEGIN IMMEDIATE")
         yield db
         db.execute("COMMIT")
@@ -119,68 +90,84 @@ def reading(path: str) -> Iterator[sqlite3.Connection]:
         yield db
 
 
+def account_of(db: sqlite3.Connection, population: str) -> Account:
+    """A population's account, of a ledger of 0.1.0 as it will be when that is taken over."""
+    found: Account | None
+    if version_of(db) != VERSION:
+        found = schema.balance_of(db).population.get(population)
+    else:
+        row = db.execute(f"SELECT {_COLUMNS} FROM population WHERE id = ?",  # noqa: S608 - constant names
+                         (population,)).fetchone()
+        found = Account(*row) if row else None
+    if found is None:
+        import shlex
+
+        names.check_unlike(population, [row[0] for row in db.execute("SELECT id FROM population")])
+        raise LedgerError(f"{population}: the ledger has no such population; "
+                          "`privsieve ledger grant --ledger FILE --population "
+                          f"{shlex.quote(population)} --epsilon E` grants it a budget")
+    return found
+
+
+def charges_of(db: sqlite3.Connection, population: str) -> tuple[Request, ...]:
+    """Every charge of a population, in the change that it protects."""
+    account_of(db, population)
+    if version_of(db) != VERSION:
+        found = schema.balance_of(db).request.values()
+        return tuple(made for made in found if made.population == population)
+    return tuple(Request(*row) for row in db.execute(
+        "SELECT population, units, delta_units, state, seq, rho_units, factor FROM request "
+        "WHERE population = ? ORDER BY seq", (population,)))
+
+
+def write(db: sqlite3.Connection, population: str, now: Account) -> None:
+    """One statement; the table's checks and triggers look at it once more."""
+    db.execute(f"UPDATE population SET ({_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "  # noqa: S608 - constant names
+               "WHERE id = ?", (*now, population))
+
+
 def check_new(db: sqlite3.Connection, population: str) -> bool:
-    """Refuse a budget that is granted already; whether the people are known without one."""
-    folded, known = population.casefold(), False
-    for name, lim, spent in db.execute("SELECT id, lim, spent FROM population"):
-        if name.casefold() == folded and lim > 0:
+    """Refuse a name that looks like a known one, or is none; whether the people are known."""
+    known = [row[0] for row in db.execute("SELECT id FROM population ORDER BY id")]
+    if population in known:
+        return True
+    names.check_unlike(population, known)
+    names.check_new(population)
+    return False
+
+
+def check_ungranted(db: sqlite3.Connection, population: str) -> None:
+    """Refuse a budget that is granted already, also under a name that looks like this one."""
+    for name, lim, left in granted(db):
+        if lim > 0 and (name == population or names.alike(name, population)):
             raise LedgerError(
-                f"{name}: a limit of {decimal(lim)} is granted already, "
-                f"{decimal(lim - spent)} left; a limit is raised by a signed entry, "
-                "which a later version brings"
+                f"{name}: a limit of {decimal(lim)} is granted already, {decimal(left)} left; "
+                "a limit is raised by a signed entry, which a later version brings"
             )
-        check_spelling(name, population)
-        known |= name == population
-    return known
 
 
-def refusal(name: str, cost: Cost, has: Account) -> str:
-    """What is asked and what is left; delta where it is spoken of."""
-    left, see = decimal(has.limit - has.spent), "See `privsieve ledger show`."
-    if not cost.delta:
-        return f"{name}: {cost.text} asked, {left} left.  {see}"
-    if has.account == "pure":
-        return (f"{name}: {cost.words} asked, and the account is pure: it has no delta.  Ask "
+def granted(db: sqlite3.Connection) -> list[tuple[str, int, int]]:
+    """Each population with its limit and what is left of it."""
+    return [(name, row[1], Account(*row).left)
+            for name, *row in db.execute("SELECT * FROM population ORDER BY id")]
+
+
+def refusal(name: str, cost: Cost, factor: int, has: Account, made: Charge) -> str:
+    """What is asked and what is left; delta and rho where they are spoken of."""
+    left, see = decimal(has.left), "See `privsieve ledger show`."
+    asked = cost.words if cost.delta else cost.text
+    if has.protects and factor != 1:
+        asked += f" {factor} times (the account protects {has.protects.words})"
+    if cost.delta and has.account == "pure":
+        return (f"{name}: {asked} asked, and the account is pure: it has no delta.  Ask "
                 "without a delta.")
-    delta_left = decimal(has.delta_limit - has.delta_spent, DELTA_UNITS)
-    return f"{name}: {cost.words} asked, epsilon {left} and delta {delta_left} left.  {see}"
-
-
-def check_spelling(known: str, population: str) -> None:
-    """Refuse a name that differs from a known one in capitals only."""
-    if known != population and known.casefold() == population.casefold():
-        raise LedgerError(f"{known}: these people are in the ledger under this spelling; use it, "
-                          "for two names would be two accounts")
-
-
-def append(db: sqlite3.Connection, kind: str, body: Mapping[str, Json]) -> Entry:
-    """Add an entry to the chain, inside a transaction."""
-    last = db.execute("SELECT * FROM entry ORDER BY seq DESC LIMIT 1").fetchone()
-    entry = Entry.after(Entry(*last) if last else None, kind, body)
-    db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?)",
-               (entry.seq, entry.kind, entry.payload, entry.prev, entry.hash))
-    return entry
-
-
-def chain(db: sqlite3.Connection) -> tuple[Entry, ...]:
-    """All entries, in order."""
-    return tuple(Entry(*row) for row in db.execute("SELECT * FROM entry ORDER BY seq"))
-
-
-def safeguards(db: sqlite3.Connection) -> set[tuple[str, str]]:
-    """The tables, checks and triggers that a file has."""
-    return set(db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
-
-
-def expected_safeguards() -> set[tuple[str, str]]:
-    """The tables, checks and triggers that a ledger has.
-
-    >>> len(expected_safeguards())
-    12
-    """
-    with closing(sqlite3.connect(":memory:")) as db:
-        db.executescript(SCHEMA)
-        return safeguards(db)
+    if not cost.delta:
+        return f"{name}: {asked} asked, {left} left.  {see}"
+    said = f"epsilon {left} and delta {decimal(has.delta_left, DELTA_UNITS)} left"
+    if has.rho_limit and made.rho < TOP:
+        free = decimal(has.rho_left, RHO_UNITS)
+        said += f"; as rho {decimal(made.rho, RHO_UNITS)} asked, {free} left"
+    return f"{name}: {asked} asked, {said}.  {see}"
 
 
 def _open(path: str) -> sqlite3.Connection:
@@ -206,8 +193,8 @@ def _open(path: str) -> sqlite3.Connection:
 def _check(db: sqlite3.Connection) -> None:
     if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         raise LedgerError("the file is not a privsieve ledger; name another file, or a new one")
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    if version != VERSION:
+    version = version_of(db)
+    if version not in STATEMENTS:
         raise LedgerError(f"the ledger has schema {version} and this privsieve reads {VERSION}; "
                           "install the newer privsieve that wrote it")
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from privsieve.core.canonical import canonical, digest
 from privsieve.core.cost import DELTA_UNITS, EPSILON_UNITS
 from privsieve.core.release import FORMAT as RELEASE_FORMAT
-from privsieve.errors import LedgerError, ParameterError
+from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.privacy import verify_containment as containment
 from privsieve.privacy import verify_release
 from privsieve.privacy.certificate import FORMAT, KINDS, UNIT
-from privsieve.privacy.chain import link, units_of
+from privsieve.privacy.chain import link, recharged, units_of
 from privsieve.privacy.ledger import Ledger, recount
 
 if TYPE_CHECKING:
@@ -47,7 +47,12 @@ _SHAPE: Mapping[str, Any] = {
 #: The kind of certificates that promise a level, and no epsilon.
 CONTAINMENT = "containment"
 _WORD = {"reserve": "charge", "commit": "release", "publish": "publication"}
-_LEDGER = {"request": str, "reserved_at": str, "reserve": _HASH, "commit": _HASH, "head": str}
+#: As version 0.1.0 wrote it: a charge of its own change, whatever the population protects.
+_LEDGER_BEFORE: Mapping[str, Any] = {"request": str, "reserved_at": str, "reserve": _HASH,
+                                     "commit": _HASH, "head": str}
+_LEDGER: Mapping[str, Any] = {**_LEDGER_BEFORE, "rho": (str, type(None)), "charged": {
+    "unit": str, "neighbours": str, "rows_per_person": (int, type(None)), "factor": str,
+    "epsilon": str, "delta": str, "rho": (str, type(None))}}
 
 
 @dataclass(frozen=True)
@@ -155,10 +160,11 @@ def _containment(body: Mapping[str, Any], release: Source | None,
 def _check_shape(body: Mapping[str, Any]) -> None:
     claim = body.get("claim")
     contained = isinstance(claim, Mapping) and claim.get("kind") == CONTAINMENT
-    shape, entry = _SHAPE, _LEDGER
+    shape, entries = _SHAPE, [_LEDGER, _LEDGER_BEFORE]
     if contained:
-        shape, entry = containment.shape(body["claim"]), containment.LEDGER
-    if not _fits(body, shape) or not (body["ledger"] is None or _fits(body["ledger"], entry)):
+        shape, entries = containment.shape(body["claim"]), [containment.LEDGER]
+    known = body["ledger"] if _fits(body, shape) else ()
+    if known is not None and not any(_fits(known, entry) for entry in entries):
         raise _Unreadable(f"the certificate does not have the fields of {FORMAT}")
     if body["format"] != FORMAT:
         raise _Unreadable(f"the certificate is not a {FORMAT}; a newer privsieve may read it")
@@ -204,15 +210,26 @@ def _entries(body: Mapping[str, Any]) -> Iterator[str]:
     terms = {name: body[name] for name in ("claim", "plan", "domain_sha256", "software")}
     reserve = {**common, "units": units_of(body["claim"]["epsilon"], EPSILON_UNITS),
                "delta": body["claim"]["delta"], "claim": terms,
-               "reserved_at": known["reserved_at"]}
+               "reserved_at": known["reserved_at"],
+               **{name: known[name] for name in ("rho", "charged") if name in known}}
     commit = {**common, "release_sha256": body["release_sha256"]}
     return _failed({
+        "the charge is not what the release comes to in the change that the account protects":
+            "charged" not in known or _converted(known, terms),
         "the claim is not the one that was charged": _bound(known["reserve"], "reserve", reserve),
         "the release is not the one that was charged": _bound(known["commit"], "commit", commit),
         "the release was committed before it was charged":
             known["reserve"]["seq"] < known["commit"]["seq"],
         "the head is not the entry of the release": known["head"] == known["commit"]["hash"],
     })
+
+
+def _converted(known: Mapping[str, Any], terms: Mapping[str, Any]) -> bool:
+    """Whether factor and amounts follow from the claim and from what the account protects."""
+    try:
+        return recharged(known["charged"], known["rho"], terms)
+    except (BudgetExceeded, ValueError):
+        return False
 
 
 def _bound(known: Mapping[str, Any], kind: str, content: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from privsieve._version import __version__
 from privsieve.core.canonical import canonical, digest
 from privsieve.core.cost import exact
-from privsieve.privacy.certificate import UNIT, sentence
+from privsieve.privacy.certificate import UNIT, conversion, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -38,6 +38,7 @@ class Charge(NamedTuple):
     reserve: str
     commit: str
     head: str
+    converted: str | None  # where the population protects another change than the release
 
 
 class Claim(NamedTuple):
@@ -122,8 +123,11 @@ def _charge(certificate: Mapping[str, Any]) -> Charge | None:
     ledger = certificate["ledger"]
     if ledger is None:
         return None
+    # A certificate of version 0.1.0 knows no conversion.
+    converted = conversion(ledger["charged"], certificate) if "charged" in ledger else None
     return Charge(certificate["population"], ledger["reserved_at"][:10], ledger["request"],
-                  str(ledger["reserve"]["seq"]), str(ledger["commit"]["seq"]), ledger["head"])
+                  str(ledger["reserve"]["seq"]), str(ledger["commit"]["seq"]), ledger["head"],
+                  converted)
 
 
 def _target(domain: Mapping[str, Any] | None) -> Column | None:

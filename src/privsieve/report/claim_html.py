@@ -97,6 +97,7 @@ def budget(told: Common) -> Markup:
             ("Charged", Markup("{}, in entry {} of the ledger; the release is bound in entry {}"
                                ).format(clean(told.charge.date), clean(told.charge.reserve),
                                         clean(told.charge.commit))),
+            *([("Converted", clean(told.charge.converted))] if told.charge.converted else []),
             ("Earlier, and left", Markup(
                 "This release does not say. Whoever has the ledger reads it with "
                 "<code>privsieve ledger show</code>.")),
