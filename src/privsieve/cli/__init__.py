@@ -101,7 +101,7 @@ def run(args: Sequence[str] | None = None) -> int:
         return _refuse("interrupted; nothing was charged", INTERRUPTED, color)
     except PrivsieveError as error:
         return _refuse(str(error), error.exit_code, color)
-    except Exception as error:  # noqa: BLE001  # its text could speak of rows; its type does not
+    except BaseException as error:  # noqa: BLE001  # its text could speak of rows; its type does not
         if os.environ.get("PRIVSIEVE_DEBUG"):
             sys.excepthook(type(error), error, error.__traceback__)
         return _refuse(f"internal error ({type(error).__name__})", 1, color)

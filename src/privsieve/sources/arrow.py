@@ -42,7 +42,9 @@ def open_stream(stream: Any, y: RawColumn | None) -> Source:
                           "the name that the domain gives it")
     try:
         reader = pa.RecordBatchReader.from_stream(stream)
-    except Exception:  # noqa: BLE001  # the text of a foreign library could speak of rows
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001  # the text of a foreign library could speak of rows
         reader = None
     if reader is None:
         raise SchemaError("the object gives no Arrow stream of rows; give a table")

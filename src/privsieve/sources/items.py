@@ -278,9 +278,9 @@ def guarded(batches: Iterator[list[RawColumn]]) -> Iterator[list[RawColumn]]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 batch = next(batches, None)
-        except PrivsieveError:
+        except (PrivsieveError, KeyboardInterrupt):
             raise
-        except Exception:  # noqa: BLE001  # see above
+        except BaseException:  # noqa: BLE001  # see above; a panic is no Exception
             raise SchemaError("the table cannot be read to its end: it is damaged; copy or "
                               "write it again") from None
         if batch is None:
