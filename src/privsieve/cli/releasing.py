@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from privsieve.cli import words
 from privsieve.errors import CheckFailed, LedgerError, ParameterError, ReleaseFailed
 
@@ -106,7 +104,7 @@ def _tell(made: Release, plan: Plan, ledger: Any, options: Mapping[str, Any],
                     **left})
     else:
         for line in show(made):
-            click.echo(line)
+            words.line(line)
     if plan.warning:
         words.say("warning", plan.warning, fg="yellow")
     delta = f" and delta {left['delta_left']}" if plan.cost.delta else ""

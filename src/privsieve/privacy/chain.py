@@ -7,11 +7,10 @@ its entries alone, into the very rows that the ledger's tables should hold.
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from privsieve.core.canonical import canonical
+from privsieve.core.canonical import canonical, parsed
 from privsieve.core.cost import DELTA_UNITS, decimal, exact
 from privsieve.errors import LedgerError, ParameterError
 
@@ -50,8 +49,8 @@ class Entry:
     def body(self) -> dict[str, Any]:
         """The payload, parsed."""
         try:
-            found = json.loads(self.payload)
-        except (ValueError, RecursionError):
+            found = parsed(self.payload)
+        except ValueError:
             found = None
         if not isinstance(found, dict):
             raise LedgerError(f"entry {self.seq} of the ledger is damaged; "

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privsieve.core.columns import Category, Date, text_of
-from privsieve.core.items import Items
+from privsieve.core.items import Items, check_size
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
 from privsieve.sources.arrays import target
 from privsieve.sources.coding import Gather, Thermometer, encode, from_columns, labels
@@ -164,6 +164,7 @@ def _whole(X: Any, y: Any) -> Found | None:
 def _matrix(X: Any) -> Items | None:
     """A sparse matrix, or an array of zeros and ones."""
     if hasattr(X, "tocsc") and hasattr(X, "nnz"):
+        check_size(*map(int, X.shape))  # its other forms have a number for each row or column
         return sparse(X.tocsc())
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf" \
             and not isinstance(X, np.ma.MaskedArray) and len(X) \

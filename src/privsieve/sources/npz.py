@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privsieve.core.items import Items
+from privsieve.core.items import Items, check_size
 from privsieve.errors import SchemaError
 from privsieve.sources.items import from_pairs, label_codes, without_labels
+from privsieve.sources.source import check_name_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +47,9 @@ def read(path: Path, label: str | None) -> Found:
 
 def _load(path: Path) -> Mapping[str, Array]:
     with suppress(Exception), np.load(path, allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
+        found = {name: file[name] for name in file.files}
+        if all(isinstance(array, np.ndarray) for array in found.values()):
+            return found
     raise SchemaError(_DAMAGED)
 
 
@@ -77,10 +80,11 @@ def _compressed(arrays: Mapping[str, Array]) -> Items:
         held, ones = data != 0, data == 1
         inside = (row >= 0) & (row < rows) & (column >= 0) & (column < width)
         fits = len(row) == len(column) == len(data) and bool(inside.all())
-    except (ValueError, IndexError, TypeError):
+    except (ValueError, IndexError, TypeError, OverflowError, MemoryError):
         fits = False
     if not fits:
         raise SchemaError(_DAMAGED)
+    check_size(rows, width)
     if not np.array_equal(held, ones):
         raise SchemaError(_BINARY)
     return from_pairs(row[held], column[held], rows, _names(arrays, width))
@@ -98,6 +102,8 @@ def _names(arrays: Mapping[str, Array], width: int) -> tuple[str, ...]:
     names = arrays.get("names")
     if names is None or names.shape != (width,) or names.dtype.kind != "U":
         return tuple(f"x{j}" for j in range(width))
+    for name in names.tolist():
+        check_name_of(name)
     return tuple(names.tolist())
 
 
