@@ -48,7 +48,7 @@ def golden(folder):
     domain = ps.Domain([ps.Number("age", 0, 1), ps.Number("dose", 0, 1, missing="level"),
                         ps.Category("sex", ["F", "M"])], target=ps.Label("ill", ["no", "yes"]))
     number = ps.Domain(domain.columns, target=ps.Number("days", 0, 1))
-    frame = _frame(X, names)
+    frame = frame_of(X, names)
     label = ["yes" if one else "no" for one in y]
     ledger = ps.Ledger(str(folder / "budget.db"), population="clinic")
     ledger.grant(epsilon=9, delta="1e-5")
@@ -74,10 +74,11 @@ def golden(folder):
     return sorted(found)
 
 
-def _frame(X, names):
+def frame_of(X, names=("age", "dose", "sex")):
+    """Rows as a frame, the last column of which is a category."""
     import pandas as pd
 
-    frame = pd.DataFrame(X, columns=names)
+    frame = pd.DataFrame(X, columns=list(names))
     frame["sex"] = np.where(X[:, 2] > 0.5, "F", "M")
     return frame
 
@@ -157,4 +158,4 @@ def seeded(seed):
     return random.Random(seed)  # no key is made of it
 
 
-__all__ = ["Path", "changed", "forge", "golden", "nested", "seeded", "spots", "table"]
+__all__ = ["Path", "changed", "forge", "frame_of", "golden", "nested", "seeded", "spots", "table"]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from math import prod
 from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
 
 import numpy as np
+from numpy.lib import format as npy
 
 from privsieve.core.items import Items, check_size
 from privsieve.errors import SchemaError
@@ -47,10 +50,24 @@ def read(path: Path, label: str | None) -> Found:
 
 def _load(path: Path) -> Mapping[str, Array]:
     with suppress(Exception), np.load(path, allow_pickle=False) as file:
+        _check_sizes(path)
         found = {name: file[name] for name in file.files}
         if all(isinstance(array, np.ndarray) for array in found.values()):
             return found
     raise SchemaError(_DAMAGED)
+
+
+def _check_sizes(path: Path) -> None:
+    """Refuse an array whose header claims more than its bytes: NumPy makes room for it first."""
+    with ZipFile(path) as archive:
+        for member in archive.infolist():
+            with archive.open(member) as file:
+                version = npy.read_magic(file)
+                read = (npy.read_array_header_1_0 if version == (1, 0)
+                        else npy.read_array_header_2_0)
+                shape, _, kind = read(file)
+            if prod(shape) * kind.itemsize > member.file_size:
+                raise ValueError
 
 
 def _plain(arrays: Mapping[str, Array]) -> Items:
