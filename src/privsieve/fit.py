@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import warnings
 from contextlib import contextmanager
 from dataclasses import replace
@@ -68,7 +70,11 @@ def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Nois
 
 
 def sealed(work: Callable[[Noise], Made], noise: Noise | None) -> Made:
-    """What meets rows and noise after a charge: no warning leaves it, and one text of failure."""
+    """What meets rows and noise after a charge: no warning leaves it, and one text of failure.
+
+    Whatever is raised becomes `ReleaseFailed`: a library's panic, which is no `Exception`, a
+    `SystemExit`, and Ctrl-C too, for the charge is made and its caller has to learn that.
+    """
     try:
         with _silence():
             if noise is None:
@@ -76,7 +82,7 @@ def sealed(work: Callable[[Noise], Made], noise: Noise | None) -> Made:
 
                 noise = system()
             return work(noise)
-    except (Exception, KeyboardInterrupt):  # noqa: BLE001  # its text could speak of rows
+    except BaseException:  # noqa: BLE001  # its text could speak of rows, whatever its type
         failed = ReleaseFailed()
     # Raised outside of the handler: no cause and no context hang on it.
     raise failed
@@ -142,12 +148,27 @@ def _reserve(plan: Plan, ledger: Ledger) -> Entry:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """No warning of a library may speak of rows; nor what a caller told NumPy to print or raise."""
+    """No warning of a library may speak of rows; nor what a caller told NumPy to print or raise.
+
+    Nor what is raised where nobody can catch it, as an object goes: Python would print its text.
+    """
     import numpy as np
+
+    mine, over, before = threading.get_ident(), threading.Event(), sys.unraisablehook
+
+    def unraisable(lost: sys.UnraisableHookArgs) -> None:
+        # Another thread may have taken this hook for what was there before.
+        if over.is_set() or threading.get_ident() != mine:
+            before(lost)
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        yield
+        sys.unraisablehook = unraisable
+        try:
+            yield
+        finally:
+            sys.unraisablehook = before
+            over.set()
 
 
 def _warn_unsigned(epsilon: Fraction) -> None:

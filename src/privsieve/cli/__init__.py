@@ -6,12 +6,14 @@ A verb is a file, imported when it runs: help and completion cost no more than c
 from __future__ import annotations
 
 import os
+import re
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from privsieve.core.shown import visible
 from privsieve.errors import PrivsieveError
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ VERBS = {
 }
 
 INTERRUPTED = 130
+#: A word of a refusal that no screen holds: somebody gave a number of 5,000 digits.
+_LONG = re.compile(r"\S{400,}")
 
 
 class Verbs(click.Group):
@@ -101,7 +105,7 @@ def run(args: Sequence[str] | None = None) -> int:
         return _refuse("interrupted; nothing was charged", INTERRUPTED, color)
     except PrivsieveError as error:
         return _refuse(str(error), error.exit_code, color)
-    except Exception as error:  # noqa: BLE001  # its text could speak of rows; its type does not
+    except BaseException as error:  # noqa: BLE001  # its text could speak of rows; its type does not
         if os.environ.get("PRIVSIEVE_DEBUG"):
             sys.excepthook(type(error), error, error.__traceback__)
         return _refuse(f"internal error ({type(error).__name__})", 1, color)
@@ -109,12 +113,16 @@ def run(args: Sequence[str] | None = None) -> int:
 
 
 def _refuse(text: str, code: int, color: bool | None) -> int:  # noqa: FBT001  # None is click's "as the terminal is"
-    said = f"privsieve: {text}"
+    said = visible(f"privsieve: {_LONG.sub(_cut, text)}").replace("\n", " ")
     if sys.stderr.isatty():  # for a person words are kept whole; for a program it is one line
         said = click.wrap_text(said, 79, subsequent_indent="  ")
     name, _, rest = said.partition(" ")
     click.echo(f"{click.style(name, fg='red', bold=True)} {rest}", err=True, color=color)
     return code
+
+
+def _cut(found: re.Match[str]) -> str:
+    return f"{found[0][:60]}…"
 
 
 def _usage(error: click.ClickException) -> str:

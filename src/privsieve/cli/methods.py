@@ -216,7 +216,7 @@ def _bins(each: Sequence[str], every: int | None) -> dict[str, int]:
     own: dict[str, int] = {}
     for text in each:
         name, _, many = text.rpartition("=")
-        if not name or not many.isdecimal() or not many.isascii():
+        if not name or not _is_whole(many):
             raise ParameterError(f"--bin is {text!r}; write a column, = and a number of bins")
         own[name] = int(many)
     if every is not None:
@@ -225,14 +225,21 @@ def _bins(each: Sequence[str], every: int | None) -> dict[str, int]:
     return own
 
 
+def _is_whole(text: str) -> bool:
+    return text.isdecimal() and text.isascii() and len(text) <= 18
+
+
 def candidate(text: str) -> dict[str, Any]:
     """Read a method, how many columns, and its options.
 
     >>> candidate("block-fwell 3 block=4")
     {'method': 'block-fwell', 'k': 3, 'block': 4}
     """
-    words = shlex.split(text)
-    if len(words) < 2 or not words[1].isdecimal():  # a method and a number
+    try:
+        words = shlex.split(text)
+    except ValueError:  # a quotation without an end
+        words = []
+    if len(words) < 2 or not _is_whole(words[1]):  # a method and a number
         raise ParameterError(f"--candidate {text!r} is not read; write a method and a number of "
                              'columns, such as "rule-sieve 5"')
     found: dict[str, Any] = {"method": words[0], "k": int(words[1])}

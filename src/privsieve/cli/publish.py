@@ -196,7 +196,7 @@ def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str,
                     "unique": risk.unique, "hub": tables.hub(risk), "warning": risk.hub.warning})
     else:
         for name in selected:
-            click.echo(name)
+            words.line(name)
     counted = " sources" if table.sources is not None else ""
     words.say("level", f"{claim['level']} rows (k = {claim['k']}{counted}, {claim['model']}), "
                        f"{len(choice.selected)} items, {choice.suppressed} rows left out")

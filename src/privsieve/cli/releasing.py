@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
-import click
-
 from privsieve.cli import words
 from privsieve.errors import CheckFailed, LedgerError, ParameterError, ReleaseFailed
 
@@ -112,7 +110,7 @@ def _tell(made: Release, plan: Plan, ledger: Any, options: Mapping[str, Any],
                     "account_charged": kept.get("charged"), **left})
     else:
         for line in show(made):
-            click.echo(line)
+            words.line(line)
     if plan.warning:
         words.say("warning", plan.warning, fg="yellow")
     delta = f" and delta {left['delta_left']}" if plan.cost.delta else ""

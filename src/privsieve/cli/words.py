@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privsieve.core.canonical import canonical
+from privsieve.core.shown import hidden, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,7 +31,9 @@ def show(label: str, text: str = "", **style: Any) -> None:
 
 def json(value: Json) -> None:
     """A result for machines: one canonical JSON object on stdout."""
-    click.echo(canonical(value))
+    text = canonical(value).decode()
+    # The same value: what a terminal would obey is written as JSON's escapes.
+    click.echo("".join(_escaped(c) if hidden(c) else c for c in text))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -41,7 +44,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
           0.1      7
             3    100
     """
-    lines = [tuple(head), *(tuple(row) for row in rows)]
+    lines = [tuple(head), *(tuple(map(visible, row)) for row in rows)]
     width = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for number, line in enumerate(lines):
         text = "  ".join(cell.rjust(w) for cell, w in zip(line, width, strict=True))
@@ -82,7 +85,17 @@ def number(value: Fraction) -> str:
     return f"{float(value):.3g}" if value < 1000 else f"{float(value):.0f}"
 
 
+def line(text: str) -> None:
+    """One line of a result on stdout, as a program reads it."""
+    click.echo(visible(text.replace("\n", "\\n")))
+
+
+def _escaped(character: str) -> str:
+    return "".join(f"\\u{unit:04x}" for unit in memoryview(character.encode("utf-16-le")).cast("H"))
+
+
 def _labelled(label: str, text: str, **style: Any) -> str:
+    label, text = visible(label), visible(text)
     if not text:
         return click.style(click.wrap_text(label, WIDTH), **style)
     lines = click.wrap_text(text, WIDTH - INDENT).replace("\n", "\n" + " " * INDENT)

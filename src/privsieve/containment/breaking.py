@@ -23,7 +23,7 @@ MOST_COLUMNS = 64
 MOST_READ = 200_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Rare:
     """Sets of items that some rows hold, but fewer than k, and of which each part is held by k.
 

@@ -118,7 +118,7 @@ def _pool(items: Items, y: Codes, rule: Rule, marked: Bools) -> Ints:
     return modular_order(worth, frequent)[:size]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Crowd:
     """The patterns of the columns chosen so far, and what every group must keep.
 

@@ -37,7 +37,7 @@ _DISTINCT = 2048
 _CELLS = 2**18
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Ridge:
     """A regression that grows by one candidate at a time.
 

@@ -27,7 +27,7 @@ Asked: TypeAlias = "str | npt.ArrayLike"
 NANO = Fraction(1, 10**9)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Weights:
     """Item j weighs `values[j] * unit`; sums are exact."""
 

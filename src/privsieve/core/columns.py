@@ -9,6 +9,7 @@ import unicodedata
 from dataclasses import dataclass, field
 from typing import Literal
 
+from privsieve.core.shown import hidden, quoted
 from privsieve.core.spelling import FLAGS, plain
 from privsieve.errors import DomainError
 
@@ -21,6 +22,10 @@ MISSING = CODES - 1
 #: The code of "missing" where missing is the middle.
 MIDDLE = CODES // 2
 LARGEST_NAME = 128
+#: Of a whole number among the values of a column.
+LARGEST_DIGITS = 100
+#: Controls, formats, halves of characters, private ones, and ends of lines and paragraphs.
+_NOT_IN_NAMES = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 
 
 def text_of(value: object) -> str:
@@ -63,7 +68,7 @@ class Number:
                               f"{self.high:g}; no grid fits between them: bring them to bounds "
                               "that a value could have")
         if self.scale not in ("linear", "log"):
-            raise DomainError(f"column {self.name!r}: scale is {self.scale!r}; "
+            raise DomainError(f"column {self.name!r}: scale is {quoted(self.scale)}; "
                               'write "linear" or "log"')
         if self.scale == "log" and self.low <= 0:
             raise DomainError(f"column {self.name!r}: scale is log and low is {self.low:g}; "
@@ -137,13 +142,13 @@ class Flag:
     def __post_init__(self) -> None:
         check_name(self.name)
         if not isinstance(self.default, bool):
-            raise DomainError(f"column {self.name!r}: default is {self.default!r}; "
+            raise DomainError(f"column {self.name!r}: default is {quoted(self.default)}; "
                               "write true or false")
         for code, said in enumerate(("false", "true")):
             object.__setattr__(self, said, _words(getattr(self, said), self.name, code))
         both = {word.lower() for word in self.true} & {word.lower() for word in self.false}
         if both:
-            raise DomainError(f"column {self.name!r}: {min(both)!r} stands for true and for false; "
+            raise DomainError(f"column {self.name!r}: {quoted(min(both))} stands for true and for false; "
                               "take one away")
 
     @property
@@ -202,9 +207,9 @@ class Label:
                               "(target.values)")
         object.__setattr__(self, "values", values)
         default = values[0] if self.default is None else self.default
-        if text_of(default) not in [text_of(value) for value in values]:
-            raise DomainError(f"target {self.name!r}: default is {default!r}, which is not among "
-                              "target.values")
+        if _long(default) or text_of(default) not in [text_of(value) for value in values]:
+            raise DomainError(f"target {self.name!r}: default is {quoted(default)}, which is not "
+                              "among target.values")
         object.__setattr__(self, "default", default)
 
     @property
@@ -219,11 +224,12 @@ Target = Label | Number
 def check_name(name: object) -> None:
     """Refuse a column name that a screen or a report could not show as it is."""
     if not isinstance(name, str) or not name.strip():
-        raise DomainError(f"a column is named {name!r}; a name is a text that is not empty")
+        raise DomainError(f"a column is named {quoted(name)}; a name is a text that is not empty")
     if len(name) > LARGEST_NAME:
         raise DomainError(f"a column name has {len(name)} characters; {LARGEST_NAME} are allowed")
-    if any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co") for c in name):
-        raise DomainError("a column name holds control or direction characters; rename the column")
+    if any(unicodedata.category(c) in _NOT_IN_NAMES for c in name):
+        raise DomainError("a column name holds control or direction characters, or ends a line; "
+                          "rename the column")
 
 
 def _finite(value: object, name: str, end: str) -> float:
@@ -235,7 +241,7 @@ def _finite(value: object, name: str, end: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number) or isinstance(value, (bool, str)):
-        raise DomainError(f"column {name!r}: {end} is {value!r}; write a finite number")
+        raise DomainError(f"column {name!r}: {end} is {quoted(value)}; write a finite number")
     # -0.0 equals 0.0, and equal domains have equal digests.
     return number + 0.0
 
@@ -251,11 +257,14 @@ def _moment(value: object, name: str, end: str) -> dt.datetime:
             moment = dt.datetime(value.year, value.month, value.day)  # noqa: DTZ001
         else:
             moment = dt.datetime.fromisoformat(str(value))
-    except ValueError:
-        raise DomainError(f"column {name!r}: {end} is {value!r}; write a date such as "
+        # Clock times are compared as written; an offset is folded into universal time.
+        return moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    except OverflowError:
+        raise DomainError(f"column {name!r}: {end} is {quoted(value)}, which its offset takes out "
+                          "of the years 1 to 9999; write it in universal time") from None
+    except Exception:  # noqa: BLE001  # a date of another library, with a zone of its own
+        raise DomainError(f"column {name!r}: {end} is {quoted(value)}; write a date such as "
                           "2020-01-01") from None
-    # Clock times are compared as written; an offset is folded into universal time.
-    return moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
 
 
 def _values(values: object, name: str) -> tuple[Scalar, ...]:
@@ -265,13 +274,17 @@ def _values(values: object, name: str) -> tuple[Scalar, ...]:
     listed = tuple(v.item() if hasattr(v, "item") else v for v in values)
     for value in listed:
         if not isinstance(value, (str, int)):
-            raise DomainError(f"column {name!r}: the value {value!r} is neither a text nor a "
+            raise DomainError(f"column {name!r}: the value {quoted(value)} is neither a text nor a "
                               "whole number")
+        if _long(value):
+            raise DomainError(f"column {name!r}: the value {quoted(value)} has more than "
+                              f"{LARGEST_DIGITS} digits; write it as a text")
     texts = [text_of(value) for value in listed]
     if not texts or "" in texts:
         raise DomainError(f"column {name!r}: values is empty or holds an empty text")
-    if any(unicodedata.category(c) == "Cs" for text in texts for c in text):
-        raise DomainError(f"column {name!r}: a value holds half a character; it cannot be written")
+    if any(hidden(c) for text in texts for c in text):
+        raise DomainError(f"column {name!r}: a value holds half a character, or control or "
+                          "direction characters; it cannot be written or shown as it is")
     if len(set(texts)) < len(texts):
         raise DomainError(f"column {name!r}: a value is listed twice")
     if len(texts) >= MISSING:
@@ -286,17 +299,23 @@ def _words(given: object, name: str, code: int) -> tuple[str, ...]:
     words = tuple(text_of(word) for word in listed)
     for word, text in zip(listed, words, strict=True):
         if not isinstance(word, (str, int)) or not text or not text.isprintable():
-            raise DomainError(f"column {name!r}: {key} is {given!r}; write a word or a list of "
+            raise DomainError(f"column {name!r}: {key} is {quoted(given)}; write a word or a list of "
                               f'words, for example {key} = "{"ja" if code else "nein"}"')
         if FLAGS.get(text.lower(), code) != code:
-            raise DomainError(f"column {name!r}: {key} is {text!r}, which always says the other; "
+            raise DomainError(f"column {name!r}: {key} is {quoted(text)}, which always says the other; "
                               "make the column a category if it says something else here")
     return words
 
 
+def _long(value: object) -> bool:
+    """Whether a whole number has more digits than one that a cell could say."""
+    return isinstance(value, int) and abs(value) >= 10**LARGEST_DIGITS
+
+
 def _check_missing(name: str, missing: object) -> None:
     if missing not in ("middle", "level"):
-        raise DomainError(f'column {name!r}: missing is {missing!r}; write "middle" or "level"')
+        raise DomainError(f"column {name!r}: missing is {quoted(missing)}; write "
+                          '"middle" or "level"')
 
 
 def _check_format(name: str, form: object) -> None:
@@ -310,5 +329,5 @@ def _check_format(name: str, form: object) -> None:
     except (ValueError, re.error):
         whole = False
     if not whole:
-        raise DomainError(f"column {name!r}: format is {form!r}; write day, month and year, for "
-                          'example "%d.%m.%Y", or leave it out for ISO 8601')
+        raise DomainError(f"column {name!r}: format is {quoted(form)}; write day, month and year, "
+                          'for example "%d.%m.%Y", or leave it out for ISO 8601')

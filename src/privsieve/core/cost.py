@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+from privsieve.core.shown import quoted
 from privsieve.errors import ParameterError
 
 #: Units per 1: the ledger adds integers, so no sum depends on its order.
@@ -33,9 +34,10 @@ def exact(value: object, name: str) -> Fraction:
     """
     if isinstance(value, Fraction):
         return value
-    text = str(value).strip(" ")
+    text = quoted(value) if isinstance(value, int) else str(value).strip(" ")
     if isinstance(value, bool) or not _NUMBER.fullmatch(text):
-        raise ParameterError(f"{name} is {text!r}; write a positive decimal number such as 0.5")
+        raise ParameterError(f"{name} is {quoted(text)}; write a positive decimal number such "
+                             "as 0.5")
     return Fraction(text)
 
 

@@ -8,13 +8,18 @@ import unicodedata
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from privsieve.core.canonical import Json, canonical, digest
+from privsieve.core.canonical import LARGEST, Json, canonical, digest
 from privsieve.core.columns import Column, Label, Number, Scalar, Target, check_name
+from privsieve.core.shown import quoted
 from privsieve.errors import DomainError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+
+#: More rows, or persons, than this are refused: it is a public cap.
+LARGEST_ROWS = 2**40
 
 
 class HasShape(Protocol):
@@ -36,10 +41,10 @@ class Csv:
     def __post_init__(self) -> None:
         one = isinstance(self.delimiter, str) and len(self.delimiter) == 1
         if not one or self.delimiter in '"\r\n\0' or not self.delimiter.isascii():
-            raise DomainError(f"csv.delimiter is {self.delimiter!r}; write one character such as "
-                              '"," ";" "|" or "\\t"')
+            raise DomainError(f"csv.delimiter is {quoted(self.delimiter)}; write one character "
+                              'such as "," ";" "|" or "\\t"')
         if self.decimal not in (".", ","):
-            raise DomainError(f'csv.decimal is {self.decimal!r}; write "." or ","')
+            raise DomainError(f'csv.decimal is {quoted(self.decimal)}; write "." or ","')
         if self.decimal == self.delimiter:
             raise DomainError("csv.delimiter and csv.decimal are the same character; "
                               "a file cannot be read that way")
@@ -50,10 +55,10 @@ class Csv:
         except (LookupError, UnicodeError, TypeError, ValueError):
             plain = False
         if not plain:
-            raise DomainError(f"csv.encoding is {self.encoding!r}; write utf-8, cp1252 or another "
-                              "encoding that keeps ASCII (convert UTF-16 first)")
+            raise DomainError(f"csv.encoding is {quoted(self.encoding)}; write utf-8, cp1252 or "
+                              "another encoding that keeps ASCII (convert UTF-16 first)")
         if not isinstance(self.header, bool):
-            raise DomainError(f"csv.header is {self.header!r}; write true or false")
+            raise DomainError(f"csv.header is {quoted(self.header)}; write true or false")
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ class Domain:
         object.__setattr__(self, "columns", tuple(self.columns))
         self._check_columns()
         if self.neighbours not in ("replace-one", "add-remove"):
-            raise DomainError(f"table.neighbours is {self.neighbours!r}; "
+            raise DomainError(f"table.neighbours is {quoted(self.neighbours)}; "
                               'write "replace-one" or "add-remove"')
         for name in ("rows_per_person", "rows", "persons"):
             _check_count(getattr(self, name), name, optional=name != "rows_per_person")
@@ -204,6 +209,9 @@ class Domain:
         if rows is None:
             raise DomainError("the number of rows is not known before they are read; say it "
                               "(rows=, --rows, or rows = in [table])")
+        if not isinstance(rows, int) or not 0 <= rows <= LARGEST_ROWS:
+            raise DomainError(f"the number of rows is {quoted(rows)}; it is a whole number up to "
+                              f"{LARGEST_ROWS}")
         return rows
 
     @property
@@ -243,8 +251,8 @@ class Box(Domain):
 
 def _ends(target: object) -> tuple[float, float]:
     if not isinstance(target, (tuple, list)) or len(target) != 2:
-        raise DomainError(f"target is {target!r}; write its two bounds, for example (0, 500), or "
-                          "leave it out and give classes")
+        raise DomainError(f"target is {quoted(target)}; write its two bounds, for example (0, "
+                          "500), or leave it out and give classes")
     return target[0], target[1]
 
 
@@ -266,13 +274,21 @@ def _fields(part: Column | Target) -> dict[str, Json]:
         elif isinstance(value, dt.datetime):
             value = value.isoformat()
         elif isinstance(value, tuple):
-            value = list(value)
+            value = [_plain(one) for one in value]
+        elif item.name == "default":
+            value = _plain(value)
         found[item.name] = value
     return found
+
+
+def _plain(value: Scalar) -> Scalar:
+    """A level as JSON keeps it: a long number as its text, by which it is compared anyhow."""
+    return str(value) if isinstance(value, int) and abs(value) > LARGEST else value
 
 
 def _check_count(value: object, name: str, *, optional: bool) -> None:
     if value is None and optional:
         return
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 2**40:
-        raise DomainError(f"table.{name} is {value!r}; write a whole number from 1")
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_ROWS:
+        raise DomainError(f"table.{name} is {quoted(value)}; write a whole number from 1 to "
+                          f"{LARGEST_ROWS}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import tomllib
 from dataclasses import fields
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from privsieve.core.columns import Category, Date, Flag, Label, Number
 from privsieve.core.domain import Box, Csv, Domain
+from privsieve.core.shown import quoted
 from privsieve.errors import DomainError
 
 if TYPE_CHECKING:
@@ -26,6 +28,12 @@ _COLUMNS = {"number": Number, "category": Category, "flag": Flag, "date": Date}
 _TARGETS = {"label": Label, "number": Number}
 _PARTS = ("table", "column", "target")
 _TABLE = ("unit", "person", "rows_per_person", "neighbours", "rows", "persons", "csv")
+#: A domain file is far below; more is a mistake, or an attack on memory.
+LARGEST_FILE = 64 * 2**20
+_KEY = r"""(?:(?<![\w-])[\w-]+|"[^"\n]*"|'[^'\n]*')"""
+#: A key of sixteen parts and more; a domain file needs one or two.
+_DEEP_KEY = re.compile(rf"(?:{_KEY}[ \t]*\.[ \t]*){{16}}")
+_DEEP = "the domain file is nested too deeply; tables, columns and lists of values are all it needs"
 #: Keys that a constructor needs; where one is missing, the constructor says what to write.
 _NEEDED = ("low", "high", "values")
 
@@ -33,10 +41,15 @@ _NEEDED = ("low", "high", "values")
 def from_toml(path: str | Path) -> Domain:
     """Read a domain file."""
     try:
-        text = Path(path).read_text("utf-8")
-    except (OSError, UnicodeError):
+        with Path(path).open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+        text = data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except (OSError, ValueError):
         raise DomainError("the domain file does not exist, or is not a text in UTF-8; "
                           "check the path") from None
+    if len(data) > LARGEST_FILE:
+        raise DomainError("the domain file is larger than 64 MB; a domain of 100,000 columns has "
+                          "less than 10 MB: check the path")
     return parse(text)
 
 
@@ -52,10 +65,7 @@ def parse(text: str) -> Domain:
     ... ''').names
     ('age',)
     """
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise DomainError(f"the domain file is not TOML: {error}") from None
+    content = _content(text)
     _check_keys(content, _PARTS, "the domain file")
     table = _table(content.get("table", {}), "[table]")
     _check_keys(table, _TABLE, "[table]")
@@ -67,6 +77,22 @@ def parse(text: str) -> Domain:
     target = _target(_table(content["target"], "[target]")) if "target" in content else None
     options = {name: table[name] for name in _TABLE if name in table}
     return Domain(tuple(parts), target, **_unit(options))
+
+
+def _content(text: str) -> dict[str, Any]:
+    """The tables of a TOML text; what makes the parser give up is said in words."""
+    if _DEEP_KEY.search(text):  # the parser would take memory by the square of the depth
+        raise DomainError(_DEEP)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DomainError(f"the domain file is not TOML: {error}") from None
+    except RecursionError:
+        pass
+    except ValueError:  # of Python's integers
+        raise DomainError("the domain file holds a number with too many digits; a bound has at "
+                          "most a few hundred") from None
+    raise DomainError(_DEEP)
 
 
 def to_toml(domain: Domain) -> str:
@@ -151,14 +177,14 @@ _BLANKS = {
 
 
 def _column(entry: Mapping[str, Any], at: int) -> Column:
-    where = f"column {entry.get('name', '')!r} ({_ordinal(at)} [[column]])"
+    where = f"column {quoted(entry.get('name', ''))} ({_ordinal(at)} [[column]])"
     made = _made(entry, _COLUMNS, where, f"{_ordinal(at)} [[column]]")
     assert isinstance(made, (Number, Category, Flag, Date))
     return made
 
 
 def _target(entry: Mapping[str, Any]) -> Target:
-    made = _made(entry, _TARGETS, f"target {entry.get('name', '')!r} ([target])", "[target]")
+    made = _made(entry, _TARGETS, f"target {quoted(entry.get('name', ''))} ([target])", "[target]")
     assert isinstance(made, (Label, Number))
     return made
 
@@ -170,7 +196,7 @@ def _made(entry: Mapping[str, Any], kinds: Mapping[str, type], where: str, place
     if kind is None:
         raise DomainError(f"{where}: kind is missing; write kind = {_or(kinds)}")
     if not isinstance(kind, str) or kind not in kinds:
-        raise DomainError(f"{where}: kind is {kind!r}; write {_or(kinds)}")
+        raise DomainError(f"{where}: kind is {quoted(kind)}; write {_or(kinds)}")
     keys = [item.name for item in fields(kinds[kind])]
     _check_keys(entry, ["kind", *keys], where)
     options = {key: entry.get(key) for key in keys if key in entry or key in _NEEDED}
@@ -179,7 +205,8 @@ def _made(entry: Mapping[str, Any], kinds: Mapping[str, type], where: str, place
     except DomainError as error:
         # The constructor names the column; a file has a place as well.
         said = str(error)
-        for word in ("column", "target"):
+        known = [word for word in ("column", "target") if f"{word} {entry['name']!r}" in said]
+        for word in known[:1]:
             said = said.replace(f"{word} {entry['name']!r}", where, 1)
         raise DomainError(said) from None
 
@@ -189,12 +216,12 @@ def _unit(options: dict[str, Any]) -> dict[str, Any]:
     unit = options.pop("unit", None)
     person = options.get("person")
     if unit not in (None, "row", "person"):
-        raise DomainError(f'[table]: unit is {unit!r}; write "row" or "person"')
+        raise DomainError(f'[table]: unit is {quoted(unit)}; write "row" or "person"')
     if unit == "person" and person is None:
         raise DomainError('[table]: unit is "person" and person is missing; write person = "the '
                           'column that says whose row it is"')
     if unit == "row" and person is not None:
-        raise DomainError(f'[table]: unit is "row" and person is {person!r}; write unit = '
+        raise DomainError(f'[table]: unit is "row" and person is {quoted(person)}; write unit = '
                           '"person", or take person away')
     if "csv" in options:
         csv = _table(options["csv"], "[table] csv")
@@ -217,7 +244,7 @@ def _check_keys(entry: Iterable[str], known: Sequence[str], where: str) -> None:
 
             near = difflib.get_close_matches(key, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"write one of {', '.join(known)}"
-            raise DomainError(f"{where}: {key!r} is not known; {hint}")
+            raise DomainError(f"{where}: {quoted(key)} is not known; {hint}")
 
 
 def _changed(part: object, names: Sequence[str]) -> dict[str, Any]:

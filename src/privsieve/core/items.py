@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privsieve.core.shown import quoted
+from privsieve.errors import SchemaError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
+
+#: A sparse table with more columns or rows is refused: public caps, for what one line may ask for.
+LARGEST_ITEMS, LARGEST_ROWS = 2**20, 2**27
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,3 +60,14 @@ class Items:
                      np.concatenate(pieces) if pieces else np.zeros(0, np.int32), self.rows,
                      tuple(self.names[j] for j in positions),
                      tuple(self.origin[j] for j in positions))
+
+
+def check_size(rows: int, width: int) -> None:
+    """Refuse a sparse table whose size, which a few bytes can claim, would take all memory.
+
+    >>> check_size(1000, 20)
+    """
+    if not (0 <= rows <= LARGEST_ROWS and 0 <= width <= LARGEST_ITEMS):
+        raise SchemaError(f"the table says that it has {quoted(rows)} rows and {quoted(width)} "
+                          f"columns; at most {LARGEST_ROWS} and {LARGEST_ITEMS} are read: leave "
+                          "out columns that nobody has, or number them anew")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from privsieve.core.canonical import canonical, digest
+from privsieve.core.canonical import canonical, digest, parsed
+from privsieve.core.shown import quoted
 from privsieve.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from privsieve.core.canonical import Json
 
 FORMAT = "privsieve-release/1"
+#: The file of a release is far below; more is an attack on memory.
+LARGEST_FILE = 64 * 2**20
 
 
 @dataclass(frozen=True)
@@ -69,18 +71,28 @@ def load(folder: str | Path) -> Release:
     """Read a release folder; `verify` says whether it is what its certificate claims."""
     body = _read(Path(folder) / "release.json")
     if body.get("format") != FORMAT:
-        raise SchemaError(f"release.json says format {body.get('format')!r}; this version reads "
-                          f"{FORMAT!r}")
+        raise SchemaError(f"release.json says format {quoted(body.get('format'))}; this version "
+                          f"reads {FORMAT!r}")
+    if not all(_is_names(body.get(name)) for name in ("columns", "selected")):
+        raise SchemaError("release.json does not say its columns and those that were selected; "
+                          "take the file as privsieve wrote it")
     certificate = Path(folder) / "certificate.json"
     return Release(body, _read(certificate) if certificate.exists() else None)
 
 
 def _read(path: Path) -> dict[str, Json]:
     try:
-        found = json.loads(path.read_bytes())
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+        found = parsed(data) if len(data) <= LARGEST_FILE else None
     except (OSError, ValueError):
         raise SchemaError(f"{path.name} is missing or is not JSON; name a release folder that "
                           "privsieve wrote") from None
     if not isinstance(found, dict):
-        raise SchemaError(f"{path.name} is not a release")
+        raise SchemaError(f"{path.name} is not a release, or larger than 64 MB; name a release "
+                          "folder that privsieve wrote")
     return found
+
+
+def _is_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)

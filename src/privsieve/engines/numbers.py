@@ -87,7 +87,7 @@ def records(batches: list[Batch], key: int, domain: Domain) -> list[Batch]:
 # [/records]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Held:
     """Rows as they were read, for a plan whose classes are known only after a first answer."""
 

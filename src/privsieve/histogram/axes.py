@@ -12,6 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from privsieve.core.columns import CODES, MISSING, Category, Date, Flag, Label, Number
+from privsieve.core.shown import quoted
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -119,4 +120,5 @@ def _axis(part: Column | Target, bins: int | Mapping[str, int]) -> Axis:
 def _whole(value: object, name: str) -> None:
     plain = value.item() if hasattr(value, "item") else value
     if isinstance(plain, bool) or not isinstance(plain, int) or not 1 <= plain < MISSING:
-        raise ParameterError(f"{name} is {value!r}; write a whole number from 1 to {MISSING - 1}")
+        raise ParameterError(f"{name} is {quoted(value)}; write a whole number from 1 to "
+                             f"{MISSING - 1}")

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privsieve.core.columns import Date, Number
+from privsieve.core.shown import quoted
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.histogram import values
 from privsieve.histogram.axes import Axis
@@ -92,7 +94,7 @@ def check_rows(n: object) -> None:
     >>> check_rows(1000)
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 <= n <= LARGEST_SAMPLE:
-        raise ParameterError(f"{n!r} rows are asked for; write a whole number from 0 to "
+        raise ParameterError(f"{quoted(n)} rows are asked for; write a whole number from 0 to "
                              f"{LARGEST_SAMPLE}")
 
 
@@ -160,9 +162,13 @@ def _table(body: Mapping[str, Any]) -> Table:
     edges = [said["bins"].get(name) for name in said["names"]]
     axes = tuple(Axis(known[name], len(ends) - 1 if ends else 0)
                  for name, ends in zip(said["names"], edges, strict=True))
+    if any(bool(axis.bins) is not isinstance(axis.column, Number | Date) for axis in axes):
+        raise ValueError  # a number has bins, and nothing else does
     noisy = np.array(said["q"], np.int64)
     cells = prod(axis.cells for axis in axes)
     whole = said["place"] == "all"
+    if whole and cells != len(noisy):  # before so many places are made
+        raise ValueError
     places = np.arange(cells) if whole else np.array(said["place"], np.int64)
     if [axis.cells for axis in axes] != list(said["shape"]) or len(places) != len(noisy) or (
             np.abs(noisy) > LARGEST_COUNT).any() or not (

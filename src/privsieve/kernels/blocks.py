@@ -44,12 +44,18 @@ class Rows(NamedTuple):
     label: I32
     starts: I64
 
+    def __repr__(self) -> str:
+        return object.__repr__(self)  # its fields are private
+
 
 class Blocks(NamedTuple):
     """Block b has the units `order[starts[b]]` to `order[starts[b + 1]]`, in this order."""
 
     order: I64
     starts: I64
+
+    def __repr__(self) -> str:
+        return object.__repr__(self)  # its fields are private
 
 
 def block_votes(rows: Rows, blocks: Blocks, kinds: U16 | None, tau: int) -> I64:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from privsieve.kernels.patterns import Cells
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Column:
     """Equal items as one.  `absent`: whether it may be known that a person lacks it."""
 
@@ -34,8 +34,11 @@ class State(NamedTuple):
     stay: int
     columns: tuple[int, ...] = ()
 
+    def __repr__(self) -> str:
+        return object.__repr__(self)  # its fields are private
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Covers:
     """The table: columns that can be chosen, heaviest first."""
 

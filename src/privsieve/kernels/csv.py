@@ -44,6 +44,9 @@ class Lines(NamedTuple):
     texts: list[list[str]]
     end: int
 
+    def __repr__(self) -> str:
+        return object.__repr__(self)  # its fields are private
+
 
 def serves(encoding: str) -> bool:
     """Whether lines in this encoding can be read here.

@@ -41,7 +41,7 @@ _kernels: Any = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sets:
     """Set s is ``items[indptr[s]:indptr[s + 1]]``, increasing, and ``support[s]`` rows hold it."""
 
@@ -88,6 +88,9 @@ class Top(NamedTuple):
     bound: int
     nodes: int
     ended: Literal["all", "limit", "interrupted"]
+
+    def __repr__(self) -> str:
+        return object.__repr__(self)  # its fields are private
 
 
 def all_maximal(

@@ -87,7 +87,7 @@ def top_by_items(
     return (*found, value, bound, miner.visited, ended)
 
 
-@dataclass
+@dataclass(repr=False)
 class _Miner:
     """Depth first over items, the rarest first; a set is maximal if no set found contains it."""
 
@@ -158,7 +158,7 @@ def top_by_rows(
     return (*sets, value, bound, search.visited, ended)
 
 
-@dataclass
+@dataclass(repr=False)
 class _Node:
     """A set of items, the rows that hold it, those passed over, and the others by strength."""
 
@@ -169,7 +169,7 @@ class _Node:
     rows: list[tuple[int, int]]  # minus what it has in common with the set, and which
 
 
-@dataclass
+@dataclass(repr=False)
 class _Search:
     """Depth first over distinct rows; a child takes one row as the weakest of its cover."""
 

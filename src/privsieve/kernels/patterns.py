@@ -87,6 +87,9 @@ class Table(NamedTuple):
     counts: I64
     pattern: I32
 
+    def __repr__(self) -> str:
+        return object.__repr__(self)  # its fields are private
+
 
 class Levels(NamedTuple):
     """Four numbers for each row, int64[rows].
@@ -101,6 +104,9 @@ class Levels(NamedTuple):
     equal: I64
     classes: I64
     held: I64
+
+    def __repr__(self) -> str:
+        return object.__repr__(self)  # its fields are private
 
 
 def class_counts(indptr: I64, indices: I32, y: I32, classes: int) -> I64:

@@ -21,7 +21,7 @@ PAIRS = 1 << 20
 ENDED = -1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Rule:
     k: int
     diversity: int

@@ -82,7 +82,7 @@ def pick(graph: Graph, some: list[int]) -> Graph:
     return [sum(1 << b for b, j in enumerate(some) if j != i and graph[i] >> j & 1) for i in some]
 
 
-@dataclass
+@dataclass(repr=False)
 class _Search:
     """One run: the best so far, and when to end."""
 

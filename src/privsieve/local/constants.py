@@ -40,7 +40,7 @@ def r_max(lam: object) -> Fraction:
     return _r_max(ridge(lam))
 
 
-@cache
+@cache  # its keys are public: a ridge
 def _r_max(lam: Fraction) -> Fraction:
     with arithmetic(PRECISION):
         w = arb(-1).exp().lambertw()
@@ -68,7 +68,7 @@ def g(lam: object) -> Fraction:
     return _g(_r_max(ridge(lam)))
 
 
-@cache
+@cache  # its keys are public: a bound that follows from a ridge
 def _g(radius: Fraction) -> Fraction:
     with arithmetic(PRECISION):
         # [at-most-two]

@@ -32,6 +32,9 @@ class Weights(NamedTuple):
     w: F64
     error: float
 
+    def __repr__(self) -> str:
+        return object.__repr__(self)  # its fields are private
+
 
 def fwell(
     X: F64, label: I32, lam: float, metric: Metric = "manhattan", *, verbose: int = 0,

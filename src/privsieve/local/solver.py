@@ -32,7 +32,7 @@ NARROW, SHORT, STRONG = 250, 250, 0.005
 LONGER = 1.000001
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Minimum:
     """A point, and a bound of the exact gradient's norm there, rounding included.
 

@@ -295,6 +295,6 @@ def _tail(hits: int, count: int, share: float) -> float:
     return math.exp(most) * float(np.exp(logs - most).sum())
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=2)  # its keys are public: a number of runs
 def _log_factorials(count: int) -> Floats:
     return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, count + 1)))])

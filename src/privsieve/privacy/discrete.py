@@ -135,7 +135,7 @@ def _chance(mean: Fraction) -> arb:
     return 1 / (1 + arb(fmpq(mean.denominator, mean.numerator)).exp())
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256)  # its keys are public: means of noise, from epsilon and sensitivity
 def _edge(mean: Fraction) -> int:
     """The first word of the chance: floor(2^64 / (1 + exp(1 / mean)))."""
     bits = 256

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from privsieve.core.canonical import canonical
+from privsieve.core.canonical import canonical, parsed
 from privsieve.core.cost import decimal, exact
 from privsieve.errors import LedgerError, ParameterError
 
@@ -46,8 +45,8 @@ class Entry:
     def body(self) -> dict[str, Any]:
         """The payload, parsed."""
         try:
-            found = json.loads(self.payload)
-        except (ValueError, RecursionError):
+            found = parsed(self.payload)
+        except ValueError:
             found = None
         if not isinstance(found, dict):
             raise LedgerError(f"entry {self.seq} of the ledger is damaged; "

@@ -8,7 +8,6 @@ people, not the file: all copies and extracts about the same people share one na
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 import re
 import unicodedata
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from privsieve.core.canonical import canonical
+from privsieve.core.canonical import canonical, parsed
 from privsieve.core.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Cost, decimal
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.privacy import account as accounts
@@ -241,9 +240,13 @@ class Ledger:
             rows = db.execute("SELECT seq, snapshot, columns, k, model, payload FROM publication "
                               "JOIN entry USING (seq) WHERE population = ? ORDER BY seq",
                               (self.population,))
-            return tuple(Publication(seq, snapshot, tuple(json.loads(columns)), k, model,
-                                     json.loads(payload).get("claim") or {})
-                         for seq, snapshot, columns, k, model, payload in rows)
+            try:
+                return tuple(Publication(seq, snapshot, tuple(parsed(columns)), k, model,
+                                         parsed(payload).get("claim") or {})
+                             for seq, snapshot, columns, k, model, payload in rows)
+            except (ValueError, TypeError, AttributeError):
+                raise LedgerError("a publication in the ledger is damaged; `privsieve ledger "
+                                  "verify` lists what is wrong") from None
 
     def entries(self) -> tuple[Entry, ...]:
         """The entries of this population, in order."""

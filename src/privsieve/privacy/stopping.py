@@ -30,7 +30,7 @@ MOST = 24
 PRICE = 2 / (1 + GAMMA)  # [price]
 
 
-@cache
+@cache  # its keys are public: a number of tries
 def chances(most: int = MOST) -> tuple[int, ...]:
     """Whole numbers in proportion to P(K = 1), ..., P(K = most).
 

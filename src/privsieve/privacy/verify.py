@@ -6,13 +6,12 @@ reads two JSON files and, where given, a ledger and a published table.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privsieve.core.canonical import canonical, digest
+from privsieve.core.canonical import canonical, digest, parsed
 from privsieve.core.cost import DELTA_UNITS, EPSILON_UNITS
 from privsieve.core.release import FORMAT as RELEASE_FORMAT
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
@@ -103,6 +102,8 @@ def verify(
             reasons += _ledger(body, ledger)
     except _Unreadable as error:
         return Verification((str(error),), ())
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError):
+        return Verification(("a field of the files is of a type that it cannot have",), ())
     return Verification(tuple(reasons), tuple(_notes(body, release, ledger, table)))
 
 
@@ -116,7 +117,7 @@ def _read(source: Source, what: str) -> dict[str, Any]:
                 data = file.read(LARGEST_FILE + 1)
             if len(data) > LARGEST_FILE:
                 raise _Unreadable(f"{what} is larger than 64 MB")
-            body = json.loads(data)
+            body = parsed(data)
         if not isinstance(body, Mapping) or canonical(body) != data:
             raise _Unreadable(f"{what} is not a JSON object in canonical form")
     except OSError:

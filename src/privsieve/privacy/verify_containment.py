@@ -53,7 +53,8 @@ def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
         "the claimed level is below the claimed k": claim["level"] >= claim["k"],
         "the claimed columns are not names, each once": _distinct(claim["columns"]),
         "the columns with known absence are not among the claimed ones":
-            _distinct([*claim["absent"], ""]) and set(claim["absent"]) <= set(claim["columns"]),
+            _distinct([*claim["absent"], ""]) and _distinct(claim["columns"])
+            and set(claim["absent"]) <= set(claim["columns"]),
         "the claimed l-diversity or suppression is not a count":
             claim["l_diversity"] >= 1 and claim["suppressed"] >= 0,
         "a population stands without a ledger, or a ledger without a population":

@@ -33,7 +33,7 @@ TURN, STEPS = 2**32, 2**16
 BITS, JITTER = 1024, 4
 
 
-@lru_cache(8)
+@lru_cache(8)  # its keys are public: kinds of columns, gamma, a seed
 def frequencies(made: Map) -> tuple[npt.NDArray[np.int64], ...]:
     """Of each column: by how much of a turn each level moves each phase; parts x pairs.
 

@@ -7,6 +7,7 @@ most.  So no row and no query is longer than 65535 times the root of the number 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from privsieve.core.columns import Date, Number
 from privsieve.core.cost import exact
+from privsieve.core.shown import quoted
 from privsieve.errors import ParameterError, SchemaError
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ LARGEST = 1024
 #: The name of each kernel's map in a release.
 KERNELS = {"linear": "linear", "polynomial": "polynomial", "cosine": "cosine", "rbf": "fourier"}
 DEGREES = {"linear": 1, "polynomial": 2, "cosine": 3}
+#: As `written` writes it.
+_GAMMA = re.compile(r"[0-9]{1,60}(/[0-9]{1,60}|(\.[0-9]{1,30})?(e[+-]?[0-9]{1,2})?)")
 LARGEST_DEGREE, LARGEST_GAMMA, LARGEST_SEED = 16, 10**6, 2**53 - 1
 
 #: A product of powers (harmonics) of columns: (column, power) pairs; of nothing: the constant.
@@ -122,10 +126,14 @@ class Map:
         kind = str(said["map"])
         if kind not in KERNELS.values():
             raise SchemaError(f"the release has features of a kind that is not known, {kind!r}")
+        kernel = next(name for name, found in KERNELS.items() if found == kind)
         if kind == "fourier":
-            return cls(kind, columns, 1, int(str(said["features"])) // 2,
-                       Fraction(str(said["gamma"])), int(str(said["seed"])))
-        return cls(kind, columns, int(str(said["degree"])))
+            gamma = str(said["gamma"])
+            if not _GAMMA.fullmatch(gamma):  # an exponent of many digits would never be read
+                raise SchemaError("the release has a gamma that is no short number")
+            return map_of(columns, kernel, gamma=Fraction(gamma), features=said["features"],
+                          seed=said["seed"])
+        return map_of(columns, kernel, degree=said["degree"])
 
 
 def map_of(columns: Sequence[Column], kernel: str, *, gamma: object = None, degree: object = None,
@@ -210,5 +218,6 @@ def _only(kernel: str, **options: object) -> None:
 def _whole(value: object, name: str, low: int, high: int) -> int:
     plain = value.item() if hasattr(value, "item") else value
     if isinstance(plain, bool) or not isinstance(plain, int) or not low <= plain <= high:
-        raise ParameterError(f"{name} is {value!r}; write a whole number from {low} to {high}")
+        raise ParameterError(f"{name} is {quoted(value)}; write a whole number from {low} to "
+                             f"{high}")
     return plain

@@ -20,6 +20,9 @@ class Model(NamedTuple):
     points: Doubles
     c: Doubles
 
+    def __repr__(self) -> str:
+        return object.__repr__(self)  # its fields are private
+
 
 class Memory:
     """What a session knows of the rows; it stays in one process and is forgotten.

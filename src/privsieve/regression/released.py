@@ -11,7 +11,7 @@ import numpy as np
 
 from privsieve.core.columns import Category, Date, Flag, Number
 from privsieve.core.domain import Domain
-from privsieve.errors import SchemaError
+from privsieve.errors import ReleaseFailed, SchemaError
 from privsieve.regression.features import features
 from privsieve.regression.maps import WHOLE, Map
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from privsieve.core.batch import Batch
     from privsieve.core.columns import Column
     from privsieve.core.release import Release
     from privsieve.sources import Source
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     Doubles = npt.NDArray[np.float64]
 
 _KINDS = {"number": Number, "category": Category, "flag": Flag, "date": Date}
+#: A double has no other exponent.
+EXPONENTS = range(-1074, 971)
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
 
 
@@ -50,7 +53,10 @@ class Released:
             columns = tuple(_column(part) for part in body["domain"]["columns"])
             said = dict(body["features"])
             made = Map.of_json(said, columns)
-            step = Fraction(2) ** int(body["values"]["exponent"])
+            exponent = body["values"]["exponent"]
+            if exponent not in EXPONENTS:
+                raise ValueError
+            step = Fraction(2) ** exponent
             weights = np.array([float(int(q) * step) for q in body["values"]["q"]])
             target = _column(body["domain"]["target"])
             if len(weights) != made.width or not isinstance(target, Number):
@@ -68,7 +74,7 @@ class Released:
     def _middles(self, source: Source) -> Iterator[Doubles]:
         from privsieve.sources.reader import batches
 
-        for batch in batches(source, self.domain, rows=None, entropy=bytes):
+        for batch in _read(batches(source, self.domain, rows=None, entropy=bytes)):
             # pieces of which the features stay small
             for at in range(0, len(batch), max(1, 2**20 // self.map.width)):
                 codes = batch.codes[at:at + max(1, 2**20 // self.map.width)]
@@ -102,6 +108,19 @@ class Released:
             return None
         squares = self.weights**2
         return np.sqrt([float(squares[group].sum()) for group in self.map.groups()])
+
+
+def _read(found: Iterator[Batch]) -> Iterator[Batch]:
+    """The rows; nothing is charged for a prediction, and its failure has words of its own."""
+    while True:
+        try:
+            batch = next(found, None)
+        except ReleaseFailed:
+            raise SchemaError("the table cannot be read to its end: it is damaged; copy or write "
+                              "it again") from None
+        if batch is None:
+            return
+        yield batch
 
 
 def _column(part: Mapping[str, Any]) -> Column:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
@@ -13,6 +12,7 @@ from privsieve.report.charts import Cost, Piece, bar, costs
 from privsieve.report.claim import common_of
 from privsieve.report.markup import count, joined, name, names, pair, paragraph, section, table
 from privsieve.report.rounding import down
+from privsieve.report.values import read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -196,5 +196,5 @@ def _by_cost(told: SelectionPage, forecast: Forecast) -> Markup:
 
 def _hundredths(gap: str) -> str:
     """A share of rows, in per cent."""
-    share = Fraction(gap) * 100
+    share = read(gap) * 100
     return f"{share.numerator} %" if share.denominator == 1 else f"{float(share):g} %"

@@ -37,7 +37,7 @@ ONE = CODES - 1
 CHUNK = 2**18
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Moments:
     """Exact sums, weighted: of 1 and y, and per column (or level of a category) of x and x y.
 

@@ -66,7 +66,7 @@ def tally(levels: Ints, levels_count: int, batch: Batch, weight: Ints | None, cl
     return sums.astype(np.int64).reshape(classes, levels_count)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LevelCounts:
     """The table of all columns: classes x levels; the levels of a column lie together."""
 

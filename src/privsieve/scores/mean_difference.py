@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ONE = CODES - 1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sums:
     """Per class: what codes add up to, and counts at the levels that have no mean.
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
-from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from privsieve.errors import DomainError
@@ -70,9 +69,10 @@ class MutualInformation:
     def values(self, summary: LevelCounts, weights: Weights | None) -> list[int]:
         """T_j less what chance alone would add: half a nat for each degree of freedom."""
         assert weights is None
+        g = _Terms().__getitem__
         found = []
         for levels in summary.columns(self.public.domain, GRID):
-            told = sum(sum(map(k_log_k, level)) - k_log_k(sum(level)) for level in levels)
+            told = sum(sum(map(g, level)) - g(sum(level)) for level in levels)
             # [chance] public: levels and classes
             chance = NAT * (len(levels) - 1) * (len(summary.classes) - 1) // 2
             found.append(told - chance)
@@ -85,7 +85,17 @@ class MutualInformation:
         return k_log_k(self.public.units) - k_log_k(self.public.units - 1) + 10
 
 
-@lru_cache(maxsize=2**16)
+class _Terms(dict[int, int]):
+    """`k_log_k` of counts that come again.  It lives for one call: its keys are private."""
+
+    __slots__ = ()
+    __repr__ = object.__repr__
+
+    def __missing__(self, k: int) -> int:
+        self[k] = found = k_log_k(k)
+        return found
+
+
 def k_log_k(k: int) -> int:
     """The integer next to 2^20 k log k; the logarithm is correctly rounded, on every machine.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from privsieve.core.shown import quoted
 from privsieve.errors import ParameterError
 
 #: Word operations that a run may take: 12 to 20 seconds of one core.
@@ -19,8 +20,8 @@ def count(k: object, d: int) -> int:
     if isinstance(k, bool) or not isinstance(k, (int, float, Fraction)):
         item = getattr(k, "item", None)
         if item is None or isinstance(k, bool):
-            raise ParameterError(f"the number of columns to choose is {k!r}; write a whole number "
-                                 "from 1, or a fraction between 0 and 1")
+            raise ParameterError(f"the number of columns to choose is {quoted(k)}; write a whole "
+                                 "number from 1, or a fraction between 0 and 1")
         return count(item(), d)
     if isinstance(k, (float, Fraction)):
         if not 0 < k < 1:
@@ -28,16 +29,17 @@ def count(k: object, d: int) -> int:
                                  "0 and 1 (for a number of columns write a whole number)")
         k = max(1, int(k * d))
     if k < 1:
-        raise ParameterError(f"{k} columns are to be chosen; at least 1 is needed")
+        raise ParameterError(f"{quoted(k)} columns are to be chosen; at least 1 is needed")
     if k > d:
-        raise ParameterError(f"{k} columns are to be chosen, and the domain has {d}")
+        raise ParameterError(f"{quoted(k)} columns are to be chosen, and the domain has {d}")
     return k
 
 
 def depth(units: int, d: int, order: int | None, max_ops: int) -> tuple[int, int]:
     """How deep the products go and how fine the pair grid is: public, from n, d and max_ops."""
     if order not in (None, 1, 2, 3):
-        raise ParameterError(f"order is {order!r}; write 1, 2 or 3, or None to let the size decide")
+        raise ParameterError(f"order is {quoted(order)}; write 1, 2 or 3, or None to let the size "
+                             "decide")
     words = -(-units // 64) + 64  # 64: measured overhead of one product, in words
     pairs = d * (d - 1) // 2
     pair_limit = 3 * max_ops // 8

@@ -70,6 +70,9 @@ class Tried(NamedTuple):
     candidate: int
     selected: tuple[int, ...]
 
+    def __repr__(self) -> str:
+        return object.__repr__(self)  # its fields are private
+
 
 def plan(domain: Domain, *, candidates: Sequence[Mapping[str, Any]], epsilon: object,
          rows: int | None = None, allow_weak: bool = False) -> Plan:

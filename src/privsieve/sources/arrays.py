@@ -80,7 +80,9 @@ def array_of(X: Any) -> npt.NDArray[Any]:
     """What says of itself that it is an array."""
     try:
         found = np.asarray(X)
-    except Exception:  # noqa: BLE001  # the text of a foreign library could speak of rows
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001  # the text of a foreign library could speak of rows
         found = None
     if found is None:
         raise SchemaError("the object cannot be taken for an array; give a NumPy array or a frame")

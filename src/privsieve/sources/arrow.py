@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from privsieve.sources.source import RawColumn, Type
 
 
+#: Rows of one byte at most: a page of equal cells is short, but each group of rows has a header.
+ROWS_A_BYTE = 2**16
+
+
 def open_table(table: Any, y: RawColumn | None) -> Source:
     """A `pyarrow.Table` or `RecordBatch`."""
     if isinstance(table, pa.RecordBatch):
@@ -42,7 +46,9 @@ def open_stream(stream: Any, y: RawColumn | None) -> Source:
                           "the name that the domain gives it")
     try:
         reader = pa.RecordBatchReader.from_stream(stream)
-    except Exception:  # noqa: BLE001  # the text of a foreign library could speak of rows
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001  # the text of a foreign library could speak of rows
         reader = None
     if reader is None:
         raise SchemaError("the object gives no Arrow stream of rows; give a table")
@@ -62,8 +68,10 @@ def open_parquet(path: Path) -> Source:
 
     try:
         file = pq.ParquetFile(path)
-        schema, rows = file.schema_arrow, file.metadata.num_rows
-    except Exception:  # noqa: BLE001  # the text could name the file
+        schema, rows = file.schema_arrow, _rows_of(file.metadata, path.stat().st_size)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001  # the text could name the file
         file = None
     if file is None:
         raise SchemaError("the Parquet file is truncated or not one: its footer cannot be read; "
@@ -76,6 +84,15 @@ def open_parquet(path: Path) -> Source:
             yield [column(batch.column(name)) for name in wanted]
 
     return _source(schema, lambda: int(rows), read, None)
+
+
+def _rows_of(footer: Any, size: int) -> int:
+    """The rows that a footer claims; refused where a file of this size cannot hold them."""
+    groups = [footer.row_group(j).num_rows for j in range(footer.num_row_groups)]
+    if footer.num_rows != sum(groups) or min(groups, default=0) < 0 or (
+            footer.num_rows > ROWS_A_BYTE * size):
+        raise ValueError
+    return int(footer.num_rows)
 
 
 def column(array: Any) -> RawColumn:  # noqa: PLR0911  # one a type

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privsieve.core.columns import Category, text_of
-from privsieve.core.items import Items
+from privsieve.core.items import Items, check_size
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
 from privsieve.sources.arrays import target
 from privsieve.sources.coding import Gather, Thermometer, encode, from_columns, labels
@@ -164,6 +164,7 @@ def _whole(X: Any, y: Any) -> Found | None:
 def _matrix(X: Any) -> Items | None:
     """A sparse matrix, or an array of zeros and ones."""
     if hasattr(X, "tocsc") and hasattr(X, "nnz"):
+        check_size(*map(int, X.shape))  # its other forms have a number for each row or column
         return sparse(X.tocsc())
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf" \
             and not isinstance(X, np.ma.MaskedArray) and len(X) \
@@ -277,9 +278,9 @@ def guarded(batches: Iterator[list[RawColumn]]) -> Iterator[list[RawColumn]]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 batch = next(batches, None)
-        except PrivsieveError:
+        except (PrivsieveError, KeyboardInterrupt):
             raise
-        except Exception:  # noqa: BLE001  # see above
+        except BaseException:  # noqa: BLE001  # see above; a panic is no Exception
             raise SchemaError("the table cannot be read to its end: it is damaged; copy or "
                               "write it again") from None
         if batch is None:

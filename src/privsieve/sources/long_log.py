@@ -31,7 +31,7 @@ class Long:
     value: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class People:
     """A table of the users, one row each: who is in no line has no item, and may have a class."""
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from math import prod
 from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
 
 import numpy as np
+from numpy.lib import format as npy
 
-from privsieve.core.items import Items
+from privsieve.core.items import Items, check_size
 from privsieve.errors import SchemaError
 from privsieve.sources.items import from_pairs, label_codes, without_labels
+from privsieve.sources.source import check_name_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,8 +50,24 @@ def read(path: Path, label: str | None) -> Found:
 
 def _load(path: Path) -> Mapping[str, Array]:
     with suppress(Exception), np.load(path, allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
+        _check_sizes(path)
+        found = {name: file[name] for name in file.files}
+        if all(isinstance(array, np.ndarray) for array in found.values()):
+            return found
     raise SchemaError(_DAMAGED)
+
+
+def _check_sizes(path: Path) -> None:
+    """Refuse an array whose header claims more than its bytes: NumPy makes room for it first."""
+    with ZipFile(path) as archive:
+        for member in archive.infolist():
+            with archive.open(member) as file:
+                version = npy.read_magic(file)
+                read = (npy.read_array_header_1_0 if version == (1, 0)
+                        else npy.read_array_header_2_0)
+                shape, _, kind = read(file)
+            if prod(shape) * kind.itemsize > member.file_size:
+                raise ValueError
 
 
 def _plain(arrays: Mapping[str, Array]) -> Items:
@@ -77,10 +97,11 @@ def _compressed(arrays: Mapping[str, Array]) -> Items:
         held, ones = data != 0, data == 1
         inside = (row >= 0) & (row < rows) & (column >= 0) & (column < width)
         fits = len(row) == len(column) == len(data) and bool(inside.all())
-    except (ValueError, IndexError, TypeError):
+    except (ValueError, IndexError, TypeError, OverflowError, MemoryError):
         fits = False
     if not fits:
         raise SchemaError(_DAMAGED)
+    check_size(rows, width)
     if not np.array_equal(held, ones):
         raise SchemaError(_BINARY)
     return from_pairs(row[held], column[held], rows, _names(arrays, width))
@@ -98,6 +119,8 @@ def _names(arrays: Mapping[str, Array], width: int) -> tuple[str, ...]:
     names = arrays.get("names")
     if names is None or names.shape != (width,) or names.dtype.kind != "U":
         return tuple(f"x{j}" for j in range(width))
+    for name in names.tolist():
+        check_name_of(name)
     return tuple(names.tolist())
 
 

@@ -188,7 +188,9 @@ def _guarded(raw: Iterator[Piece]) -> Iterator[Piece]:
 def _next(raw: Iterator[Piece]) -> Piece | None:
     try:
         return next(raw, None)
-    except Exception:  # noqa: BLE001, S110  # whatever it was, its text could speak of rows
+    except KeyboardInterrupt:
+        raise  # it is whoever reads that is stopped: `fit` after its charge, or a prediction
+    except BaseException:  # noqa: BLE001, S110  # a panic too: its text could speak of rows
         pass
     # Raised here, and not above, so that it carries no context.
     raise ReleaseFailed

@@ -175,13 +175,18 @@ def check_width(width: int) -> None:
 def check_names(names: Sequence[str]) -> None:
     """Refuse names of a frame or Parquet file that could not be told apart or shown."""
     for name in names:
-        try:
-            check_name(name)
-        except DomainError as error:
-            raise SchemaError(str(error)) from None
+        check_name_of(name)
     if repeated(names):
         raise SchemaError("two columns of the table have the same name (capitals do not tell "
                           "names apart); rename one")
+
+
+def check_name_of(name: object) -> None:
+    """`check_name` for what stands in a table."""
+    try:
+        check_name(name)
+    except DomainError as error:
+        raise SchemaError(str(error)) from None
 
 
 def type_of(kind: str) -> Type:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privsieve.core.items import LARGEST_ITEMS
 from privsieve.errors import SchemaError
 from privsieve.sources.basket import lines_of
 from privsieve.sources.cells import number_cell
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from privsieve.sources.items import Found
 
-LARGEST_INDEX = 2**24
 
 
 def read(path: Path, label: str | None) -> Found:
@@ -55,7 +55,12 @@ def _index(pair: bytes, at: int) -> int | None:
     if index == b"qid":
         return None
     number = number_cell(value)
-    if not colon or not index.isdigit() or int(index) > LARGEST_INDEX or number not in (0.0, 1.0):
+    plain = colon and index.isdigit()
+    if plain and (len(index.lstrip(b"0")) > 18 or int(index) > LARGEST_ITEMS):
+        raise SchemaError(f"record {at + 1} of the svmlight file has an index above "
+                          f"{LARGEST_ITEMS}, and a table has a column for each index up to the "
+                          "largest: number its columns anew")
+    if not plain or number not in (0.0, 1.0):
         raise SchemaError(f"record {at + 1} of the svmlight file holds something else than "
                           "index:0 and index:1; cut its values into yes and no first")
     return int(index) if number else None

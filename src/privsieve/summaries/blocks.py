@@ -63,6 +63,9 @@ class Group(NamedTuple):
     rows: Rows
     unit: Units
 
+    def __repr__(self) -> str:
+        return object.__repr__(self)  # its fields are private
+
     @classmethod
     def of(cls, codes: npt.NDArray[np.uint16], label: npt.NDArray[np.int32],
            ids: tuple[Units, Units]) -> Group:

@@ -36,7 +36,7 @@ HALVES = np.array([[-1, 0, 1]])
 PARTS = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Joint:
     """Codes and target of all rows: what cannot be counted by parts is kept."""
 
@@ -53,7 +53,7 @@ class Joint:
                      np.concatenate([self.label, other.label]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class NumberTables:
     """The summary: any cut of the rows into parts gives the same scores."""
 

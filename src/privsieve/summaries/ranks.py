@@ -27,6 +27,9 @@ class Record(NamedTuple):
     tie: int
     row: int
 
+    def __repr__(self) -> str:
+        return object.__repr__(self)  # its fields are private
+
 
 def spread(n: int, cuts: int) -> tuple[int, ...]:
     """Ranks that cut n rows into equal parts, as far as there are so many.
