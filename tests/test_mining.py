@@ -160,15 +160,15 @@ def test_contract():
     """Arrays that do not fit are refused before a kernel sees them."""
     cells = np.array([0, 2, 3]), np.array([0, 1, 1], np.int32)
     y, weight = np.zeros(2, np.int32), np.ones(2, np.int64)
-    with pytest.raises(ValueError, match="must rise, from 0 on and below 1"):
+    with pytest.raises(ValueError, match="indices must be rows from 0 to 0"):
         mining.all_maximal(cells, 1, 2)
-    with pytest.raises(ValueError, match="must rise"):
+    with pytest.raises(ValueError, match="the rows of an item must rise"):
         mining.all_maximal((np.array([0, 2]), np.array([1, 1], np.int32)), 3, 2)
     with pytest.raises(ValueError, match="k must be at least 1"):
         mining.all_maximal(cells, 2, 0)
     with pytest.raises(ValueError, match="weights must not be negative"):
         mining.top_maximal(cells, y, -weight, TopRule(2))
-    with pytest.raises(ValueError, match="r and nodes must be at least 1"):
+    with pytest.raises(ValueError, match="r must be at least 1"):
         mining.top_maximal(cells, y, weight, TopRule(2, r=0))
     with pytest.raises(ValueError, match="knows no classes"):
         mining.top_by_items(cells, 2, weight, TopRule(2, l_diversity=2))

@@ -380,6 +380,7 @@ def test_choice(asked, serves):
 
 CODES, STARTS = np.zeros((2, 3), np.uint16), np.array([0, 1, 3])
 RUNS = np.array([0, 0]), np.empty(0, np.uint16), np.empty((0, 2), np.int32)
+COUNTED = np.array([0, 2]), np.array([3, 4], np.uint16), np.ones((2, 2), np.int32)
 
 
 @pytest.mark.parametrize(("call", "error", "text"), [
@@ -395,6 +396,26 @@ RUNS = np.array([0, 0]), np.empty(0, np.uint16), np.empty((0, 2), np.int32)
     (lambda: kernels.pair_gain(np.zeros((2, 3), np.uint8), STARTS, None,
                                np.ones((1, 2), np.int64), 32, np.zeros(2, np.uint8)),
      ValueError, "grid must be 4, 8 or 16, not 32"),
+    (lambda: kernels.pair_best(np.full((2, 3), 4, np.uint8), STARTS, None,
+                               np.ones((1, 2), np.int64), 4, np.zeros(2, np.uint8)),
+     ValueError, "bins must be below the grid's 4"),
+    (lambda: kernels.runs(CODES, STARTS, np.array([1, -1, 1])), ValueError,
+     "weight must not be negative"),
+    (lambda: kernels.runs(CODES, STARTS, np.array([2**60, 2**60, 0])), ValueError,
+     "weight must sum to less than 2\\^61"),
+    (lambda: kernels.interval(COUNTED, np.full((1, 2), 2**60), np.zeros(1, np.uint8)), ValueError,
+     "labellings weigh the rows with 2\\^61 or more"),
+    (lambda: kernels.interval(RUNS, np.ones((1, 2), np.int64), np.full(1, 4, np.uint8)),
+     ValueError, "kind must be 0, 1, 2 or 3"),
+    (lambda: kernels.merge_runs(COUNTED, (COUNTED[0], COUNTED[1][::-1].copy(), COUNTED[2])),
+     ValueError,
+     "b: the codes of a column must rise"),
+    (lambda: kernels.sign_pairs(np.ones((1, 4), np.uint64), np.zeros((1, 4), np.uint64),
+                                np.array([-1]), np.array([0, 4]), np.array([2]),
+                                np.ones((1, 1), np.int64)),
+     ValueError, "planes must have bit 0 where masks have"),
+    (lambda: kernels.tie_keys(np.zeros(1, np.uint64), -1, 0), ValueError,
+     "feature must be at least 0"),
 ])
 def test_contract(call, error, text):
     """Arrays that do not fit are refused before a kernel touches them."""

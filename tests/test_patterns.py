@@ -245,7 +245,7 @@ def test_wide_choice():
         assert len(table.masks) == len({frozenset(row) for row in rows})
 
 
-@pytest.mark.parametrize("fault", ["order", "twice", "rows", "classes", "absent"])
+@pytest.mark.parametrize("fault", ["order", "twice", "rows", "falls", "classes", "absent"])
 def test_contract(fault):
     """What does not fit is refused before a kernel sees it."""
     items, y, order, rule = Items.dense([[1, 0], [1, 1]]), np.zeros(2, np.int32), np.arange(2), \
@@ -253,8 +253,9 @@ def test_contract(fault):
     cells = items.indptr, items.indices
     order = {"order": order + 1, "twice": order * 0}.get(fault, order)
     cells = (cells[0], cells[1] + np.int32(9)) if fault == "rows" else cells
+    cells = (cells[0], cells[1][[1, 0, 2]]) if fault == "falls" else cells
     y = y - np.int32(1) if fault == "classes" else y
     rule = Rule(2, 1, absent=np.zeros(3, np.bool_)) if fault == "absent" else rule
 
-    with pytest.raises(ValueError, match=r"must be|agree in length"):
+    with pytest.raises(ValueError, match=r"must be|must rise|agree in length"):
         patterns.greedy(cells, y, order, rule)

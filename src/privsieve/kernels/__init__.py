@@ -2,10 +2,10 @@
 
 Rows are class-partitioned: those of class 0 first, then those of class 1, and so on;
 `starts[c]` is the first row of class c, and its last entry the number of rows.  `labellings`
-are rows of signed integer class weights w (|w| <= 4096): row i weighs v_i = w[class of i], times
-its own weight where one is given.  Columns are rows of `codes` and `bins`, so that each is
-contiguous.  `kind` of a column: 0 ordered, 1 ordered with 65535 for missing, 2 nominal,
-3 nominal with so many levels that one is set against the rest.
+are rows of signed integer class weights w: row i weighs v_i = w[class of i], times its own weight,
+0 or more, where one is given; all |v_i| add up to less than 2^61 (`magnitudes`).  Columns are rows
+of `codes` and `bins`, so that each is contiguous.  `kind` of a column: 0 ordered, 1 ordered with
+65535 for missing, 2 nominal, 3 nominal with so many levels that one is set against the rest.
 """
 # ruff: noqa: PLR0917  six arguments are allowed by the house
 
@@ -21,13 +21,17 @@ from privsieve.kernels import numpy_twin
 from privsieve.kernels.contract import (
     demand_array,
     demand_bins,
+    demand_column_weights,
     demand_cuts,
     demand_equal,
+    demand_kind,
     demand_offsets,
     demand_runs,
     demand_signs,
     demand_weight,
+    demand_whole,
 )
+from privsieve.kernels.magnitudes import demand_total, largest
 
 if TYPE_CHECKING:
     from privsieve.kernels.contract import I64, U8, U16, U64, Cuts, Planes, Runs
@@ -85,7 +89,7 @@ def mix64(z: U64) -> U64:
     >>> mix64(np.array([0, 1], np.uint64)).tolist()
     [16294208416658607535, 10451216379200822465]
     """
-    demand_array("z", z, np.uint64, z.ndim)
+    demand_array("z", z, np.uint64, np.ndim(z))
     out: U64 = _kernels.mix64(z)
     return out
 
@@ -100,7 +104,7 @@ def tie_keys(unit: U64, feature: int, key: int) -> U64:
     np.False_
     """
     demand_array("unit", unit, np.uint64, 1)
-    out: U64 = _kernels.tie_keys(unit, feature, key)
+    out: U64 = _kernels.tie_keys(unit, _word("feature", feature), _word("key", key))
     return out
 
 
@@ -134,9 +138,14 @@ def merge_runs(a: Runs, b: Runs) -> Runs:
     demand_runs("b", b)
     demand_equal("columns of a and b", len(a[0]), len(b[0]))
     demand_equal("classes of a and b", a[2].shape[1], b[2].shape[1])
+    demand_total("count of a", a[2][: a[0][1:2].sum()])
+    demand_total("count of b", b[2][: b[0][1:2].sum()])
     rows = sum(int(r[2][: r[0][1]].sum(dtype=np.int64)) for r in (a, b)) if len(a[0]) > 1 else 0
     # dtypes are compared, not scalar types: int64 may be `long` or `long long`
     wide = np.int64 in (a[2].dtype, b[2].dtype) or rows > np.iinfo(np.int32).max
+    # All columns have all rows, so that no entry passes what the first column adds up to.
+    if sum(largest("count", r[2]) for r in (a, b)) > rows:
+        raise ValueError("each column of a and b must count the same rows")
     out: Runs = _kernels.merge_runs(a, b, wide)
     return out
 
@@ -152,10 +161,7 @@ def interval(runs: Runs, labellings: I64, kind: U8) -> I64:
     [[4]]
     """
     demand_runs("runs", runs)
-    demand_array("labellings", labellings, np.int64, 2)
-    demand_array("kind", kind, np.uint8, 1)
-    demand_equal("kind and runs", len(kind), len(runs[0]) - 1)
-    demand_equal("classes of labellings and runs", labellings.shape[1], runs[2].shape[1])
+    demand_column_weights(runs, labellings, kind)
     out: I64 = _kernels.interval(runs, labellings, kind)
     return out
 
@@ -175,9 +181,8 @@ def median_cut(codes: U16, unit: U64, row: U64, key: int, kind: U8) -> Cuts:
     for name, ids in (("unit", unit), ("row", row)):
         demand_array(name, ids, np.uint64, 1)
         demand_equal(f"{name} and codes", len(ids), codes.shape[1])
-    demand_array("kind", kind, np.uint8, 1)
-    demand_equal("kind and codes", len(kind), len(codes))
-    out: Cuts = _kernels.median_cut(codes, unit, row, key, kind)
+    demand_kind(kind, "codes", len(codes))
+    out: Cuts = _kernels.median_cut(codes, unit, row, _word("key", key), kind)
     return out
 
 
@@ -203,6 +208,7 @@ def sign_planes(codes: U16, starts: I64, ids: U64, key: int, cuts: Cuts, kind: U
     demand_equal("ids and (unit, row)", len(ids), 2)
     demand_equal("ids and codes", ids.shape[1], codes.shape[1])
     demand_cuts(cuts, kind, len(codes))
+    key = _word("key", key)
     words = np.concatenate([[0], np.cumsum((np.diff(starts) + 255) // 256 * 4)]).astype(np.int64)
     masked = bool((kind == 1).any())
     layout = np.stack([starts, words])
@@ -269,3 +275,7 @@ def pair_best(
     demand_bins(bins, starts, weight, labellings, grid, nominal)
     out: I64 = _kernels.pair_best(bins, starts, weight, labellings, grid, nominal)
     return out
+
+
+def _word(name: str, value: int) -> int:
+    return demand_whole(name, value, 0, 2**64 - 1)

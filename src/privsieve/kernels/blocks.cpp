@@ -23,8 +23,8 @@ constexpr i64 FULL = 32767;               // rows whose sum of differences fits 
 size_t padded(size_t columns) { return (columns + 31) / 32 * 32; }
 
 void pad(const u16* row, size_t columns, u16* line) {
-    std::memcpy(line, row, columns * sizeof(u16));
-    std::memset(line + columns, 0, (padded(columns) - columns) * sizeof(u16));
+    std::copy_n(row, columns, line);
+    std::fill(line + columns, line + padded(columns), u16(0));
 }
 
 std::vector<u16> padded_rows(const u16* rows, size_t many, size_t columns) {
@@ -62,7 +62,7 @@ struct Sums {
 
     void flush() {
         for (size_t j = 0; j < columns; j++) sum[j] += some[j];
-        std::memset(some.data(), 0, line * sizeof(i32));
+        std::fill(some.begin(), some.end(), 0);
         in_some = 0;
         flushed = 1;
     }
@@ -74,7 +74,7 @@ struct Sums {
             for (size_t j = 0; j < columns; j++) votes[j] += std::clamp(i64(by[j]), -tau, tau);
         else
             for (size_t j = 0; j < columns; j++) votes[j] += (by[j] > 0) - (by[j] < 0);
-        std::memset(by.data(), 0, columns * sizeof(Sum));
+        std::fill_n(by.begin(), columns, Sum(0));
     }
 
     void vote(size_t voter) {

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from privsieve.kernels import blocks_twin, implementation
-from privsieve.kernels.contract import demand_array, demand_equal, demand_offsets
+from privsieve.kernels.contract import (
+    MOST_ROWS,
+    demand_array,
+    demand_equal,
+    demand_offsets,
+    demand_room,
+    demand_whole,
+)
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -71,7 +78,7 @@ def block_votes(rows: Rows, blocks: Blocks, kinds: U16 | None, tau: int) -> I64:
     [-1, 1]
     """
     _demand_blocks(rows, blocks)
-    _demand_ballot(rows, kinds, tau)
+    tau = _demand_ballot(rows, kinds, tau)
     out: I64 = _kernels.block_votes(tuple(rows), tuple(blocks), kinds, tau)
     return out
 
@@ -119,7 +126,7 @@ def reference_votes(rows: Rows, reference: Rows, kinds: U16 | None, tau: int) ->
     [4, 0]
     """
     _demand_reference(rows, reference)
-    _demand_ballot(rows, kinds, tau)
+    tau = _demand_ballot(rows, kinds, tau)
     out: I64 = _kernels.reference_votes(tuple(rows), tuple(reference), kinds, tau)
     return out
 
@@ -137,7 +144,11 @@ def deal(codes: U16, place: I64, out: U16) -> U16:
     demand_equal("place and codes", len(place), codes.shape[1])
     demand_equal("rows of out and place", len(out), len(place))
     demand_equal("columns of out and codes", out.shape[1], len(codes))
-    if (np.bincount(place, minlength=len(place)) != 1).any():
+    demand_room("out", out)
+    if np.may_share_memory(codes, out):
+        raise ValueError("out must not lie where codes lie")
+    inside = not len(place) or 0 <= place.min() <= place.max() < len(place)
+    if not inside or (np.bincount(place, minlength=len(place)) != 1).any():
         raise ValueError("place must give each row a place of its own")
     _kernels.deal(codes, place, out)
     return out
@@ -147,6 +158,7 @@ def _demand_rows(name: str, rows: Rows) -> None:
     demand_array(f"{name}: codes", rows.codes, np.uint16, 2)
     demand_array(f"{name}: label", rows.label, np.int32, 1)
     demand_equal(f"{name}: label and codes", len(rows.label), len(rows.codes))
+    demand_whole(f"{name}: rows", len(rows.codes), 0, MOST_ROWS)
     demand_offsets(f"{name}: starts", rows.starts, len(rows.codes))
 
 
@@ -155,6 +167,7 @@ def _demand_blocks(rows: Rows, blocks: Blocks) -> None:
     order, starts = blocks
     demand_array("order", order, np.int64, 1)
     demand_offsets("starts of blocks", starts, len(order))
+    demand_whole("units of blocks", len(order), 0, MOST_ROWS)
     if len(order) and not 0 <= int(order.min()) <= int(order.max()) < len(rows.starts) - 1:
         raise ValueError("order must name units of these rows")
 
@@ -170,10 +183,12 @@ def _demand_summed(held: I64) -> None:
         raise ValueError(f"a voter may have {MOST_SUMMED} rows: the sum of more may not fit")
 
 
-def _demand_ballot(rows: Rows, kinds: U16 | None, tau: int) -> None:
+def _demand_ballot(rows: Rows, kinds: U16 | None, tau: int) -> int:
     if kinds is not None:
         demand_array("kinds", kinds, np.uint16, 2)
         demand_equal("kinds and (level, top)", len(kinds), 2)
         demand_equal("kinds and codes", kinds.shape[1], rows.codes.shape[1])
-    if not 0 <= tau < 1 << 32:
-        raise ValueError(f"tau must be from 0 to 2^32 - 1, not {tau}")
+        if not ((kinds == 0) | (kinds == 65535)).all():
+            raise ValueError("kinds must be 0 or 65535")
+    # There are fewer voters than 2^31 rows: their votes add up to less than 2^63.
+    return demand_whole("tau", tau, 0, 2**32 - 1)

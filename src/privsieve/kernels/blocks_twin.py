@@ -122,7 +122,7 @@ def _nearest(far: I64, may: npt.NDArray[np.bool_]) -> I64:
 def _summed(x: U16, hit: I64, miss: I64, kinds: U16 | None) -> I64:
     """The sums of the rows of each of some blocks of one length."""
     each = np.arange(len(x))[:, None] * x.shape[1]
-    flat = x.reshape(-1, x.shape[2])
+    flat = x.reshape(len(x) * x.shape[1], x.shape[2])
     z = _leaning(flat, flat, (np.where(hit < 0, -1, hit + each)).ravel(),
                  (np.where(miss < 0, -1, miss + each)).ravel(), kinds)
     sums: I64 = z.reshape(x.shape).sum(axis=1)

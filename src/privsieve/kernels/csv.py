@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import codecs
 from importlib import import_module
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from privsieve.kernels import implementation
-from privsieve.kernels.contract import demand_array
+from privsieve.kernels.contract import demand_array, demand_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +28,9 @@ __all__ = ["Lines", "Records", "serves"]
 #: Encodings in which each byte is a character, the lower 128 as in ASCII.
 _BYTES = {"ascii", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1257", "iso8859-1",
           "iso8859-2", "iso8859-5", "iso8859-7", "iso8859-9", "iso8859-15"}
+#: The most fields, bytes or lines: 31 bits.
+MOST = 2**31 - 1
+
 _native: Any = import_module("privsieve.kernels._native") if implementation() == "native" else None
 
 
@@ -87,25 +91,33 @@ class Records:
         if codecs.lookup(encoding).name != "utf-8":
             points = np.array([ord(bytes([byte]).decode(encoding, "replace"))
                                for byte in range(256)], np.uint16)
-        delimiter, decimal = map(ord, signs)
-        self._need = need
-        self._records = _native.CsvRecords((delimiter, decimal), points, width or 0, need, longest)
+        delimiter, decimal = (demand_whole("each sign", ord(sign), 0, 127) for sign in signs)
+        self._need = demand_whole("need", need, 0, MOST)
+        self._records = _native.CsvRecords(
+            (delimiter, decimal), points, demand_whole("width", width or 0, 0, MOST), need,
+            demand_whole("longest", longest, 0, MOST))
 
     def linear(self, position: int, low: float, step: float, used: int, missing: int) -> None:
         """A number: `floor((x - low) * step)`, cut to 0..used - 1."""
-        self._records.add_linear(self._checked(position), low, step, used - 1, missing)
+        if not (isfinite(low) and 0 < step < inf):
+            raise ValueError("low must be finite, and step a finite number above 0")
+        self._records.add_linear(self._checked(position), low, step, *_codes(used, missing))
 
     def logarithmic(self, position: int, edges: npt.NDArray[np.float64], used: int,
                     missing: int) -> None:
         """A number: how many edges are at or below it, at most used - 1."""
         demand_array("edges", edges, np.float64, 1)
-        self._records.add_log(self._checked(position), edges, used - 1, missing)
+        if not (edges[1:] >= edges[:-1]).all():
+            raise ValueError("edges must rise")
+        self._records.add_log(self._checked(position), edges, *_codes(used, missing))
 
     def levels(self, position: int, table: Mapping[str, int], other: int) -> None:
         """A text that has a code in a table; the others have the code `other`."""
         texts = [text.encode() for text in table]
-        codes = np.array(list(table.values()), np.uint16)
-        self._records.add_levels(self._checked(position), texts, codes, other)
+        codes = np.array([demand_whole("each code", code, 0, 65535) for code in table.values()],
+                         np.uint16)
+        self._records.add_levels(self._checked(position), texts, codes,
+                                 demand_whole("other", other, 0, 65535))
 
     def text(self, position: int) -> None:
         """A text, as it is."""
@@ -115,6 +127,7 @@ class Records:
         """At most so many lines of a block, from this place on; the last may lack its end."""
         if not 0 <= start <= len(block):
             raise ValueError(f"start is {start}, and the block has {len(block)} bytes")
+        most = demand_whole("most", most, 0, 2**63 - 1)
         codes, ids, texts, end = self._records.read(block, start, most)
         return Lines(codes, ids, [[text.decode() for text in part] for part in texts], end)
 
@@ -122,3 +135,8 @@ class Records:
         if not 0 <= position < self._need:
             raise ValueError(f"position is {position}; choose from 0 to {self._need - 1}")
         return position
+
+
+def _codes(used: int, missing: int) -> tuple[int, int]:
+    """The highest of so many codes, and the code of what is no number."""
+    return demand_whole("used", used, 1, 65536) - 1, demand_whole("missing", missing, 0, 65535)

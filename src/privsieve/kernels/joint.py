@@ -13,6 +13,7 @@ import numpy as np
 
 from privsieve.kernels import implementation, joint_twin
 from privsieve.kernels.contract import demand_bins
+from privsieve.kernels.magnitudes import class_sums
 
 if TYPE_CHECKING:
     from privsieve.kernels.contract import I64, U8
@@ -21,6 +22,9 @@ __all__ = ["GRIDS", "class_gain", "joint_best"]
 
 #: Cells a side of the grid that sets of three and of four columns are cut on.
 GRIDS = {3: 8, 4: 4}
+
+#: What all rows may weigh; twice its square fits.  `selectors.labels.uncentred` allows half of it.
+MOST_WEIGHT = 2**31 - 1
 
 _kernels: Any = (
     import_module("privsieve.kernels._native") if implementation() == "native" else joint_twin
@@ -57,6 +61,8 @@ def class_gain(bins: U8, starts: I64, weight: I64 | None, grid: int, nominal: U8
     >>> class_gain(bins, starts, None, 4, np.zeros(2, np.uint8)).tolist()
     [4, 4]
     """
-    demand_bins(bins, starts, weight, np.ones((1, len(starts) - 1), np.int64), grid, nominal)
+    demand_bins(bins, starts, weight, np.ones((1, np.size(starts) - 1), np.int64), grid, nominal)
+    if class_sums(starts, weight).sum() > MOST_WEIGHT:
+        raise ValueError(f"all rows must weigh at most {MOST_WEIGHT}: values are its square")
     out: I64 = _kernels.class_gain(bins, starts, weight, grid, nominal)
     return out

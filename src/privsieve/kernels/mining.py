@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from privsieve.kernels import implementation, mining_twin
-from privsieve.kernels.contract import demand_array, demand_equal, demand_offsets
+from privsieve.kernels.contract import demand_array, demand_equal, demand_items, demand_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
     I32: TypeAlias = npt.NDArray[np.int32]
     Cells: TypeAlias = tuple[I64, I32]
+
+#: The largest numbers of a rule, and the longest search in seconds: sums with them fit 64 bits.
+LARGEST, MOST_SECONDS = 1 << 62, 10**9
 
 __all__ = [
     "Sets", "Top", "TopRule", "all_maximal", "top_by_items", "top_by_rows", "top_maximal",
@@ -104,9 +107,8 @@ def all_maximal(
     >>> [list(all_maximal(toy, 3, k)) for k in (1, 2)]
     [[[0, 1], [0, 2]], [[0], [1]]]
     """
-    _demand_items(items, rows)
-    if k < 1 or cap < 0:
-        raise ValueError(f"k must be at least 1 and cap at least 0, not {k} and {cap}")
+    demand_items(items, rows)
+    k, cap = demand_whole("k", k, 1, LARGEST), demand_whole("cap", cap, 0, LARGEST)
     found = _kernels.all_maximal(*items, rows, k, min(cap, 2**31 - 1), _limit(seconds))
     return None if found is None else Sets(*found)
 
@@ -213,24 +215,20 @@ def _better(a: Top, b: Top) -> Top:
 
 
 def _limit(seconds: float | None) -> float:
-    return -1.0 if seconds is None else seconds
+    """Seconds as the kernels take them: below 0 is no limit."""
+    if seconds is None:
+        return -1.0
+    if not seconds >= 0:
+        raise ValueError("seconds must not be negative")
+    return float(min(seconds, MOST_SECONDS))
 
 
 def _demand_top(items: Cells, rows: int, weights: I64, rule: TopRule) -> None:
-    _demand_items(items, rows)
+    demand_items(items, rows)
     demand_array("weights", weights, np.int64, 1)
     demand_equal("weights and items", len(weights), len(items[0]) - 1)
     if (weights < 0).any() or sum(weights.tolist()) >= 1 << 62:
         raise ValueError("weights must not be negative, and sum to less than 2^62")
-    if min(rule[:4]) < 1 or rule.least < 0:
-        raise ValueError(f"k, l_diversity, r and nodes must be at least 1, not {rule[:4]}")
+    for name, number, least in zip(TopRule._fields, rule, (1, 1, 1, 1, 0), strict=True):
+        demand_whole(name, number, least, LARGEST)
 
-
-def _demand_items(items: Cells, rows: int) -> None:
-    indptr, indices = items
-    demand_array("indices", indices, np.int32, 1)
-    demand_offsets("indptr", indptr, len(indices))
-    rises = np.diff(indices) > 0
-    rises[indptr[1:-1][(indptr[1:-1] > 0) & (indptr[1:-1] < len(indices))] - 1] = True
-    if not rises.all() or (len(indices) and not 0 <= indices.min() <= indices.max() < rows):
-        raise ValueError(f"the rows of an item must rise, from 0 on and below {rows}")

@@ -23,7 +23,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from privsieve.kernels import implementation, nearest_twin
-from privsieve.kernels.contract import demand_array, demand_equal
+from privsieve.kernels.contract import (
+    MOST_ROWS,
+    demand_array,
+    demand_equal,
+    demand_room,
+    demand_whole,
+)
 from privsieve.kernels.nearest_twin import LARGEST
 
 if TYPE_CHECKING:
@@ -97,9 +103,11 @@ def _search(
     demand_array("X", X, np.float64, 2)
     demand_array("label", label, np.int32, 1)
     demand_equal("label and X", len(label), len(X))
+    demand_whole("rows of X", len(X), 0, MOST_ROWS)
     if done is not None:
         demand_array("done", done, np.int64, 1)
         demand_equal("done and the counts that are told", len(done), 1)
+        demand_room("done", done)
     # The kernel sees all numbers anyway: it says so where there is one that it does not take.
     found: tuple[I64, I64] | None = _kernels.nearest(
         X, label, metric, drawn, samples, done=done

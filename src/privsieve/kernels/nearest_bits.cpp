@@ -35,7 +35,7 @@ struct AsBits : Copies {
           bits(panels * PANEL * words), shared(panels * PANEL), columns_of(panels * PANEL),
           holders(columns) {
         for (size_t s = 0; s < search.rows.rows; s++)
-            taken &= search.loops->ones(this->Copies::at(s), columns, &bits[s * words]);
+            taken &= search.loops->ones(this->Copies::at(s), columns, bits.data() + s * words);
         const size_t ones = size_t(loops.count_and(bits.data(), bits.data(), bits.size()));
         const double cells = double(search.rows.rows) * double(columns);
         if (search.filter == Filter::bytes || double(ones) > DENSE * cells) all_packed();

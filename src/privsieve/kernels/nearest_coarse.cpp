@@ -50,7 +50,7 @@ struct AsBytes : Coarse {
         for (size_t s = 0; s < rows; s++) {
             const double off = search.loops->to_bytes(at(s), ends.low.data(), scale, columns(),
                                                       levels.data());
-            u64* const to = &words[s / PANEL * eights * PANEL + word_place(s % PANEL)];
+            u64* const to = words.data() + s / PANEL * eights * PANEL + word_place(s % PANEL);
             for (size_t c = 0; c < eights; c++) std::memcpy(to + c * PANEL, &levels[c * 8], 8);
             // the scaled numbers themselves have three roundings
             widen(s, off + double(columns()) * 0x1p-42);
@@ -60,7 +60,8 @@ struct AsBytes : Coarse {
     void lines(size_t group, float* far) const override {
         const size_t first = group * ASKED;
         search.loops->bytes(words.data(), panels, eights,
-                            &words[first / PANEL * eights * PANEL + word_place(first % PANEL)],
+                            words.data() + first / PANEL * eights * PANEL +
+                                word_place(first % PANEL),
                             far);
     }
 };
@@ -81,7 +82,7 @@ struct AsFloats : Coarse {
         for (size_t s = 0; s < search.rows.rows; s++) {
             const double off = search.loops->to_floats(at(s), middle.data(), scale, columns(),
                                                        squares(), row.data());
-            float* const to = &numbers[s / PANEL * columns() * PANEL + s % PANEL];
+            float* const to = numbers.data() + s / PANEL * columns() * PANEL + s % PANEL;
             for (size_t j = 0; j < columns(); j++) to[j * PANEL] = row[j];
             widen(s, off);
         }

@@ -147,11 +147,11 @@ def sign_planes(
         same = codes[j] == code
         tied = same & (keys == tie)
         zero = tied & (row == place) if count % 2 else np.zeros(len(row), bool)
-        known = ~zero & (codes[j] != _MISSING if kind[j] else True)
+        known = codes[j] != _MISSING if kind[j] else np.ones(len(row), bool)
         above = (codes[j] > code) | (same & (keys > tie)) | (tied & (row >= place))
-        planes[j] = _pack(bit[above & known], int(words[-1]))
-        masks[j] = _pack(bit[known], int(words[-1]))
         zeros[j] = bit[zero].max(initial=-1)
+        planes[j] = _pack(bit[above & known & ~zero], int(words[-1]))
+        masks[j] = _pack(bit[known & (bit != zeros[j])], int(words[-1]))
     return planes, masks if masked else None, zeros
 
 

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from privsieve.kernels import implementation, patterns_twin
-from privsieve.kernels.contract import demand_array, demand_equal, demand_offsets
+from privsieve.kernels.contract import (
+    MOST_ROWS,
+    demand_array,
+    demand_equal,
+    demand_items,
+    demand_whole,
+)
+from privsieve.kernels.magnitudes import demand_total
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -116,7 +123,7 @@ def class_counts(indptr: I64, indices: I32, y: I32, classes: int) -> I64:
     >>> class_counts(*toy, np.array([0, 1, 1], np.int32), 2).tolist()
     [[1, 1], [0, 1]]
     """
-    _demand((indptr, indices), y, classes)
+    classes = _demand((indptr, indices), y, classes)
     out: I64 = _kernels.class_counts(indptr, indices, y, classes)
     return out
 
@@ -157,6 +164,8 @@ def lazy_distinct(
     [0]
     """
     prefix = np.empty(0, np.int64) if prefix is None else prefix
+    demand_array("prefix", prefix, np.int64, 1)
+    demand_array("candidates", candidates, np.int64, 1)
     facts = rule_facts(items, y, np.concatenate([prefix, candidates]), rule)
     out: I64 = _kernels.lazy_distinct(items, y, candidates, prefix, *facts)
     return out
@@ -175,6 +184,8 @@ def class_errors(
     [0]
     """
     prefix = np.empty(0, np.int64) if prefix is None else prefix
+    demand_array("prefix", prefix, np.int64, 1)
+    demand_array("candidates", candidates, np.int64, 1)
     facts = rule_facts(items, y, np.concatenate([prefix, candidates]), rule)
     out: I64 = _kernels.class_errors(items, y, candidates, prefix, *facts)
     return out
@@ -187,7 +198,7 @@ def pattern_table(items: Cells, y: I32, classes: int, absent: Bools | None = Non
     >>> [part.tolist() for part in pattern_table(toy, y, 1)]
     [[[1], [3], [0]], [[1], [1], [1]], [0, 1, 2]]
     """
-    _demand(items, y, classes)
+    classes = _demand(items, y, classes)
     known = _known(absent, len(items[0]) - 1)
     return Table(*_kernels.pattern_table(items, y, classes, known))
 
@@ -198,9 +209,7 @@ def superset_counts(masks: U64, counts: I64) -> I64:
     >>> superset_counts(np.array([[1], [3], [0]], np.uint64), np.array([[1], [1], [1]])).tolist()
     [[2], [1], [3]]
     """
-    demand_array("masks", masks, np.uint64, 2)
-    demand_array("counts", counts, np.int64, 2)
-    demand_equal("masks and counts", len(masks), len(counts))
+    _demand_table(masks, counts)
     out: I64 = _kernels.superset_counts(masks, counts)
     return out
 
@@ -213,9 +222,8 @@ def peel(masks: U64, counts: I64, k: int, l_diversity: int = 1) -> Bools:
     >>> peel(np.array([[1], [3], [0]], np.uint64), np.array([[2], [1], [1]]), 2).tolist()
     [True, False, True]
     """
-    demand_array("masks", masks, np.uint64, 2)
-    demand_array("counts", counts, np.int64, 2)
-    demand_equal("masks and counts", len(masks), len(counts))
+    _demand_table(masks, counts)
+    k, l_diversity = _sizes(k=k, l_diversity=l_diversity)
     out: npt.NDArray[np.uint8] = _kernels.peel(masks, counts, k, l_diversity)
     return out.view(np.bool_)
 
@@ -245,26 +253,41 @@ def _known(absent: Bools | None, items: int) -> npt.NDArray[np.uint8]:
 
 def rule_facts(items: Cells, y: I32, order: I64, rule: Rule) -> tuple[I64, npt.NDArray[np.uint8]]:
     """The rule as the kernels take it: (k, l, suppress, classes, codes, skip, equal), absent."""
-    codes = 2 * rule.classes if len(y) and y.max() >= rule.classes else rule.classes
+    demand_array("y", y, np.int32, 1)
+    classes = demand_whole("classes", rule.classes, 1, MOST_ROWS // 2)
+    codes = 2 * classes if len(y) and y.max() >= classes else classes
     _demand(items, y, codes)
     demand_array("order", order, np.int64, 1)
     d = len(items[0]) - 1
     known = not len(order) or (order.min() >= 0 and order.max() < d)
     if not known or len(np.unique(order)) < len(order):
         raise ValueError(f"order must be different items from 0 to {d - 1}")
-    numbers = [rule.k, rule.l_diversity, rule.suppress, rule.classes, codes,
-               rule.stop == "skip", rule.model == "k-anonymity"]  # fmt: skip
+    k, l_diversity, suppress = _sizes(k=rule.k, l_diversity=rule.l_diversity,
+                                      suppress=rule.suppress)
+    numbers = [k, l_diversity, suppress, rule.classes, codes,
+               rule.stop == "skip", rule.model == "k-anonymity"]
     return np.array(numbers, np.int64), _known(rule.absent, d)
 
 
-def _demand(items: Cells, y: I32, codes: int) -> None:
-    indptr, indices = items
-    demand_array("indices", indices, np.int32, 1)
-    demand_offsets("indptr", indptr, len(indices))
+def _demand(items: Cells, y: I32, codes: int) -> int:
     demand_array("y", y, np.int32, 1)
-    if len(indices) and indices.view(np.uint32).max() >= len(y):  # a negative one is a large one
-        raise ValueError(f"indices must be rows from 0 to {len(y) - 1}")
+    demand_items(items, len(y))
+    codes = demand_whole("classes", codes, 1, MOST_ROWS)
     if len(y) * 2 ** (codes - 1).bit_length() >= 2**32:
         raise ValueError(f"{len(y)} rows of {codes} classes are too many for 32 bits; take fewer")
     if len(y) and not (y.min() >= 0 and y.max() < codes):
         raise ValueError(f"y must be classes from 0 to {codes - 1}")
+    return codes
+
+
+def _demand_table(masks: U64, counts: I64) -> None:
+    demand_array("masks", masks, np.uint64, 2)
+    demand_array("counts", counts, np.int64, 2)
+    demand_equal("masks and counts", len(masks), len(counts))
+    demand_whole("masks", len(masks), 0, MOST_ROWS)
+    demand_total("counts", counts)
+
+
+def _sizes(**sizes: int) -> list[int]:
+    """Numbers of rows or classes that a rule names; kernels compare sums with them."""
+    return [demand_whole(name, size, 0, 1 << 62) for name, size in sizes.items()]

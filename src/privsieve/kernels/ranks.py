@@ -12,12 +12,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privsieve.kernels import implementation, ranks_twin
-from privsieve.kernels.contract import demand_array, demand_equal, demand_runs
+from privsieve.kernels.contract import (
+    demand_array,
+    demand_equal,
+    demand_kind,
+    demand_runs,
+    demand_whole,
+)
+from privsieve.kernels.magnitudes import column_rows
 
 if TYPE_CHECKING:
     from privsieve.kernels.contract import I64, U8, U16, Runs
 
 __all__ = ["concordance", "cut_intervals", "rank_intervals"]
+
+#: Values are below n^2 in size: so many rows keep them in 60 bits.  A plan allows half as many.
+MOST_ROWS = 2**30
 
 _kernels: Any = (
     import_module("privsieve.kernels._native") if implementation() == "native" else ranks_twin
@@ -36,8 +46,9 @@ def rank_intervals(runs: Runs, kind: U8) -> I64:
     [[6], [8]]
     """
     demand_runs("runs", runs)
-    demand_array("kind", kind, np.uint8, 1)
-    demand_equal("kind and runs", len(kind), len(runs[0]) - 1)
+    demand_kind(kind, "runs", len(runs[0]) - 1)
+    if column_rows(runs).max(initial=0) > MOST_ROWS:
+        raise ValueError(f"runs must count at most {MOST_ROWS} rows")
     out: I64 = _kernels.rank_intervals(runs, kind)
     return out
 
@@ -72,5 +83,5 @@ def _demand(codes: U16, label: U16, kind: U8) -> None:
     demand_array("codes", codes, np.uint16, 2)
     demand_array("label", label, np.uint16, 1)
     demand_equal("label and codes", len(label), codes.shape[1])
-    demand_array("kind", kind, np.uint8, 1)
-    demand_equal("kind and codes", len(kind), len(codes))
+    demand_whole("rows", len(label), 0, MOST_ROWS)
+    demand_kind(kind, "codes", len(codes))

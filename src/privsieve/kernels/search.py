@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from privsieve.kernels import implementation, search_twin
-from privsieve.kernels.contract import demand_array, demand_equal
+from privsieve.kernels.contract import demand_array, demand_equal, demand_whole
 from privsieve.kernels.patterns import rule_facts
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     I32: TypeAlias = npt.NDArray[np.int32]
 
 __all__ = ["Effort", "Found", "search"]
+
+#: The most nodes or milliseconds: the clock reaches so far.
+MOST = 1 << 40
 
 _kernels: Any = (
     import_module("privsieve.kernels._native") if implementation() == "native" else search_twin
@@ -83,7 +86,9 @@ def search(
     >>> [int(part) for part in search(toy, y, np.array([2, 2, 3]), Rule(2, 1))[1:4]]
     [4, 4, 1]
     """
-    start = np.empty(0, np.int64) if start is None else np.sort(start)
+    start = np.empty(0, np.int64) if start is None else start
+    demand_array("start", start, np.int64, 1)
+    start = np.sort(start)
     facts, absent = rule_facts(items, y, start, rule)
     if weights is not None:
         demand_array("weights", weights, np.int64, 1)
@@ -91,5 +96,7 @@ def search(
         total = sum(weights.tolist())
         if (weights < 0).any() or total >= 1 << 62:
             raise ValueError("weights must not be negative, and sum to less than 2^62")
-    facts = np.append(facts, np.array(effort[:2], np.int64))
+    ends = [demand_whole(name, number, 0, MOST)
+            for name, number in zip(effort._fields, effort[:2], strict=False)]
+    facts = np.append(facts, np.array(ends, np.int64))
     return Found(*_kernels.search(items, y, weights, facts, absent, (start, effort.told)))

@@ -1,0 +1,111 @@
+"""How large the sums of a kernel may become: below 2^61, so that twice a sum fits 64 bits.
+
+Sums are bounded before a kernel adds.  A rule's value is a difference of two parts of
+``S = sum of |v_i|`` over the rows of a column, so that no step of a kernel passes 2 S.  Bounds are
+told in floating point where they are near: its roundings are far smaller than the bit to spare.
+
+No table gets here: a row weighs at most 4096 under public or released class weights, and n rows at
+most n^2 / 2 <= 2^59 under centred ones (`selectors.weights.LARGEST_CENTRED`), a unit is worth 1 or
+L (`summaries.persons`), and 2^61 of 4096 L are 2^37 units, more than memory holds, for L = 4096.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from privsieve.kernels.contract import I64, Runs
+
+__all__ = [
+    "LARGEST_SUM", "class_sums", "column_rows", "demand_column_sums", "demand_signed",
+    "demand_total", "largest",
+]  # fmt: skip
+
+LARGEST_SUM = 2**61
+
+
+def largest(name: str, values: npt.NDArray[Any]) -> int:
+    """Refuse numbers below 0; the largest of the others, 0 if there is none.
+
+    >>> largest("weight", np.array([3, -1]))
+    Traceback (most recent call last):
+    ...
+    ValueError: weight must not be negative
+    """
+    # One pass: as numbers without a sign, negative ones are the largest.
+    found = int(values.view(f"u{values.dtype.itemsize}").max(initial=0))
+    if found > np.iinfo(values.dtype).max:
+        raise ValueError(f"{name} must not be negative")
+    return found
+
+
+def demand_total(name: str, values: npt.NDArray[Any]) -> None:
+    """Refuse numbers below 0, and those whose sum may not fit.
+
+    >>> demand_total("weight", np.array([2**60, 2**60]))
+    Traceback (most recent call last):
+    ...
+    ValueError: weight must sum to less than 2^61
+    """
+    # The product is an upper bound at the cost of one pass.
+    if (largest(name, values) * values.size >= LARGEST_SUM
+            and values.sum(dtype=np.float64) >= LARGEST_SUM):
+        raise ValueError(f"{name} must sum to less than 2^61")
+
+
+def class_sums(starts: I64, weight: I64 | None) -> npt.NDArray[Any]:
+    """The weight of each class.
+
+    >>> class_sums(np.array([0, 2, 2, 3]), np.array([5, 1, 7])).tolist()
+    [6, 0, 7]
+    """
+    if weight is None:
+        return np.diff(starts)
+    return np.diff(np.concatenate([[0], np.cumsum(weight)])[starts])
+
+
+def demand_signed(labellings: I64, by_class: npt.NDArray[Any]) -> None:
+    """Refuse class weights that weigh rows too much; `by_class`: what the rows weigh by themselves.
+
+    >>> demand_signed(np.array([[-1, 1]]), np.array([2**60, 2**60 - 2**10]))
+    """
+    sizes = np.abs(labellings.astype(np.float64))
+    if (sizes @ by_class.astype(np.float64)).max(initial=0) >= LARGEST_SUM:
+        raise ValueError("labellings weigh the rows with 2^61 or more: sums of them may not fit "
+                         "64 bits")
+
+
+def demand_column_sums(runs: Runs, labellings: I64) -> None:
+    """The same for each column of runs, whose counts are not negative."""
+    indptr, _, count = runs
+    # The product is an upper bound, and nearly always small enough.
+    row = int(np.abs(labellings.astype(np.float64)).sum(axis=1).max(initial=0))
+    codes = int(np.diff(indptr).max(initial=0))
+    if row * codes * int(count.max(initial=0)) < LARGEST_SUM:
+        return
+    for column in _sums(runs):
+        demand_signed(labellings, column)
+
+
+def column_rows(runs: Runs) -> npt.NDArray[np.float64]:
+    """How many rows each column of runs counts.
+
+    >>> column_rows((np.array([0, 1, 1]), np.zeros(1, np.uint16), np.array([[2, 3]]))).tolist()
+    [5.0, 0.0]
+    """
+    found: npt.NDArray[np.float64] = _sums(runs).sum(axis=1)
+    return found
+
+
+def _sums(runs: Runs) -> npt.NDArray[np.float64]:
+    """The counts of each column, by class."""
+    indptr, _, count = runs
+    held = np.diff(indptr) > 0
+    found = np.zeros((len(held), count.shape[1]))
+    if held.any():
+        found[held] = np.add.reduceat(count, indptr[:-1][held], axis=0, dtype=np.float64)
+    return found

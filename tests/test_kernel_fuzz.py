@@ -1,0 +1,188 @@
+"""Law: whatever the arrays, native and NumPy give the same bits, or refuse with the same sentence.
+
+Calls that fit are spoilt at random: values, shapes, types, order, strides, byte order, emptiness.
+PRIVSIEVE_FUZZ says how many calls each kernel gets; under sanitizers each is watched as well.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields, is_dataclass, replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from kernel_calls import Calls
+from privsieve import kernels
+from privsieve.kernels import (
+    blocks,
+    blocks_twin,
+    joint,
+    joint_twin,
+    mining,
+    mining_twin,
+    nearest,
+    nearest_twin,
+    numpy_twin,
+    patterns,
+    patterns_twin,
+    ranks,
+    ranks_twin,
+    search,
+    search_twin,
+)
+
+pytestmark = pytest.mark.skipif(kernels.implementation() != "native",
+                                reason="the native kernels are not built")
+
+CALLS = int(os.environ.get("PRIVSIEVE_FUZZ", "150"))
+TWINS = {kernels: numpy_twin, blocks: blocks_twin, joint: joint_twin, mining: mining_twin,
+         nearest: nearest_twin, patterns: patterns_twin, ranks: ranks_twin, search: search_twin}
+#: Public, and no kernel.
+PLAIN = {"implementation", "reason", "finished"}
+ENTRIES = [0, 1, -1, 2, 3, 7, 64, 255, 4096, 65535, 2**31 - 1, -2**31, 2**40, 2**53, 2**58, 2**60,
+           2**62, -2**63, 2**63 - 1]
+NUMBERS = [0, 1, -1, 2, 3, 4, 5, 8, 16, 63, 64, 300, -2**63, 2**31, 2**62, 2**63, 2**64, True, 1.5]
+FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, 5e-324, 1e100, -1.1e100, np.inf, np.nan]
+TYPES = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.int64, np.uint64, np.float64,
+         np.bool_]
+
+
+def doors():
+    """Every public kernel."""
+    return {name: getattr(module, name) for module in TWINS for name in module.__all__
+            if name[0].islower() and name not in PLAIN}
+
+
+# how a call is spoilt
+
+
+def entries(rng, a):
+    """Some entries are others, the ends of their type among them."""
+    a = a.copy()
+    for _ in range(int(rng.choice([1, 1, 2, 5])) if a.size else 0):
+        at = tuple(int(rng.integers(0, s)) for s in a.shape)
+        if a.dtype.kind == "f":
+            a[at] = rng.choice(FLOATS)
+        else:
+            number = int(rng.choice(ENTRIES)) if rng.random() < 0.6 else int(rng.integers(-3, 70))
+            a[at] = np.array(number % 2**64, np.uint64).astype(a.dtype)
+    return a
+
+
+def shaped(rng, a):
+    """Longer or shorter along each axis."""
+    return np.resize(a, [max(0, s + int(rng.choice([-2, -1, 0, 1, 3]))) for s in a.shape])
+
+
+def emptied(rng, a):
+    """Nothing along an axis."""
+    axis = int(rng.integers(0, a.ndim))
+    return np.take(a, [], axis)
+
+
+def unaligned(_rng, a):
+    """The same, at an odd place of memory."""
+    room = np.empty(a.nbytes + 1, np.uint8)[1:].view(a.dtype).reshape(a.shape)
+    room[...] = a
+    return room
+
+
+def read_only(_rng, a):
+    """The same, not to be written to."""
+    a = a.copy()
+    a.flags.writeable = False
+    return a
+
+
+SPOILS = [
+    *[entries] * 8, shaped, shaped, emptied, unaligned, read_only,
+    lambda rng, a: a.astype(TYPES[rng.integers(0, len(TYPES))]),
+    lambda _, a: a.astype(a.dtype.newbyteorder()),
+    lambda _, a: np.asfortranarray(a), lambda _, a: a[::-1], lambda _, a: a[..., None],
+    lambda _, a: np.repeat(a, 2, axis=0)[::2], lambda rng, a: rng.permutation(a),
+    lambda _, a: np.sort(a, axis=0)[::-1].copy(), lambda _, a: np.concatenate([a, a]),
+    lambda _, a: a.tolist(), lambda _, _a: None,
+]
+
+
+def spoilt(rng, value, share):
+    """A value, of which each part is spoilt with this probability."""
+    if isinstance(value, tuple):
+        parts = [spoilt(rng, part, share) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if is_dataclass(value):
+        return replace(value, **{f.name: spoilt(rng, getattr(value, f.name), share / 4)
+                                 for f in fields(value)})
+    if rng.random() >= share:
+        return value
+    if isinstance(value, np.ndarray):
+        with np.errstate(all="ignore"):
+            return SPOILS[rng.integers(0, len(SPOILS))](rng, value)
+    if isinstance(value, int):
+        return NUMBERS[rng.integers(0, len(NUMBERS))]
+    return value if value is None else "nothing"
+
+
+# what a call comes to
+
+
+def bits(value):
+    """An answer as something that compares bit by bit."""
+    if isinstance(value, mining.Top):  # which nodes were looked at, each search may say for itself
+        return bits((value.sets, value.value, value.bound)) if value.ended == "all" else "ended"
+    if isinstance(value, mining.Sets):
+        return bits((value.indptr, value.items, value.support))
+    if isinstance(value, tuple):
+        return tuple(bits(part) for part in value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return str(value.dtype), value.shape, value.tobytes()
+    return value
+
+
+def outcome(call, arguments, chosen, monkeypatch):
+    """What one implementation makes of a call; what it wrote into its arguments is told too."""
+    mine = copied(arguments)
+    with monkeypatch.context() as patch:
+        for module, twin in TWINS.items():
+            native = import_module("privsieve.kernels._native")
+            patch.setattr(module, "_kernels", native if chosen else twin)
+        try:
+            found = bits(call(*mine))
+        except (ValueError, TypeError) as error:
+            return type(error).__name__, str(error)
+    return "answer", found, bits(tuple(a for a in mine if isinstance(a, np.ndarray)))
+
+
+def copied(value):
+    """The same, with arrays of its own that lie in memory as the others do."""
+    if isinstance(value, tuple):
+        parts = [copied(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(value, np.ndarray) and value.flags.writeable and value.flags.c_contiguous:
+        return value.copy() if value.flags.aligned else unaligned(None, value)
+    return value
+
+
+def test_every_kernel_is_here():
+    """A kernel that is public has calls to be spoilt."""
+    calls = {name for name in doors() if hasattr(Calls, name)}
+
+    assert calls == set(doors())
+
+
+@pytest.mark.parametrize("name", sorted(doors()))
+def test_native_and_numpy_answer_or_refuse_alike(name, monkeypatch):
+    """The same bits, or the same refusal, whatever the arrays."""
+    rng = np.random.default_rng([2026, *name.encode()])
+    told = set()
+    for _ in range(CALLS):
+        arguments = spoilt(rng, getattr(Calls(rng), name)(), rng.choice([0, 0.1, 0.4]))
+        native, numpy = (outcome(doors()[name], arguments, chosen, monkeypatch)
+                         for chosen in (True, False))
+        told.add(native[0])
+
+        assert native == numpy
+
+    assert {"answer", "TypeError"} <= told
