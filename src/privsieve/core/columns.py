@@ -148,8 +148,8 @@ class Flag:
             object.__setattr__(self, said, _words(getattr(self, said), self.name, code))
         both = {word.lower() for word in self.true} & {word.lower() for word in self.false}
         if both:
-            raise DomainError(f"column {self.name!r}: {quoted(min(both))} stands for true and for false; "
-                              "take one away")
+            raise DomainError(f"column {self.name!r}: {quoted(min(both))} stands for true and for "
+                              "false; take one away")
 
     @property
     def levels(self) -> int:
@@ -299,11 +299,11 @@ def _words(given: object, name: str, code: int) -> tuple[str, ...]:
     words = tuple(text_of(word) for word in listed)
     for word, text in zip(listed, words, strict=True):
         if not isinstance(word, (str, int)) or not text or not text.isprintable():
-            raise DomainError(f"column {name!r}: {key} is {quoted(given)}; write a word or a list of "
-                              f'words, for example {key} = "{"ja" if code else "nein"}"')
+            raise DomainError(f"column {name!r}: {key} is {quoted(given)}; write a word or a list "
+                              f'of words, for example {key} = "{"ja" if code else "nein"}"')
         if FLAGS.get(text.lower(), code) != code:
-            raise DomainError(f"column {name!r}: {key} is {quoted(text)}, which always says the other; "
-                              "make the column a category if it says something else here")
+            raise DomainError(f"column {name!r}: {key} is {quoted(text)}, which always says the "
+                              "other; make the column a category if it says something else here")
     return words
 
 
