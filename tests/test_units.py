@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv as csv_module
 import io
 import itertools
+import json
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -19,6 +20,7 @@ from scipy import sparse
 
 import privsieve as ps
 from data_makers import codes, csv_file, read
+from privsieve.cli import run
 from privsieve.core.columns import Category, Date, Flag, Label, Number
 from privsieve.core.domain import Domain
 from privsieve.core.domain_file import parse, to_toml
@@ -314,6 +316,23 @@ def test_words_in_the_domain_file():
         == Domain([Flag("s")]).json()["columns"][0]
 
 
+def test_listed_twice():
+    """Two spellings of one value are one value, and are not listed both."""
+    for values in (["1", "1.0"], [0, "-0.0"], [3, "+3"], [True, 1]):
+        with pytest.raises(DomainError, match="listed twice"):
+            Category("c", values)
+
+
+def test_digests_of_earlier_versions():
+    """A domain without words has the digest that version 0.1.0 gave it."""
+    domain = Domain(
+        [Number("age", 0, 110), Flag("s"), Flag("t", default=True), Category("c", ["A", "01", 1]),
+         Date("d", "2020-01-01", "2021-01-01")],
+        target=Label("y", [False, True]), person="who", persons=9)
+
+    assert "cf91806a766f835bbcb50a121ccf6d8449026f6726ac075e06b750e7a96f8795" == domain.digest()
+
+
 def test_words_in_inspect_and_items():
     """Inspect and the items of containment read the words of a flag as the reader does."""
     part = Flag("s", true="ja", false="nein")
@@ -478,6 +497,25 @@ MADE = {
     "histogram": lambda d, _: ps.NoisyHistogram(["a"], bins=2, epsilon=1, domain=d),
     "regression": lambda _, d: ps.PrivateKernelRidge("linear", epsilon=1, domain=d),
 }
+
+
+@pytest.mark.parametrize(("given", "words"), [
+    (["t.csv"], "one line of the file"), (["t.parquet"], "one row of the table"),
+    (["--rows", "400"], "one row of the table")])
+def test_the_plan_says_line(tmp_path, monkeypatch, capsys, given, words):
+    """The verb `plan` names the unit of the table that it is given."""
+    path, frame, labels, _ = lines(tmp_path)
+    frame.to_parquet(tmp_path / "t.parquet")
+    labels.to_toml(tmp_path / "d.toml")
+    monkeypatch.chdir(tmp_path)
+    asked = ["plan", *given, "--domain", "d.toml", "--epsilon", "1", "--top", "1"]
+    ended = run(asked), run([*asked, "--json"])
+    shown, _, told = capsys.readouterr().out.partition("{")
+
+    assert (0, 0) == ended
+    assert f"{words} (replace-one)" in shown
+    assert words.split()[1] == json.loads("{" + told)["unit"]
+    assert path.name == "t.csv"
 
 
 @pytest.mark.parametrize("method", MADE)
