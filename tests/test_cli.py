@@ -385,8 +385,8 @@ def test_plan_reads_no_row(privsieve, monkeypatch):
     code, out, err = privsieve("plan", "table.csv", *ASKED)
 
     assert (0, "") == (code, err)
-    for word in ("epsilon 1", "rule-sieve", "one row of the table", "gap 10 %", "* 1",
-                 "raises each column's score by 4.44 rows"):
+    for word in ("epsilon 1", "rule-sieve", "one line of the file", "gap 10 %", "* 1",
+                 "raises each column's score by 4.44 lines"):
         assert word in out
     assert max(map(len, out.splitlines())) <= 80
     code, out, err = privsieve("plan", "--rows", "400", *ASKED, "--json")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from data_makers import DOMAIN, HOSTILE, csv_file, read
 from privsieve.core.columns import Category, Date, Flag, Label, Number
 from privsieve.core.domain import Csv, Domain
-from privsieve.core.spelling import FLAGS
+from privsieve.core.spelling import FLAGS, plain
 from privsieve.kernels import csv
 from privsieve.sources import csv_codes, open_source
 from privsieve.sources import csv_file as csv_module
@@ -25,8 +25,9 @@ pytestmark = pytest.mark.skipif(not csv.serves("utf-8"), reason="the native kern
 WIDE = Domain(
     [Number("c1", 0, 110), Flag("c9", default=True), Category("c3", ["A", "\ufffd", "é", "3"]),
      Number("c2", 1e-3, 1e3, "log", "level"), Date("c5", "2020-01-01", "2021-01-01"),
-     Date("c6", "2020-01-01", "2021-01-01", "%d.%m.%Y", "level")],
-    target=Label("c4", ["No", "Yes"], default="Yes"), person="c8", persons=9)
+     Date("c6", "2020-01-01", "2021-01-01", "%d.%m.%Y", "level"),
+     Flag("c7", true=["ja", "Á"], false="2")],
+    target=Label("c4", ["No", "Yes", True, -3], default="Yes"), person="c8", persons=9)
 FORMS = [Csv(), Csv(";", ",", "cp1252"), Csv("\t"), Csv("|", encoding="latin-1"), Csv(" "),
          Csv("5"), Csv("e"), Csv(".", ","), Csv("-"), Csv(encoding="ascii"),
          Csv("\x1f", ",", "iso8859-15")]
@@ -57,7 +58,8 @@ numbers = st.one_of(
 fields = st.one_of(
     numbers, st.sampled_from(TEXTS), st.text(max_size=6), st.text('"" aA35.,;e-', max_size=6),
     st.sampled_from(["2020-06-01", "1.6.2020", "Yes", "NO", "y", "Á", "\ufeff", '"A"', '"a""b"',
-                     '"', '""', "", "TRUE", "\x1f"]))
+                     '"', '""', "", "TRUE", "\x1f", "1", "1.0", "+1.", "-3.00", "3.0", "03.", "-0",
+                     "ja", "á", "2.0", "False", "+", "-", "1.0.", "+-1", "3.01"]))
 quoted = fields.map(lambda text: '"' + text.replace('"', '""') + '"')
 ends = st.sampled_from([*[b""] * 9, b"\r", b"\r\r", b"\0", b" ", b"\xff", b"\xe2\x82", b'"'])
 
@@ -157,6 +159,19 @@ def test_numbers_near_ties():
         text = f"{middle}e-{power}"
         for moved in (text, f"{middle}0001e-{power + 4}", f"{middle - 1}9999e-{power + 4}"):
             assert exactly(moved), moved
+
+
+def test_whole_numbers():
+    """Each short text of signs, points and digits has the level that Python gives it."""
+    texts = ["".join(one) for many in range(1, 6)
+             for one in itertools.product("+-.01", repeat=many)]
+    table = {text: code for code, text in enumerate(sorted(set(map(plain, texts))))}
+    records = csv.Records((",", ","), "utf-8", 1, 1, 100)
+    records.levels(0, table, 65535)
+    found = records.read("\n".join(texts).encode(), 0, len(texts)).codes[0]
+
+    assert [table[plain(text)] for text in texts] == found.tolist()
+    assert len(table) < len(texts)
 
 
 EDGES = [0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED,

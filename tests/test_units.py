@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv as csv_module
 import io
 import itertools
-import re
+import json
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -20,8 +20,9 @@ from scipy import sparse
 
 import privsieve as ps
 from data_makers import codes, csv_file, read
+from privsieve.cli import run
 from privsieve.core.columns import Category, Date, Flag, Label, Number
-from privsieve.core.domain import Csv, Domain
+from privsieve.core.domain import Domain
 from privsieve.core.domain_file import parse, to_toml
 from privsieve.core.spelling import plain
 from privsieve.errors import DomainError, SchemaError
@@ -74,7 +75,7 @@ SPELLED = [
     (Category("c", [1, "01", "A"]), [
         (0, ["1", "1.0", "+1", "1.", "1.000", " 1\t", "True", "true", "TRUE"]),
         (1, ["01", " 01"]), (2, ["A"]),
-        (3, ["", "1.5", "001", "01.0", "1e0", "tRue", "-1", "0", "False", "1.0.", "١"])]),
+        (3, ["", "1.5", "001", "01.0", "1e0", "tRue", "-1", "0", "False", "1.0.", "\u0661"])]),
     (Category("c", ["-3", "0", "true", 5]), [
         (0, ["-3", "-3.0", "-3."]), (1, ["0", "0.0", "-0", "-0.0", "+0", "False", "FALSE"]),
         (2, ["true", "True", "1", "1.0"]), (3, ["5", "5.0"]), (4, ["3", "--3", "00", "-03"])]),
@@ -83,7 +84,8 @@ SPELLED = [
     (Label("c", [False, True]), [(1, ["True", "true", "TRUE", "1", "1.0", "+1"]),
                                  (0, ["False", "false", "FALSE", "0", "0.0", "?", ""])]),
     (Label("c", [0, 1], default=1), [(1, ["1", "true", "?"]), (0, ["0", "-0.0", "False"])]),
-    (Flag("c", default=True), [(1, ["1", "1.0", "Y", "TRUE", "x", ""]), (0, ["0", "0.", "f", "NO"])]),
+    (Flag("c", default=True), [(1, ["1", "1.0", "Y", "TRUE", "x", ""]),
+                               (0, ["0", "0.", "f", "NO"])]),
     (Flag("c", true=["ja", "JÄ"], false="nein"), [
         (1, ["ja", "Ja", "JA", "jä", "1", "yes", "True"]), (0, ["nein", "NEIN", "0.0", "n", "x"])]),
     (Flag("c", true=5, false=[2, 3]), [(1, ["5", "5.0", "1"]), (0, ["2", "2.", "3.0", "0", "7"])]),
@@ -143,7 +145,7 @@ def test_typed_spellings(part, cells):
     found = {name: [row[0] for row in codes(table, Domain([part]))]
              for name, table in typed(cells).items()}
 
-    assert dict.fromkeys(found, [1, 0, 1]) == found
+    assert {name: [1, 0, 1] for name in found} == found
 
 
 TARGETS = {
@@ -175,7 +177,7 @@ def test_targets(values, y):
             continue
         found[name] = [row[-1] for row in codes([[1], [1]], domain, held)]
 
-    assert dict.fromkeys(found, [1, 0]) == found
+    assert {name: [1, 0] for name in found} == found
     assert len(found) >= 4
 
 
@@ -193,7 +195,8 @@ def test_persons(tmp_path):
 
 TABLE = {
     "number": ["0.5", "1", "2", "0", "1.5", "2.0"], "ward": ["1", "2", "3", "1", "2", "9"],
-    "zip": ["00", "01", "02", "00", "01", "02"], "grade": ["1.0", "2.0", "1.0", "2.0", "1.0", "3.0"],
+    "zip": ["00", "01", "02", "00", "01", "02"],
+    "grade": ["1.0", "2.0", "1.0", "2.0", "1.0", "3.0"],
     "ill": ["True", "False", "True", "True", "False", "True"],
     "old": ["0.0", "1.0", "0.0", "1.0", "1.0", "0.0"],
     "day": ["2020-01-02", "2020-01-03", "2020-01-04", "2020-01-02", "2020-01-01", "2020-01-05"],
@@ -239,6 +242,16 @@ def answers(folder, columns, way, domain):
     return rows, np.concatenate([part.unit for part in parts]).tolist()
 
 
+def answers_or_none(folder, columns, way, domain):
+    """The answers; None where a column was refused by its type."""
+    try:
+        return answers(folder, columns, way, domain)
+    except SchemaError as error:
+        if "by its type" not in str(error):
+            raise
+        return None
+
+
 def together(units, without):
     """Which of the other rows are one person's."""
     kept = [unit for at, unit in enumerate(units) if at != without]
@@ -255,27 +268,18 @@ def test_one_hostile_cell(tmp_path, column, way):
         names = {column, "label", "who"}
     table = {name: TABLE[name] for name in TABLE if name in names}
     domain = replace(UNITS, columns=tuple(c for c in UNITS.columns if c.name in names))
-    inferred = way in ("read_csv", "polars")
-    try:
-        before = answers(tmp_path, table, way, domain)
-    except SchemaError as error:
-        assert inferred
-        assert re.search("by its type", str(error))
-        before = None
     expected = answers(tmp_path, table, "path", domain)
+    before = answers_or_none(tmp_path, table, way, domain)
 
-    assert before in (None, expected)
+    # Zeros in front of a number are what inference loses: only there a type is refused.
+    assert before == (None if column == "zip" and way in ("read_csv", "polars") else expected)
     for cell in HOSTILE:
-        changed = table | {column: [cell, *table[column][1:]]}
-        try:
-            rows, units = answers(tmp_path, changed, way, domain)
-        except SchemaError as error:
-            assert inferred
-            assert re.search("by its type", str(error))
-            continue
-
-        assert (expected[0][1:], cell) == (rows[1:], cell)
-        assert (together(expected[1], 0), cell) == (together(units, 0), cell)
+        after = answers_or_none(tmp_path, table | {column: [cell, *table[column][1:]]}, way, domain)
+        if after is not None:
+            assert (expected[0][1:], cell) == (after[0][1:], cell)
+            assert (together(expected[1], 0), cell) == (together(after[1], 0), cell)
+        else:
+            assert before is None
 
 
 def test_flags_in_a_file(tmp_path):
@@ -290,8 +294,9 @@ def test_flags_in_a_file(tmp_path):
 @pytest.mark.parametrize(("given", "words"), [
     ({"true": "no"}, "always says the other"), ({"false": ["nein", "Y"]}, "always says the other"),
     ({"true": "ja", "false": "JA"}, "stands for true and for false"),
-    ({"true": ""}, "write a word"), ({"true": 1.5}, "write a word"), ({"false": None}, "write a word"),
-    ({"true": 2, "false": 1}, "always says the other"), ({"true": "a\nb"}, "write a word")])
+    ({"true": ""}, "write a word"), ({"true": 1.5}, "write a word"),
+    ({"false": None}, "write a word"), ({"true": 2, "false": 1}, "always says the other"),
+    ({"true": "a\nb"}, "write a word")])
 def test_words_refused(given, words):
     """Words of a flag that contradict themselves are refused where they are written."""
     with pytest.raises(DomainError, match=words) as caught:
@@ -307,7 +312,25 @@ def test_words_in_the_domain_file():
     assert domain == parse(to_toml(domain))
     assert {"default": False, "kind": "flag", "name": "s", "true": ["ja"],
             "false": ["nein", "nie"]} == domain.json()["columns"][0]
-    assert {"default": False, "kind": "flag", "name": "s"} == Domain([Flag("s")]).json()["columns"][0]
+    assert {"default": False, "kind": "flag", "name": "s"} \
+        == Domain([Flag("s")]).json()["columns"][0]
+
+
+def test_listed_twice():
+    """Two spellings of one value are one value, and are not listed both."""
+    for values in (["1", "1.0"], [0, "-0.0"], [3, "+3"], [True, 1]):
+        with pytest.raises(DomainError, match="listed twice"):
+            Category("c", values)
+
+
+def test_digests_of_earlier_versions():
+    """A domain without words has the digest that version 0.1.0 gave it."""
+    domain = Domain(
+        [Number("age", 0, 110), Flag("s"), Flag("t", default=True), Category("c", ["A", "01", 1]),
+         Date("d", "2020-01-01", "2021-01-01")],
+        target=Label("y", [False, True]), person="who", persons=9)
+
+    assert "cf91806a766f835bbcb50a121ccf6d8449026f6726ac075e06b750e7a96f8795" == domain.digest()
 
 
 def test_words_in_inspect_and_items():
@@ -321,7 +344,8 @@ def test_words_in_inspect_and_items():
 
 
 ACCEPTED = {
-    Number("c", 0, 1): "number text other", Date("c", "2020-01-01", "2021-01-01"): "date text other",
+    Number("c", 0, 1): "number text other",
+    Date("c", "2020-01-01", "2021-01-01"): "date text other",
     Date("c", "2020-01-01", "2021-01-01", format="%Y%m%d"): "number date text other",
     Date("c", "2020-01-01", "2021-01-01", format="%d%m%Y"): "date text other",
     Flag("c"): "number flag text other", Category("c", [0, 1]): "number flag text other",
@@ -336,8 +360,8 @@ HELD = {
             pd.Series([1, 2], dtype="category"), pd.Series([Decimal(1)] * 2).astype(
                 pd.ArrowDtype(pa.decimal128(3)))],
     "flag": [np.array([True, False]), pd.array([True, None], "boolean")],
-    "text": [np.array(["1", "x"]), pd.Series(["a", None], dtype="string"), np.array(["1", "x"], object),
-             pd.Series(["1", "0"], dtype="category")],
+    "text": [np.array(["1", "x"]), pd.Series(["a", None], dtype="string"),
+             np.array(["1", "x"], object), pd.Series(["1", "0"], dtype="category")],
     "date": [np.array(["2020-01-01", "NaT"], "M8[s]"), pd.Series(["2020-01-01"] * 2, dtype=
                                                                   "datetime64[ns, UTC]")],
     "unreadable": [np.array([1, 2], "m8[s]"), pd.Series(pd.period_range("2020", periods=2)),
@@ -475,6 +499,25 @@ MADE = {
 }
 
 
+@pytest.mark.parametrize(("given", "words"), [
+    (["t.csv"], "one line of the file"), (["t.parquet"], "one row of the table"),
+    (["--rows", "400"], "one row of the table")])
+def test_the_plan_says_line(tmp_path, monkeypatch, capsys, given, words):
+    """The verb `plan` names the unit of the table that it is given."""
+    path, frame, labels, _ = lines(tmp_path)
+    frame.to_parquet(tmp_path / "t.parquet")
+    labels.to_toml(tmp_path / "d.toml")
+    monkeypatch.chdir(tmp_path)
+    asked = ["plan", *given, "--domain", "d.toml", "--epsilon", "1", "--top", "1"]
+    ended = run(asked), run([*asked, "--json"])
+    shown, _, told = capsys.readouterr().out.partition("{")
+
+    assert (0, 0) == ended
+    assert f"{words} (replace-one)" in shown
+    assert words.split()[1] == json.loads("{" + told)["unit"]
+    assert path.name == "t.csv"
+
+
 @pytest.mark.parametrize("method", MADE)
 def test_a_line_is_the_unit(tmp_path, method):
     """Of a CSV file the certificate protects one line, of a frame one row; both verify."""
@@ -493,7 +536,7 @@ def test_a_person_in_a_file(tmp_path):
     domain = Domain([Flag("f")], target=Label("y", [0, 1]), person="who", persons=80)
     release = ps.RuleSieve(1, epsilon=1, domain=domain).fit(file).release_
 
-    assert "person" == ps.plan("rule-sieve", domain, k=1, epsilon=1).protected
+    assert UNIT["person"] == release.certificate["claim"]["unit"]
 
 
 def test_a_line_in_a_session(tmp_path):
@@ -547,8 +590,8 @@ def test_the_page_lists_the_types():
     page = (Path(__file__).parents[1] / "docs" / "from-file-to-units.md").read_text("utf-8")
     rows = [[cell.strip() for cell in line.strip("|").split("|")]
             for line in page.splitlines() if line.startswith("| `")]
-    said = {row[0]: dict(zip(("number", "flag", "text", "date", "unreadable"), row[1:], strict=True))
-            for row in rows if len(row) == 6}
+    words = ("number", "flag", "text", "date", "unreadable")
+    said = {row[0]: dict(zip(words, row[1:], strict=True)) for row in rows if len(row) == 6}
     kinds = {
         "`number`": [Number("c", 0, 1)], "`flag`": [Flag("c")],
         "`date`": [Date("c", "2020-01-01", "2021-01-01")],
