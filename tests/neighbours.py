@@ -345,6 +345,9 @@ def _setting(rng, method):
         classes = 0
     kinds = "".join(rng.choice("nnnnmlfcw") for _ in range(rng.choice((2, 3, 3, 4, 5))))
     person, n = rng.random() < 0.55, rng.choice((2, 3, 4, 5, 6, 7, 8, 9, 12, 16))
+    if options.pop("against", False):
+        public = [[cell(rng, kind) for kind in kinds] for _ in range(6)]
+        options |= {"reference": (public, [i % classes for i in range(6)]), "repeats": None}
     most = rng.choice((1, 2, 3, 4, 7, 12)) if person else 0
     declared = n if rng.random() < 0.5 else rng.choice((n + 3, max(2, n - 2), 300))
     options |= {"k": rng.randint(1, len(kinds)), "epsilon": rng.choice((1, "0.5", 10, 100)),
@@ -367,7 +370,8 @@ def planned(method, kinds, classes, options, *, units, most=0, neighbours="repla
     plan = make_plan(method, domain, rows=None if public else units, **rows, **options)
     share = {"rule-sieve": AUTO_SHARE, "noisy-top-k": COUNT_SHARE}.get(method, Fraction(0))
     family = (method, str(plan.settings.get("class_prior", options.get("score"))),
-              str(options.get("numeric") or options.get("joint") or options.get("votes")),
+              str(options.get("numeric") or options.get("joint") or options.get("votes"))
+              + " against" * ("reference" in options),
               "person" if most else "row", neighbours)
     return Setting(plan, kinds, classes, bool(most), max(most, 1), container, family,
                    share * plan.cost.epsilon)
@@ -405,7 +409,8 @@ def _noisy_top_k(rng, classes):
 def _block_fwell(rng, _classes):
     return "block-fwell", {"block": rng.choice((3, 3, 4, 6)), "votes": rng.choice(("sign", "clip")),
                            "repeats": rng.choice((None, 1, 2, 5)),
-                           "tau": rng.choice(("0.06", "0.5", "1"))}
+                           "tau": rng.choice(("0.06", "0.5", "1")),
+                           "ordered": rng.random() < 0.2, "against": rng.random() < 0.3}
 
 
 def _ops(rng):
