@@ -13,6 +13,7 @@ import tables
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
 from privsieve.privacy.noise import replay
+from privsieve.privacy.race import Race
 from privsieve.selectors import plan
 from privsieve.selectors.parameters import count, depth
 from privsieve.sources import open_source, resolve
@@ -257,3 +258,38 @@ def test_the_delta_of_every_method_is_spent_once(method, options, monkeypatch):
     assert ("approximate", Fraction(1, 10**6)) == (made.cost.account, made.cost.delta)
     assert made.cost.delta == sum(delta for _, delta in seen)
     assert made.cost.epsilon == sum(epsilon for epsilon, _ in seen) + counted
+
+
+@pytest.mark.parametrize(("method", "options", "pure"), [
+    ("rule-sieve", {"class_prior": None}, []),
+    ("rule-sieve", {"class_prior": "auto"}, [Fraction(1, 10)]),
+    ("noisy-top-k", {}, [Fraction(1, 20)]),
+    ("block-fwell", {}, []),
+])
+def test_a_plan_says_what_it_spends_under_zcdp(method, options, pure):
+    """Rho is that of the race, and half the square of what is pure before it; unknown if pure."""
+    made = plan(method, WIDE, rows=100_000, k=20, epsilon=1, delta="1e-6", **options)
+    race = Race.of(len(WIDE.columns), 20, 1, 1 - sum(pure), delta=Fraction(1, 10**6))
+
+    assert made.cost.rho == race.rho + sum(share**2 / 2 for share in pure)
+    assert made.cost.delta == Fraction(1, 10**6)
+    assert plan(method, WIDE, rows=100_000, k=20, epsilon=1, **options).cost.rho is None
+
+
+def test_the_first_pair_is_pure():
+    """With joint="pair" the race for it is added as a pure one, at two of k shares."""
+    made = plan("rule-sieve", WIDE, rows=100_000, k=20, epsilon=1, delta="1e-6", joint="pair",
+                class_prior=None)
+    rest = Race.of(len(WIDE.columns) - 2, 18, 1, Fraction(18, 20), delta=Fraction(1, 10**6))
+
+    assert made.cost.rho == rest.rho + Fraction(1, 10)**2 / 2
+
+
+def test_the_median_is_pure():
+    """With a cut at a noisy median a tenth of epsilon is added as pure."""
+    domain = ps.Domain.box(0, 1, columns=100, target=(0, 500))
+    made = plan("rule-sieve", domain, rows=100_000, k=20, epsilon=1, delta="1e-6",
+                numeric="median-cut")
+    rest = Race.of(100, 20, 1, Fraction(9, 10), delta=Fraction(1, 10**6))
+
+    assert made.cost.rho == rest.rho + Fraction(1, 200)

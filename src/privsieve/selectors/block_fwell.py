@@ -21,7 +21,7 @@ from privsieve.core.plan import Plan
 from privsieve.errors import DomainError, ParameterError
 from privsieve.selectors import forecast
 from privsieve.selectors.blocks import digest_of, parts_of, public_rows, sizes
-from privsieve.selectors.parameters import count
+from privsieve.selectors.parameters import charged, count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -135,10 +135,8 @@ def plan(  # the method's public options, all keyword-only
                     _tau(votes, tau, block), known, cost.delta)
     cost.check_units(units)
     race = voting.race
-    if race.account == "pure":  # the delta would buy nothing: it is not spent
-        cost, voting = replace(cost, delta=Fraction(0)), replace(voting, delta=Fraction(0))
-    else:
-        cost = replace(cost, rho=race.rho)
+    cost = charged(cost, race)
+    voting = replace(voting, delta=cost.delta)
     free = k == d and not ordered
     expected = voting.forecast
     costs = forecast.by_cost(cost.epsilon, lambda other: replace(voting, epsilon=other).forecast)

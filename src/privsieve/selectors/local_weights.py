@@ -159,18 +159,14 @@ class VectorNoise:
 
     @classmethod
     def of(cls, d: int, sensitivity: Fraction, cost: Cost) -> VectorNoise:
-        """The law with the shorter noise: Gaussian only where a delta makes it so.
-
-        The root of a Gaussian's mean square is compared with the other's mean, which is below the
-        root of its mean square: a Gaussian that is taken is shorter by either measure.
-        """
+        """The law with the shorter noise: Gaussian only where a delta makes it so."""
         from privsieve.core.canonical import LARGEST
         from privsieve.privacy.values import Grid
 
         grid = Grid.of(d, sensitivity)
         pure = cls(grid, cost.epsilon, Fraction(0))
         made = cls(grid, cost.epsilon, cost.delta)
-        # [law] sqrt(d) sigma against d / beta, from public numbers
+        # [law] sqrt(d) sigma, the root of a mean square, against d / beta, a mean: the stricter way
         if not cost.delta or made.scale**2 * grid.beta(cost.epsilon)**2 >= d:
             made = pure
         if made.size >= LARGEST * grid.step:

@@ -20,7 +20,7 @@ from privsieve.errors import DomainError, ParameterError
 from privsieve.scores import score_of
 from privsieve.scores.contract import Public
 from privsieve.selectors import forecast
-from privsieve.selectors.parameters import count
+from privsieve.selectors.parameters import charged, count
 from privsieve.selectors.weights import Labellings, balanced, equal, shares
 
 if TYPE_CHECKING:
@@ -123,10 +123,9 @@ def plan(  # the method's public options, all keyword-only
     share = _share(class_share, score, weighed=score_of(score, public).weighed, domain=domain)
     terms = Terms(public, score, mechanism, k, cost.epsilon, share, ordered, cost.delta)
     race = terms.race
-    if race.account == "pure":  # the delta would buy nothing: it is not spent
-        cost, terms = replace(cost, delta=Fraction(0)), replace(terms, delta=Fraction(0))
-    if race.kind == "gumbel":  # [rho] the counts' part is pure
-        cost = replace(cost, rho=race.rho + terms.counted**2 / 2)
+    # [rho] the counts' part is pure
+    cost = charged(cost, race, terms.counted**2 / 2)
+    terms = replace(terms, delta=cost.delta)
     expected = terms.forecast
     costs = forecast.by_cost(cost.epsilon, lambda other: replace(terms, epsilon=other).forecast)
     return Plan(

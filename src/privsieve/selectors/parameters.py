@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from privsieve.core.shown import quoted
 from privsieve.errors import ParameterError
+
+if TYPE_CHECKING:
+    from privsieve.core.cost import Cost
+    from privsieve.privacy.race import Race
 
 #: Word operations that a run may take: 12 to 20 seconds of one core.
 MAX_OPS = 2**36
@@ -55,3 +61,18 @@ def depth(units: int, d: int, order: int | None, max_ops: int) -> tuple[int, int
     else:
         grid = 0
     return order or deepest, grid if d > 1 else 0
+
+
+def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
+    """What a plan with this race costs; a delta that would buy nothing is not spent.
+
+    before : what is spent under zCDP before the race, by what is pure
+
+    >>> from privsieve.core.cost import Cost
+    >>> from privsieve.privacy.race import Race
+    >>> one, tiny = Fraction(1), Fraction(1, 10**6)
+    >>> [charged(Cost(one, tiny), Race.of(100, k, 1, one, delta=tiny)).delta_text for k in (3, 20)]
+    ['0', '0.000001']
+    """
+    rho = race.rho + before if race.kind == "gumbel" else None
+    return replace(cost, rho=rho, delta=Fraction(0) if race.account == "pure" else cost.delta)

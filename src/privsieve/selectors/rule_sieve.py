@@ -30,7 +30,7 @@ from privsieve.selectors.labels import (
     uncentred,
     unit_weight,
 )
-from privsieve.selectors.parameters import MAX_OPS, count, depth
+from privsieve.selectors.parameters import MAX_OPS, charged, count, depth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -130,12 +130,8 @@ def plan(  # the method's public options, all keyword-only
     if joint is not None:
         check(joint, (k, d, units, domain.classes), max_ops, ordered=ordered, grid=grid)
     rules = Rules(domain, k, cost.epsilon, units, prior, ordered, joint, order, grid, cost.delta)
-    race = _race(rules)
-    if race.account == "pure":  # the delta would buy nothing: it is not spent
-        cost, rules = replace(cost, delta=Fraction(0)), replace(rules, delta=Fraction(0))
-    else:
-        cost = replace(cost, rho=race.rho + _pure_rho(rules))
-    return _planned(rules, cost)
+    cost = charged(cost, _race(rules), _pure_rho(rules))
+    return _planned(replace(rules, delta=cost.delta), cost)
 
 
 def _planned(rules: Rules, cost: Cost) -> Plan:

@@ -23,7 +23,7 @@ from privsieve.core.cost import EPSILON_UNITS, Cost
 from privsieve.core.plan import Plan
 from privsieve.errors import ParameterError
 from privsieve.selectors import forecast
-from privsieve.selectors.parameters import count, depth
+from privsieve.selectors.parameters import charged, count, depth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -75,8 +75,8 @@ class Rules:
     @property
     def forecast(self) -> forecast.Forecast:
         """What the race is expected to find; a covariance is half of a gain."""
-        return forecast.expected(self.race, len(self.domain.columns), self.k,
-                                 Fraction(self.units, 2))
+        reach = Fraction(self.units, 2)
+        return forecast.expected(self.race, len(self.domain.columns), self.k, reach)
 
     @property
     def kept(self) -> bool:
@@ -112,18 +112,15 @@ def plan(domain: Domain, *, k: float | Fraction, epsilon: object, rows: int | No
                                                         options["max_ops"])
     rules = Rules(domain, k, cost.epsilon, units, way, options["ordered"], order, grid, cost.delta)
     race = rules.race
-    if race.account == "pure":  # the delta would buy nothing: it is not spent
-        cost, rules = replace(cost, delta=Fraction(0)), replace(rules, delta=Fraction(0))
-    else:
-        cost = replace(cost, rho=race.rho)
+    cost = charged(cost, race)
+    rules = replace(rules, delta=cost.delta)
     free = k == d and not rules.ordered
     expected = rules.forecast
     costs = forecast.by_cost(cost.epsilon, lambda other: replace(rules, epsilon=other).forecast)
     return Plan(
         method=METHOD, kind="selection", domain=domain,
-        cost=Cost(Fraction(0)) if free else cost,
-        units=units, settings=_settings(rules), noise=2 * race.scale,
-        forecast=forecast.json(expected, costs),
+        cost=Cost(Fraction(0)) if free else cost, units=units, settings=_settings(rules),
+        noise=2 * race.scale, forecast=forecast.json(expected, costs),
         warning=None if free else forecast.warning(expected),
         theorem="rule-sieve-numeric", assumes=assumed("rule-sieve-numeric"),
         summarise=partial(summarise, rules=rules), mechanism=partial(mechanism, rules=rules),
