@@ -12,7 +12,7 @@ PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 
 BUILT_FROM := pyproject.toml constraints.txt $(wildcard CMakeLists.txt src/privsieve/kernels/*.cpp src/privsieve/kernels/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench figures proof clean
+.PHONY: help demo test lint sanitize bench figures proof clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -27,6 +27,10 @@ test: $(VENV)/.test  ## all tests (ARGS="-k name" for some)
 lint: $(VENV)/.lint  ## ruff and mypy --strict
 	@$(VENV)/bin/ruff check
 	@$(VENV)/bin/mypy
+
+sanitize: $(VENV)/.test  ## kernels under address and undefined-behaviour sanitizers (needs g++)
+	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+		.ci/sanitize $(PY) build/sanitized
 
 bench: $(VENV)/.bench  ## ratios against named peers (SHORT=1 for a minute's worth)
 	@$(PY) benchmarks/run.py $(if $(SHORT),--short)

@@ -31,7 +31,7 @@ from privsieve.kernels.contract import (
     demand_weight,
     demand_whole,
 )
-from privsieve.kernels.magnitudes import demand_total, largest
+from privsieve.kernels.magnitudes import demand_total
 
 if TYPE_CHECKING:
     from privsieve.kernels.contract import I64, U8, U16, U64, Cuts, Planes, Runs
@@ -134,8 +134,7 @@ def merge_runs(a: Runs, b: Runs) -> Runs:
     >>> merge_runs(part, part)[2].tolist()
     [[0, 2], [2, 0]]
     """
-    demand_runs("a", a)
-    demand_runs("b", b)
+    top = demand_runs("a", a) + demand_runs("b", b)
     demand_equal("columns of a and b", len(a[0]), len(b[0]))
     demand_equal("classes of a and b", a[2].shape[1], b[2].shape[1])
     demand_total("count of a", a[2][: a[0][1:2].sum()])
@@ -144,7 +143,7 @@ def merge_runs(a: Runs, b: Runs) -> Runs:
     # dtypes are compared, not scalar types: int64 may be `long` or `long long`
     wide = np.int64 in (a[2].dtype, b[2].dtype) or rows > np.iinfo(np.int32).max
     # All columns have all rows, so that no entry passes what the first column adds up to.
-    if sum(largest("count", r[2]) for r in (a, b)) > rows:
+    if top > rows:
         raise ValueError("each column of a and b must count the same rows")
     out: Runs = _kernels.merge_runs(a, b, wide)
     return out
@@ -160,7 +159,6 @@ def interval(runs: Runs, labellings: I64, kind: U8) -> I64:
     >>> interval(runs(codes, starts), np.array([[-1, 1]]), np.zeros(1, np.uint8)).tolist()
     [[4]]
     """
-    demand_runs("runs", runs)
     demand_column_weights(runs, labellings, kind)
     out: I64 = _kernels.interval(runs, labellings, kind)
     return out

@@ -158,15 +158,18 @@ def demand_items(items: Cells, rows: int) -> None:
     demand_offsets("indptr", indptr, len(indices))
     demand_whole("rows", rows, 0, MOST_ROWS)
     demand_whole("items", len(indptr) - 1, 0, MOST_ROWS)
-    if len(indices) and indices.view(np.uint32).max() >= rows:  # a negative one is a large one
-        raise ValueError(f"indices must be rows from 0 to {rows - 1}")
     demand_rising("the rows of an item", indptr, indices)
+    held = indptr[1:] > indptr[:-1]
+    first, last = indices[indptr[:-1][held]], indices[indptr[1:][held] - 1]
+    if len(first) and not 0 <= first.min() <= last.max() < rows:
+        raise ValueError(f"indices must be rows from 0 to {rows - 1}")
 
 
-def demand_runs(name: str, runs: Runs) -> None:
-    """Refuse a triple that is not what `runs` returns.
+def demand_runs(name: str, runs: Runs) -> int:
+    """Refuse a triple that is not what `runs` returns; its largest count.
 
-    >>> demand_runs("a", (np.array([0, 0]), np.empty(0, np.uint16), np.empty((0, 2), np.int32)))
+    >>> demand_runs("a", (np.array([0, 1]), np.zeros(1, np.uint16), np.array([[2, 5]])))
+    5
     """
     indptr, code, count = runs
     demand_array(f"{name}: code", code, np.uint16, 1)
@@ -174,7 +177,7 @@ def demand_runs(name: str, runs: Runs) -> None:
     demand_offsets(f"{name}: indptr", indptr, len(code))
     demand_equal(f"{name}: code and count", len(code), len(count))
     demand_rising(f"{name}: the codes of a column", indptr, code)
-    largest(f"{name}: count", count)
+    return largest(f"{name}: count", count)
 
 
 def demand_kind(kind: U8, what: str, columns: int) -> None:
@@ -192,7 +195,7 @@ def demand_kind(kind: U8, what: str, columns: int) -> None:
 
 
 def demand_column_weights(runs: Runs, labellings: I64, kind: U8) -> None:
-    """Refuse kinds and class weights that do not fit runs, or weigh too much.
+    """Refuse what is no runs, and kinds and class weights that do not fit them or weigh too much.
 
     >>> runs = np.array([0, 1]), np.zeros(1, np.uint16), np.array([[2**40]])
     >>> demand_column_weights(runs, np.array([[2**30]]), np.zeros(1, np.uint8))
@@ -200,10 +203,11 @@ def demand_column_weights(runs: Runs, labellings: I64, kind: U8) -> None:
     ...
     ValueError: labellings weigh the rows with 2^61 or more: sums of them may not fit 64 bits
     """
+    top = demand_runs("runs", runs)
     demand_array("labellings", labellings, np.int64, 2)
     demand_kind(kind, "runs", len(runs[0]) - 1)
     demand_equal("classes of labellings and runs", labellings.shape[1], runs[2].shape[1])
-    demand_column_sums(runs, labellings)
+    demand_column_sums(runs, top, labellings)
 
 
 def demand_cuts(cuts: Cuts, kind: U8, columns: int) -> None:

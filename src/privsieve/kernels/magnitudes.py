@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from privsieve.kernels.contract import I64, Runs
 
 __all__ = [
-    "LARGEST_SUM", "class_sums", "column_rows", "demand_column_sums", "demand_signed",
-    "demand_total", "largest",
+    "LARGEST_SUM", "class_sums", "demand_column_rows", "demand_column_sums",
+    "demand_signed", "demand_total", "largest",
 ]  # fmt: skip
 
 LARGEST_SUM = 2**61
@@ -79,26 +79,28 @@ def demand_signed(labellings: I64, by_class: npt.NDArray[Any]) -> None:
                          "64 bits")
 
 
-def demand_column_sums(runs: Runs, labellings: I64) -> None:
-    """The same for each column of runs, whose counts are not negative."""
-    indptr, _, count = runs
+def demand_column_sums(runs: Runs, top: int, labellings: I64) -> None:
+    """The same for each column of runs, whose counts are from 0 to `top`."""
     # The product is an upper bound, and nearly always small enough.
     row = int(np.abs(labellings.astype(np.float64)).sum(axis=1).max(initial=0))
-    codes = int(np.diff(indptr).max(initial=0))
-    if row * codes * int(count.max(initial=0)) < LARGEST_SUM:
+    if row * int(np.diff(runs[0]).max(initial=0)) * top < LARGEST_SUM:
         return
     for column in _sums(runs):
         demand_signed(labellings, column)
 
 
-def column_rows(runs: Runs) -> npt.NDArray[np.float64]:
-    """How many rows each column of runs counts.
+def demand_column_rows(runs: Runs, top: int, most: int) -> None:
+    """Refuse runs of which a column counts more than `most` rows; counts are from 0 to `top`.
 
-    >>> column_rows((np.array([0, 1, 1]), np.zeros(1, np.uint16), np.array([[2, 3]]))).tolist()
-    [5.0, 0.0]
+    >>> runs = np.array([0, 1, 1]), np.zeros(1, np.uint16), np.array([[2, 3]])
+    >>> demand_column_rows(runs, 3, 4)
+    Traceback (most recent call last):
+    ...
+    ValueError: runs must count at most 4 rows
     """
-    found: npt.NDArray[np.float64] = _sums(runs).sum(axis=1)
-    return found
+    bound = top * runs[2].shape[1] * int(np.diff(runs[0]).max(initial=0))
+    if bound > most and _sums(runs).sum(axis=1).max(initial=0) > most:
+        raise ValueError(f"runs must count at most {most} rows")
 
 
 def _sums(runs: Runs) -> npt.NDArray[np.float64]:

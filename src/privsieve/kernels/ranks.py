@@ -19,7 +19,7 @@ from privsieve.kernels.contract import (
     demand_runs,
     demand_whole,
 )
-from privsieve.kernels.magnitudes import column_rows
+from privsieve.kernels.magnitudes import demand_column_rows
 
 if TYPE_CHECKING:
     from privsieve.kernels.contract import I64, U8, U16, Runs
@@ -45,10 +45,9 @@ def rank_intervals(runs: Runs, kind: U8) -> I64:
     >>> rank_intervals(runs(codes, starts), np.zeros(1, np.uint8)).tolist()
     [[6], [8]]
     """
-    demand_runs("runs", runs)
+    top = demand_runs("runs", runs)
     demand_kind(kind, "runs", len(runs[0]) - 1)
-    if column_rows(runs).max(initial=0) > MOST_ROWS:
-        raise ValueError(f"runs must count at most {MOST_ROWS} rows")
+    demand_column_rows(runs, top, MOST_ROWS)
     out: I64 = _kernels.rank_intervals(runs, kind)
     return out
 
