@@ -185,7 +185,7 @@ def test_select(privsieve):
     assert {"age", "dose", "ward", "smoker"} > set(out.splitlines())
     assert 2 == len(out.splitlines())
     assert "clinic has 1 left" in err
-    assert "Replacing one row of the table" in err
+    assert "Replacing one line of the file" in err
     assert "first" in err
     assert {"release.json", "certificate.json", "report.html"} == {
         path.name for path in Path("first").iterdir()}

@@ -247,7 +247,7 @@ def odd():
 
 def one_class():
     """A body of constants."""
-    return pd.DataFrame({name: [0] * ROWS for name in (*DOMAIN.names, "back")})
+    return pd.DataFrame({name: ["0"] * ROWS for name in (*DOMAIN.names, "back")})
 
 
 @pytest.mark.parametrize("kind", SELECTORS)

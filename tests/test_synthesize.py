@@ -199,7 +199,7 @@ def test_a_plan_reads_no_row(privsieve, monkeypatch, more, said):  # noqa: F811 
 
     assert (0, "", 0) == (code, err, spent())
     assert max(map(len, out.splitlines())) < 80
-    for words in ("epsilon 1", "one row of the table", *said):
+    for words in ("epsilon 1", "one line of the file", *said):
         assert words in " ".join(out.split())
     found = json.loads(privsieve(*asked, *more, "--json")[1])
     assert ("1", "400") == (found["epsilon"], found["units"])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from privsieve.core.shown import hidden, quoted
-from privsieve.core.spelling import FLAGS, plain
+from privsieve.core.spelling import FLAGS, plain, words
 from privsieve.errors import DomainError
 
 Scalar = str | int | bool
@@ -145,7 +145,7 @@ class Flag:
             raise DomainError(f"column {self.name!r}: default is {quoted(self.default)}; "
                               "write true or false")
         for code, said in enumerate(("false", "true")):
-            object.__setattr__(self, said, _words(getattr(self, said), self.name, code))
+            object.__setattr__(self, said, words(getattr(self, said), self.name, code))
         both = {word.lower() for word in self.true} & {word.lower() for word in self.false}
         if both:
             raise DomainError(f"column {self.name!r}: {quoted(min(both))} stands for true and for "
@@ -290,21 +290,6 @@ def _values(values: object, name: str) -> tuple[Scalar, ...]:
     if len(texts) >= MISSING:
         raise DomainError(f"column {name!r}: {len(texts)} values are too many; at most 65534")
     return listed
-
-
-def _words(given: object, name: str, code: int) -> tuple[str, ...]:
-    """The words of a flag that the domain declares for yes (1) or no (0)."""
-    key = "true" if code else "false"
-    listed = tuple(given) if isinstance(given, (list, tuple)) else (given,)
-    words = tuple(text_of(word) for word in listed)
-    for word, text in zip(listed, words, strict=True):
-        if not isinstance(word, (str, int)) or not text or not text.isprintable():
-            raise DomainError(f"column {name!r}: {key} is {quoted(given)}; write a word or a list "
-                              f'of words, for example {key} = "{"ja" if code else "nein"}"')
-        if FLAGS.get(text.lower(), code) != code:
-            raise DomainError(f"column {name!r}: {key} is {quoted(text)}, which always says the "
-                              "other; make the column a category if it says something else here")
-    return words
 
 
 def _long(value: object) -> bool:

@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from privsieve.core.shown import quoted
+from privsieve.errors import DomainError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -73,3 +76,24 @@ def reads_flags(table: Mapping[str, int]) -> bool:
     """
     answers = [{table.get(word) for word in words} for words in (TRUE, FALSE)]
     return all(len(one) == 1 for one in answers) and answers != [{None}, {None}]
+
+
+def words(given: object, name: str, code: int) -> tuple[str, ...]:
+    """The words that a flag of this name declares for yes (1) or no (0), checked.
+
+    >>> words(["ja", 5, "5.0"], "smoker", 1)
+    ('ja', '5', '5')
+    """
+    key = "true" if code else "false"
+    listed = tuple(given) if isinstance(given, (list, tuple)) else (given,)
+    found = []
+    for word in listed:
+        text = plain(str(int(word) if isinstance(word, bool) else word))
+        if not isinstance(word, (str, int)) or not text or not text.isprintable():
+            raise DomainError(f"column {name!r}: {key} is {quoted(given)}; write a word or a list "
+                              f'of words, for example {key} = "{"ja" if code else "nein"}"')
+        if FLAGS.get(text.lower(), code) != code:
+            raise DomainError(f"column {name!r}: {key} is {quoted(text)}, which always says the "
+                              "other; make the column a category if it says something else here")
+        found.append(text)
+    return tuple(found)

@@ -34,7 +34,7 @@ def column_of(said: Mapping[str, Any]) -> Column | Target:
     """A column from the words of a release.
 
     >>> column_of({"kind": "flag", "name": "smoker", "default": False})
-    Flag(name='smoker', default=False)
+    Flag(name='smoker', default=False, true=(), false=())
     """
     kinds = {"number": Number, "category": Category, "flag": Flag, "date": Date, "label": Label}
     own = {name: value for name, value in said.items() if name != "kind"}

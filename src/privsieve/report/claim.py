@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 #: Where the proofs of this version lie, beside what they prove.
-_PROOFS = ("histogram", "local", "privacy", "regression", "scores", "selectors", "summaries")
+_PROOFS = ("histogram", "local", "privacy", "regression", "scores", "selectors", "sources",
+           "summaries")
 #: A proof that names another.
 _REFERENCE = re.compile(r"(?:([a-z_]+)/)?([a-z_]+\.proof\.md)")
 

@@ -19,7 +19,7 @@ from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.sources.cells import date_cell, number_cell, text_cell
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     import numpy.typing as npt
@@ -93,15 +93,12 @@ class Gather:
         """Take another batch."""
         if isinstance(raw, np.ndarray):
             distinct, inverse = np.unique(raw, return_inverse=True)
-            found: list[float | str]
+            read: Callable[[Any], float | str] = float
             if raw.dtype.kind == "M":
-                self._dates = True
-                found = [date_cell(cell) for cell in distinct]
+                self._dates, read = True, date_cell
             elif isinstance(self._part, Flag):
-                found = [self._cell(cell) for cell in distinct]
-            else:
-                found = [float(cell) for cell in distinct]
-            codes = np.array([self._code(cell) for cell in found], np.int32)
+                read = self._cell
+            codes = np.array([self._code(read(cell)) for cell in distinct], np.int32)
             self._pieces.append(codes[inverse.reshape(-1)])
             return
         try:

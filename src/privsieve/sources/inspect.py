@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 _KEPT, _SHOWN = 10_000, 10
 _FLAG_FIX = ("write yes and no as one of 1/0, true/false, yes/no, y/n, t/f, declare the words "
              '(true = "ja", false = "nein"), or make it a category: these become the default')
-_QUOTES_FIX = ("a quote opens in one line and closes in another or nowhere: a line break inside of "
-               "a cell is never joined, because one stray quote would swallow its neighbours; "
+_QUOTES_FIX = ("a cell with a line break is never joined: a stray quote would swallow neighbours; "
                "write the table as Parquet, or that column without line breaks")
 
 
