@@ -14,9 +14,10 @@ import pytest
 from privsieve.core.cost import Cost
 from privsieve.errors import BudgetExceeded, LedgerError
 from privsieve.privacy import ledger_schema
-from privsieve.privacy.certificate import UNIT
+from privsieve.privacy.certificate import FORMAT, UNIT
 from privsieve.privacy.chain import Entry, replay
 from privsieve.privacy.ledger import Ledger, populations, recount
+from privsieve.privacy.verify import verify
 
 GOLDEN = Path(__file__).parent / "golden" / "ledger-0.1.0.sql"
 ROW = {"claim": {"unit": UNIT["row"], "neighbours": "replace-one"}}
@@ -80,6 +81,28 @@ def test_an_old_ledger_is_taken_over_by_its_first_charge(old):
     Ledger(old, population="rows").commit(committed, DIGEST)
     Ledger(old, population="guests").grant(1, unit="person")
     assert () == recount(old)[0].reasons
+
+
+def _certificate(path, name):
+    """The certificate of a population's first release, as 0.1.0 wrote it."""
+    reserve, commit = (next(e for e in Ledger(path, population=name).entries() if e.kind == kind)
+                       for kind in ("reserve", "commit"))
+    return {"format": FORMAT, **reserve.body["claim"], "release_sha256": DIGEST,
+            "population": name, "key": None, "signature": None, "ledger": {
+                "request": reserve.request, "reserved_at": reserve.body["reserved_at"],
+                **{e.kind: {"seq": e.seq, "prev": e.prev, "hash": e.hash}
+                   for e in (reserve, commit)}, "head": commit.hash}}
+
+
+def test_old_certificates_hold(old):
+    """A certificate of 0.1.0 is valid against its ledger before and after, and no edit of it is."""
+    body = _certificate(old, "persons")
+    assert () == verify(body, ledger=old).reasons
+    Ledger(old, population="rows").reserve(Cost.of("0.1"), ROW)
+
+    assert () == verify(body, ledger=old).reasons
+    body["ledger"]["reserved_at"] = "2020-01-01T00:00:00Z"
+    assert not verify(body).valid
 
 
 def test_an_account_that_its_charges_pass_is_closed(old):

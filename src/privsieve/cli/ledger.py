@@ -117,8 +117,8 @@ def _sums(kept: Account) -> str:
     left = (f"delta {decimal(kept.delta_left, DELTA_UNITS)} of {decimal(whole, DELTA_UNITS)} "
             "left")
     if not kept.rho_limit:
-        return (f"{left}; epsilons and deltas are simply added, for it was granted by 0.1.0 or "
-                "its first release could not be counted in rho")
+        return (f"{left}; epsilons and deltas are simply added, because of its first release or "
+                "because 0.1.0 granted it")
     other = f"rho {decimal(kept.rho_left, RHO_UNITS)} of {decimal(kept.rho_limit, RHO_UNITS)} left"
     if not kept.summed:
         return f"{other}, which is what still counts: epsilons and deltas added up are beyond it"

@@ -179,7 +179,7 @@ def rho_limit(units: int, delta: int) -> int:
     """The largest rho, in units and rounded down, that is known to imply (epsilon, delta).
 
     >>> round(rho_limit(10**9, 10**12) / 10**12, 4)
-    0.0214
+    0.0244
     """
     if not units or not delta:
         return 0
