@@ -269,7 +269,7 @@ def test_more_cells_need_a_delta():
 
 @pytest.mark.parametrize(("options", "words"), [
     ({"bins": 20, "columns": ["x0", "x1"], "rows": 1000}, ("up to 357", "at most 13 bins")),
-    ({"delta": "1e-9", "rows": 200}, ("only cells of about 44", "at most 4 cells")),
+    ({"delta": "1e-9", "rows": 200}, ("only cells of about 42", "at most 4 cells")),
     ({"k": 1, "rows": 9, "bins": 2}, ("close to random",)),
 ])
 def test_a_hopeless_plan_says_so(options, words):

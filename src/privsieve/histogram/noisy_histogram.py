@@ -124,8 +124,7 @@ def plan(  # the method's public options, all keyword-only
         from privsieve.privacy.discrete import threshold
 
         # [least] before a row is read, and never again
-        made = replace(made, threshold=threshold(made.mean, domain.rows_per_person, made.sides,
-                                                 made.delta))
+        made = replace(made, threshold=threshold(made.mean, domain.rows_per_person, made.delta))
     chosen = len(names) if k is None else count(k, len(domain.columns))
     return _planned(made, cost, units, chosen)
 

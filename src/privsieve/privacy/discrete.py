@@ -81,21 +81,24 @@ def above(counts: Ints, mean: Fraction, threshold: int, noise: Noise) -> tuple[I
     return kept, found[kept]
 
 
-def threshold(mean: Fraction, most: int, sides: int, delta: Fraction) -> int:
-    """From which noisy count on a cell may be named, so that new cells cost at most delta.
+def threshold(mean: Fraction, most: int, delta: Fraction) -> int:
+    """From which noisy count on a cell is named, so that named cells spend at most delta.
 
-    most : rows of one unit.
-    sides : 2 where a unit is replaced (its rows go, others come), 1 where it comes or goes.
+    mean : of the noise's halves; most : rows of one unit at most.
 
-    >>> threshold(Fraction(2), 1, 2, Fraction(1, 10**6))
-    31
+    >>> threshold(Fraction(2), 1, Fraction(1, 10**6))
+    28
     """
     _check(mean)
     with arithmetic(256):
-        log = arb(fmpq(sides * delta.denominator, delta.numerator)).log()
-        reach = [arb(fmpq(mean.numerator, mean.denominator)) * (log + arb(times).log()) + rows
+        by = arb(fmpq(mean.numerator, mean.denominator))
+        q, spent = (-1 / by).exp(), arb(fmpq(delta.numerator, delta.denominator))
+        # [threshold] a unit's rows alone in cells of their own, or all in one
+        reach = [rows - by * ((1 + q) * spent / times).log()
                  for rows, times in ((1, most), (most, 1))]
-        # [threshold] rounded up
+        # [filled] cells that only the other table has
+        reach += [rows - by * ((1 + q) * (1 - q**rows)).log() for rows in (1, most)]
+        # rounded up
         found = [int(one.upper().ceil().unique_fmpz() or 0) for one in reach]
     return max(most + 1, *found)
 
