@@ -348,6 +348,33 @@ def test_a_session_that_ended_holds_no_row(tmp_path):
     assert "array" not in shown
 
 
+def session_of(changed):
+    """The state of the process, and what can be reached from a session and its function, after."""
+    frame = table(NUMBER)
+    query = frame.drop(columns=["back"]).iloc[:3]
+    with ps.KernelRidgeSession(table(NUMBER, changed), lam="0.1", domain=NUMBER) as session:
+        session._noise = replay(5)
+        session.predict_one(query.iloc[:1], epsilon=1)
+        session.predict_batch(query, epsilon=1)
+        function = session.release_function(epsilon=1, delta="1e-6")
+        function.predict(query)
+    session._noise = function._noise = None
+    return process(), walked({"session": session, "function": function})
+
+
+def test_a_session_leaves_the_same_behind_for_either_of_two_neighbours():
+    """Process, session and function have the same parts after both; only what was drawn differs."""
+    session_of(changed=False)
+    (before, first), (now, second) = session_of(changed=False), session_of(changed=True)
+    drawn = ("session.slots['_asked']", "session.slots['release_']", "function.vars['release_']",
+             "function.vars['_drawn'][1]")
+
+    assert before == now
+    assert first.keys() == second.keys()
+    assert {path for path in first if first[path] != second[path]} <= {
+        path for path in first if path.startswith(drawn)}
+
+
 # What is shown.
 
 #: Packages in which rows, and what is counted of them, live.

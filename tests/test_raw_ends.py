@@ -261,6 +261,16 @@ def test_a_parameter_of_5000_digits_is_refused_in_a_sentence(work, error):
         work()
 
 
+def test_a_number_of_rows_is_a_whole_number_of_any_type():
+    """An integer of NumPy is one; a text, a fraction and a negative number are refused."""
+    domain = ps.Domain.box(0, 1, columns=3)
+
+    assert 40 == ps.plan("rule-sieve", domain, k=1, epsilon=1, rows=np.int64(40)).units
+    for rows in ("40", 40.0, -1):
+        with pytest.raises(DomainError, match="it is a whole number up to"):
+            ps.plan("rule-sieve", domain, k=1, epsilon=1, rows=rows)
+
+
 def test_a_long_level_is_kept_as_its_text():
     """A level beyond 2^53 is compared as text, and stands as text in the domain's JSON."""
     domain = ps.Domain([ps.Category("id", [2**53 + 1, 7])], target=ps.Label("y", [0, 1]))

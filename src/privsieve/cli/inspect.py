@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from privsieve.cli import words
+from privsieve.core.shown import visible
 from privsieve.errors import ParameterError
 
 _EXAMPLE = "Example: privsieve inspect patients.csv --domain domain.toml"
@@ -33,7 +34,7 @@ def command(data: str, domain_file: str, private_output: str | None) -> None:
     first, *rest = inspect(data, Domain.from_toml(domain_file)).lines()
     if private_output is None:
         click.secho(first, fg="red", bold=True)
-        click.echo("\n".join(rest))
+        click.echo(visible("\n".join(rest)))
         return
     with _private(private_output) as file:
         file.write("\n".join([first, *rest, ""]))

@@ -6,6 +6,7 @@ import codecs
 import datetime as dt
 import unicodedata
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from operator import index
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from privsieve.core.canonical import LARGEST, Json, canonical, digest
@@ -209,10 +210,11 @@ class Domain:
         if rows is None:
             raise DomainError("the number of rows is not known before they are read; say it "
                               "(rows=, --rows, or rows = in [table])")
-        if not isinstance(rows, int) or not 0 <= rows <= LARGEST_ROWS:
+        whole = index(rows) if hasattr(rows, "__index__") else -1
+        if not 0 <= whole <= LARGEST_ROWS:
             raise DomainError(f"the number of rows is {quoted(rows)}; it is a whole number up to "
                               f"{LARGEST_ROWS}")
-        return rows
+        return whole
 
     @property
     def rows_are_public(self) -> bool:

@@ -59,7 +59,10 @@ class Released:
             step = Fraction(2) ** exponent
             weights = np.array([float(int(q) * step) for q in body["values"]["q"]])
             target = _column(body["domain"]["target"])
-            if len(weights) != made.width or not isinstance(target, Number):
+            named = list(body["columns"]) == [column.name for column in columns]
+            person = body["domain"]["person"]
+            if len(weights) != made.width or not isinstance(target, Number) or not named or (
+                    person is not None and not isinstance(person, str)):
                 raise ValueError
         except _WRONG:
             raise SchemaError("release.json lacks what a prediction needs; take the file as "
