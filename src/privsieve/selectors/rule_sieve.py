@@ -29,6 +29,7 @@ from privsieve.selectors.labels import (
     unit_weight,
 )
 from privsieve.selectors.parameters import MAX_OPS, count, depth
+from privsieve.selectors.weights import FINEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -116,6 +117,7 @@ def plan(  # the method's public options, all keyword-only
         raise ParameterError(f"the table has {units} rows (n_samples = {units}); a choice from "
                              "rows needs at least 2")
     cost.check_units(units)
+    _check_sums(domain, units)
     prior = prior_of(class_prior, domain, units * cost.epsilon,
                      why_not=uncentred(domain, units * unit_weight(domain)),
                      plain=joint is None and order in (None, 1))
@@ -126,6 +128,14 @@ def plan(  # the method's public options, all keyword-only
     if _race(rules).account == "pure":  # the delta would buy nothing: it is not spent
         cost, rules = replace(cost, delta=Fraction(0)), replace(rules, delta=Fraction(0))
     return _planned(rules, cost)
+
+
+def _check_sums(domain: Domain, units: int) -> None:
+    """Refuse weights of all units that scores may not hold, with room for 16 times as many units."""
+    if 24 * units * unit_weight(domain) * FINEST >= 2**59:
+        raise DomainError(f"table.rows_per_person is {domain.rows_per_person}, which {units} "
+                          "persons take past 63 bits; write less: of a person with more rows so "
+                          "many are used")
 
 
 def _planned(rules: Rules, cost: Cost) -> Plan:
