@@ -131,7 +131,7 @@ def plan(  # the method's public options, all keyword-only
 
 
 def _check_sums(domain: Domain, units: int) -> None:
-    """Refuse weights of all units that scores may not hold, with room for 16 times as many units."""
+    """Refuse units whose weights take scores past 63 bits, with room for 16 times as many."""
     if 24 * units * unit_weight(domain) * FINEST >= 2**59:
         raise DomainError(f"table.rows_per_person is {domain.rows_per_person}, which {units} "
                           "persons take past 63 bits; write less: of a person with more rows so "
