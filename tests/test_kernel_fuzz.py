@@ -71,6 +71,15 @@ def entries(rng, a):
     return a
 
 
+def doubled(rng, a):
+    """Some entries are what their neighbours are: rows that do not rise."""
+    a = a.copy()
+    for _ in range(int(rng.choice([1, 2, 5])) if a.size > 1 else 0):
+        at = int(rng.integers(1, a.size))
+        a.reshape(-1)[at] = a.reshape(-1)[at - 1]
+    return a
+
+
 def shaped(rng, a):
     """Longer or shorter along each axis."""
     return np.resize(a, [max(0, s + int(rng.choice([-2, -1, 0, 1, 3]))) for s in a.shape])
@@ -97,7 +106,7 @@ def read_only(_rng, a):
 
 
 SPOILS = [
-    *[entries] * 8, shaped, shaped, emptied, unaligned, read_only,
+    *[entries] * 8, doubled, doubled, doubled, shaped, shaped, emptied, unaligned, read_only,
     lambda rng, a: a.astype(TYPES[rng.integers(0, len(TYPES))]),
     lambda _, a: a.astype(a.dtype.newbyteorder()),
     lambda _, a: np.asfortranarray(a), lambda _, a: a[::-1], lambda _, a: a[..., None],

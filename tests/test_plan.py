@@ -293,3 +293,16 @@ def test_the_median_is_pure():
     rest = Race.of(100, 20, 1, Fraction(9, 10), delta=Fraction(1, 10**6))
 
     assert made.cost.rho == rest.rho + Fraction(1, 200)
+
+
+def test_sums_that_do_not_fit_are_refused_before_rows():
+    """So many rows of so many persons that scores pass 63 bits are refused by the plan."""
+    def asked(rows_per_person):
+        domain = ps.Domain([ps.Number("a", 0, 1), ps.Number("b", 0, 1)],
+                           target=ps.Label("y", [0, 1]), person="id", persons=2**20,
+                           rows_per_person=rows_per_person)
+        return plan("rule-sieve", domain, k=1, epsilon=1)
+
+    with pytest.raises(DomainError, match="rows_per_person is 1099511627776"):
+        asked(2**40)
+    assert asked(4096).settings["k"] == 1

@@ -19,6 +19,7 @@ import numpy as np
 
 from privsieve.kernels import numpy_twin
 from privsieve.kernels.contract import (
+    MOST_ROWS,
     demand_array,
     demand_bins,
     demand_column_weights,
@@ -121,6 +122,8 @@ def runs(codes: U16, starts: I64, weight: I64 | None = None) -> Runs:
     demand_array("codes", codes, np.uint16, 2)
     demand_offsets("starts", starts, codes.shape[1])
     demand_weight(weight, codes.shape[1])
+    if weight is None:  # a part of a table: its counts are int32
+        demand_whole("rows", codes.shape[1], 0, MOST_ROWS)
     out: Runs = _kernels.runs(codes, starts, weight)
     return out
 

@@ -42,6 +42,8 @@ __all__ = [
 
 #: Rows, columns and places of a row are 32-bit integers in the kernels.
 MOST_ROWS = 2**31 - 1
+#: Histograms of bins have four counts of 32 bits a cell, each for every fourth row.
+MOST_BINNED = 2**33
 #: Entries that are compared at a time: they stay in the first caches.
 AT_ONCE = 1 << 15
 
@@ -227,11 +229,10 @@ def demand_cuts(cuts: Cuts, kind: U8, columns: int) -> None:
 
 
 def demand_weight(weight: I64 | None, rows: int) -> None:
-    """Refuse weights that are not one int64 a row, 0 or more; and more rows than are counted.
+    """Refuse weights that are not one int64 a row, 0 or more.
 
     >>> demand_weight(None, 3)
     """
-    demand_whole("rows", rows, 0, MOST_ROWS)
     if weight is not None:
         demand_array("weight", weight, np.int64, 1)
         demand_equal("weight and rows", len(weight), rows)
@@ -284,6 +285,7 @@ def demand_bins(
     """
     demand_array("bins", bins, np.uint8, 2)
     demand_offsets("starts", starts, bins.shape[1])
+    demand_whole("rows of bins", bins.shape[1], 0, MOST_BINNED)
     demand_weight(weight, bins.shape[1])
     demand_array("labellings", labellings, np.int64, 2)
     demand_equal("classes of labellings and starts", labellings.shape[1], len(starts) - 1)

@@ -4,9 +4,9 @@ Sums are bounded before a kernel adds.  A rule's value is a difference of two pa
 ``S = sum of |v_i|`` over the rows of a column, so that no step of a kernel passes 2 S.  Bounds are
 told in floating point where they are near: its roundings are far smaller than the bit to spare.
 
-No table gets here: a row weighs at most 4096 under public or released class weights, and n rows at
-most n^2 / 2 <= 2^59 under centred ones (`selectors.weights.LARGEST_CENTRED`), a unit is worth 1 or
-L (`summaries.persons`), and 2^61 of 4096 L are 2^37 units, more than memory holds, for L = 4096.
+No table of a plan gets here.  A class weighs at most 4096, or all rows n^2 / 2 <= 2^59 where
+classes are centred (`selectors.weights.LARGEST_CENTRED`).  For rows, 2^61 is 2^49 of them; for
+persons of weight L, the plan refuses L and persons that come near (`selectors.rule_sieve`).
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from privsieve.selectors.labels import (
     unit_weight,
 )
 from privsieve.selectors.parameters import MAX_OPS, charged, count, depth
+from privsieve.selectors.weights import FINEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -123,6 +124,7 @@ def plan(  # the method's public options, all keyword-only
         raise ParameterError(f"the table has {units} rows (n_samples = {units}); a choice from "
                              "rows needs at least 2")
     cost.check_units(units)
+    _check_sums(domain, units)
     prior = prior_of(class_prior, domain, units * cost.epsilon,
                      why_not=uncentred(domain, units * unit_weight(domain)),
                      plain=joint is None and order in (None, 1))
@@ -132,6 +134,14 @@ def plan(  # the method's public options, all keyword-only
     rules = Rules(domain, k, cost.epsilon, units, prior, ordered, joint, order, grid, cost.delta)
     cost = charged(cost, _race(rules), _pure_rho(rules))
     return _planned(replace(rules, delta=cost.delta), cost)
+
+
+def _check_sums(domain: Domain, units: int) -> None:
+    """Refuse units whose weights take scores past 63 bits, with room for 16 times as many."""
+    if 24 * units * unit_weight(domain) * FINEST >= 2**59:
+        raise DomainError(f"table.rows_per_person is {domain.rows_per_person}, which {units} "
+                          "persons take past 63 bits; write less: of a person with more rows so "
+                          "many are used")
 
 
 def _planned(rules: Rules, cost: Cost) -> Plan:
