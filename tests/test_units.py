@@ -237,9 +237,13 @@ def answers(folder, columns, way, domain):
             patch.setattr(csv_codes, "serves", lambda _source: False)
         parts = read(by_way(folder, columns, way), domain,
                      entropy=lambda n: next(tags).to_bytes(n, "little"))
-    rows = [[*map(int, row), int(label)] for part in parts
-            for row, label in zip(part.codes, part.label, strict=True)]
-    return rows, np.concatenate([part.unit for part in parts]).tolist()
+    # A row of nobody has no answer.
+    rows, units = ([None] * len(columns["label"]) for _ in range(2))
+    for part in parts:
+        for at, codes, label, unit in zip(part.row.tolist(), part.codes.tolist(),
+                                          part.label.tolist(), part.unit.tolist(), strict=True):
+            rows[at], units[at] = [*codes, label], unit
+    return rows, units
 
 
 def answers_or_none(folder, columns, way, domain):
