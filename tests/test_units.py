@@ -240,9 +240,9 @@ def answers(folder, columns, way, domain):
     # A row of nobody has no answer.
     rows, units = ([None] * len(columns["label"]) for _ in range(2))
     for part in parts:
-        for at, codes, label, unit in zip(part.row.tolist(), part.codes.tolist(),
+        for at, found, label, unit in zip(part.row.tolist(), part.codes.tolist(),
                                           part.label.tolist(), part.unit.tolist(), strict=True):
-            rows[at], units[at] = [*codes, label], unit
+            rows[at], units[at] = [*found, label], unit
     return rows, units
 
 
