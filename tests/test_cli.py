@@ -612,7 +612,7 @@ def test_a_conversion_is_said_before_and_after(place, privsieve):
                          "--rows-per-person", "2", "--neighbours", "add-remove")[1:]
     assert "one person with all their rows (add-remove), with up to 2 rows" in " ".join(err.split())
     added = ("--domain", "added.toml", *ASKED[2:])
-    words = ("charged 2 times: the release protects one row of the table (add-remove), and the "
+    words = ("charged 2 times: the release protects one line of the file (add-remove), and the "
              "account one person with all their rows with up to 2 rows (add-remove)")
     out = privsieve("plan", "table.csv", *added, *people)[1]
     assert "left       2 for people\nconverted  charged 2 times: the release protects" in out

@@ -98,13 +98,14 @@ def test_approximate_races(k, ordered, off, right):
     epsilon, delta, noise, d = Fraction(1, 2), Fraction(1, 100), replay(7), 16
     race = Race.of(d, k, 1, epsilon, delta=delta, ordered=ordered)
     assert ("gumbel", "approximate") == (race.kind, race.account)
-    scores = [40 * (j == 0) for j in range(d)]
+    ahead = round(race.scale * 5 / 2)  # so that neither answer is rare
+    scores = [ahead * (j == 0) for j in range(d)]
     # How often the first is named: in the set, or as the best of the list.
     law = gumbel_order([-s for s in scores] if race.smallest else scores, (0,),
                        float(race.scale * off))
     if not ordered:
         signs, left, chance = -1 if race.smallest else 1, d, 0.0
-        weight, reached = math.exp(signs * 40 / float(race.scale * off)), 1.0
+        weight, reached = math.exp(signs * ahead / float(race.scale * off)), 1.0
         for _ in range(race.named):
             chance += reached * weight / (weight + left - 1)
             reached *= (left - 1) / (weight + left - 1)

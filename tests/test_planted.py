@@ -60,8 +60,8 @@ NOISE = "tests/test_race.py::test_top_k_enumerated"
 RESERVE = "    reserved = _reserve("
 FAULTS = {
     "half-noise": (
-        "privacy/race.py", "scale = Fraction(times * sensitivity) / epsilon",
-        "scale = Fraction(times * sensitivity) / (2 * epsilon)", NOISE),
+        "privacy/race.py", "unit = Fraction(times) / epsilon",
+        "unit = Fraction(times) / (2 * epsilon)", NOISE),
     "spend-after-rows": (
         "fit.py", RESERVE,
         "    _choose(plan, source, noise or __import__('privsieve.privacy.noise', "

@@ -66,8 +66,8 @@ def rare_sets(items: Items, k: int, at_most: int = 20) -> Rare:
     """The smallest sets of up to three items that break k: each is a way to find somebody.
 
     >>> from privsieve.core.items import Items
-    >>> rare_sets(Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), 2)
-    Rare(sets=((0, 1),), rows=(1,), complete=True)
+    >>> rare_sets(Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), 2).sets
+    ((0, 1),)
     """
     support = np.diff(items.indptr)
     singles = np.flatnonzero((support > 0) & (support < k))
