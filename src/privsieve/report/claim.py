@@ -30,6 +30,15 @@ class Column(NamedTuple):
     declared: str | None
 
 
+class Converted(NamedTuple):
+    """What a charge came to where the population protects another change than the release."""
+
+    sentence: str
+    epsilon: str
+    factor: str
+    noun: str
+
+
 class Charge(NamedTuple):
     """Who was charged, and where that stands in the ledger."""
 
@@ -39,7 +48,7 @@ class Charge(NamedTuple):
     reserve: str
     commit: str
     head: str
-    converted: str | None  # where the population protects another change than the release
+    converted: Converted | None
 
 
 class Claim(NamedTuple):
@@ -124,11 +133,19 @@ def _charge(certificate: Mapping[str, Any]) -> Charge | None:
     ledger = certificate["ledger"]
     if ledger is None:
         return None
-    # A certificate of version 0.1.0 knows no conversion.
-    converted = conversion(ledger["charged"], certificate) if "charged" in ledger else None
     return Charge(certificate["population"], ledger["reserved_at"][:10], ledger["request"],
                   str(ledger["reserve"]["seq"]), str(ledger["commit"]["seq"]), ledger["head"],
-                  converted)
+                  _converted(certificate))
+
+
+def _converted(certificate: Mapping[str, Any]) -> Converted | None:
+    said = certificate["ledger"].get("charged")
+    # A certificate of version 0.1.0 knows no conversion.
+    words = None if said is None else conversion(said, certificate)
+    if words is None:
+        return None
+    nouns = {unit: noun for noun, unit in UNIT.items()}
+    return Converted(words, said["epsilon"], said["factor"], nouns[said["unit"]])
 
 
 def _target(domain: Mapping[str, Any] | None) -> Column | None:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from privsieve.report.charts import Piece, bar
 from privsieve.report.markup import (
     clean,
+    clean_sentence,
     count,
     facts,
     name,
@@ -97,7 +98,8 @@ def budget(told: Common) -> Markup:
             ("Charged", Markup("{}, in entry {} of the ledger; the release is bound in entry {}"
                                ).format(clean(told.charge.date), clean(told.charge.reserve),
                                         clean(told.charge.commit))),
-            *([("Converted", clean(told.charge.converted))] if told.charge.converted else []),
+            *([("Converted", clean_sentence(told.charge.converted.sentence))]
+              if told.charge.converted else []),
             ("Earlier, and left", Markup(
                 "This release does not say. Whoever has the ledger reads it with "
                 "<code>privsieve ledger show</code>.")),

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from markupsafe import Markup
 
 from privsieve.report import claim_html, claim_proof
-from privsieve.report.markup import clean, five, joined, name, paragraph, steps, table
+from privsieve.report.markup import (
+    clean,
+    clean_sentence,
+    five,
+    joined,
+    name,
+    paragraph,
+    steps,
+    table,
+)
 from privsieve.report.markup import page as whole
 from privsieve.report.rounding import factor
 
@@ -88,15 +97,6 @@ def warned(told: Common) -> list[Markup]:
         clean_sentence(told.warning)))] if told.warning else []
 
 
-def clean_sentence(text: str) -> str:
-    """A sentence of a release, without a stop at its end.
-
-    >>> clean_sentence("too few rows.")
-    'too few rows'
-    """
-    return " ".join(clean(part) for part in text[:1000].split(" ")).rstrip(". ")
-
-
 def _declaration(said: str | None) -> str | Markup:
     if said is None:
         return "This release does not say what was declared."
@@ -123,7 +123,15 @@ def _answers(told: Common, own: Words) -> Markup:
 def _cost(told: Common) -> Markup:
     if told.free:
         return Markup("Nothing. All columns were asked for, so that no row was read.")
-    text = Markup("{} of the privacy budget of the {}s. ").format(told.claim.text, told.claim.noun)
+    converted = told.charge.converted if told.charge else None
+    if converted:
+        text = Markup("{} of the privacy budget of the {}s: {} times {}, because it protects "
+                      "another change than this release. ").format(
+                          clean(converted.epsilon), converted.noun, clean(converted.factor),
+                          told.claim.text)
+    else:
+        text = Markup("{} of the privacy budget of the {}s. ").format(told.claim.text,
+                                                                     told.claim.noun)
     if told.claim.epsilon >= _WEAK:
         text += Markup("<b>That is much:</b> at a cost of {} or more the promise is a weak one. "
                        ).format(_WEAK)

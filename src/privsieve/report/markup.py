@@ -65,6 +65,15 @@ def clean(text: object) -> str:
     return seen if len(seen) <= LARGEST_NAME else seen[:LARGEST_NAME - 1] + "…"
 
 
+def clean_sentence(text: str) -> str:
+    """A sentence of a release, without a stop at its end.
+
+    >>> clean_sentence("too few rows.")
+    'too few rows'
+    """
+    return " ".join(clean(part) for part in text[:1000].split(" ")).rstrip(". ")
+
+
 def name(text: object) -> Markup:
     """A name that a stranger chose, harmless and, if it is long, with places to break.
 
