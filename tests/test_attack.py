@@ -30,6 +30,7 @@ def sieve(epsilon, **options):
     return lambda table: fit(made, open_source(table / 65535, y), noise=system()).selected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"class_prior": None, "order": 1}, {"ordered": True}])
 def test_the_worst_pair_keeps_the_claim_and_comes_near_it(options):
     """The 99 % bound stays under epsilon = 1, and above 0.9: no pair is worse."""
@@ -39,6 +40,7 @@ def test_the_worst_pair_keeps_the_claim_and_comes_near_it(options):
     assert 0.9 < found.bound <= 1
 
 
+@pytest.mark.slow
 def test_half_the_noise_is_caught():
     """A twin that adds half of the noise (it runs at epsilon 2) is found out."""
     found = audit(sieve(2, class_prior=None, order=1), FIRST, SECOND, epsilon=1, profile="ci")
@@ -67,6 +69,7 @@ def test_every_method_has_a_pair_of_neighbours(method):
     assert len(made.first) == len(made.second) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_no_method_is_refuted_and_a_far_too_small_claim_is(method):
     """A few hundred runs find nothing against 1, and find out a twin that spends 30."""

@@ -45,6 +45,7 @@ def vector(beta, seed):
     return lambda table: np.array(gamma_norm([table * 1024, 0, 0], beta, -10, noise)) / 1024
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "pair"), [
     (count(Fraction(1), 1), (0, 1)), (sieve(Fraction(2), 2), SCORES),
     (vector(Fraction(1), 3), (0, 1)), (cells(Fraction(2), 12), SCORES),
@@ -57,6 +58,7 @@ def test_right_noise_is_not_exceeded(mechanism, pair):
     assert 0.4 < found.bound < found.bound95 <= 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "pair"), [
     (count(Fraction(1, 2), 4), (0, 1)), (sieve(Fraction(1), 5), SCORES),
     (vector(Fraction(2), 6), (0, 1)), (cells(Fraction(1), 13), SCORES),

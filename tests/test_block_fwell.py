@@ -310,6 +310,7 @@ def test_the_law_of_the_choice():
 ATTACK = pair("block-fwell")
 
 
+@pytest.mark.slow
 def test_the_worst_pair_keeps_the_claim_and_comes_near_it():
     """The pair that moves both sums by 2 T: its loss at epsilon 1 is 0.83, and is seen."""
     found = ps.audit(ATTACK.attacked(1), ATTACK.first, ATTACK.second, epsilon=1, profile="ci")
@@ -318,6 +319,7 @@ def test_the_worst_pair_keeps_the_claim_and_comes_near_it():
     assert 0.7 < found.bound <= 1
 
 
+@pytest.mark.slow
 def test_half_the_noise_is_caught():
     """A twin that adds half of the noise (it runs at epsilon 2) is found out."""
     found = ps.audit(ATTACK.attacked(2), ATTACK.first, ATTACK.second, epsilon=1, profile="ci")

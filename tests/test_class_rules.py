@@ -423,6 +423,7 @@ def test_any_cut_gives_the_same_scores(kinds):
 # attack
 
 
+@pytest.mark.slow
 def test_centred_labels_keep_the_claim():
     """The worst pair of fixed weights, from tables to names: half of the claim, and no more."""
     first, second, y = sides()

@@ -300,6 +300,7 @@ def attacked(epsilon, **options):
     return mechanism
 
 
+@pytest.mark.slow
 def test_the_worst_pair_keeps_the_claim_and_comes_near_it():
     """One row of three moves from a cell to the other: the loss at epsilon 1 is seen."""
     found = ps.audit(attacked(1), [0, 0, 1], [0, 1, 1], epsilon=1, profile="ci")
@@ -308,6 +309,7 @@ def test_the_worst_pair_keeps_the_claim_and_comes_near_it():
     assert 0.7 < found.bound <= 1
 
 
+@pytest.mark.slow
 def test_half_the_noise_is_caught():
     """A twin that adds half of the noise (it runs at epsilon 2) is found out."""
     assert ps.audit(attacked(2), [0, 0, 1], [0, 1, 1], epsilon=1, profile="ci").exceeded
@@ -321,6 +323,7 @@ def test_a_threshold_that_is_too_low_is_caught():
     assert ps.audit(twin, [0, 0, 1], [0, 0, 0], epsilon=0.1, delta=0.01).exceeded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "caught"), [(1, False), (2, True)])
 def test_a_choice_and_its_table_cost_what_they_claim_together(epsilon, caught):
     """Both in one release stay within 1; a twin in which each of them has all of it is found."""

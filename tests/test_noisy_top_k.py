@@ -338,6 +338,7 @@ def chooser(epsilon, **options):
     return lambda table: made.mechanism(summary[id(table)], system())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "mechanism"), [
     *((None, kind) for kind in KINDS), ("noisy", KINDS[0])])
 def test_the_worst_pair_keeps_the_claim(share, mechanism):
@@ -350,6 +351,7 @@ def test_the_worst_pair_keeps_the_claim(share, mechanism):
     assert (share, mechanism) != (None, "exponential") or 0.85 < found.bound <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", KINDS)
 def test_half_the_noise_is_caught(mechanism):
     """A twin that adds half of the noise (it runs at epsilon 2) is found out."""

@@ -261,6 +261,7 @@ def released(by, seed, view=float):
     return lambda z: view(perturbed(np.array([[z]]), by, noise)[0] * 2.0**by.exponent)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lam", "least"), [("0.001", 0.15), ("1", 0.3)])
 def test_an_attacker_learns_no_more_than_the_claim(lam, least):
     """With two opposite rows the claim of 1 stands, and more than nothing is learned."""
@@ -272,6 +273,7 @@ def test_an_attacker_learns_no_more_than_the_claim(lam, least):
     assert found.bound > least
 
 
+@pytest.mark.slow
 def test_an_attacker_catches_who_forgets_the_volume():
     """A twin that leaves the change of volume out is refuted: the weight is too often near 0."""
     by = replace(Perturbing.of("0.001", 1, 1, Fraction(1)), problem=careless("0.001", 1, 1))

@@ -212,6 +212,7 @@ def test_toy():
     assert maximal == [{0, 1, 4}, {0, 2, 3, 4}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [70])
 def test_many_classes(classes):
     """Diversity counts classes beyond one word of them."""

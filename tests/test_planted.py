@@ -85,6 +85,7 @@ def test_a_planted_fault_is_caught(tmp_path, fault):
     assert [] != law(patched(tmp_path, name, old, new), test)
 
 
+@pytest.mark.slow
 def test_the_same_laws_hold_without_a_fault(tmp_path):
     """An unchanged copy passes: the harness itself plants nothing."""
     src = patched(tmp_path, "errors.py", "exit_code = 1\n", "exit_code = 1\n")

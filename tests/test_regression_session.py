@@ -282,6 +282,7 @@ def tight(target):
     return kernel, fitted(kernel, "1000", np.zeros((1, 1), np.uint16), np.array([target]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["one", "batch", "function"])
 def test_right_noise_is_not_exceeded_and_half_noise_is_caught(kind):
     """Attacked at two neighbours a release stays inside its claim, and half of its noise does not.

@@ -522,6 +522,7 @@ def attacked(epsilon, method):
     return lambda table: noise.grid.numbers(noise.added(centers[table], drawn))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_the_tight_pair_keeps_the_claim(method):
     """The pair that moves the weights as far as is paid for is not refuted."""
@@ -531,6 +532,7 @@ def test_the_tight_pair_keeps_the_claim(method):
     assert 0 < found.bound <= 1  # how near it comes: half the noise is caught, below
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_half_the_noise_is_caught(method):
     """A twin that adds half of the noise (it runs at epsilon 2) is found out."""

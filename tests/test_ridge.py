@@ -395,6 +395,7 @@ def attacked(epsilon):
     return run, distance(one, two) / float(known.sensitivity)
 
 
+@pytest.mark.slow
 def test_right_noise_withstands_the_attack():
     """On a pair that is nearly as far apart as can be, the claim is not refuted."""
     run, share = attacked(1)
@@ -405,6 +406,7 @@ def test_right_noise_withstands_the_attack():
     assert 0 < bound.bound <= 1  # that half of the noise is caught says how near it comes
 
 
+@pytest.mark.slow
 def test_half_of_the_noise_is_caught():
     """A twin with half of the noise is refuted."""
     run, _share = attacked(2)

@@ -154,6 +154,7 @@ def test_the_noise_of_a_try_is_what_the_proof_asks_for(monkeypatch, options, mov
     assert [Fraction(WHOLE * scale) / tuning.epsilon] == scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spent", "caught"), [(1, False), (2, True)])
 def test_an_attack_on_the_predictor(spent, caught):
     """One learner that changes class and cells shows no more than is paid; half the noise does."""

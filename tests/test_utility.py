@@ -93,6 +93,7 @@ def test_wdbc_keeps_its_accuracy():
     assert np.mean([wdbc_accuracy(seed) for seed in range(100)]) >= RECORDED_WDBC - 0.03
 
 
+@pytest.mark.slow
 def test_at_a_tiny_epsilon_the_choice_is_uniform():
     """At epsilon 1e-6 a strong signal is chosen no more often than any other column."""
     from scipy.stats import chisquare
