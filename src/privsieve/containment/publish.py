@@ -17,6 +17,7 @@ import numpy as np
 
 from privsieve.containment.greedy import standing
 from privsieve.containment.groups import sources_of
+from privsieve.containment.labelled import Labelled
 from privsieve.core.columns import check_name, text_of
 from privsieve.core.release import FORMAT
 from privsieve.errors import DomainError, LedgerError, NothingFits, SchemaError
@@ -31,22 +32,11 @@ if TYPE_CHECKING:
     from privsieve.core.canonical import Json
     from privsieve.core.items import Items
 
+__all__ = ["Labelled", "Projection", "body_of", "check_snapshot", "check_together", "claim_of",
+           "project", "sources_at", "written"]
+
 #: A text that begins so is run by a spreadsheet that opens it.
 FORMULA = ("=", "+", "-", "@")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Labelled:
-    """Items with the class of each row; `target` is the name of the column of classes.
-
-    sources : whose row each is, where a group is k distinct sources; never published.
-    """
-
-    items: Items
-    y: npt.NDArray[np.int32]
-    classes: tuple[Any, ...]
-    target: str | None = None
-    sources: npt.NDArray[np.int32] | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

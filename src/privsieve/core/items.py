@@ -28,6 +28,8 @@ class Items:
     rows : how many rows there are.
     names : one for each item, such as "smoker" or "ward=A".
     origin : for each item the column of the table that it came from.
+    absent : for each item whether, by its kind, who may know that a person has it may know as well
+        that another lacks it; empty where nobody may (words, baskets, purchases).
     """
 
     indptr: npt.NDArray[np.int64]
@@ -35,6 +37,7 @@ class Items:
     rows: int
     names: tuple[str, ...]
     origin: tuple[str, ...]
+    absent: tuple[bool, ...] = ()
 
     def __len__(self) -> int:
         return len(self.names)
@@ -59,7 +62,8 @@ class Items:
         return Items(np.cumsum(sizes),
                      np.concatenate(pieces) if pieces else np.zeros(0, np.int32), self.rows,
                      tuple(self.names[j] for j in positions),
-                     tuple(self.origin[j] for j in positions))
+                     tuple(self.origin[j] for j in positions),
+                     tuple(self.absent[j] for j in positions) if self.absent else ())
 
 
 def check_size(rows: int, width: int) -> None:

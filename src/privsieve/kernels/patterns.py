@@ -69,6 +69,8 @@ class Rule:
     absent : items whose absence may be known as well; a group then shares it.
     suppress : so many rows may be left out for the rest to keep k; an item that only such rows
         hold does not fit.
+    labelled : the class of a row may be known as well: its group is then the rows of its class
+        that hold all that it holds.  `l_diversity` is that of the group without the class.
 
     All of it is downward closed: what holds for a set of items holds for every part of it.
     """
@@ -80,6 +82,7 @@ class Rule:
     l_diversity: int = 1
     absent: Bools | None = None
     suppress: int = 0
+    labelled: bool = False
 
 
 class Table(NamedTuple):
