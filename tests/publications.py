@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 PROFILES = (["--profile", "few"], ["--profile", "strict"], ["--profile", "most"],
@@ -94,11 +94,12 @@ class Found:
 
     def level(self):
         """Rows in the smallest crowd of who knows what the roles say."""
-        seen = Counter((tuple(row[j] for j in self.exact), tuple(row[j] for j in self.has))
-                       for row in self.rows)
-        return min(sum(count for (exact, has), count in seen.items()
-                       if exact == mine and all(b >= a for a, b in zip(my, has, strict=True)))
-                   for mine, my in seen)
+        apart = defaultdict(Counter)
+        for row in self.rows:
+            held = int("0" + "".join(row[j] for j in self.has), 2)
+            apart[tuple(row[j] for j in self.exact)][held] += 1
+        return min(sum(count for other, count in seen.items() if mine & ~other == 0)
+                   for seen in apart.values() for mine in seen)
 
     def classes(self):
         """The fewest classes in a crowd of who knows the columns alone; None without a target."""

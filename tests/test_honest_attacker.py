@@ -8,11 +8,13 @@ import random
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from privsieve.cli import run
 from privsieve.privacy.verify import verify
 from publications import Found, options, write_table
+from real_data import folder as data_folder
 
 #: So many generated tables; PRIVSIEVE_TABLES asks for more.
 TABLES = int(os.environ.get("PRIVSIEVE_TABLES", "160"))
@@ -146,3 +148,34 @@ def test_roles_that_contradict_each_other(publish, words, text):
 
     assert (True, 1, False) == (code in (2, 3), len(err.splitlines()), Path("out").exists()), err
     assert text in err
+
+
+#: Real tables: how `publish` is told to read each.
+REAL = {"adult": "parquet", "waveform": "parquet", "breast_w": "parquet", "pu1": "npz"}
+WAYS = (["--profile", "few"], ["--profile", "strict"], ["--method", "greedy"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [5, 11, 50])
+@pytest.mark.parametrize("name", REAL)
+def test_real_publications_keep_their_claims(name, k, tmp_path, monkeypatch, capsys):
+    """On real tables, the target known: the independent count is the claim, and at least k."""
+    folder = data_folder(name)
+    monkeypatch.chdir(tmp_path)
+    if REAL[name] == "npz":
+        labels = pq.read_table(folder / "rows.parquet", columns=["y"])["y"].to_pylist()
+        Path("y.txt").write_text("\n".join(map(str, labels)) + "\n")
+        data = [str(folder / "X.npz"), "--labels", "y.txt"]
+    else:
+        data = [str(folder / "data.parquet"), "--target", "y"]
+    for way in WAYS:
+        out = way[-1]
+        code = run(["publish", *data, "-k", str(k), *way, "--publish-target", "--out", out])
+        err = capsys.readouterr().err
+        assert code in (0, 5), err
+        if code == 0:
+            found = Found(out)
+
+            assert found.roles["target_known"]
+            assert found.level() == found.claim["level"] >= k
+            assert found.classes() >= found.claim["l_diversity"]
