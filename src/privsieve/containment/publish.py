@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privsieve.containment.greedy import standing
+from privsieve.containment.greedy import kept_rows, standing
 from privsieve.containment.groups import sources_of
 from privsieve.containment.labelled import Labelled
 from privsieve.core.columns import check_name, text_of
 from privsieve.core.release import FORMAT
 from privsieve.errors import DomainError, LedgerError, NothingFits, SchemaError
-from privsieve.kernels.patterns import Rule, pattern_table, peel
+from privsieve.kernels.patterns import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool) -
     part = table.items.take(choice.selected)
     target = table.target if with_target else None
     _check_names([*part.names, *([target] if target else [])])
-    order = np.flatnonzero(_stays(table, choice.selected, rule)).tolist()
+    order = np.flatnonzero(kept_rows(table.items, table.y, rule, choice.selected)).tolist()
     random.SystemRandom().shuffle(order)
     cells = np.zeros((part.rows, len(part)), np.uint8)
     for j in range(len(part)):
@@ -212,20 +212,6 @@ def _largest(items: Items, rule: Rule) -> int:
     others = items.rows - held
     both = np.where((rule.model == "k-anonymity") & (others > 0), np.minimum(held, others), held)
     return int(both.max(initial=0))
-
-
-def _stays(table: Labelled, selected: Sequence[int], rule: Rule) -> npt.NDArray[np.bool_]:
-    """The rows that keep the rule: all of them, unless some may be suppressed."""
-    part = table.items.take(selected)
-    absent = None if rule.absent is None else rule.absent[list(selected)]
-    masks, counts, pattern = pattern_table((part.indptr, part.indices), table.y, rule.classes,
-                                           absent)
-    if rule.model == "k-anonymity":
-        kept = (counts.sum(1) >= rule.k) & ((counts > 0).sum(1) >= rule.l_diversity)
-    else:
-        kept = peel(masks, counts, rule.k, rule.l_diversity)
-    found: npt.NDArray[np.bool_] = kept[pattern]
-    return found
 
 
 def _check_names(names: Sequence[str]) -> None:
