@@ -65,13 +65,16 @@ def test_the_oracle_sees_a_row_that_stands_alone(publish):
         if code == 0:
             break
     before = Found("out")
-    head, first, *rest = Path("out/table.csv").read_text().splitlines(keepends=True)
-    flipped = ",".join(str(1 - int(cell)) if cell in "01" else cell
-                       for cell in first.split(",")[:-1])
-    Path("out/table.csv").write_text(head + f"{flipped},{first.split(',')[-1]}" + "".join(rest))
+    head, *rows = Path("out/table.csv").read_text().splitlines(keepends=True)
+    after = []
+    for at in range(len(rows)):
+        *cells, label = rows[at].split(",")
+        flipped = ",".join([*(str(1 - int(cell)) for cell in cells), label])
+        Path("out/table.csv").write_text("".join([head, *rows[:at], flipped, *rows[at + 1:]]))
+        after.append(Found("out").level())
 
     assert columns
-    assert before.level() >= 3 > Found("out").level()
+    assert before.level() >= 3 > min(after)
 
 
 def salaries():
@@ -105,9 +108,9 @@ def test_a_class_below_k_is_refused(publish):
     Path("t.csv").write_text("a,b,ill\n" + "1,0,no\n1,1,yes\n0,1,no\n0,0,yes\n" * 9
                              + "1,1,seldom\n")
     code, err = publish("--target", "ill", "-k", 5, "--publish-target", "--method", "greedy")
-    assert (3, False) == (code, Path("out").exists()), err
+    assert (2, False) == (code, Path("out").exists()), err
     assert "merge" in err
-    assert 3 == publish("--target", "ill", "-k", 5, "--publish-target", "--target-unknown",
+    assert 2 == publish("--target", "ill", "-k", 5, "--publish-target", "--target-unknown",
                         "--method", "greedy")[0]
     assert 0 == publish("--target", "ill", "-k", 5, "--method", "greedy", "--l-diversity", 1)[0]
     code, err = publish("--target", "ill", "-k", 5, "--publish-target", "--method", "greedy",

@@ -21,7 +21,7 @@ from privsieve.containment.labelled import Labelled
 from privsieve.containment.publishable import largest_k
 from privsieve.core.columns import check_name, text_of
 from privsieve.core.release import FORMAT
-from privsieve.errors import DomainError, LedgerError, NothingFits, SchemaError
+from privsieve.errors import CheckFailed, DomainError, LedgerError, NothingFits, SchemaError
 from privsieve.kernels.patterns import Rule
 
 if TYPE_CHECKING:
@@ -87,6 +87,9 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
     beside = table.sensitive if with_sensitive else ()
     _check_names([*part.names, *(one.name for one in beside), *([target] if target else [])])
     order = np.flatnonzero(kept_rows(table.items, table.y, rule, choice.selected)).tolist()
+    if part.rows - len(order) > rule.suppress:
+        raise CheckFailed("the chosen columns do not keep what was asked: this is a mistake of "
+                          "privsieve; report it")
     random.SystemRandom().shuffle(order)
     cells = np.zeros((part.rows, len(part)), np.uint8)
     for j in range(len(part)):
