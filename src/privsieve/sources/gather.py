@@ -166,7 +166,9 @@ def shown(cell: float | str, *, dates: bool) -> str:
     >>> shown(18.0, dates=False), shown(18262.0, dates=True), shown(0.5, dates=True)
     ('18', '2020-01-01', '1970-01-01T12:00:00')
     """
-    if not dates or isinstance(cell, str):
+    if isinstance(cell, str):
+        return cell
+    if not dates:
         return text_of(cell)
     if float(cell).is_integer():
         return str(np.datetime64(int(cell), "D"))
