@@ -222,7 +222,8 @@ def test_suppressed_rows_are_left_out(privsieve):
 
 def test_known_absences(privsieve):
     """A column whose absence is known counts as equal in groups, and the certificate says it."""
-    code, _out, err = privsieve(*publish("--method", "greedy", "--absent", "smoker,ward"))
+    code, _out, err = privsieve(*publish("--method", "greedy", "--presences-only", "all",
+                                         "--absent", "smoker,ward"))
     assert 0 == code, err
     claim = json.loads(Path("out/certificate.json").read_text())["claim"]
     known = [claim["columns"].index(name) for name in claim["absent"]]
@@ -377,10 +378,11 @@ def test_strict_and_contained_together(privsieve):
     Path("t.csv").write_text("a,b,ill\n" + "1,0,0\n1,0,1\n0,0,1\n0,0,0\n" * 5
                              + "1,1,0\n1,1,1\n0,1,1\n" * 3)
     asked = ("--method", "greedy", "--weights", "even", *LEDGER)
+    has = ("--presences-only", "all")
     assert 0 == privsieve(*publish(*asked, "--columns", "a", "--first", "--model", "k-anonymity",
                                    out="1"))[0]
-    assert 0 == privsieve(*publish(*asked[:-6], out="alone"))[0]
-    code, _out, err = privsieve(*publish(*asked, out="2"))
+    assert 0 == privsieve(*publish(*asked[:-6], *has, out="alone"))[0]
+    code, _out, err = privsieve(*publish(*asked, *has, out="2"))
     assert (4, True) == (code, "3 of 29 rows in groups below k = 5" in err), err
 
 

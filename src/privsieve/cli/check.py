@@ -37,8 +37,8 @@ def command(data: str, k: int | None, as_json: bool, **options: Any) -> None:  #
     from privsieve.containment.groups import source_crowds
     from privsieve.containment.measures import disclosure_risk
 
-    table = tables.opened(data, options)
     asked = USUAL_K if k is None else k
+    table = tables.opened(data, {**options, "k": asked})
     labels = table.y if len(table.classes) > 1 else None
     risk = disclosure_risk(table.items, labels, k=asked)
     gained, rare = gains(table.items), rare_sets(table.items, asked)

@@ -142,6 +142,9 @@ def _promise(table: Labelled, options: Mapping[str, Any]) -> Promise:
         raise ParameterError("--model k-anonymity is --profile strict; or name a --method")
     least = 2 if options["publish_target"] or profile in ("few", "most") else 1
     known = options["publish_target"] and not options["target_unknown"]
+    if options["publish_sensitive"] and not table.sensitive:
+        raise ParameterError("--publish-sensitive needs a sensitive column: give --sensitive "
+                             "COLUMN, or leave it away")
     roles = roles_of(table, options, tables.domain_of(options), target_known=known)
     equal = profile == "strict" or options["model"] == "k-anonymity"
     return Promise(Rule(
