@@ -351,8 +351,8 @@ WRONG = {
                     SchemaError, "2 sources and k is 3"),
     "known class": (lambda: publishable(TINY, LABELS, Rule(4, 2, labelled=True)), ParameterError,
                     "the class may be known"),
-    "known class by source": (lambda: by_sources(TINY, LABELS, Rule(2, 2, labelled=True), "hamming",
-                                                 sources=LABELS), ParameterError, "that is known"),
+    "known class by source": (lambda: publishable(
+        TINY, LABELS, Rule(2, 2, labelled=True), sources=LABELS), ParameterError, "2 sources"),
     "prefix": (lambda: publishable(TINY, LABELS, Rule(3, 2), prefix=[0, 1]), ParameterError,
                "prefix of 2 items"),
     "ridge": (lambda: centred(LABELS * 0, 2), SchemaError, "one class"),

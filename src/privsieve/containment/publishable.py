@@ -9,6 +9,7 @@ import numpy as np
 
 from privsieve.containment.forward import forward
 from privsieve.containment.greedy import Rule, choice_of, demand_rule, greedy
+from privsieve.containment.groups import with_classes
 from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.ridge import pair_area
 from privsieve.containment.weights import weights
@@ -83,6 +84,8 @@ def publishable(items: Items, y: Codes, rule: Rule, profile: str = "few", *,
     else:
         rule = replace(rule, model="containment", l_diversity=max(2, rule.l_diversity))
     demand_rule(items, rule, y)
+    if rule.labelled and sources is not None:
+        _demand_sources(rule, y, sources)
     how: dict[str, Any] = {"label_rows": label_rows, "prefix": prefix}
     if profile == "few":
         return forward(items, y, rule, sources=sources, **how)
@@ -120,7 +123,7 @@ def _ways(items: Items, y: Codes, rule: Rule, how: Mapping[str, Any]) -> Iterato
 def _by_sources(items: Items, y: Codes, rule: Rule, sources: Codes, how: Mapping[str, Any],
                 ) -> Iterator[Choice]:
     """What "strict" compares where a group is k sources."""
-    if not rule.labelled and rule.l_diversity == 1:
+    if rule.l_diversity == 1:
         yield by_sources(items, y, rule, MUTUAL, sources=sources, **how)
     yield forward(items, y, rule, sources=sources, **how)
 
@@ -128,10 +131,10 @@ def _by_sources(items: Items, y: Codes, rule: Rule, sources: Codes, how: Mapping
 def _heaviest(items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
               prefix: Sequence[int]) -> Choice:
     """The heaviest maximal set, completed; with a prefix, what of it can follow that."""
-    if not prefix and not rule.labelled:
-        return maximal(items, y, rule, MUTUAL, Mining(time_limit=SECONDS), label_rows=label_rows)
-    mined = maximal(items, y, replace(rule, labelled=False), MUTUAL,
-                    Mining(complete=False, time_limit=SECONDS), label_rows=label_rows)
+    among = Mining(time_limit=SECONDS, complete=not prefix)
+    mined = maximal(items, y, rule, MUTUAL, among, label_rows=label_rows)
+    if not prefix:
+        return mined
     worth = weights(items, y, rule.classes, MUTUAL, label_rows).values
     order = np.lexsort((worth, np.isin(np.arange(len(items)), mined.selected)))
     place = np.empty(len(items), np.int64)
@@ -156,7 +159,8 @@ def by_sources(items: Items, y: Codes, rule: Rule, objective: str | npt.ArrayLik
                ) -> Choice:
     """A greedy choice by weights whose groups are of k distinct sources.
 
-    That is k-diversity with the source for the class; so the class itself cannot be known.
+    That is k-diversity with the source for the class.  A class that may be known is then an item
+    that is chosen before all others.
 
     >>> from privsieve.core.items import Items
     >>> items, y = Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), np.array([1, 1, 0, 0], np.int32)
@@ -166,9 +170,9 @@ def by_sources(items: Items, y: Codes, rule: Rule, objective: str | npt.ArrayLik
     """
     count = int(sources.max(initial=-1)) + 1
     counted_pairs = isinstance(objective, str) and objective in ("distinct", "class-errors")
-    if rule.l_diversity > 1 or rule.suppress or rule.labelled or counted_pairs:
-        raise ParameterError("sources are counted by weights only, without l_diversity, suppress "
-                             "and a target that is known; leave these out, or take profile 'few'")
+    if rule.l_diversity > 1 or rule.suppress or counted_pairs:
+        raise ParameterError("sources are counted by weights only, without l_diversity and "
+                             "suppress; leave these out, or take profile 'few'")
     if count < rule.k:
         raise SchemaError(f"the rows are of {count} sources and k is {rule.k}; ask for at most "
                           f"{count}")
@@ -176,10 +180,28 @@ def by_sources(items: Items, y: Codes, rule: Rule, objective: str | npt.ArrayLik
         raise SchemaError(f"{count} sources of {items.rows} rows are too many to count; publish a "
                           "part of the rows")
     values = weights(items, y, rule.classes, objective, label_rows).values
-    counted = replace(rule, classes=count, l_diversity=rule.k)
-    found = greedy(items, sources.astype(np.int32), counted, values, prefix=prefix)
-    choice = choice_of(items, y, rule, found.selected, objective, label_rows=label_rows)
+    known, absent = items, rule.absent
+    if rule.labelled:
+        _demand_sources(rule, y, sources)
+        known, absent = with_classes(items, y, absent)
+    counted = replace(rule, classes=count, l_diversity=rule.k, absent=absent, labelled=False)
+    added = range(len(items), len(known))
+    values = np.append(values, np.zeros(len(added), np.int64))
+    found = greedy(known, sources.astype(np.int32), counted, values, prefix=[*added, *prefix])
+    selected = [j for j in found.selected if j < len(items)]
+    choice = choice_of(items, y, rule, selected, objective, label_rows=label_rows)
     return replace(choice, complete=found.complete)
+
+
+def _demand_sources(rule: Rule, y: Codes, sources: Codes) -> None:
+    """Refuse classes of too few sources."""
+    size = np.bincount(np.unique(np.stack([y, sources]), axis=1)[0])
+    small = int(((size > 0) & (size < rule.k)).sum())
+    if small:
+        raise ParameterError(
+            f"{small} of {np.count_nonzero(size)} classes have rows of fewer than k = {rule.k} "
+            f"sources, and the class may be known; a class takes at least {rule.k}: merge "
+            "classes, leave the target unpublished, choose another target, or ask for less")
 
 
 def largest_k(items: Items, y: Codes, rule: Rule) -> int:
@@ -192,15 +214,21 @@ def largest_k(items: Items, y: Codes, rule: Rule) -> int:
     """
     held = class_counts(items.indptr, items.indices, np.ascontiguousarray(y, np.int32),
                         rule.classes)
-    sizes = np.bincount(y, minlength=rule.classes)
+    totals = np.bincount(y, minlength=rule.classes)
     known = np.full(len(items), rule.model == "k-anonymity")
     if rule.absent is not None:
         known |= rule.absent
-    size = np.full(len(items), items.rows)
-    for counts, told in ((np.tile(sizes, (len(items), 1)), ~known), (held, True),
-                         (sizes - held, known)):
-        rows = counts.sum(axis=1, keepdims=True)
-        group = np.where(counts > 0, counts if rule.labelled else rows, items.rows).min(axis=1)
+    size = np.full(len(items), _crowd(totals, labelled=rule.labelled))
+    for counts, told in ((held, True), (totals - held, known)):
+        rows = _crowd(counts, labelled=rule.labelled)
         diverse = (counts > 0).sum(axis=1) >= rule.l_diversity
-        size = np.where((rows[:, 0] > 0) & told, np.minimum(size, group * diverse), size)
+        size = np.where((rows > 0) & told, np.minimum(size, rows * diverse), size)
     return int(size.max(initial=0))
+
+
+def _crowd(counts: npt.NDArray[np.int64], *, labelled: bool) -> npt.NDArray[np.int64]:
+    """The rows of all classes, or of the smallest one that is there; 0 for none."""
+    rows: npt.NDArray[np.int64] = counts.sum(axis=-1)
+    if labelled:
+        rows = np.where(counts > 0, counts, rows[..., None]).min(axis=-1)
+    return rows
