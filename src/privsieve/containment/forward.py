@@ -92,12 +92,12 @@ def forward(items: Items, y: Codes, rule: Rule, *, label_rows: Bools | None = No
 def _searches(items: Items, pool: Ints, start: Callable[[], _Set], most: int) -> Iterator[Found]:
     """What one set that grows comes to, and then what many do; errors, and candidates."""
     alone, size = start(), 0
+    cells = max(1, alone.ridge.moved.size)
     if alone.crowd.width:  # what was published before may do without more
         yield alone.error, ()
     for error, chosen in _grown(items, pool, alone, 1, most):
         size = len(chosen)
         yield error, chosen
-    cells = max(1, items.rows * len(pool))
     width = min(WIDEST, CELLS // cells, WORK // (cells * max(1, size)))
     if width > 1:
         yield from _grown(items, pool, start(), width, most)
