@@ -99,7 +99,7 @@ def _show(items: Items, risk: Risk, crowds: SourceCrowds | None, gained: dict[st
     if risk.one_class is not None:
         words.show("classes", f"{risk.one_class} rows have a group of one class: who finds the "
                               "group knows the class")
-    words.show("hub", tables.hub(risk))
+    words.show("hub", tables.hub(risk.hub, risk.k))
     if risk.hub.warning:
         words.show("warning", risk.hub.warning, fg="yellow")
     _speak(items, risk, gained, rare)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from privsieve.cli import roles
 from privsieve.errors import ParameterError, SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from privsieve.containment.measures import Risk
+    from privsieve.containment.measures import Hub
     from privsieve.containment.publish import Labelled
     from privsieve.core.domain import Domain
 
@@ -44,6 +45,7 @@ _OPTIONS = (
                  show_default=True, help="A missing cell holds nothing, or is an item."),
     click.option("--domain", "domain_file", metavar="FILE",
                  help="A domain file: columns, their kinds, and how the CSV file is written."),
+    *roles.OPTIONS,
 )
 
 
@@ -57,7 +59,6 @@ def table(command: Command) -> Command:
 def opened(data: str, options: Mapping[str, Any]) -> Labelled:
     """Read the table that the options describe."""
     from privsieve.containment.publish import Labelled
-    from privsieve.core.domain import Domain
     from privsieve.sources.items import column_of, items_of
 
     _check_source(options)
@@ -66,7 +67,7 @@ def opened(data: str, options: Mapping[str, Any]) -> Labelled:
         return Labelled(items, y, classes, options["target"])
     if options["value"] or options["people"]:
         raise ParameterError("--value and --people are for logs: say --long USER ITEM")
-    domain = Domain.from_toml(options["domain_file"]) if options["domain_file"] else None
+    domain = domain_of(options)
     target = options["target"]
     if domain is not None and domain.target is not None and target is None:
         target = domain.target.name
@@ -98,10 +99,17 @@ def _sources(data: str, options: Mapping[str, Any], domain: Domain | None, rows:
     return found
 
 
-def hub(risk: Risk) -> str:
+def hub(found: Hub, k: int) -> str:
     """The figure that stands beside every level: whether the same few rows hide everybody."""
-    return (f"{risk.hub.everywhere} rows sit in every group; without the busiest {risk.k} rows "
-            f"{risk.hub.below} of {risk.hub.left} fall below {risk.k}")
+    return (f"{found.everywhere} rows sit in every group; without the busiest {k} rows "
+            f"{found.below} of {found.left} fall below {k}")
+
+
+def domain_of(options: Mapping[str, Any]) -> Domain | None:
+    """The domain file, where one was given."""
+    from privsieve.core.domain import Domain
+
+    return Domain.from_toml(options["domain_file"]) if options["domain_file"] else None
 
 
 def _log(data: str, options: Mapping[str, Any]) -> Any:

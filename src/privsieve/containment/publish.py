@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from privsieve.containment.choice import Choice
+    from privsieve.containment.roles import Roles
     from privsieve.core.canonical import Json
     from privsieve.core.items import Items
 
-__all__ = ["Labelled", "Projection", "body_of", "claim_of", "project", "sources_at", "written"]
+__all__ = ["Labelled", "Projection", "Promise", "body_of", "claim_of", "known_absences", "project",
+           "sources_at", "written"]
 
 #: A text that begins so is run by a spreadsheet that opens it.
 FORMULA = ("=", "+", "-", "@")
@@ -43,15 +45,33 @@ class Projection:
 
     cells : uint8, rows x columns.
     labels : a text for each row; None where the target does not leave.
+    sensitive : sensitive columns that leave, by name, with a text for each row.
     """
 
     names: tuple[str, ...]
     cells: npt.NDArray[np.uint8]
     target: str | None = None
     labels: tuple[str, ...] | None = None
+    sensitive: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def beside(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The columns of texts: what is sensitive, then the target."""
+        if self.target is None or self.labels is None:
+            return self.sensitive
+        return (*self.sensitive, (self.target, self.labels))
 
 
-def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool) -> Projection:
+@dataclass(frozen=True, eq=False)
+class Promise:
+    """What is promised of a publication: what each column is, and what the choice keeps."""
+
+    rule: Rule
+    roles: Roles
+
+
+def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
+            with_sensitive: bool = False) -> Projection:
     """The chosen columns of the rows that stay, shuffled by the system's entropy."""
     if not choice.selected and not choice.complete:
         raise NothingFits(f"the search ended before it found a column that keeps k = {rule.k}; "
@@ -62,7 +82,8 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool) -
                           "ask for less, or let some rows be left out (--suppress N)")
     part = table.items.take(choice.selected)
     target = table.target if with_target else None
-    _check_names([*part.names, *([target] if target else [])])
+    beside = table.sensitive if with_sensitive else ()
+    _check_names([*part.names, *(one.name for one in beside), *([target] if target else [])])
     order = np.flatnonzero(_stays(table, choice.selected, rule)).tolist()
     random.SystemRandom().shuffle(order)
     cells = np.zeros((part.rows, len(part)), np.uint8)
@@ -71,7 +92,11 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool) -
     texts = [text_of(one) for one in table.classes]
     _check_cells(texts if target else [])
     labels = tuple(texts[table.y[row]] for row in order) if target else None
-    return Projection(part.names, cells[order], target, labels)
+    sensitive = []
+    for one in beside:
+        _check_cells(one.values)
+        sensitive.append((one.name, tuple(one.values[one.codes[row]] for row in order)))
+    return Projection(part.names, cells[order], target, labels, tuple(sensitive))
 
 
 def written(table: Projection, form: str) -> bytes:
@@ -83,19 +108,32 @@ def written(table: Projection, form: str) -> bytes:
     return _parquet(table) if form == "parquet" else _csv(table)
 
 
-def claim_of(table: Projection, choice: Choice, rule: Rule, absent: Sequence[str], *,
-             sources: bool = False) -> dict[str, Json]:
+def claim_of(table: Labelled, projected: Projection, choice: Choice, promise: Promise,
+             ) -> dict[str, Json]:
     """What is claimed of the table, but for its level and digest: these come from the file.
 
     Where k counts sources and not rows, `counted` says it; the level of the file is one of rows.
     """
-    counted: dict[str, Json] = {"counted": "sources"} if sources else {}
+    rule, items = promise.rule, table.items
+    counted: dict[str, Json] = {"counted": "sources"} if table.sources is not None else {}
     return {
         **counted,
-        "kind": "containment", "k": rule.k, "model": rule.model, "absent": list(absent),
+        "kind": "containment", "k": rule.k, "model": rule.model,
+        "absent": list(known_absences(table, choice, rule)),
         "l_diversity": rule.l_diversity, "suppressed": choice.suppressed,
-        "columns": list(table.names), "target": table.target,
+        "columns": list(projected.names), "target": projected.target,
+        "rows": len(projected.cells), "origins": [items.origin[j] for j in choice.selected],
+        "roles": promise.roles.json(), "sensitive": [name for name, _ in projected.sensitive],
+        "limits": {"share": None, "entropy": None, "closeness": None},
+        "fingerprint": None,
     }
+
+
+def known_absences(table: Labelled, choice: Choice, rule: Rule) -> list[str]:
+    """The published items of which it may be known that somebody lacks them, one by one."""
+    if rule.absent is None or rule.model == "k-anonymity":
+        return []
+    return [table.items.names[j] for j in choice.selected if rule.absent[j]]
 
 
 def body_of(items: Items, choice: Choice, plan: Mapping[str, Json]) -> dict[str, Json]:
@@ -174,16 +212,17 @@ def _check_cells(texts: Sequence[str]) -> None:
 
 
 def _csv(table: Projection) -> bytes:
-    head = _line([*table.names, *([table.target] if table.target else [])])
+    head = _line([*table.names, *(name for name, _ in table.beside)])
     rows, width = table.cells.shape
     body = np.full((rows, 2 * width), ord(","), np.uint8)
     body[:, ::2] = table.cells + ord("0")
-    if table.labels is None:
+    if not table.beside:
         body[:, -1] = ord("\n")
         return head + body.tobytes()
-    ends = {label: _line([label]) for label in set(table.labels)}
-    return head + b"".join(piece for row, label in zip(body, table.labels, strict=True)
-                           for piece in (row.tobytes(), ends[label]))
+    texts = list(zip(*(texts for _, texts in table.beside), strict=True))
+    ends = {text: _line(text) for text in set(texts)}
+    return head + b"".join(piece for row, text in zip(body, texts, strict=True)
+                           for piece in (row.tobytes(), ends[text]))
 
 
 def _line(fields: Sequence[str]) -> bytes:
@@ -198,9 +237,9 @@ def _parquet(table: Projection) -> bytes:
 
     arrays = [pa.array(column.astype(np.int8)) for column in table.cells.T]
     fields = [pa.field(name, pa.int8(), nullable=False) for name in table.names]
-    if table.target and table.labels is not None:
-        arrays.append(pa.array(table.labels, pa.string()))
-        fields.append(pa.field(table.target, pa.string(), nullable=False))
+    for name, texts in table.beside:
+        arrays.append(pa.array(texts, pa.string()))
+        fields.append(pa.field(name, pa.string(), nullable=False))
     sink = io.BytesIO()
     pq.write_table(pa.table(arrays, schema=pa.schema(fields)), sink, write_statistics=False,
                    store_schema=False, compression="zstd")

@@ -17,14 +17,12 @@ from privsieve.containment.before import counted_items
 from privsieve.containment.fingerprint import fingerprint, rests_on
 from privsieve.containment.greedy import standing
 from privsieve.containment.groups import sources_of
-from privsieve.core.items import Items
+from privsieve.containment.known import as_known
 from privsieve.errors import LedgerError
 from privsieve.kernels.patterns import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    import numpy.typing as npt
 
     from privsieve.containment.fingerprint import Seal
     from privsieve.containment.labelled import Labelled
@@ -102,7 +100,6 @@ def strictest(table: Labelled, claims: Claims) -> Rule:
     place = {name: at for at, name in enumerate(table.items.names)}
     lacking = {table.items.origin[place[name]] for one in claims for name in one.get("absent", ())
                if name in place}
-    lacking |= {name for one in claims for name in (one.get("roles") or {}).get("both", ())}
     equal = any(one["model"] == "k-anonymity" for one in claims)
     return Rule(
         k=max(one["k"] for one in claims), classes=len(table.classes),
@@ -140,6 +137,7 @@ def union_of(table: Labelled, rule: Rule, selected: Sequence[int], *, sources: b
     """Count what columns give away if they are published together.
 
     >>> from privsieve.containment.labelled import Labelled
+    >>> from privsieve.core.items import Items
     >>> table = Labelled(Items.dense([[1], [1], [0]]), np.array([0, 1, 1], np.int32), ("n", "y"))
     >>> union_of(table, Rule(k=2, classes=2, l_diversity=2), [0])
     Union(small=0, poor=0)
@@ -150,10 +148,11 @@ def union_of(table: Labelled, rule: Rule, selected: Sequence[int], *, sources: b
     one = np.zeros(table.items.rows, np.int32)
     items, absent = table.items, rule.absent
     chosen = list(selected)
-    if rule.labelled:
-        items, chosen = with_codes(items, table.y, len(table.classes)), [
-            *selected, *range(len(items), len(items) + len(table.classes))]
-        absent = None if absent is None else np.append(absent, np.zeros(len(table.classes), bool))
+    if rule.labelled:  # a class is one thing more that a row holds
+        classes = [str(at) for at in range(len(table.classes))]
+        items = as_known(items, None, ("class", table.y, classes))
+        chosen += range(len(table.items), len(items))
+        absent = None if absent is None else np.append(absent, np.zeros(len(classes), np.bool_))
     whole = replace(plain, classes=1, absent=absent)
     small = standing(items, one, whole, chosen)[1]
     if sources and table.sources is not None:
@@ -169,20 +168,6 @@ def union_of(table: Labelled, rule: Rule, selected: Sequence[int], *, sources: b
         poor = max(standing(table.items, codes, replace(diverse, classes=count), selected)[1]
                    for codes, count in columns)
     return Union(small, poor)
-
-
-def with_codes(items: Items, codes: npt.NDArray[np.int32], count: int) -> Items:
-    """Items, and behind them one for each code: a group that shares all has one code.
-
-    >>> with_codes(Items.dense([[1], [0]]), np.array([1, 0], np.int32), 2).indices.tolist()
-    [0, 1, 0]
-    """
-    order = np.argsort(codes, kind="stable").astype(np.int32)
-    ends = len(items.indices) + np.cumsum(np.bincount(codes, minlength=count))
-    names = tuple(f"class {code}" for code in range(count))
-    return Items(np.concatenate([items.indptr, ends]).astype(np.int64),
-                 np.concatenate([items.indices, order]), items.rows,
-                 items.names + names, items.origin + names)
 
 
 def _same_classes(table: Labelled, before: Mapping[str, Any]) -> list[str]:
