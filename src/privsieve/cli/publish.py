@@ -70,7 +70,9 @@ def command(data: str, **options: Any) -> None:
     """
     from privsieve.cli.internal import internal
     from privsieve.cli.progress import shown
+    from privsieve.containment.before import open_part
     from privsieve.containment.issue import Form, issue, people_of
+    from privsieve.containment.together import tightened
     from privsieve.containment.told import listening
     from privsieve.privacy.folder import Folder
 
@@ -81,7 +83,8 @@ def command(data: str, **options: Any) -> None:
     with internal(options["internal_report"]) as write:
         with shown() as progress, listening(progress.known):
             progress.stage("reading the table")
-            table = tables.opened(data, options)
+            before = people.before if people else ()
+            table = tables.opened(data, options, before)
             promise = _promise(table, options)
             rule = promise.rule
             form = Form(_plan(promise, options), options["publish_target"],
@@ -89,7 +92,8 @@ def command(data: str, **options: Any) -> None:
             with Folder.create(options["out"]) as folder:
                 try:
                     progress.stage("choosing (Ctrl-C ends it)")
-                    choice = _choose(table, rule, options)
+                    choice = open_part(table, rule, _choose(
+                        table, tightened(table, rule, before), options))
                     progress.stage("writing, and counting the file's groups and risks")
                     issued = issue(table, choice, promise, form, folder, people=people)
                 except BaseException:
@@ -168,7 +172,7 @@ def _choose(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Choice:
     if table.sources is not None:
         return by_sources(items, y, rule, weights, sources=table.sources)
     if options["method"] == "greedy":
-        return greedy(items, y, rule, weights)
+        return greedy(items, y, rule, weights, prefix=table.counted)
     if options["method"] == "maximal":
         from privsieve.containment.maximal import Mining, maximal
 
@@ -222,6 +226,8 @@ def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str,
     words.say("hub", tables.hub(issued.hub, claim["k"]))
     if issued.hub.warning:
         words.say("warning", issued.hub.warning, fg="yellow")
+    for note in issued.notes:
+        words.say("ledger", note, fg="yellow")
     words.say("folder", options["out"])
 
 

@@ -12,7 +12,7 @@ from privsieve.cli import roles
 from privsieve.errors import ParameterError, SchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from privsieve.containment.measures import Hub
     from privsieve.containment.publish import Labelled
@@ -56,15 +56,19 @@ def table(command: Command) -> Command:
     return command
 
 
-def opened(data: str, options: Mapping[str, Any]) -> Labelled:
-    """Read the table that the options describe."""
+def opened(data: str, options: Mapping[str, Any], before: Sequence[Mapping[str, Any]] = (),
+           ) -> Labelled:
+    """Read the table that the options describe, and what claims of `before` published of it."""
+    from privsieve.containment.before import beside, reading
     from privsieve.containment.publish import Labelled
     from privsieve.sources.items import column_of, items_of
 
     _check_source(options)
     if options["long"]:
-        items, y, classes = _log(data, options)
-        return Labelled(items, y, classes, options["target"])
+        columns = options["columns"].split(",") if options["columns"] else None
+        columns, closed = reading(columns, before)
+        items, y, classes = _log(data, options, columns)
+        return beside(Labelled(items, y, classes, options["target"]), before, closed)
     if options["value"] or options["people"]:
         raise ParameterError("--value and --people are for logs: say --long USER ITEM")
     domain = domain_of(options)
@@ -73,11 +77,13 @@ def opened(data: str, options: Mapping[str, Any]) -> Labelled:
         target = domain.target.name
     y = column_of(Path(options["labels"]), target) if options["labels"] else target
     source = options["source"] if domain is None or options["source"] in domain.names else None
-    items, codes, classes = items_of(data, y, domain=domain, columns=_columns(options, source),
+    columns, closed = reading(_columns(options, source), before)
+    items, codes, classes = items_of(data, y, domain=domain, columns=columns,
                                      cuts=options["bins"], missing=options["missing"])
     sources = _sources(data, options, domain, items.rows) if options["source"] else None
-    return Labelled(items, codes, classes, target or ("label" if len(classes) > 1 else None),
-                    sources)
+    table = Labelled(items, codes, classes, target or ("label" if len(classes) > 1 else None),
+                     sources)
+    return beside(table, before, closed)
 
 
 def _check_source(options: Mapping[str, Any]) -> None:
@@ -112,7 +118,7 @@ def domain_of(options: Mapping[str, Any]) -> Domain | None:
     return Domain.from_toml(options["domain_file"]) if options["domain_file"] else None
 
 
-def _log(data: str, options: Mapping[str, Any]) -> Any:
+def _log(data: str, options: Mapping[str, Any], columns: Sequence[str] | None) -> Any:
     from privsieve.sources.long_log import Long, People, read_long
 
     if options["target"] and not options["people"]:
@@ -126,7 +132,7 @@ def _log(data: str, options: Mapping[str, Any]) -> Any:
     user, item = options["long"]
     people = People(options["people"], options["target"]) if options["people"] else None
     return read_long(data, Long(user, item, options["value"]), people=people,
-                     items=options["columns"].split(",") if options["columns"] else None)
+                     items=columns)
 
 
 def _columns(options: Mapping[str, Any], source: str | None) -> Any:

@@ -88,6 +88,6 @@ def _read(place: Path) -> bytes:
         raise LedgerError(f"{place.name} is no key of a ledger: it does not have {SIZE} bytes; put "
                           "it back from the copy that was kept with the ledger")
     if os.name == "posix" and facts.st_mode & 0o077:
-        raise LedgerError(f"others can read {place.name}, the key of the ledger, and its disk keeps "
-                          "no permissions; move the ledger and its key to one that does")
+        raise LedgerError(f"others can read {place.name}, the key of the ledger, and its disk "
+                          "keeps no permissions; move the ledger and its key to one that does")
     return key

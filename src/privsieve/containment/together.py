@@ -1,8 +1,8 @@
 """Together: what a publication says beside those that were made of the same people before.
 
-The ledger recognises its table: each earlier publication of a snapshot left a fingerprint of what it
-read, and that is made again from the table at hand.  Then all columns are taken as one publication,
-under the strictest of their rules: an attacker may be able to join their rows.
+The ledger recognises its table: each earlier publication of a snapshot left a fingerprint of what
+it read, and that is made again from the table at hand.  Then all columns are taken as one
+publication, under the strictest of their rules: an attacker may be able to join their rows.
 """
 
 from __future__ import annotations
@@ -15,18 +15,22 @@ import numpy as np
 
 from privsieve.containment.before import counted_items
 from privsieve.containment.fingerprint import fingerprint, rests_on
-from privsieve.containment.greedy import standing
 from privsieve.containment.groups import sources_of
 from privsieve.containment.known import as_known
 from privsieve.errors import LedgerError
-from privsieve.kernels.patterns import Rule
+from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
 
     from privsieve.containment.fingerprint import Seal
     from privsieve.containment.labelled import Labelled
+    from privsieve.core.items import Items
 
+    Codes = npt.NDArray[np.int32]
+    Ints = npt.NDArray[np.int64]
     Claims = Sequence[Mapping[str, Any]]
     #: Rows that a limit of attribute disclosure forbids: of a table, its rule, the columns that are
     #: published of it, and the limits as decimal texts.
@@ -120,6 +124,34 @@ def limits_of(claims: Claims) -> dict[str, str]:
     return {name: STRICTER[name](texts, key=Fraction) for name, texts in found.items() if texts}
 
 
+def tightened(table: Labelled, rule: Rule, before: Claims) -> Rule:
+    """The rule under which is to be chosen, so that it is kept together with what was before.
+
+    Refused where what was published before does not keep it already.
+    """
+    if not before or any(one.get("suppressed") for one in before):
+        return rule  # beside left-out rows nothing may stand but the same
+    first = strictest(table, before)
+    equal = "k-anonymity" in (rule.model, first.model)
+    absent = np.full(len(table.items), equal)
+    for known in (rule.absent, first.absent):
+        absent |= False if known is None else known
+    made = replace(rule, k=max(rule.k, first.k), absent=absent,
+                   l_diversity=max(rule.l_diversity, first.l_diversity),
+                   labelled=rule.labelled or first.labelled)
+    selected = counted_items(table, before)
+    sources = any(one.get("counted") for one in before) or table.sources is not None
+    found = union_of(table, made, selected, sources=sources)
+    if found.small or found.poor:
+        kind = (f"below k = {made.k}" if found.small
+                else f"of fewer than {made.l_diversity} classes")
+        raise LedgerError(f"what was published of this snapshot before leaves "
+                          f"{found.small or found.poor} of {table.items.rows} rows in groups "
+                          f"{kind} under this rule, and more columns leave no fewer; ask for less, "
+                          "or publish nothing more of it")
+    return made
+
+
 @dataclass(frozen=True)
 class Union:
     """Rows that columns, if all of them are published, would leave beyond a rule; 0 is good.
@@ -144,33 +176,49 @@ def union_of(table: Labelled, rule: Rule, selected: Sequence[int], *, sources: b
     >>> union_of(table, Rule(k=2, classes=2, labelled=True), [0]).small
     2
     """
-    plain = replace(rule, l_diversity=1, labelled=False, suppress=0)
-    one = np.zeros(table.items.rows, np.int32)
-    items, absent = table.items, rule.absent
-    chosen = list(selected)
+    items, chosen = table.items, list(selected)
+    absent = np.zeros(len(items), np.bool_) if rule.absent is None else rule.absent
+    told = absent
     if rule.labelled:  # a class is one thing more that a row holds
         classes = [str(at) for at in range(len(table.classes))]
         items = as_known(items, None, ("class", table.y, classes))
         chosen += range(len(table.items), len(items))
-        absent = None if absent is None else np.append(absent, np.zeros(len(classes), np.bool_))
-    whole = replace(plain, classes=1, absent=absent)
-    small = standing(items, one, whole, chosen)[1]
+        told = np.append(absent, np.zeros(len(classes), np.bool_))
+    nobody = np.zeros(items.rows, np.int32)
+    rows, groups = _groups(items, (nobody, 1), replace(rule, absent=told), chosen)
+    small = int(rows[groups.sum(1) < rule.k].sum())
     if sources and table.sources is not None:
-        part = replace(whole, absent=None if absent is None else absent[chosen])
+        part = replace(rule, absent=told[chosen])
         small = max(small, int((sources_of(items.take(chosen), part, table.sources)
                                 < rule.k).sum()))
     poor = 0
-    if rule.l_diversity > 1:
-        diverse = replace(plain, k=1, l_diversity=rule.l_diversity)
-        columns = [(table.y, len(table.classes)),
-                   *((hidden.codes, len(hidden.values)) for hidden in table.sensitive
-                     if hidden.name in sensitive)]
-        poor = max(standing(table.items, codes, replace(diverse, classes=count), selected)[1]
-                   for codes, count in columns)
+    for codes, count in (_columns(table, sensitive) if rule.l_diversity > 1 else ()):
+        rows, groups = _groups(table.items, (codes, count), replace(rule, absent=absent), selected)
+        poor = max(poor, int(rows[(groups > 0).sum(1) < rule.l_diversity].sum()))
     return Union(small, poor)
 
 
-def _same_classes(table: Labelled, before: Mapping[str, Any]) -> list[str]:
+def _columns(table: Labelled, sensitive: Sequence[str]) -> Iterator[tuple[Codes, int]]:
+    """The classes and these sensitive columns: codes, and how many there are."""
+    yield table.y, len(table.classes)
+    for one in table.sensitive:
+        if one.name in sensitive:
+            yield one.codes, len(one.values)
+
+
+def _groups(items: Items, column: tuple[Codes, int], rule: Rule, selected: Sequence[int],
+            ) -> tuple[Ints, Ints]:
+    """For each pattern on some items its rows, and the rows of its group by code."""
+    part = items.take(selected)
+    assert rule.absent is not None
+    masks, counts, _ = pattern_table((part.indptr, part.indices),
+                                     np.ascontiguousarray(column[0], np.int32), column[1],
+                                     rule.absent[list(selected)])
+    equal = rule.model == "k-anonymity"
+    return counts.sum(1), counts if equal else superset_counts(masks, counts)
+
+
+def _same_classes(table: Labelled, before: Mapping[str, Any]) -> Iterator[str]:
     """Refuse a table without the classes or sensitive values on which an earlier claim rests."""
     classes, sensitive = rests_on(before)
     roles = before.get("roles")
@@ -192,9 +240,8 @@ def _same_classes(table: Labelled, before: Mapping[str, Any]) -> list[str]:
                           "promised within a limit, and here it is not sensitive; name it, too "
                           "(--sensitive)")
     if classes and name is None:
-        return ["an earlier publication counted classes and did not note of which target (version "
-                "0.1.0): they were counted by the target at hand"]
-    return []
+        yield ("an earlier publication counted classes and did not note of which target (version "
+               "0.1.0): they were counted by the target at hand")
 
 
 def _check_table(table: Labelled, before: Mapping[str, Any], seal: Seal) -> None:
@@ -231,6 +278,10 @@ def _check_union(table: Labelled, claims: Claims, snapshot: str, beyond: Beyond 
                 else f"in groups of fewer than {rule.l_diversity} classes or values")
         raise LedgerError(f"{said} {found.small or found.poor} of {table.items.rows} rows {kind}; "
                           f"{out}")
+    if limits and beyond is None:
+        raise LedgerError(f"of {snapshot} something was promised within a limit of what groups "
+                          "tell, and what all of it tells together is not counted here; publish "
+                          "nothing more of this snapshot")
     if limits and beyond is not None and (rows := beyond(table, rule, selected, limits)):
         named = ", ".join(f"{name} {text}" for name, text in limits.items())
         raise LedgerError(f"{said} {rows} of {table.items.rows} rows beyond a limit ({named}); "
@@ -253,5 +304,5 @@ def _terms(claim: Mapping[str, Any]) -> tuple[object, ...]:
 
 def _few(names: Sequence[str]) -> str:
     """The first names of a list."""
-    more = f" and {len(names) - 2} more" if len(names) > 3 else ""  # noqa: PLR2004
+    more = f" and {len(names) - 2} more" if len(names) > 3 else ""
     return ", ".join(repr(name) for name in names[:2 if more else 3]) + more

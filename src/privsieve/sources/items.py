@@ -245,7 +245,9 @@ def _how(columns: Sequence[str] | Mapping[Any, Any] | None, known: Sequence[str]
         return {name: kinds.get(name) for name in (known if columns is None else columns)}
     how = {name: columns.get(name, kinds.get(name, columns.get(...)))
            for name in known if name in columns or ... in columns}
-    how |= {name: one for name, one in columns.items() if name is not ...}
+    # Of a column that is only named the domain says how.
+    how |= {name: kinds.get(name) if one is None else one
+            for name, one in columns.items() if name is not ...}
     absent = [name for name, one in how.items() if one is False and name not in known]
     if absent:
         raise SchemaError(f"column {absent[0]!r} is to be left out and is not in the table; "
