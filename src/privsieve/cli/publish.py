@@ -72,7 +72,7 @@ def command(data: str, **options: Any) -> None:
     from privsieve.cli.progress import shown
     from privsieve.containment.before import open_part
     from privsieve.containment.issue import Form, issue, people_of
-    from privsieve.containment.together import tightened
+    from privsieve.containment.together import recognise, tightened
     from privsieve.containment.told import listening
     from privsieve.privacy.folder import Folder
 
@@ -85,6 +85,8 @@ def command(data: str, **options: Any) -> None:
             progress.stage("reading the table")
             before = people.before if people else ()
             table = tables.opened(data, options, before)
+            if people:
+                recognise(table, before, people.seal)
             promise = _promise(table, options)
             rule = promise.rule
             form = Form(_plan(promise, options), options["publish_target"],

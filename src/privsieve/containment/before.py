@@ -116,11 +116,10 @@ def beside(table: Labelled, claims: Claims, closed: Collection[str]) -> Labelled
     Where rows were left out nothing can be chosen beside it, and nothing is marked.
     """
     counted = set(counted_items(table, claims))
-    if any(one.get("suppressed") for one in claims):
-        counted = set()
+    alone = any(one.get("suppressed") for one in claims)
     kept = [j for j, name in enumerate(table.items.origin) if name not in closed or j in counted]
     return replace(table, items=table.items.take(kept), closed=tuple(sorted(closed)),
-                   counted=tuple(at for at, j in enumerate(kept) if j in counted))
+                   counted=() if alone else tuple(at for at, j in enumerate(kept) if j in counted))
 
 
 def open_part(table: Labelled, rule: Rule, choice: Choice) -> Choice:

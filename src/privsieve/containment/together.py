@@ -72,11 +72,28 @@ def check_together(table: Labelled, claim: Mapping[str, Any], earlier: Sequence[
     seal : the snapshot, and what its fingerprints are made with.
     beyond : counts the rows that a limit of attribute disclosure forbids.
 
-    Returns sentences on what could not be compared: version 0.1.0 noted less.
+    Returns what `recognise` does.
     """
     before = claims_of(earlier, seal.snapshot)
+    notes = recognise(table, before, seal)
+    claims = [claim, *before]
     if not before:
-        return ()
+        return notes
+    if any(one.get("suppressed") for one in claims):
+        if any(_terms(one) != _terms(claim) for one in claims):
+            raise LedgerError("of this snapshot something was or would be published without some "
+                              "rows, and who is missing shows beside the rest; publish the same "
+                              "columns under the same rule, or nothing more")
+        return notes  # the same rows of the same columns
+    _check_union(table, claims, seal.snapshot, beyond)
+    return notes
+
+
+def recognise(table: Labelled, before: Claims, seal: Seal) -> tuple[str, ...]:
+    """Refuse another table than the one of which claims were made, or one that is read otherwise.
+
+    Returns sentences on what could not be compared: version 0.1.0 noted less.
+    """
     counted_items(table, before)
     notes = {note for one in before for note in _same_classes(table, one)}
     for one in before:
@@ -85,14 +102,6 @@ def check_together(table: Labelled, claim: Mapping[str, Any], earlier: Sequence[
         notes.add(f"an earlier publication of {seal.snapshot} is of version 0.1.0, which noted no "
                   "fingerprint: that this is the same table was not checked, only that it has the "
                   "columns")
-    claims = [claim, *before]
-    if any(one.get("suppressed") for one in claims):
-        if any(_terms(one) != _terms(claim) for one in claims):
-            raise LedgerError("of this snapshot something was or would be published without some "
-                              "rows, and who is missing shows beside the rest; publish the same "
-                              "columns under the same rule, or nothing more")
-        return tuple(sorted(notes))  # the same rows of the same columns
-    _check_union(table, claims, seal.snapshot, beyond)
     return tuple(sorted(notes))
 
 
