@@ -91,6 +91,13 @@ def rests_on(claim: Mapping[str, Any]) -> tuple[bool, tuple[str, ...]]:
     return limited or claim.get("target") is not None, tuple(sorted(sensitive))
 
 
+def target_of(claim: Mapping[str, Any]) -> str | None:
+    """The target of a claim, published or not; version 0.1.0 noted only a published one."""
+    roles = claim.get("roles")
+    found: str | None = roles["target"] if roles else claim.get("target")
+    return found
+
+
 def _patterns(items: Items) -> tuple[npt.NDArray[np.uint8], Ints]:
     """The different rows as bits, in the order of these, and for each row the position of its own.
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privsieve.containment.greedy import kept_rows
 from privsieve.containment.groups import sources_of
 from privsieve.containment.labelled import Labelled
 from privsieve.core.columns import check_name, text_of
 from privsieve.core.release import FORMAT
 from privsieve.errors import DomainError, NothingFits, SchemaError
-from privsieve.kernels.patterns import Rule, pattern_table, peel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from privsieve.containment.roles import Roles
     from privsieve.core.canonical import Json
     from privsieve.core.items import Items
+    from privsieve.kernels.patterns import Rule
 
 __all__ = ["Labelled", "Projection", "Promise", "body_of", "claim_of", "known_absences", "project",
            "sources_at", "written"]
@@ -84,7 +85,7 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
     target = table.target if with_target else None
     beside = table.sensitive if with_sensitive else ()
     _check_names([*part.names, *(one.name for one in beside), *([target] if target else [])])
-    order = np.flatnonzero(_stays(table, choice.selected, rule)).tolist()
+    order = np.flatnonzero(kept_rows(table.items, table.y, rule, choice.selected)).tolist()
     random.SystemRandom().shuffle(order)
     cells = np.zeros((part.rows, len(part)), np.uint8)
     for j in range(len(part)):
@@ -171,20 +172,6 @@ def _largest(items: Items, rule: Rule) -> int:
     others = items.rows - held
     both = np.where((rule.model == "k-anonymity") & (others > 0), np.minimum(held, others), held)
     return int(both.max(initial=0))
-
-
-def _stays(table: Labelled, selected: Sequence[int], rule: Rule) -> npt.NDArray[np.bool_]:
-    """The rows that keep the rule: all of them, unless some may be suppressed."""
-    part = table.items.take(selected)
-    absent = None if rule.absent is None else rule.absent[list(selected)]
-    masks, counts, pattern = pattern_table((part.indptr, part.indices), table.y, rule.classes,
-                                           absent)
-    if rule.model == "k-anonymity":
-        kept = (counts.sum(1) >= rule.k) & ((counts > 0).sum(1) >= rule.l_diversity)
-    else:
-        kept = peel(masks, counts, rule.k, rule.l_diversity)
-    found: npt.NDArray[np.bool_] = kept[pattern]
-    return found
 
 
 def _check_names(names: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privsieve.containment.before import counted_items
-from privsieve.containment.fingerprint import fingerprint, rests_on
+from privsieve.containment.fingerprint import fingerprint, rests_on, target_of
 from privsieve.containment.groups import sources_of
 from privsieve.containment.known import as_known
 from privsieve.errors import LedgerError
@@ -230,8 +230,7 @@ def _groups(items: Items, column: tuple[Codes, int], rule: Rule, selected: Seque
 def _same_classes(table: Labelled, before: Mapping[str, Any]) -> Iterator[str]:
     """Refuse a table without the classes or sensitive values on which an earlier claim rests."""
     classes, sensitive = rests_on(before)
-    roles = before.get("roles")
-    name = roles["target"] if roles else before.get("target")
+    name = target_of(before)
     if classes and table.target is None:
         raise LedgerError(f"of this snapshot something was published whose classes count in "
                           f"groups, and this table is read without them; name the target"

@@ -17,13 +17,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privsieve.containment.before import counted_items
-from privsieve.containment.groups import numbered
+from privsieve.containment.fingerprint import rests_on, target_of
+from privsieve.containment.groups import numbered, sources_of
 from privsieve.containment.known import as_known
+from privsieve.containment.labelled import Labelled
+from privsieve.containment.together import union_of
 from privsieve.core.columns import text_of
 from privsieve.core.items import Items
 from privsieve.core.release import load
 from privsieve.errors import CheckFailed, ParameterError
-from privsieve.kernels.patterns import pattern_table, superset_counts
+from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
 from privsieve.privacy.verify import verify
 from privsieve.sources.items import guarded
 from privsieve.sources.opening import open_source
@@ -33,15 +36,13 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from privsieve.containment.labelled import Labelled
-
     Codes = npt.NDArray[np.int32]
     Ints = npt.NDArray[np.int64]
 
 #: What `publish` calls the table in its folder.
 TABLES = ("table.csv", "table.parquet")
-#: Numbers that are compared at most to find bounds of two folders; beyond, wide ones are given.
-MOST = 10**9
+#: Numbers that are kept, and compared, at most for bounds of two folders; then wide ones are given.
+MOST_KEPT, MOST = 2**25, 10**9
 _BATCH = 65_536
 
 
@@ -97,8 +98,8 @@ def published(path: str) -> Published:
                              "`privsieve publish` wrote")
     found = verify(place / "certificate.json", place / "release.json", table=inside[0])
     if not found.valid:
-        raise CheckFailed(f"{path} is not what its certificate claims: {found.reasons[0]}; take the "
-                          "folder as `privsieve publish` wrote it")
+        raise CheckFailed(f"{path} is not what its certificate claims: {found.reasons[0]}; take "
+                          "the folder as `privsieve publish` wrote it")
     certificate = load(place).certificate
     claim: Any = certificate["claim"] if certificate else None
     if claim is None or claim["kind"] != "containment":
@@ -142,7 +143,7 @@ def bounds(folders: Sequence[Published], rule: Strict) -> Bounds:
     pairs = [_pair(*two, rule) for two in combinations(folders, 2)]
     highest = min([*alone, *(pair.highest for pair in pairs if pair)])
     lowest = max(1, sum(alone) - (len(alone) - 1) * rows)
-    if len(folders) == 2 and pairs[0]:  # noqa: PLR2004
+    if len(folders) == 2 and pairs[0]:
         lowest = max(lowest, pairs[0].lowest)
     return Bounds(lowest, highest)
 
@@ -175,6 +176,73 @@ class Strict:
         """The items of which absences count."""
         return np.array([self.lacking is None or name in self.lacking for name in items.names],
                         np.bool_)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Counted:
+    """What folders tell together, counted from their table.
+
+    level : rows, or sources, in the smallest group.
+    below : rows in groups below k; poor : in groups of fewer than l classes.
+    notes : what was not counted.
+    """
+
+    level: int
+    below: int
+    poor: int
+    notes: tuple[str, ...] = ()
+
+
+def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Published], k: int,
+            ) -> Counted:
+    """Count the smallest group of all columns of folders from their table.
+
+    `tables` is the table as it is read with each target on which a folder rests (`targets`).
+    """
+    table, rule = next(iter(tables.values())), Strict.of(folders)
+    for one in folders:
+        if not is_of(one, tables.get(one.claim["target"], table)):
+            raise CheckFailed(f"{one.name} is not of the rows of this table: they are others, "
+                              "fewer, more, or read in another way; give the table of which it "
+                              "was published")
+    chosen = table.items.take(counted_items(table, [one.claim for one in folders]))
+    absent, items, notes = rule.absent(chosen), chosen, []
+    for known in sorted({one.known for one in folders if one.known}):
+        labelled = tables[known]
+        items = as_known(items, None, (known, labelled.y, list(map(text_of, labelled.classes))))
+    told = np.append(absent, np.zeros(len(items) - len(chosen), np.bool_)).astype(np.bool_)
+    masks, counts, pattern = pattern_table((items.indptr, items.indices),
+                                           np.zeros(items.rows, np.int32), 1, told)
+    groups = superset_counts(masks, counts)[:, 0][pattern]
+    if any(one.claim.get("counted") for one in folders):
+        if table.sources is None:
+            notes.append("k counts sources in one of them, and rows here: name their column, too "
+                         "(--source)")
+        else:
+            groups = sources_of(items, Rule(k, 1, absent=told), table.sources)
+    poor = 0
+    for one in folders:
+        name = target_of(one.claim)
+        if one.claim["l_diversity"] > 1 and name is None:
+            notes.append("classes were counted in a group, and it was not noted of which target "
+                         "(version 0.1.0): here they are not")
+        elif one.claim["l_diversity"] > 1:
+            poor = max(poor, _poor(chosen, tables[name], rule))
+    return Counted(int(groups.min()), int((groups < k).sum()), poor, tuple(dict.fromkeys(notes)))
+
+
+def _poor(chosen: Items, table: Labelled, rule: Strict) -> int:
+    """The rows in groups of fewer classes than the rule asks for."""
+    diverse = Rule(k=1, classes=len(table.classes), l_diversity=rule.l_diversity,
+                   absent=rule.absent(chosen))
+    part = Labelled(chosen, table.y, table.classes)
+    return union_of(part, diverse, range(len(chosen))).poor
+
+
+def targets(folders: Sequence[Published]) -> tuple[str, ...]:
+    """The targets on which folders rest: published, or counted in classes."""
+    found = [target_of(one.claim) for one in folders if rests_on(one.claim)[0]]
+    return tuple(dict.fromkeys(name for name in found if name is not None))
 
 
 def is_of(folder: Published, table: Labelled) -> bool:
@@ -255,7 +323,8 @@ def _pair(first: Published, second: Published, rule: Strict) -> Bounds | None:
     """Bounds of two folders; None where there is too much to compare."""
     codes, other = _numbered(first, second, _shared(first, second))
     most = int(codes.max(initial=-1)) + 1
-    if most * max(len(codes), 1) > MOST:
+    nobody = np.zeros(len(codes), np.int32)
+    if most * max(len(_patterns(one, nobody, rule)[0]) for one in (first, second)) > MOST_KEPT:
         return None
     (mine, groups), (theirs, others) = (_patterns(first, codes, rule),
                                         _patterns(second, other, rule))
@@ -278,8 +347,9 @@ def _pair(first: Published, second: Published, rule: Strict) -> Bounds | None:
 
 def _stratum(first: tuple[Ints, Ints], second: tuple[Ints, Ints], whole: Ints, stratum: int,
              ) -> Iterator[tuple[Ints, Ints, npt.NDArray[np.bool_]]]:
-    """For each pattern of one folder, with those of the other: least and largest group, and
-    whether rows of both there must be.
+    """For each pattern of one folder, with those of the other, what its group can be.
+
+    The least and the largest group, and whether some row must have both patterns.
     """
     (mine, groups), (theirs, others) = first, second
     there = np.flatnonzero(theirs[:, stratum])
