@@ -44,7 +44,7 @@ def check(data: Sequence[str], options: Mapping[str, Any], k: int | None, *, as_
         found = bounds(folders, strict)
         _say({**facts, "lowest": found.lowest, "highest": found.highest, "counted": False},
              as_json=as_json)
-        _judge(found.highest, needed)
+        _judge(found.highest, needed, "at most ")
         if found.lowest < needed and not as_json:
             words.show("warning", f"together they may leave groups below k = {needed}: count them "
                                   "with the table", fg="yellow")
@@ -87,10 +87,11 @@ def _read(data: str, options: Mapping[str, Any], folders: Sequence[Published],
     return {name: tables.opened(data, {**options, "target": name}, claims) for name in names}
 
 
-def _judge(level: int, k: int) -> None:
+def _judge(level: int, k: int, most: str = "") -> None:
     if level < k:
-        raise CheckFailed(f"together the folders leave a group of at most {level} rows, below k = "
-                          f"{k}; take one of them back, and publish what follows with a ledger")
+        rows = "1 row" if level == 1 else f"{level} rows"
+        raise CheckFailed(f"together the folders leave a group of {most}{rows}, below k = {k}; "
+                          "take one of them back, and publish what follows with a ledger")
 
 
 def _judge_classes(found: Counted, least: int) -> None:
