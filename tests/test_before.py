@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from claims import claimed
 from privsieve.containment.before import beside, read_also, reading
 from privsieve.containment.labelled import Labelled
 from privsieve.sources.items import Thermometer, items_of
-from publications import claimed
 
 
 def test_what_was_cut_is_cut_so_again():

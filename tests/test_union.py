@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from claims import claimed, groups, table_of
 from privsieve.cli import run
 from privsieve.containment import union
 from privsieve.containment.union import Published, Strict, bounds, counted, differing
 from privsieve.core.items import Items
 from privsieve.kernels.patterns import Rule
-from publications import claimed, groups, table_of
 
 
 @pytest.fixture

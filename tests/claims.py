@@ -1,4 +1,4 @@
-"""Tables and claims by hand, and what columns give away together, from the definition."""
+"""Claims: tables and claims by hand, and what columns give away together, from the definition."""
 
 from __future__ import annotations
 
