@@ -34,7 +34,7 @@ def test_an_old_publication_verifies(name):
 
 
 def test_a_target_that_was_not_counted_is_said_so():
-    """Of an old publication with its target, promise, page and check say that it was not counted."""
+    """Promise, page and check say of an old publication that its target was not counted."""
     certificate, release = files("contained")
     notes = verify(GOLDEN / "contained" / "certificate.json").notes
 

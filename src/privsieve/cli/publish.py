@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -71,6 +72,7 @@ def command(data: str, **options: Any) -> None:
     from privsieve.cli.internal import internal
     from privsieve.cli.progress import shown
     from privsieve.containment.before import open_part
+    from privsieve.containment.greedy import demand_rule
     from privsieve.containment.issue import Form, issue, people_of
     from privsieve.containment.together import recognise, tightened
     from privsieve.containment.told import listening
@@ -89,6 +91,8 @@ def command(data: str, **options: Any) -> None:
                 recognise(table, before, people.seal)
             promise = _promise(table, options)
             rule = promise.rule
+            if options["publish_target"]:  # also where nobody is said to know it
+                demand_rule(table.items, replace(rule, labelled=True), table.y)
             form = Form(_plan(promise, options), options["publish_target"],
                         options["publish_sensitive"], options["form"])
             with Folder.create(options["out"]) as folder:

@@ -18,9 +18,10 @@ import numpy as np
 from privsieve.containment.greedy import kept_rows
 from privsieve.containment.groups import sources_of
 from privsieve.containment.labelled import Labelled
+from privsieve.containment.publishable import largest_k
 from privsieve.core.columns import check_name, text_of
 from privsieve.core.release import FORMAT
-from privsieve.errors import DomainError, NothingFits, SchemaError
+from privsieve.errors import CheckFailed, DomainError, NothingFits, SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,13 +80,16 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
                           "give it more time (--time-limit SECONDS)")
     if not choice.selected:
         raise NothingFits(f"no column keeps k = {rule.k} in all rows and says something about the "
-                          f"classes; one alone keeps at most k = {_largest(table.items, rule)}: "
+                          f"classes; one alone keeps at most k = {_largest(table, rule)}: "
                           "ask for less, or let some rows be left out (--suppress N)")
     part = table.items.take(choice.selected)
     target = table.target if with_target else None
     beside = table.sensitive if with_sensitive else ()
     _check_names([*part.names, *(one.name for one in beside), *([target] if target else [])])
     order = np.flatnonzero(kept_rows(table.items, table.y, rule, choice.selected)).tolist()
+    if part.rows - len(order) > rule.suppress:
+        raise CheckFailed("the chosen columns do not keep what was asked: this is a mistake of "
+                          "privsieve; report it")
     random.SystemRandom().shuffle(order)
     cells = np.zeros((part.rows, len(part)), np.uint8)
     for j in range(len(part)):
@@ -163,15 +167,16 @@ def sources_at(table: Labelled, rule: Rule, selected: Sequence[int]) -> npt.NDAr
     """The distinct sources in each row's group, if these columns are published."""
     assert table.sources is not None
     absent = None if rule.absent is None else rule.absent[list(selected)]
-    return sources_of(table.items.take(selected), replace(rule, absent=absent), table.sources)
+    return sources_of(table.items.take(selected), replace(rule, absent=absent), table.sources,
+                      table.y)
 
 
-def _largest(items: Items, rule: Rule) -> int:
-    """The largest k that a column keeps by itself, whatever its classes."""
-    held = np.diff(items.indptr)
-    others = items.rows - held
-    both = np.where((rule.model == "k-anonymity") & (others > 0), np.minimum(held, others), held)
-    return int(both.max(initial=0))
+def _largest(table: Labelled, rule: Rule) -> int:
+    """The largest k that a column which somebody has keeps by itself, however few its classes."""
+    some = np.flatnonzero(np.diff(table.items.indptr))
+    absent = None if rule.absent is None else rule.absent[some]
+    return largest_k(table.items.take(some.tolist()), table.y,
+                     replace(rule, l_diversity=1, absent=absent))
 
 
 def _check_names(names: Sequence[str]) -> None:

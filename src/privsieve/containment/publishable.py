@@ -9,6 +9,7 @@ import numpy as np
 
 from privsieve.containment.forward import forward
 from privsieve.containment.greedy import Objective, Rule, choice_of, demand_rule, greedy
+from privsieve.containment.groups import with_classes
 from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.ridge import pair_area
 from privsieve.containment.weights import weights
@@ -80,7 +81,7 @@ def publishable(items: Items, y: Codes, rule: Rule, profile: str = "few", *,
         rule = replace(rule, model="k-anonymity")
     else:
         rule = replace(rule, model="containment", l_diversity=max(2, rule.l_diversity))
-    demand_rule(items, rule)
+    demand_rule(items, rule, y)
     if profile == "few":
         return forward(items, y, rule, label_rows=label_rows, sources=sources)
     if sources is not None and profile == "most":
@@ -114,7 +115,8 @@ def by_sources(items: Items, y: Codes, rule: Rule, objective: str | npt.ArrayLik
                sources: Codes, label_rows: Bools | None = None) -> Choice:
     """A greedy choice by weights whose groups are of k distinct sources.
 
-    That is k-diversity with the source for the class.
+    That is k-diversity with the source for the class.  A class that may be known is then an item
+    that is chosen before all others.
 
     >>> from privsieve.core.items import Items
     >>> items, y = Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), np.array([1, 1, 0, 0], np.int32)
@@ -134,10 +136,28 @@ def by_sources(items: Items, y: Codes, rule: Rule, objective: str | npt.ArrayLik
         raise SchemaError(f"{count} sources of {items.rows} rows are too many to count; publish a "
                           "part of the rows")
     values = weights(items, y, rule.classes, objective, label_rows).values
-    counted = replace(rule, classes=count, l_diversity=rule.k)
-    found = greedy(items, sources.astype(np.int32), counted, values)
-    choice = choice_of(items, y, rule, found.selected, objective, label_rows=label_rows)
+    known, absent = items, rule.absent
+    if rule.labelled:
+        _demand_sources(rule, y, sources)
+        known, absent = with_classes(items, y, absent)
+    counted = replace(rule, classes=count, l_diversity=rule.k, absent=absent, labelled=False)
+    added = range(len(items), len(known))
+    values = np.append(values, np.zeros(len(added), np.int64))
+    found = greedy(known, sources.astype(np.int32), counted, values, prefix=added)
+    selected = [j for j in found.selected if j < len(items)]
+    choice = choice_of(items, y, rule, selected, objective, label_rows=label_rows)
     return replace(choice, complete=found.complete)
+
+
+def _demand_sources(rule: Rule, y: Codes, sources: Codes) -> None:
+    """Refuse classes of too few sources."""
+    size = np.bincount(np.unique(np.stack([y, sources]), axis=1)[0])
+    small = int(((size > 0) & (size < rule.k)).sum())
+    if small:
+        raise ParameterError(
+            f"{small} of {np.count_nonzero(size)} classes have rows of fewer than k = {rule.k} "
+            f"sources, and the class may be known; a class takes at least {rule.k}: merge "
+            "classes, leave the target unpublished, choose another target, or ask for less")
 
 
 def largest_k(items: Items, y: Codes, rule: Rule) -> int:
@@ -150,13 +170,21 @@ def largest_k(items: Items, y: Codes, rule: Rule) -> int:
     """
     held = class_counts(items.indptr, items.indices, np.ascontiguousarray(y, np.int32),
                         rule.classes)
-    lacking = np.bincount(y, minlength=rule.classes) - held
+    totals = np.bincount(y, minlength=rule.classes)
     known = np.full(len(items), rule.model == "k-anonymity")
     if rule.absent is not None:
         known |= rule.absent
-    size = np.full(len(items), items.rows)
-    for counts, told in ((held, True), (lacking, known)):
-        rows = counts.sum(axis=1)
+    size = np.full(len(items), _crowd(totals, labelled=rule.labelled))
+    for counts, told in ((held, True), (totals - held, known)):
+        rows = _crowd(counts, labelled=rule.labelled)
         diverse = (counts > 0).sum(axis=1) >= rule.l_diversity
         size = np.where((rows > 0) & told, np.minimum(size, rows * diverse), size)
     return int(size.max(initial=0))
+
+
+def _crowd(counts: npt.NDArray[np.int64], *, labelled: bool) -> npt.NDArray[np.int64]:
+    """The rows of all classes, or of the smallest one that is there; 0 for none."""
+    rows: npt.NDArray[np.int64] = counts.sum(axis=-1)
+    if labelled:
+        rows = np.where(counts > 0, counts, rows[..., None]).min(axis=-1)
+    return rows

@@ -197,7 +197,7 @@ def union_of(table: Labelled, rule: Rule, selected: Sequence[int], *, sources: b
     rows, groups = _groups(items, (nobody, 1), replace(rule, absent=told), chosen)
     small = int(rows[groups.sum(1) < rule.k].sum())
     if sources and table.sources is not None:
-        part = replace(rule, absent=told[chosen])
+        part = replace(rule, absent=told[chosen], labelled=False)
         small = max(small, int((sources_of(items.take(chosen), part, table.sources)
                                 < rule.k).sum()))
     poor = 0
