@@ -29,7 +29,7 @@ _PARTS = re.compile(r"(?P<column>.+?)(?P<rest><[^<>=]+|>=[^<>=]+|=.+)?", re.DOTA
 _RANGE = re.compile(r"=(.+)\.\.(.+)", re.DOTALL)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Cut:
     """How a column was made into the items of it that were published.
 

@@ -161,7 +161,7 @@ def tightened(table: Labelled, rule: Rule, before: Claims) -> Rule:
     return made
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Union:
     """Rows that columns, if all of them are published, would leave beyond a rule; 0 is good.
 
@@ -180,8 +180,8 @@ def union_of(table: Labelled, rule: Rule, selected: Sequence[int], *, sources: b
     >>> from privsieve.containment.labelled import Labelled
     >>> from privsieve.core.items import Items
     >>> table = Labelled(Items.dense([[1], [1], [0]]), np.array([0, 1, 1], np.int32), ("n", "y"))
-    >>> union_of(table, Rule(k=2, classes=2, l_diversity=2), [0])
-    Union(small=0, poor=0)
+    >>> union_of(table, Rule(k=2, classes=2, l_diversity=2), [0]).poor
+    0
     >>> union_of(table, Rule(k=2, classes=2, labelled=True), [0]).small
     2
     """

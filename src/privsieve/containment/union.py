@@ -148,7 +148,7 @@ def bounds(folders: Sequence[Published], rule: Strict) -> Bounds:
     return Bounds(lowest, highest)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Strict:
     """The strictest of the rules of folders, by the names of items.
 
