@@ -409,7 +409,7 @@ SHOWN = {
     "containment.measures": {"Crowd", "Hub", "Risk"}, "containment.groups": {"SourceCrowds"},
     "containment.choice": {"Choice"}, "containment.selector": {"Published"},
     "containment.maximal": {"Mining"}, "sources.inspect": {"Finding", "Inspection"},
-    "containment.issue": {"People", "Form"},
+    "containment.issue": {"Form"},
 }
 
 

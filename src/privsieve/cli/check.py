@@ -23,22 +23,29 @@ USUAL_K = 5
 
 
 @click.command("check", epilog=_EXAMPLE)
-@click.argument("data")
+@click.argument("data", nargs=-1, required=True, metavar="DATA...")
 @tables.table
 @click.option("-k", "k", metavar="K", type=int,
               help="Exit with code 7 unless each group has at least so many rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
-def command(data: str, k: int | None, as_json: bool, **options: Any) -> None:  # noqa: FBT001  # click gives it by name
+def command(data: tuple[str, ...], k: int | None, as_json: bool, **options: Any) -> None:  # noqa: FBT001  # click gives it by name
     """Measure DATA: levels, risks, what each column costs, and what breaks k.
+
+    DATA is a table; or folders that `publish` wrote, to learn what these tell together, with or
+    without their table before them.
 
     PRIVATE: what it says is about the rows, for the eyes of who holds them.
     """
+    from privsieve.cli import union
     from privsieve.containment.breaking import gains, rare_sets
     from privsieve.containment.groups import source_crowds
     from privsieve.containment.measures import disclosure_risk
 
     asked = USUAL_K if k is None else k
-    table = tables.opened(data, {**options, "k": asked})
+    if union.asked(data):
+        union.check(data, {**options, "k": asked}, k, as_json=as_json)
+        return
+    table = tables.opened(data[0], {**options, "k": asked})
     labels = table.y if len(table.classes) > 1 else None
     risk = disclosure_risk(table.items, labels, k=asked)
     gained, rare = gains(table.items), rare_sets(table.items, asked)

@@ -71,8 +71,10 @@ def command(data: str, **options: Any) -> None:
     """
     from privsieve.cli.internal import internal
     from privsieve.cli.progress import shown
+    from privsieve.containment.before import open_part
     from privsieve.containment.greedy import demand_rule
     from privsieve.containment.issue import Form, issue, people_of
+    from privsieve.containment.together import recognise, tightened
     from privsieve.containment.told import listening
     from privsieve.privacy.folder import Folder
 
@@ -83,7 +85,10 @@ def command(data: str, **options: Any) -> None:
     with internal(options["internal_report"]) as write:
         with shown() as progress, listening(progress.known):
             progress.stage("reading the table")
-            table = tables.opened(data, options)
+            before = people.before if people else ()
+            table = tables.opened(data, options, before)
+            if people:
+                recognise(table, before, people.seal)
             promise = _promise(table, options)
             rule = promise.rule
             if options["publish_target"]:  # also where nobody is said to know it
@@ -93,7 +98,8 @@ def command(data: str, **options: Any) -> None:
             with Folder.create(options["out"]) as folder:
                 try:
                     progress.stage("choosing (Ctrl-C ends it)")
-                    choice = _choose(table, rule, options)
+                    choice = open_part(table, rule, _choose(
+                        table, tightened(table, rule, before), options))
                     progress.stage("writing, and counting the file's groups and risks")
                     issued = issue(table, choice, promise, form, folder, people=people)
                 except BaseException:
@@ -169,13 +175,13 @@ def _choose(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Choice:
 
     items, y, profile = table.items, table.y, _profile(options)
     if profile:
-        return publishable(items, y, rule, profile, sources=table.sources)
+        return publishable(items, y, rule, profile, sources=table.sources, prefix=table.counted)
     asked: Any = options["weights"] or "mutual-information"
     weights = np.ones(len(items), np.int64) if asked == "even" else asked
     if table.sources is not None:
-        return by_sources(items, y, rule, weights, sources=table.sources)
+        return by_sources(items, y, rule, weights, sources=table.sources, prefix=table.counted)
     if options["method"] == "greedy":
-        return greedy(items, y, rule, weights)
+        return greedy(items, y, rule, weights, prefix=table.counted)
     if options["method"] == "maximal":
         from privsieve.containment.maximal import Mining, maximal
 
@@ -229,6 +235,8 @@ def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str,
     words.say("hub", tables.hub(issued.hub, claim["k"]))
     if issued.hub.warning:
         words.say("warning", issued.hub.warning, fg="yellow")
+    for note in issued.notes:
+        words.say("ledger", note, fg="yellow")
     words.say("folder", options["out"])
 
 

@@ -13,7 +13,7 @@ from privsieve.cli import roles
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from privsieve.containment.labelled import Labelled
     from privsieve.containment.measures import Hub
@@ -57,15 +57,19 @@ def table(command: Command) -> Command:
     return command
 
 
-def opened(data: str, options: Mapping[str, Any]) -> Labelled:
-    """Read the table that the options describe."""
+def opened(data: str, options: Mapping[str, Any], before: Sequence[Mapping[str, Any]] = (),
+           ) -> Labelled:
+    """Read the table that the options describe, and what claims of `before` published of it."""
+    from privsieve.containment.before import beside, reading
     from privsieve.containment.labelled import Labelled, Sensitive
     from privsieve.sources.items import Reading, column_of, table_of
 
     _check_source(options)
     if options["long"]:
-        items, y, classes = _log(data, options)
-        return Labelled(items, y, classes, options["target"])
+        columns = options["columns"].split(",") if options["columns"] else None
+        columns, closed = reading(columns, before)
+        items, y, classes = _log(data, options, columns)
+        return beside(Labelled(items, y, classes, options["target"]), before, closed)
     if options["value"] or options["people"]:
         raise ParameterError("--value and --people are for logs: say --long USER ITEM")
     domain = domain_of(options)
@@ -75,15 +79,16 @@ def opened(data: str, options: Mapping[str, Any]) -> Labelled:
     csv = domain.csv if domain else None
     y = column_of(Path(options["labels"]), target, csv) if options["labels"] else target
     source = options["source"] if domain is None or options["source"] in domain.names else None
-    columns = _columns(options, source, target)
+    columns, closed = reading(_columns(options, source, target), before)
     sources = _sources(data, options["source"], csv) if options["source"] else None
     found = table_of(data, y, Reading(
         domain, columns, options["bins"], options["missing"], options["k"],
         sensitive=roles.sensitive_names(options, domain), sources=sources))
     sensitive = tuple(Sensitive(one.name, one.codes, one.values, one.ordered)
                       for one in found.sensitive)
-    return Labelled(found.items, found.y, found.classes,
-                    target or ("label" if len(found.classes) > 1 else None), sources, sensitive)
+    table = Labelled(found.items, found.y, found.classes,
+                     target or ("label" if len(found.classes) > 1 else None), sources, sensitive)
+    return beside(table, before, closed)
 
 
 def _check_source(options: Mapping[str, Any]) -> None:
@@ -115,8 +120,7 @@ def domain_of(options: Mapping[str, Any]) -> Domain | None:
     return Domain.from_toml(options["domain_file"]) if options["domain_file"] else None
 
 
-def _log(data: str, options: Mapping[str, Any]) -> Any:
-    from privsieve.core.domain import Domain
+def _log(data: str, options: Mapping[str, Any], columns: Sequence[str] | None) -> Any:
     from privsieve.sources.long_log import Long, People, read_long
 
     if options["target"] and not options["people"]:
@@ -128,9 +132,7 @@ def _log(data: str, options: Mapping[str, Any]) -> Any:
     user, item = options["long"]
     people = People(options["people"], options["target"]) if options["people"] else None
     return read_long(data, Long(user, item, options["value"]), people=people,
-                     items=options["columns"].split(",") if options["columns"] else None,
-                     domain=Domain.from_toml(options["domain_file"])
-                     if options["domain_file"] else None)
+                     items=columns, domain=domain_of(options))
 
 
 def _columns(options: Mapping[str, Any], source: str | None, target: str | None) -> Any:

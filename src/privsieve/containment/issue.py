@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from privsieve._version import __version__
 from privsieve.containment.facts import facts
+from privsieve.containment.fingerprint import fingerprint
+from privsieve.containment.ledger_key import seal_of
 from privsieve.containment.measures import hub
 from privsieve.containment.publish import (
     body_of,
-    check_snapshot,
-    check_together,
     claim_of,
     known_absences,
     project,
     sources_at,
     written,
 )
+from privsieve.containment.together import check_snapshot, check_together, claims_of
 from privsieve.core.canonical import canonical, digest
 from privsieve.core.items import Items
 from privsieve.errors import CheckFailed, LedgerError
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from privsieve.containment.choice import Choice
+    from privsieve.containment.fingerprint import Seal
     from privsieve.containment.measures import Hub
     from privsieve.containment.publish import Labelled, Promise
     from privsieve.core.canonical import Json
@@ -46,15 +48,18 @@ if TYPE_CHECKING:
     from privsieve.privacy.ledger import Entry
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class People:
     """Whose rows these are, and the state of their table; `signed` vouches for other people.
 
+    seal : what fingerprints of the table are made with.
+    before : what was claimed of the snapshot so far.
     seen : the last publication that was looked at (0: none); a later one refuses this.
     """
 
     ledger: Ledger
-    snapshot: str
+    seal: Seal
+    before: tuple[Mapping[str, Any], ...] = ()
     signed: str | None = None
     seen: int = 0
 
@@ -71,11 +76,15 @@ class Form:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Issued:
-    """What left: the release, its certificate, and whether the same few rows hide everybody."""
+    """What left: the release, its certificate, and whether the same few rows hide everybody.
+
+    notes : what could not be compared with what was published before.
+    """
 
     release: Mapping[str, Any]
     certificate: Mapping[str, Any]
     hub: Hub
+    notes: tuple[str, ...] = ()
 
 
 def people_of(path: str, population: str, snapshot: str, *, signed: str | None = None,
@@ -91,7 +100,8 @@ def people_of(path: str, population: str, snapshot: str, *, signed: str | None =
         ledger.introduce()
     earlier = ledger.publications()
     check_snapshot(earlier, snapshot, signed=signed is not None)
-    return People(ledger, snapshot, signed, earlier[-1].seq if earlier else 0)
+    return People(ledger, seal_of(ledger, snapshot), claims_of(earlier, snapshot), signed,
+                  earlier[-1].seq if earlier else 0)
 
 
 def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder: Folder, *,
@@ -115,26 +125,30 @@ def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder:
         raise CheckFailed("a group of the chosen columns has fewer sources than asked: this is a "
                           "mistake of privsieve; report it")
     claim |= {"level": counted.level, "table_sha256": digest(data)}
+    if people is not None:
+        claim["fingerprint"] = fingerprint(table, claim, people.seal)
     measured = facts(projected, claim)
     body = {**body_of(table.items, choice, form.plan), "measured": measured}
     release = canonical(body)
     folder.stage("release.json", release)
-    entry = _note(table, claim, digest(release), people)
+    entry, notes = _note(table, claim, digest(release), people)
     certificate = contained(claim, form.plan, digest(release), entry, {"privsieve": __version__})
     folder.stage("certificate.json", canonical(certificate))
     stage_report(folder, body, certificate)
     folder.link()
-    return Issued(body, certificate, hub(Items.dense(projected.cells, projected.names), rule.k))
+    return Issued(body, certificate, hub(Items.dense(projected.cells, projected.names), rule.k),
+                  notes)
 
 
 def _note(table: Labelled, claim: Mapping[str, Any], release_sha256: str, people: People | None,
-          ) -> Entry | None:
+          ) -> tuple[Entry | None, tuple[str, ...]]:
     """The ledger's entry, unless all publications of the snapshot together break a promise."""
     if people is None:
-        return None
-    ledger, snapshot = people.ledger, people.snapshot
-    check_together(table, claim, ledger.publications(), snapshot)
+        return None, ()
+    ledger, snapshot = people.ledger, people.seal.snapshot
+    notes = check_together(table, claim, ledger.publications(), people.seal)
     if people.signed is not None:
         ledger.other_people(snapshot, people.signed)
     return ledger.publish(snapshot, claim["columns"], claim["k"], claim["model"],
-                          claim={**claim, "release_sha256": release_sha256}, after=people.seen)
+                          claim={**claim, "release_sha256": release_sha256},
+                          after=people.seen), notes

@@ -1,4 +1,4 @@
-"""Publish: what is written of a choice, and what it says together with what was published before.
+"""Publish: what is written of a choice.
 
 Rows leave in an order that the system's entropy drew, in a fresh table of zeros and ones, without
 an index, metadata or statistics.  The level that is claimed is counted from the written file, by
@@ -11,18 +11,17 @@ import csv
 import io
 import random
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privsieve.containment.greedy import kept_rows, standing
+from privsieve.containment.greedy import kept_rows
 from privsieve.containment.groups import sources_of
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.publishable import largest_k
 from privsieve.core.columns import check_name, text_of
 from privsieve.core.release import FORMAT
-from privsieve.errors import CheckFailed, DomainError, LedgerError, NothingFits, SchemaError
-from privsieve.kernels.patterns import Rule
+from privsieve.errors import CheckFailed, DomainError, NothingFits, SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,9 +32,10 @@ if TYPE_CHECKING:
     from privsieve.containment.roles import Roles
     from privsieve.core.canonical import Json
     from privsieve.core.items import Items
+    from privsieve.kernels.patterns import Rule
 
-__all__ = ["Labelled", "Projection", "Promise", "body_of", "check_snapshot", "check_together",
-           "claim_of", "known_absences", "project", "sources_at", "written"]
+__all__ = ["Labelled", "Projection", "Promise", "body_of", "claim_of", "known_absences", "project",
+           "sources_at", "written"]
 
 #: A text that begins so is run by a spreadsheet that opens it.
 FORMULA = ("=", "+", "-", "@")
@@ -163,89 +163,12 @@ def body_of(items: Items, choice: Choice, plan: Mapping[str, Json]) -> dict[str,
     }
 
 
-def check_snapshot(earlier: Sequence[Any], snapshot: str, *, signed: bool) -> None:
-    """Refuse another state of a table about the same people: two states together break both.
-
-    `earlier` are the ledger's publications of these people.
-    """
-    others = {noted.snapshot for noted in earlier}
-    if not others or snapshot in others or signed:
-        return
-    raise LedgerError(f"columns of another snapshot of these people were published "
-                      f"({', '.join(sorted(others))}), and rows of both could be joined; publish "
-                      f"from that one, or, if {snapshot} is of other people, let somebody sign for "
-                      'it: --other-people "NAME"')
-
-
-def check_together(table: Labelled, claim: Mapping[str, Any], earlier: Sequence[Any],
-                   snapshot: str) -> None:
-    """Refuse a publication that with those of the same snapshot breaks the largest k promised.
-
-    The columns of all of them are taken as one publication, under the strictest of their rules:
-    an attacker may be able to join their rows.
-    """
-    same = [noted for noted in earlier if noted.snapshot == snapshot]
-    if not same:
-        return
-    claims = [claim, *({"k": noted.k, "model": noted.model, "columns": noted.columns,
-                        **noted.claim} for noted in same)]
-    if any(one.get("suppressed") for one in claims):
-        if all(_terms(one) == _terms(claim) for one in claims):
-            return  # the same rows of the same columns
-        raise LedgerError("of this snapshot something was or would be published without some "
-                          "rows, and who is missing shows beside the rest; publish the same "
-                          "columns under the same rule, or nothing more")
-    targets = {one.get("target") for one in claims} - {None}
-    if len(targets) > 1:
-        raise LedgerError("another target of this snapshot was published, and both together are "
-                          "not counted; publish with that target, or without one")
-    rule, selected = _union(table.items, len(table.classes), claims)
-    _, below = standing(table.items, table.y, rule, selected)
-    if any(one.get("counted") for one in claims):
-        below = max(below, _below_sources(table, rule, selected))
-    if below:
-        raise LedgerError(f"together with what was published of {snapshot} the {len(selected)} "
-                          f"columns would leave {below} of {table.items.rows} rows in groups below "
-                          f"k = {rule.k}; publish fewer columns, or those of before")
-
-
-def _below_sources(table: Labelled, rule: Rule, selected: Sequence[int]) -> int:
-    """Rows whose group has fewer than k sources."""
-    if table.sources is None:
-        raise LedgerError("of this snapshot something was published whose groups are of k "
-                          "sources; name the column of the sources here, too: --source COLUMN")
-    return int((sources_at(table, rule, selected) < rule.k).sum())
-
-
 def sources_at(table: Labelled, rule: Rule, selected: Sequence[int]) -> npt.NDArray[np.int64]:
     """The distinct sources in each row's group, if these columns are published."""
     assert table.sources is not None
     absent = None if rule.absent is None else rule.absent[list(selected)]
     return sources_of(table.items.take(selected), replace(rule, absent=absent), table.sources,
                       table.y)
-
-
-def _terms(claim: Mapping[str, Any]) -> tuple[object, ...]:
-    return (sorted(claim["columns"]), claim["k"], claim["model"], claim.get("l_diversity", 1),
-            sorted(claim.get("absent", ())), claim.get("suppressed"), claim.get("counted"))
-
-
-def _union(items: Items, classes: int, claims: Sequence[Mapping[str, Any]],
-           ) -> tuple[Rule, list[int]]:
-    """The strictest rule and all columns."""
-    place = {name: at for at, name in enumerate(items.names)}
-    names = {name for one in claims for name in one["columns"]}
-    if names - place.keys():
-        lost = min(names - place.keys())
-        raise LedgerError(f"column {lost!r} of this snapshot was published, and this table does "
-                          "not have it; give the same table, cut in the same way")
-    known = {name for one in claims for name in one.get("absent", ())}
-    equal = any(one["model"] == "k-anonymity" for one in claims)
-    rule = Rule(k=max(one["k"] for one in claims), classes=classes,
-                model="k-anonymity" if equal else "containment",
-                l_diversity=max(one.get("l_diversity", 1) for one in claims),
-                absent=np.array([name in known for name in items.names], np.bool_))
-    return rule, sorted(place[name] for name in names)
 
 
 def _largest(table: Labelled, rule: Rule) -> int:
