@@ -48,7 +48,8 @@ def test_what_was_cut_is_cut_so_again():
     (["x=1..2", "x>=2"], {"x": [1.0, 2.0]}),
     (["x<-1.5"], {"x": [-1.5]}),
     (["x>=1", "x>=10", "x>=9"], {"x": Thermometer((1.0, 9.0, 10.0))}),
-    (["x=2020-01-01..2020-07-01"], {"x": [dt.datetime(2020, 1, 1), dt.datetime(2020, 7, 1)]}),
+    (["x=2020-01-01..2020-07-01"], {"x": [dt.datetime.fromisoformat(f"2020-{month}-01")
+                                          for month in ("01", "07")]}),
     (["x=a..b", "x=c"], {"x": None}),
     (["x=missing", "y"], {"x": None, "y": None}),
 ])
