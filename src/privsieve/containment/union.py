@@ -8,6 +8,7 @@ counted.
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -28,8 +29,6 @@ from privsieve.core.release import load
 from privsieve.errors import CheckFailed, ParameterError
 from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
 from privsieve.privacy.verify import verify
-from privsieve.sources.opening import open_source
-from privsieve.sources.table import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 TABLES = ("table.csv", "table.parquet")
 #: Numbers that are kept, and compared, at most for bounds of two folders; then wide ones are given.
 MOST_KEPT, MOST = 2**25, 10**9
-_BATCH = 65_536
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,11 +104,10 @@ def published(path: str) -> Published:
         raise ParameterError(f"{path} is no publication of columns: there is no table in what it "
                              "promises")
     beside = [*claim.get("sensitive", ()), *([claim["target"]] if claim["target"] else [])]
-    cells = _cells(inside[0], [*claim["columns"], *beside])
-    held = [np.asarray([text_of(cell) == "1" for cell in cells[name]]) for name in claim["columns"]]
+    cells = _cells(inside[0])
+    held = [cells[name] == "1" for name in claim["columns"]]
     items = Items.dense(np.stack(held, axis=1), claim["columns"])
-    return Published(path, claim, items,
-                     {name: tuple(map(text_of, cells[name])) for name in beside})
+    return Published(path, claim, items, {name: tuple(cells[name].tolist()) for name in beside})
 
 
 def differing(folders: Sequence[Published]) -> Differing | None:
@@ -260,13 +257,21 @@ def is_of(folder: Published, table: Labelled) -> bool:
     return differing([folder, mine]) is None
 
 
-def _cells(path: Path, names: Sequence[str]) -> dict[str, list[Any]]:
-    """The cells of a published file by column; it was verified to hold them."""
-    found: dict[str, list[Any]] = {name: [] for name in names}
-    for batch in guarded(open_source(path).raw(names, _BATCH)):
-        for name, cells in zip(names, batch, strict=True):
-            found[name].extend(cells if isinstance(cells, list) else cells.tolist())
-    return found
+def _cells(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """The cells of a published file by column, as texts; it was verified to be such a table.
+
+    A name may be a number, as of the items of a basket, which a reader of tables refuses.
+    """
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(path)
+        return {name: np.asarray(column.to_pylist()).astype(np.str_)
+                for name, column in zip(table.column_names, table.columns, strict=True)}
+    with path.open(encoding="utf-8", newline="") as file:
+        names, *rows = csv.reader(file, strict=True)
+    return {name: np.asarray(cells) for name, cells in zip(names, zip(*rows, strict=True),
+                                                           strict=True)}
 
 
 def _shared(first: Published, second: Published) -> tuple[str, ...]:
