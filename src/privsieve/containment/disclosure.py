@@ -182,16 +182,18 @@ def groups_of(items: Items, rule: Rule, column: Sensitive) -> Groups:
     whole = np.bincount(codes, minlength=values).astype(np.int64)
     masks, own, pattern = pattern_table(cells(items), np.zeros(rows, np.int32), 1, rule.absent)
     equal = rule.model == "k-anonymity"
-    size = (own if equal else superset_counts(masks, own))[:, 0]
     most, distinct, apart, carried = (np.zeros(len(masks), np.int64) for _ in range(4))
     inner = np.zeros(len(masks))
     wide = max(_CELLS // max(len(masks), 1), _VALUES)
+    size = own[:, 0] if equal else None if values <= wide else superset_counts(masks, own)[:, 0]
     for low in range(0, values, wide):
         high = min(low + wide, values)
         here = (codes >= low) & (codes < high)
         cell = pattern[here].astype(np.int64) * (high - low) + (codes[here] - low)
-        found = np.bincount(cell, minlength=len(masks) * (high - low)).reshape(len(masks), -1)
-        found = found.astype(np.int64) if equal else superset_counts(masks, found.astype(np.int64))
+        held = np.bincount(cell, minlength=len(masks) * (high - low)).astype(np.int64)
+        found = held.reshape(len(masks), -1)
+        found = found if equal else superset_counts(masks, found)
+        size = found.sum(axis=1) if size is None else size
         np.maximum(most, found.max(axis=1), out=most)
         distinct += (found > 0).sum(axis=1)
         inner += (found * np.log(np.maximum(found, 1))).sum(axis=1)
@@ -200,6 +202,7 @@ def groups_of(items: Items, rule: Rule, column: Sensitive) -> Groups:
             more = np.cumsum(more, axis=1) + carried[:, None]
             carried = more[:, -1]
         apart += np.abs(more).sum(axis=1)
+    assert size is not None
     return Groups(pattern, size, most, distinct, np.log(size) - inner / size, apart, unit, masks,
                   codes, equal)
 

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 #: A choice is made again so often for the limits; what then still misses one is repaired.
 RUNS = 200
+#: Of more columns than this not each is tried, and such a part of them is taken away at once.
+_MANY, _PART = 64, 33
 #: Objectives that weigh sets of items, and no item alone.
 _PAIRS = ("distinct", "class-errors")
 #: Figures of which a larger one tells less.
@@ -71,7 +73,8 @@ def limited(table: Labelled, rule: Rule, limits: Limits, method: Method) -> Choi
        weights that passes over what does not fit, this is what a look at each step would give; for
        other methods it is one good set of many, and the limits are kept as well.
     2. Of what still misses a limit, the item is taken away without which fewest rows miss one
-       (ties: the lightest, then the first), of those that such rows show, until none does.
+       (ties: the lightest, then the first), of those that such rows show, until none does.  While
+       there are more than 64, those go first of whose rows most, as a share, miss one.
     3. What was taken away is tried again, the heaviest first, and whatever fits is added.
 
     Refused where nothing is left, with what would work.  `bound` is that of the choice without
@@ -137,7 +140,7 @@ class _Run:
         now = frozenset(selected) | self.counted
         while self._failing(now) and (held := self._held(now)):
             tell(f"limits: {self._failing(now)} rows miss one with {len(now)} columns")
-            now -= {min(held, key=partial(self._dearness, now))}
+            now -= {*held[:max(len(now) // _PART, 1)]}
         if self._failing(now) or now <= self.counted:
             return self._grown(self.counted, self.worth)
         return self._grown(now, set(selected) - now)
@@ -211,19 +214,24 @@ class _Run:
             self._rows[chosen] = int(rows.sum())
         return self._rows[chosen]
 
-    def _dearness(self, chosen: Chosen, j: int) -> tuple[int, int, int]:
-        return self._failing(chosen - {j}), int(self.values[j]), j
-
     def _held(self, chosen: Chosen) -> list[int]:
-        """What may be taken away so that the rows that miss a limit have another group."""
+        """What may be taken away for rows that miss a limit to have other groups, best first."""
         items, absent = self.table.items, self.rule.absent
-        rows = failing(self.table, self.rule, self.limits, sorted(chosen))
+        mine = sorted(chosen - self.counted)
         if self.rule.suppress:  # who leaves may change with any of them
-            return sorted(chosen - self.counted)
-        held = {j for j in chosen if rows[items.indices[items.indptr[j]:items.indptr[j + 1]]].any()}
-        known = {j for j in chosen
+            return sorted(mine, key=partial(self._without, chosen))
+        rows = failing(self.table, self.rule, self.limits, sorted(chosen))
+        shown = {j: rows[items.indices[items.indptr[j]:items.indptr[j + 1]]] for j in mine}
+        known = {j for j in mine
                  if self.rule.model == "k-anonymity" or (absent is not None and absent[j])}
-        return sorted((held | known) - self.counted)
+        held = [j for j in mine if j in known or shown[j].any()]
+        if len(mine) > _MANY:
+            return sorted(held, key=lambda j: (-shown[j].sum() / max(len(shown[j]), 1),
+                                               self.values[j], j))
+        return sorted(held, key=partial(self._without, chosen))
+
+    def _without(self, chosen: Chosen, j: int) -> tuple[int, int, int]:
+        return self._failing(chosen - {j}), int(self.values[j]), j
 
     def _grown(self, start: Chosen, candidates: Iterable[int]) -> Chosen:
         """Add whatever fits, the heaviest first."""
