@@ -7,10 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import naive_disclosure as naive
-from naive_containment import feasible
+from naive_containment import feasible, stays
 from privsieve.containment.disclosure import columns_of
 from privsieve.containment.exact import exact
 from privsieve.containment.forward import forward
@@ -19,10 +20,15 @@ from privsieve.containment.labelled import Labelled, Sensitive
 from privsieve.containment.limited import Method, limited
 from privsieve.containment.limits import Limits
 from privsieve.containment.maximal import Mining, maximal
+from privsieve.containment.publish import sources_at
+from privsieve.containment.publishable import publishable
 from privsieve.containment.weights import weights
 from privsieve.core.items import Items
 from privsieve.errors import NothingFits
 from privsieve.kernels.patterns import Rule
+from privsieve.privacy.verify_values import recount_values
+from privsieve.sources.items import items_of
+from real_data import folder
 from test_disclosure import naive_groups, rule_of, table_of
 
 MUTUAL = "mutual-information"
@@ -218,3 +224,78 @@ def items_matrix(items):
     for j in range(len(items)):
         made[items.indices[items.indptr[j]:items.indptr[j + 1]], j] = 1
     return made
+
+
+def test_sources_are_counted_again():
+    """What is added after a repair keeps k sources, too."""
+    rng = np.random.default_rng(13)
+    found = 0
+    for _ in range(60):
+        matrix, table, rule, limits = hard(rng)
+        table = replace(table, sources=rng.integers(0, 4, len(table.y)).astype(np.int32))
+        how = Method(lambda part, rule: forward(part.items, part.y, rule, sources=part.sources))
+        try:
+            choice = limited(table, rule, limits, how)
+        except NothingFits:
+            continue
+        if choice.selected:
+            found += 1
+
+            assert not broken(matrix, table, rule, limits, choice.selected)
+            assert sources_at(table, rule, choice.selected).min() >= rule.k
+    assert found > 5
+
+
+def test_rows_may_be_left_out():
+    """With rows that may be left out, those that stay keep the limits, counted among themselves."""
+    rng = np.random.default_rng(14)
+    found = 0
+    for _ in range(60):
+        matrix, table, rule, limits = hard(rng)
+        rule = replace(rule, suppress=2)
+        if rule.suppress > len(table.y) - rule.k:
+            continue
+        try:
+            choice = limited(table, rule, limits, METHODS["greedy"])
+        except NothingFits:
+            continue
+        if not choice.selected:
+            continue
+        rows = [set(np.flatnonzero(row).tolist()) for row in matrix]
+        left = sorted(stays(rows, table.y.tolist(), set(choice.selected), rule))
+        part = replace(table, y=table.y[left], sensitive=tuple(
+            replace(one, codes=one.codes[left]) for one in table.sensitive))
+        found += len(left) < len(rows)
+
+        assert len(rows) - len(left) <= 2
+        assert not broken(matrix[left], part, replace(rule, suppress=0), limits, choice.selected)
+    assert found > 3
+
+
+@pytest.mark.parametrize(("name", "profile", "k", "least"), [
+    ("waveform", "most", 5, Fraction(1, 2)),
+    pytest.param("adult", "few", 11, Fraction(1, 10), marks=pytest.mark.slow)])
+def test_real_groups_tell_more_than_one_class_says(name, profile, k, least):
+    """Where no group is of one class, many rows lie in groups of 95 % one; a limit ends that."""
+    place = folder(name) / "data.parquet"
+    table = pq.read_table(place)
+    items, y = items_of(table.drop_columns(["y"]), table["y"].to_numpy())[:2]
+    rule = Rule(k, 2, l_diversity=2)
+    how = Method(lambda part, rule: publishable(part.items, part.y, rule, profile))
+    whole = Labelled(items, y, ("no", "yes"), "y")
+
+    def told(choice):
+        part = items.take(choice.selected)
+        cells = items_matrix(part)
+        data = "\n".join([",".join([*map(str, range(len(part))), "y"]), *(
+            ",".join([*map(str, row), str(label)]) for row, label in zip(
+                cells.tolist(), y.tolist(), strict=True)), ""]).encode()
+        return recount_values(data, "y", [*map(str, range(len(part)))])
+
+    free, kept = told(how.choose(whole, rule)), told(limited(whole, rule, Limits.of(share="0.9"),
+                                                             how))
+
+    assert free.distinct == 2
+    assert dict(free.above)["0.95"] > least * len(y)
+    assert kept.share <= Fraction(9, 10)
+    assert dict(kept.above)["0.95"] == 0

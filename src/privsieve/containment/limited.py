@@ -11,9 +11,9 @@ import numpy as np
 from privsieve.containment.choice import Choice
 from privsieve.containment.disclosure import shown
 from privsieve.containment.greedy import choice_of, modular_order, standing
-from privsieve.containment.groups import sources_of
 from privsieve.containment.limits import ASKED, OF, Limits, failing, figures, missed
 from privsieve.containment.measures import cells
+from privsieve.containment.publish import sources_at
 from privsieve.containment.told import tell
 from privsieve.containment.weights import weights
 from privsieve.core.cost import EPSILON_UNITS, decimal
@@ -244,17 +244,11 @@ class _Run:
 
     def _keeps(self, chosen: Chosen) -> bool:
         """Whether a set of items keeps the rule, and enough sources where these are counted."""
-        order, sources = np.array(sorted(chosen), np.int64), self.table.sources
-        items, absent = self.table.items, self.rule.absent
-        accepted = patterns.greedy(cells(items), np.ascontiguousarray(self.table.y, np.int32),
+        table, order = self.table, np.array(sorted(chosen), np.int64)
+        accepted = patterns.greedy(cells(table.items), np.ascontiguousarray(table.y, np.int32),
                                    order, self.rule)
-        if len(accepted) < len(order):
-            return False
-        if sources is None:
-            return True
-        known = None if absent is None else absent[order]
-        found = sources_of(items.take(order.tolist()), replace(self.rule, absent=known), sources)
-        return bool(found.min() >= self.rule.k)
+        return len(accepted) == len(order) and (table.sources is None or bool(
+            sources_at(table, self.rule, order.tolist()).min() >= self.rule.k))
 
     def _alone(self) -> list[Alone]:
         """For each item that keeps the rule by itself: the rows that miss a limit, its figures."""
