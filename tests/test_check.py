@@ -109,20 +109,20 @@ def test_a_search_that_stops_says_so(privsieve, monkeypatch):
 
 def test_what_groups_tell_is_shown(privsieve, monkeypatch):
     """Of a target, figures of disclosure as JSON and as a table; without one, nothing."""
-    found = json.loads(privsieve("check", "toy.csv", "--target", "d", "--json")[1])
-    out = privsieve("check", "toy.csv", "--target", "d")[1]
+    Path("ill.csv").write_text("smoker,ill\n" + "1,0\n" * 4 + "0,0\n" * 2 + "0,1\n" * 2)
+    ask = ("check", "ill.csv", "--target", "ill")
+    found, out = json.loads(privsieve(*ask, "--json")[1]), privsieve(*ask)[1]
 
-    assert [{"column": "d", "role": "target", "rows": 6, "values": 2, "share": "1",
+    assert [{"column": "ill", "role": "target", "rows": 8, "values": 2, "share": "1",
              "above": [["0.8", 4], ["0.95", 4]], "distinct": 1, "entropy": "1",
-             "closeness": "0.333334", "ordered": False}] == found["disclosure"]
+             "closeness": "0.25", "ordered": False}] == found["disclosure"]
     assert "at 0.95" in out
-    assert re.search(r"^ +d +2 +1 +1 +1 +0.334 +4 +4$", out, re.MULTILINE)
+    assert re.search(r"^ +ill +2 +1 +1 +1 +0.25 +4 +4$", out, re.MULTILINE)
     assert [] == json.loads(privsieve("check", "toy.csv", "--json")[1])["disclosure"]
     assert "tells" not in privsieve("check", "toy.csv")[1]
     monkeypatch.setattr("privsieve.cli.disclosed.MOST_PAIRS", 1)
-    assert "not counted" in privsieve("check", "toy.csv", "--target", "d")[1]
-    said = json.loads(privsieve("check", "toy.csv", "--target", "d", "--json")[1])
-    assert said["disclosure"] is None
+    assert "not counted" in privsieve(*ask)[1]
+    assert json.loads(privsieve(*ask, "--json")[1])["disclosure"] is None
 
 
 def test_sensitive_columns_are_told_of(capsys):
