@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from privsieve.cli import tables, words
+from privsieve.cli import disclosed, tables, words
 from privsieve.errors import CheckFailed
 
 if TYPE_CHECKING:
@@ -50,11 +50,14 @@ def command(data: tuple[str, ...], k: int | None, as_json: bool, **options: Any)
     risk = disclosure_risk(table.items, labels, k=asked)
     gained, rare = gains(table.items), rare_sets(table.items, asked)
     crowds = None if table.sources is None else source_crowds(table.items, table.sources, asked)
+    told = disclosed.measured(table, risk.patterns)
     if as_json:
         words.json({**_json(table.items, risk, gained, rare),
+                    "disclosure": None if told is None else [one.json() for one in told],
                     **({"sources": _of_sources(crowds)} if crowds else {})})
     else:
         _show(table.items, risk, crowds, gained, rare)
+        disclosed.show(told)
     level = crowds.containment.level if crowds else risk.containment.level
     if k is not None and level < k:
         counted = " in sources" if crowds else ""
