@@ -56,7 +56,7 @@ def rare_subset(rows, S, k):
 
 
 def around(masks, counts, asked, rows):
-    """For each asked mask the counts of what contains it; for each mask the rows of what it contains."""
+    """Counts of what contains each asked mask; rows of the asked masks that each mask contains."""
     table, others = ([int.from_bytes(mask.astype("<u8").tobytes(), "little") for mask in some]
                      for some in (masks, asked))
     over = [counts[[q for q, large in enumerate(table) if small & large == small]].sum(0).tolist()

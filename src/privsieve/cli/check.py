@@ -12,7 +12,7 @@ from privsieve.errors import CheckFailed
 if TYPE_CHECKING:
     from privsieve.containment.breaking import Rare
     from privsieve.containment.groups import SourceCrowds
-    from privsieve.containment.measures import Crowd, Risk
+    from privsieve.containment.measures import Crowd, Risk, Sample
     from privsieve.core.canonical import Json
     from privsieve.core.items import Items
 
@@ -27,22 +27,33 @@ USUAL_K = 5
 @tables.table
 @click.option("-k", "k", metavar="K", type=int,
               help="Exit with code 7 unless each group has at least so many rows.")
+@click.option("--sample", metavar="ROWS", type=click.IntRange(min=0),
+              help="Count the groups of so many rows, drawn at random; 0 for all rows, however "
+                   "long that takes.  By default a sample is drawn where all would take minutes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
-def command(data: str, k: int | None, as_json: bool, **options: Any) -> None:  # noqa: FBT001  # click gives it by name
+def command(data: str, k: int | None, sample: int | None, as_json: bool, **options: Any) -> None:  # noqa: FBT001  # click gives it by name
     """Measure DATA: levels, risks, what each column costs, and what breaks k.
 
     PRIVATE: what it says is about the rows, for the eyes of who holds them.
     """
+    from privsieve.cli.progress import shown
     from privsieve.containment.breaking import gains, rare_sets
     from privsieve.containment.groups import source_crowds
-    from privsieve.containment.measures import disclosure_risk
+    from privsieve.containment.measures import demand_k, risk_of
+    from privsieve.containment.survey import surveyed
 
-    table = tables.opened(data, options)
     asked = USUAL_K if k is None else k
-    labels = table.y if len(table.classes) > 1 else None
-    risk = disclosure_risk(table.items, labels, k=asked)
-    gained, rare = gains(table.items), rare_sets(table.items, asked)
-    crowds = None if table.sources is None else source_crowds(table.items, table.sources, asked)
+    demand_k(asked)
+    with shown() as progress:
+        progress.stage("reading the table")
+        table = tables.opened(data, options)
+        progress.stage("counting the groups")
+        survey = surveyed(table.items, table.y, len(table.classes), k=k, sample=sample)
+        risk = risk_of(survey, asked, labelled=len(table.classes) > 1)
+        progress.stage("looking for what costs, and for what breaks k")
+        gained, rare = gains(table.items, survey), rare_sets(table.items, asked)
+        crowds = None if table.sources is None else source_crowds(table.items, table.sources, asked,
+                                                                  survey)
     if as_json:
         words.json({**_json(table.items, risk, gained, rare),
                     **({"sources": _of_sources(crowds)} if crowds else {})})
@@ -53,12 +64,18 @@ def command(data: str, k: int | None, as_json: bool, **options: Any) -> None:  #
         counted = " in sources" if crowds else ""
         raise CheckFailed(f"the containment level{counted} is {level}, below k = {k}; "
                           "`privsieve publish` chooses columns that keep it")
+    if k is not None and risk.sample:
+        raise CheckFailed(f"the containment level is at most {level}, and a sample does not tell "
+                          f"whether it is {k}; say --sample 0 to count all rows")
 
 
 def _json(items: Items, risk: Risk, gained: dict[str, int], rare: Rare) -> dict[str, Json]:
     return {
         "rows": risk.rows, "items": len(items), "columns": len(set(items.origin)), "k": risk.k,
         "patterns": risk.patterns,
+        "sample": None if risk.sample is None else {
+            "rows": risk.sample.rows, "half_width": f"{risk.sample.margin:.6g}",
+            "confidence": "0.95"},
         "containment": _crowd(risk.containment), "k_anonymity": _crowd(risk.prosecutor),
         "unique": risk.unique, "marketer": f"{risk.marketer:.6g}", "one_class": risk.one_class,
         "hub": {"everywhere": risk.hub.everywhere, "left": risk.hub.left,
@@ -86,12 +103,14 @@ def _show(items: Items, risk: Risk, crowds: SourceCrowds | None, gained: dict[st
     words.show("private", "about rows: for the eyes of who holds them", fg="yellow")
     words.show("table", f"{risk.rows} rows, {len(items)} items of {len(set(items.origin))} "
                         f"columns, {risk.patterns} different rows, {risk.unique} without an equal")
+    if risk.sample:
+        words.show("sample", _of_sample(risk.sample), fg="yellow")
     click.echo()
     words.table(("who knows", "level", "highest", "average", f"rows below {risk.k}"), [
-        ("what a person has", *_row(risk.containment)),
+        ("what a person has", *_row(risk.containment, risk.sample)),
         ("all of a person", *_row(risk.prosecutor)),
-        *([("has, in sources", *_row(crowds.containment)), ("all, in sources", *_row(crowds.equal))]
-          if crowds else []),
+        *([("has, in sources", *_row(crowds.containment, risk.sample)),
+           ("all, in sources", *_row(crowds.equal))] if crowds else []),
     ])
     click.echo()
     if crowds:
@@ -109,7 +128,9 @@ def _speak(items: Items, risk: Risk, gained: dict[str, int], rare: Rare) -> None
     """What costs, and what breaks."""
     for name, level in sorted(gained.items(), key=lambda one: (-one[1], one[0])):
         words.show("without", f"{name}: level {level} instead of {risk.containment.level}")
-    if not gained:
+    if risk.sample:
+        words.show("without", "what a column costs is not looked for in a sample")
+    elif not gained:
         words.show("without", "no single column: the level stays the same")
     for one, rows in zip(rare.sets, rare.rows, strict=True):
         held = "1 row has" if rows == 1 else f"{rows} rows have"
@@ -121,5 +142,13 @@ def _speak(items: Items, risk: Risk, gained: dict[str, int], rare: Rare) -> None
         words.show("rare", f"no set of at most three items breaks {risk.k}; larger ones do")
 
 
-def _row(crowd: Crowd) -> tuple[str, ...]:
-    return (str(crowd.level), f"{crowd.highest:.3g}", f"{crowd.average:.3g}", str(crowd.below))
+def _row(crowd: Crowd, sample: Sample | None = None) -> tuple[str, ...]:
+    most, least = ("at most ", "at least ") if sample else ("", "")
+    return (f"{most}{crowd.level}", f"{least}{crowd.highest:.3g}", f"{crowd.average:.3g}",
+            str(crowd.below))
+
+
+def _of_sample(sample: Sample) -> str:
+    return (f"what is said of groups is estimated from {sample.rows} rows drawn at random: each "
+            f"share of rows, and the average, to within {100 * sample.margin:.2g} points of a "
+            "hundred with 95 % confidence; the level may be lower")

@@ -6,7 +6,7 @@ Five copies of one message hide nobody from its sender.  `near_duplicates` finds
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -14,16 +14,18 @@ import numpy as np
 
 from privsieve.containment.measures import Crowd, cells, crowd, read
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
+from privsieve.kernels.patterns import Rule, around, pattern_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import numpy.typing as npt
 
+    from privsieve.containment.survey import Survey
     from privsieve.core.items import Items
 
     Codes = npt.NDArray[np.int32]
+    Masks = npt.NDArray[np.uint64]
 
 #: Sources that are counted at a time: bounds memory.
 _AT_ONCE = 256
@@ -110,16 +112,24 @@ class SourceCrowds:
     equal: Crowd
 
 
-def source_crowds(items: Items, sources: Codes, k: int) -> SourceCrowds:
+def source_crowds(items: Items, sources: Codes, k: int, survey: Survey | None = None,
+                  ) -> SourceCrowds:
     """Levels and risks counted in distinct sources; the chance is to find the right source.
+
+    survey : of the same items, if there is one: of its sample no other groups are counted.
 
     >>> from privsieve.core.items import Items
     >>> found = source_crowds(Items.dense([[1], [1], [1]]), np.array([0, 0, 1], np.int32), 2)
     >>> found.count, found.containment.level, found.containment.highest
     (2, 2, 0.5)
     """
-    held, equal = (crowd(sources_of(items, Rule(k, 1, model=model), sources), k)
-                   for model in ("containment", "k-anonymity"))
+    equal = crowd(sources_of(items, Rule(k, 1, model="k-anonymity"), sources), k)
+    if survey is None or survey.complete:
+        held = crowd(sources_of(items, Rule(k, 1), sources), k)
+    else:
+        found = distinct(survey.table.masks, survey.table.pattern, sources, survey.masks())
+        held = crowd(found[survey.place], k)
+        held = replace(held, below=round(held.below * survey.rows / len(survey.who)))
     return SourceCrowds(len(np.unique(sources)), held, equal)
 
 
@@ -144,15 +154,17 @@ def sources_of(items: Items, rule: Rule, sources: Codes) -> npt.NDArray[np.int64
     return found[pattern]
 
 
-def distinct(masks: npt.NDArray[np.uint64], pattern: Codes, codes: Codes,
+def distinct(masks: Masks, pattern: Codes, codes: Codes, asked: Masks | None = None,
              ) -> npt.NDArray[np.int64]:
-    """For each mask the distinct codes among the rows whose pattern contains it."""
-    found = np.zeros(len(masks), np.int64)
+    """For each mask, or each that is asked, the distinct codes among the rows that contain it."""
+    asked = masks if asked is None else asked
+    found, nobody = np.zeros(len(asked), np.int64), np.zeros(len(asked), np.int64)
     for low in range(0, int(codes.max(initial=-1)) + 1, _AT_ONCE):
-        here = (codes >= low) & (codes < low + _AT_ONCE)
-        counts = np.zeros((len(masks), _AT_ONCE), np.int64)
-        np.add.at(counts, (pattern[here], codes[here] - low), 1)
-        found += (superset_counts(masks, counts) > 0).sum(axis=1)
+        here = np.flatnonzero((codes >= low) & (codes < low + _AT_ONCE))
+        some, place = np.unique(pattern[here], return_inverse=True)
+        counts = np.zeros((len(some), _AT_ONCE), np.int64)
+        counts[place, codes[here] - low] = 1
+        found += (around(masks[some], counts, asked, nobody)[0] > 0).sum(axis=1)
     return found
 
 
