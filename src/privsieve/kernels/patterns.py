@@ -207,17 +207,6 @@ def pattern_table(items: Cells, y: I32, classes: int, absent: Bools | None = Non
     return Table(*_kernels.pattern_table(items, y, classes, known))
 
 
-def superset_counts(masks: U64, counts: I64) -> I64:
-    """For each mask the sum of the counts of all masks that contain it: int64[P, C].
-
-    >>> superset_counts(np.array([[1], [3], [0]], np.uint64), np.array([[1], [1], [1]])).tolist()
-    [[2], [1], [3]]
-    """
-    _demand_table(masks, counts)
-    out: I64 = _kernels.superset_counts(masks, counts)
-    return out
-
-
 def around(masks: U64, counts: I64, asked: U64, rows: I64) -> tuple[I64, I64]:
     """Who surrounds whom: the table of `superset_counts` against other masks, both ways.
 
@@ -238,6 +227,17 @@ def around(masks: U64, counts: I64, asked: U64, rows: I64) -> tuple[I64, I64]:
     demand_total("rows", rows)
     over, held = _kernels.around(masks, counts, asked, rows)
     return over, held
+
+
+def superset_counts(masks: U64, counts: I64) -> I64:
+    """For each mask the sum of the counts of all masks that contain it: int64[P, C].
+
+    >>> superset_counts(np.array([[1], [3], [0]], np.uint64), np.array([[1], [1], [1]])).tolist()
+    [[2], [1], [3]]
+    """
+    _demand_table(masks, counts)
+    out: I64 = _kernels.superset_counts(masks, counts)
+    return out
 
 
 def peel(masks: U64, counts: I64, k: int, l_diversity: int = 1) -> Bools:

@@ -262,11 +262,6 @@ def pattern_table(items: Cells, y: I32, classes: int, absent: U8) -> tuple[U64, 
     return masks, np.ascontiguousarray(state.whole[order]), number[pattern]
 
 
-def superset_counts(masks: U64, counts: I64) -> I64:
-    """For each mask the sum of the counts of all masks that contain it."""
-    return around(masks, counts, masks, np.zeros(len(masks), np.int64))[0]
-
-
 def around(masks: U64, counts: I64, asked: U64, rows: I64) -> tuple[I64, I64]:
     """Sums over the masks that contain an asked one, and over the asked ones that a mask contains.
 
@@ -297,6 +292,11 @@ def _by_rarest_bit(masks: U64, asked: U64) -> Iterator[tuple[I64, I64]]:
         has = masks[:, bit // 64] & plane[bit % 64]
         yield (np.flatnonzero(rarest == bit),
                np.flatnonzero(has) if bit >= 0 else np.arange(len(masks)))
+
+
+def superset_counts(masks: U64, counts: I64) -> I64:
+    """For each mask the sum of the counts of all masks that contain it."""
+    return around(masks, counts, masks, np.zeros(len(masks), np.int64))[0]
 
 
 def peel(masks: U64, counts: I64, k: int, diversity: int) -> U8:
