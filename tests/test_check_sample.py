@@ -67,7 +67,7 @@ def test_sources_of_a_sample():
     sources = np.random.default_rng(2).integers(0, 300, items.rows).astype(np.int32)
     found = survey_of(items, np.zeros(items.rows, np.int32), 1, sample=80)
     exact = source_level(items, sources, per_row=True)[found.who]
-    crowds = source_crowds(items, sources, 5, found)
+    crowds = source_crowds(items, sources, 5, survey=found)
 
     assert (exact.min(), round((exact < 5).sum() * 900 / 80)) == (
         crowds.containment.level, crowds.containment.below)

@@ -53,7 +53,7 @@ def command(data: str, k: int | None, sample: int | None, as_json: bool, **optio
         progress.stage("looking for what costs, and for what breaks k")
         gained, rare = gains(table.items, survey), rare_sets(table.items, asked)
         crowds = None if table.sources is None else source_crowds(table.items, table.sources, asked,
-                                                                  survey)
+                                                                  survey=survey)
     if as_json:
         words.json({**_json(table.items, risk, gained, rare),
                     **({"sources": _of_sources(crowds)} if crowds else {})})

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privsieve.containment.greedy import standing
+from privsieve.containment.greedy import kept_rows, standing
 from privsieve.containment.groups import sources_of
 from privsieve.containment.labelled import Labelled
+from privsieve.containment.publishable import largest_k
 from privsieve.core.columns import check_name, text_of
 from privsieve.core.release import FORMAT
 from privsieve.errors import DomainError, LedgerError, NothingFits, SchemaError
-from privsieve.kernels.patterns import Rule, pattern_table, peel
+from privsieve.kernels.patterns import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,12 +61,12 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool) -
                           "give it more time (--time-limit SECONDS)")
     if not choice.selected:
         raise NothingFits(f"no column keeps k = {rule.k} in all rows and says something about the "
-                          f"classes; one alone keeps at most k = {_largest(table.items, rule)}: "
+                          f"classes; one alone keeps at most k = {_largest(table, rule)}: "
                           "ask for less, or let some rows be left out (--suppress N)")
     part = table.items.take(choice.selected)
     target = table.target if with_target else None
     _check_names([*part.names, *([target] if target else [])])
-    order = np.flatnonzero(_stays(table, choice.selected, rule)).tolist()
+    order = np.flatnonzero(kept_rows(table.items, table.y, rule, choice.selected)).tolist()
     random.SystemRandom().shuffle(order)
     cells = np.zeros((part.rows, len(part)), np.uint8)
     for j in range(len(part)):
@@ -180,7 +181,8 @@ def sources_at(table: Labelled, rule: Rule, selected: Sequence[int]) -> npt.NDAr
     """The distinct sources in each row's group, if these columns are published."""
     assert table.sources is not None
     absent = None if rule.absent is None else rule.absent[list(selected)]
-    return sources_of(table.items.take(selected), replace(rule, absent=absent), table.sources)
+    return sources_of(table.items.take(selected), replace(rule, absent=absent), table.sources,
+                      table.y)
 
 
 def _terms(claim: Mapping[str, Any]) -> tuple[object, ...]:
@@ -206,26 +208,12 @@ def _union(items: Items, classes: int, claims: Sequence[Mapping[str, Any]],
     return rule, sorted(place[name] for name in names)
 
 
-def _largest(items: Items, rule: Rule) -> int:
-    """The largest k that a column keeps by itself, whatever its classes."""
-    held = np.diff(items.indptr)
-    others = items.rows - held
-    both = np.where((rule.model == "k-anonymity") & (others > 0), np.minimum(held, others), held)
-    return int(both.max(initial=0))
-
-
-def _stays(table: Labelled, selected: Sequence[int], rule: Rule) -> npt.NDArray[np.bool_]:
-    """The rows that keep the rule: all of them, unless some may be suppressed."""
-    part = table.items.take(selected)
-    absent = None if rule.absent is None else rule.absent[list(selected)]
-    masks, counts, pattern = pattern_table((part.indptr, part.indices), table.y, rule.classes,
-                                           absent)
-    if rule.model == "k-anonymity":
-        kept = (counts.sum(1) >= rule.k) & ((counts > 0).sum(1) >= rule.l_diversity)
-    else:
-        kept = peel(masks, counts, rule.k, rule.l_diversity)
-    found: npt.NDArray[np.bool_] = kept[pattern]
-    return found
+def _largest(table: Labelled, rule: Rule) -> int:
+    """The largest k that a column which somebody has keeps by itself, however few its classes."""
+    some = np.flatnonzero(np.diff(table.items.indptr))
+    absent = None if rule.absent is None else rule.absent[some]
+    return largest_k(table.items.take(some.tolist()), table.y,
+                     replace(rule, l_diversity=1, absent=absent))
 
 
 def _check_names(names: Sequence[str]) -> None:
