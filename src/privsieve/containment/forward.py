@@ -222,13 +222,20 @@ class Crowd:
         rows = items.indices[items.indptr[item]:items.indptr[item + 1]]
         if not self._fits(rows):
             return False
-        return not self._known(item) or self._fits(np.delete(np.arange(items.rows), rows))
+        if not self._known(item):
+            return True
+        lacks = np.ones(items.rows, np.bool_)
+        lacks[rows] = False
+        return self._fits(np.flatnonzero(lacks))
 
     def with_item(self, items: Items, item: int) -> Crowd:
         """The patterns with one item more."""
-        holds = np.zeros(items.rows, np.int64)
-        holds[items.indices[items.indptr[item]:items.indptr[item + 1]]] = 1
-        halves, pattern = np.unique(2 * self.pattern.astype(np.int64) + holds, return_inverse=True)
+        side = 2 * self.pattern
+        side[items.indices[items.indptr[item]:items.indptr[item + 1]]] += 1
+        there = np.zeros(2 * len(self.masks), np.bool_)
+        there[side] = True
+        halves = np.flatnonzero(there)
+        pattern = (np.cumsum(there, dtype=np.int32) - np.int32(1))[side]
         masks = self.masks[halves // 2]
         if self.width + 2 > 64 * masks.shape[1]:
             masks = np.concatenate([masks, np.zeros((len(masks), 1), np.uint64)], axis=1)
@@ -236,8 +243,7 @@ class Crowd:
         place = (self.width % 64 + 1 - has).astype(np.uint64)
         told = (has == 1) | self._known(item)
         masks[:, -1] |= np.where(told, np.uint64(1) << place, np.uint64(0))
-        return Crowd(self.y, self.rule, self.sources, pattern.astype(np.int32), masks,
-                     self.width + 2)
+        return Crowd(self.y, self.rule, self.sources, pattern, masks, self.width + 2)
 
     def _known(self, item: int) -> bool:
         absent = self.rule.absent
