@@ -210,6 +210,18 @@ def test_columns_that_no_domain_names():
     assert {"n<2": [0], "n>=2": [1], "t=12": [1], "t=12.000": [0]} == rows_of(items)
 
 
+def test_numbers_beside_texts():
+    """A number and the text that writes it are one level, in one batch or in two."""
+    from privsieve.sources.gather import Gather
+
+    column = Gather("a")
+    column.add(np.array([1.0, np.nan, 2.5]))
+    column.add(["1", 2.5, "A", 1.0])
+    coded = column.coded()
+
+    assert (("1", "2.5", "A"), [0, -1, 1, 0, 1, 2, 0]) == (coded.cells, coded.codes.tolist())
+
+
 def test_arrays_and_lists_have_the_names_of_the_domain():
     """Columns without names are those of the domain, in its order; a box has any width."""
     domain = Domain([Number("age", 0, 110, cuts=[18]), Category("ward", ["A"])],
