@@ -77,7 +77,8 @@ def opened(data: str, options: Mapping[str, Any]) -> Labelled:
     columns = _columns(options, source, target)
     sources = _sources(data, options["source"], csv) if options["source"] else None
     found = table_of(data, y, Reading(domain, columns, options["bins"], options["missing"],
-                                      options["k"], sources=sources))
+                                      options["k"], sources=sources,
+                                      target=target if options["labels"] else None))
     return Labelled(found.items, found.y, found.classes,
                     target or ("label" if len(found.classes) > 1 else None), sources)
 
