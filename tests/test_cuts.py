@@ -380,3 +380,56 @@ def test_absences_are_known_of_cells():
     assert (True,) == items_of(items, columns=["w=A"])[0].absent
     assert () == items_of(np.array([[0, 1]]))[0].absent == items_of(
         items_of(np.array([[0, 1]]))[0], columns=["x0"])[0].absent
+
+
+def rows_of(items):
+    """The rows of each item, by its name."""
+    return {name: items.indices[items.indptr[j]:items.indptr[j + 1]].tolist()
+            for j, name in enumerate(items.names)}
+
+
+def test_what_was_published_before_is_made_again():
+    """An item of an earlier coding has the same rows, however the table is cut now."""
+    rng = np.random.default_rng(2)
+    n = 300
+    frame = pd.DataFrame({
+        "age": rng.integers(18, 99, n), "age=18": rng.integers(0, 2, n),
+        "pay": np.where(rng.random(n) < 0.7, np.nan, np.round(rng.gamma(2, 900, n), 2)),
+        "day": pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+        "text": [f"2020-{1 + j % 12:02d}-01" for j in range(n)],
+        "ward": rng.choice(["A", "B=1", "C<3"], n), "smoker": rng.choice(["yes", "no"], n),
+        "ill": rng.choice(["no", "yes"], n)})
+    domain = Domain([Number("age", 20, 80), Flag("age=18"), Number("pay", 0, 4000),
+                     Category("ward", ["A", "B=1", "C<3"]), Flag("smoker", default=True)],
+                    target=Label("ill", ["no", "yes"]))
+    import datetime as dt
+
+    for said in (None, domain):
+        days = {} if said else {"text": [dt.date(2020, 7, 1)]}
+        first = items_of(frame, "ill", domain=said, k=3, cuts=5, missing="level",
+                         columns={**days, ...: None})[0]
+        old = rows_of(first)
+        assert {"age=18", "ward=B=1", "smoker", "pay=missing"} <= {*old}
+        for columns in (None, ["smoker"], {"age": [50], "ward": ["A"], ...: None},
+                        {"age": Thermometer((30,)), "smoker": None}):
+            found = table_of(frame, "ill", Reading(said, columns, 2, k=25, again=first.names))
+            new = rows_of(found.items)
+            assert {name: new[name] for name in old} == old
+            assert [name for name in new if name not in old] or columns == ["smoker"]
+            counted = [found.items.names[j] for j in found.counted]
+            assert {*counted} <= {*old}
+            assert not {*counted} & {*items_of(frame, "ill", domain=said, columns=columns, cuts=2,
+                                               k=25)[0].names}
+    matrix = np.array([[1, 0, 1], [0, 1, 1]])
+    found = table_of(matrix, None, Reading(columns=["x1"], again=["x0", "x1", "x9"]))
+    assert (("x1", "x0"), (1,)) == (found.items.names, found.counted)
+
+
+def test_a_name_that_nothing_makes_is_no_item():
+    """A published name that the table cannot make again is left out, for the ledger to refuse."""
+    again = ["age<soon", "age=x", "age=1..2..3", "years<3", "sex=X", "sex", "age<40"]
+    frame = pd.DataFrame({"age": [20, 50], "sex": ["M", "F"]})
+    found = table_of(frame, None, Reading(k=2, again=again))
+
+    assert ("sex=F", "sex=M", "age<40") == found.items.names
+    assert (2,) == found.counted

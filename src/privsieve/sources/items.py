@@ -105,12 +105,15 @@ def _of_items(whole: Found, label: str, reading: Reading) -> Table:
     apart = reading.sensitive or ()
     sensitive = tuple(_yes_or_no(items, name) for name in apart)
     kept = restricted(items, columns)
-    if apart:
-        kept = kept.take([j for j, name in enumerate(kept.names) if name not in apart])
+    now = [name for name in kept.names if name not in apart]
+    before = [name for name in dict.fromkeys(reading.again)
+              if name in items.names and name not in now]
+    if before or len(now) < len(kept):
+        kept = restricted(items, [*now, *before])
     if classes != (None,):
         cells = tuple(float(one) if isinstance(one, int | float) else one for one in classes)
         code, classes = labels(Coded(label, cells, code), how, reading.cutting(items.rows))
-    return Table(kept, code, classes, sensitive)
+    return Table(kept, code, classes, sensitive, tuple(range(len(now), len(kept))))
 
 
 def _yes_or_no(items: Items, name: str) -> Valued:
