@@ -346,6 +346,7 @@ def test_sensitive_columns_of_a_domain():
 @pytest.mark.parametrize(("sensitive", "columns", "text"), [
     (("y",), None, "column 'y' is the target"),
     (("z",), None, "column 'z' is not in the table"),
+    ("a", None, "sensitive is a text; give a list of names"),
     (("n",), None, "more than 1000 values; cut it"),
     (("n",), {"n": Thermometer((5,))}, "has one value in each row"),
     (("n", "a"), None, "no column is left"),
@@ -356,6 +357,8 @@ def test_sensitive_columns_are_refused_in_words(sensitive, columns, text):
                           "y": ["no", "yes"] * 550})
     with pytest.raises(PrivsieveError, match=text):
         table_of(frame, "y", Reading(columns=columns, sensitive=sensitive))
+    with pytest.raises(PrivsieveError, match="again is a text"):
+        Reading(again="a")
 
 
 def test_sensitive_items_of_a_table_without_cells():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from privsieve.core.items import Items, check_size
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.sources.arrays import target
+from privsieve.sources.arrays import target, target_type
 from privsieve.sources.classes import Valued, distinct, labels
 from privsieve.sources.coding import Thermometer
 from privsieve.sources.cutting import BINS, SHARED
@@ -87,9 +88,12 @@ def table_of(X: Any, y: Any = None, reading: Reading | None = None) -> Table:
     if isinstance(X, Source) and y is not None and not isinstance(y, str):
         raise SchemaError("X is an opened source and y came apart; open both together")
     if whole is None:
-        source = open_source(X, None if isinstance(y, str) else y,
-                             csv=reading.domain.csv if reading.domain else None)
-        return tabular(source, y if isinstance(y, str) else None, reading)
+        csv, apart = reading.domain.csv if reading.domain else None, not isinstance(y, str)
+        if apart and y is not None and isinstance(X, str | os.PathLike):
+            source = replace(open_source(X, csv=csv), y=target(y), y_type=target_type(y))
+        else:
+            source = open_source(X, y if apart else None, csv=csv)
+        return tabular(source, None if apart else y, reading)
     if reading.domain is not None:
         raise ParameterError("a domain is for tables of cells; this one holds yes or no only: "
                              "give columns= instead")
@@ -102,7 +106,7 @@ def _of_items(whole: Found, label: str, reading: Reading) -> Table:
     if isinstance(columns, Mapping) and label in columns and label not in items.names:
         how = columns[label]
         columns = {name: one for name, one in columns.items() if name != label} or None
-    apart = reading.sensitive or ()
+    apart = list(dict.fromkeys(reading.sensitive or ()))
     sensitive = tuple(_yes_or_no(items, name) for name in apart)
     kept = restricted(items, columns)
     now = [name for name in kept.names if name not in apart]

@@ -66,6 +66,10 @@ class Reading:
         if isinstance(self.cuts, bool) or not isinstance(self.cuts, int) or self.cuts < 2:
             raise ParameterError(f"cuts is {self.cuts!r}; write a whole number of bins from 2, and "
                                  "give cut points with the column: columns={'age': [18, 65]}")
+        for name in ("sensitive", "again"):
+            if isinstance(getattr(self, name), str):
+                raise ParameterError(f"{name} is a text; give a list of names, for example "
+                                     f"{name}=['diagnosis']")
         Cutting(self.cuts, self.k)  # refuses a k that is none
 
     def cutting(self, rows: int) -> Cutting:
@@ -124,6 +128,8 @@ def tabular(source: Source, label: str | None, reading: Reading) -> Table:
         rows += len(batch[0])
         for column, raw in zip([*gathered, classes], batch, strict=False):
             column.add(raw)
+    if source.y is not None and len(source.y) != rows:
+        raise SchemaError("X and y have different numbers of rows; give one label for each row")
     cutting = reading.cutting(rows)
     coded = {column.name: column for column in (one.coded() for one in gathered)}
     now = [(coded[name], encode(coded[name], how, cutting, reading.missing))
