@@ -258,6 +258,32 @@ def test_targets_are_cut_and_merged():
         items_of(SALARIES, "salary", columns={"salary": 4}, k=70)
 
 
+def test_classes_that_came_apart_are_cut_and_merged(tmp_path):
+    """The ways out of a refusal are there for labels of arrays, lists and files, too."""
+    y = np.arange(60) + 0.5
+    matrix = np.array([[j % 2, 1] for j in range(60)])
+    np.savez(tmp_path / "t.npz", X=matrix, y=y)
+    (tmp_path / "t.svm").write_text("".join(f"{label} 1:1\n" for label in y))
+    (tmp_path / "t.dat").write_text("".join(f"{j} 7\n" for j in range(60)))
+    cut = [0] * 20 + [1] * 40
+    for X, label, name in ((matrix, y, "y"), (tmp_path / "t.npz", None, "y"),
+                           (tmp_path / "t.svm", None, "y"), (tmp_path / "t.dat", "first", "first"),
+                           (pd.DataFrame({"a": matrix[:, 0]}), y, "y")):
+        with pytest.raises(SchemaError, match=f"the target '{name}' tells almost every row"):
+            items_of(X, label)
+        for columns in ({name: [20]}, {name: [20], ...: None}):
+            items, found, classes = items_of(X, label, columns=columns)
+            assert ((f"{name}<20", f"{name}>=20"), cut) == (classes, found.tolist())
+            assert len(items)
+    assert (tmp_path / "t.svm").exists()
+    assert 2 == len(items_of(tmp_path / "t.npz", ["no", "yes"] * 30)[2])
+    found = table_of(pd.DataFrame({"a": matrix[:, 0], "pay": y}), y, Reading(
+        columns={"pay": [20], ...: None}, target="pay"))
+    assert (("a",), ("pay<20", "pay>=20")) == (found.items.names, found.classes)
+    frame = pd.DataFrame({"a": [0, 1], "y": [1, 0]})
+    assert ("a", "y") == items_of(frame, ["no", "yes"])[0].names
+
+
 def test_a_target_of_the_domain_is_read_by_it():
     """Labels in any spelling, unknown ones the default; a number is cut, missing is the middle."""
     frame = pd.DataFrame({"f": ["1", "0"] * 3, "y": ["True", "1.0", "0", "?", None, "FALSE"]})
@@ -320,6 +346,7 @@ def test_sensitive_columns_of_a_domain():
 @pytest.mark.parametrize(("sensitive", "columns", "text"), [
     (("y",), None, "column 'y' is the target"),
     (("z",), None, "column 'z' is not in the table"),
+    ("a", None, "sensitive is a text; give a list of names"),
     (("n",), None, "more than 1000 values; cut it"),
     (("n",), {"n": Thermometer((5,))}, "has one value in each row"),
     (("n", "a"), None, "no column is left"),
@@ -330,6 +357,8 @@ def test_sensitive_columns_are_refused_in_words(sensitive, columns, text):
                           "y": ["no", "yes"] * 550})
     with pytest.raises(PrivsieveError, match=text):
         table_of(frame, "y", Reading(columns=columns, sensitive=sensitive))
+    with pytest.raises(PrivsieveError, match="again is a text"):
+        Reading(again="a")
 
 
 def test_sensitive_items_of_a_table_without_cells():
@@ -354,3 +383,56 @@ def test_absences_are_known_of_cells():
     assert (True,) == items_of(items, columns=["w=A"])[0].absent
     assert () == items_of(np.array([[0, 1]]))[0].absent == items_of(
         items_of(np.array([[0, 1]]))[0], columns=["x0"])[0].absent
+
+
+def rows_of(items):
+    """The rows of each item, by its name."""
+    return {name: items.indices[items.indptr[j]:items.indptr[j + 1]].tolist()
+            for j, name in enumerate(items.names)}
+
+
+def test_what_was_published_before_is_made_again():
+    """An item of an earlier coding has the same rows, however the table is cut now."""
+    rng = np.random.default_rng(2)
+    n = 300
+    frame = pd.DataFrame({
+        "age": rng.integers(18, 99, n), "age=18": rng.integers(0, 2, n),
+        "pay": np.where(rng.random(n) < 0.7, np.nan, np.round(rng.gamma(2, 900, n), 2)),
+        "day": pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+        "text": [f"2020-{1 + j % 12:02d}-01" for j in range(n)],
+        "ward": rng.choice(["A", "B=1", "C<3"], n), "smoker": rng.choice(["yes", "no"], n),
+        "ill": rng.choice(["no", "yes"], n)})
+    domain = Domain([Number("age", 20, 80), Flag("age=18"), Number("pay", 0, 4000),
+                     Category("ward", ["A", "B=1", "C<3"]), Flag("smoker", default=True)],
+                    target=Label("ill", ["no", "yes"]))
+    import datetime as dt
+
+    for said in (None, domain):
+        days = {} if said else {"text": [dt.date(2020, 7, 1)]}
+        first = items_of(frame, "ill", domain=said, k=3, cuts=5, missing="level",
+                         columns={**days, ...: None})[0]
+        old = rows_of(first)
+        assert {"age=18", "ward=B=1", "smoker", "pay=missing"} <= {*old}
+        for columns in (None, ["smoker"], {"age": [50], "ward": ["A"], ...: None},
+                        {"age": Thermometer((30,)), "smoker": None}):
+            found = table_of(frame, "ill", Reading(said, columns, 2, k=25, again=first.names))
+            new = rows_of(found.items)
+            assert {name: new[name] for name in old} == old
+            assert [name for name in new if name not in old] or columns == ["smoker"]
+            counted = [found.items.names[j] for j in found.counted]
+            assert {*counted} <= {*old}
+            assert not {*counted} & {*items_of(frame, "ill", domain=said, columns=columns, cuts=2,
+                                               k=25)[0].names}
+    matrix = np.array([[1, 0, 1], [0, 1, 1]])
+    found = table_of(matrix, None, Reading(columns=["x1"], again=["x0", "x1", "x9"]))
+    assert (("x1", "x0"), (1,)) == (found.items.names, found.counted)
+
+
+def test_a_name_that_nothing_makes_is_no_item():
+    """A published name that the table cannot make again is left out, for the ledger to refuse."""
+    again = ["age<soon", "age=x", "age=1..2..3", "years<3", "sex=X", "sex", "age<40"]
+    frame = pd.DataFrame({"age": [20, 50], "sex": ["M", "F"]})
+    found = table_of(frame, None, Reading(k=2, again=again))
+
+    assert ("sex=F", "sex=M", "age<40") == found.items.names
+    assert (2,) == found.counted

@@ -14,6 +14,7 @@ import numpy as np
 
 from privsieve.core.domain import Box
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
+from privsieve.sources.again import columns_of_item, item_again
 from privsieve.sources.classes import labels, valued
 from privsieve.sources.coding import encode, from_columns
 from privsieve.sources.cutting import BINS, SHARED, Cutting
@@ -22,7 +23,7 @@ from privsieve.sources.source import TARGET, check_names, fold
 from privsieve.sources.types import check_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from privsieve.core.domain import Domain
     from privsieve.core.items import Items
     from privsieve.sources.classes import Valued
+    from privsieve.sources.coding import Mask
+    from privsieve.sources.gather import Coded
     from privsieve.sources.source import RawColumn, Source
 
 BATCH = 65_536
@@ -42,6 +45,9 @@ class Reading:
     sensitive : columns that are read as values, never as items; None: those that the domain calls
         sensitive.
     sources : whose row each is, where k counts persons and not rows.
+    target : what classes are called that came apart from the table.
+    again : names of items that were published before; they are made, too, however the table is
+        cut now.
     """
 
     domain: Domain | None = None
@@ -51,6 +57,8 @@ class Reading:
     k: int = SHARED
     sensitive: Sequence[str] | None = None
     sources: npt.NDArray[np.integer] | None = None
+    target: str | None = None
+    again: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if self.missing not in ("absent", "level"):
@@ -58,7 +66,18 @@ class Reading:
         if isinstance(self.cuts, bool) or not isinstance(self.cuts, int) or self.cuts < 2:
             raise ParameterError(f"cuts is {self.cuts!r}; write a whole number of bins from 2, and "
                                  "give cut points with the column: columns={'age': [18, 65]}")
+        for name in ("sensitive", "again"):
+            if isinstance(getattr(self, name), str):
+                raise ParameterError(f"{name} is a text; give a list of names, for example "
+                                     f"{name}=['diagnosis']")
         Cutting(self.cuts, self.k)  # refuses a k that is none
+
+    def cutting(self, rows: int) -> Cutting:
+        """How the numbers of so many rows are cut."""
+        if self.sources is not None and len(self.sources) != rows:
+            raise SchemaError("the sources and the table have different numbers of rows; give one "
+                              "source for each row")
+        return Cutting(self.cuts, self.k, self.sources)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,12 +85,14 @@ class Table:
     """Items with the class of each row, and the sensitive columns.
 
     y : for each row the position of its class among `classes`.
+    counted : positions of items that are there only because they were published before.
     """
 
     items: Items
     y: npt.NDArray[np.int32]
     classes: tuple[Any, ...]
     sensitive: tuple[Valued, ...] = ()
+    counted: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,6 +107,7 @@ class _Plan:
     label: str | None
     label_how: Any
     sensitive: dict[str, Any]
+    again: list[str]
     parts: Mapping[str, Column | Target]
 
 
@@ -95,7 +117,7 @@ def tabular(source: Source, label: str | None, reading: Reading) -> Table:
     reading = replace(reading, domain=domain)
     plan = _plan(source, label, reading)
     _check(source, plan)
-    read = [*plan.how, *plan.sensitive]
+    read = [*plan.how, *plan.sensitive, *plan.again]
     decimal = domain.csv.decimal if domain else "."
     gathered = [Gather(name, plan.parts.get(name), decimal) for name in read]
     labelled = label is not None or plan.label is not None or source.y is not None
@@ -106,14 +128,34 @@ def tabular(source: Source, label: str | None, reading: Reading) -> Table:
         rows += len(batch[0])
         for column, raw in zip([*gathered, classes], batch, strict=False):
             column.add(raw)
-    cutting = _cutting(reading, rows)
+    if source.y is not None and len(source.y) != rows:
+        raise SchemaError("X and y have different numbers of rows; give one label for each row")
+    cutting = reading.cutting(rows)
     coded = {column.name: column for column in (one.coded() for one in gathered)}
-    items = from_columns([(coded[name], encode(coded[name], how, cutting, reading.missing))
-                          for name, how in plan.how.items()], rows)
+    now = [(coded[name], encode(coded[name], how, cutting, reading.missing))
+           for name, how in plan.how.items()]
     sensitive = tuple(valued(coded[name], how, cutting) for name, how in plan.sensitive.items())
-    if not labelled:
-        return Table(items, np.zeros(rows, np.int32), (None,), sensitive)
-    return Table(items, *labels(classes.coded(), plan.label_how, cutting), sensitive)
+    found = (np.zeros(rows, np.int32), (None,))
+    if labelled:
+        coded[classes.coded().name] = classes.coded()
+        found = labels(classes.coded(), plan.label_how, cutting)
+    before = _before(reading.again, coded, {name for _, items in now for name, _ in items})
+    items = from_columns([*now, *before], rows)
+    return Table(items, *found, sensitive,
+                 tuple(range(len(items) - len(before), len(items))))
+
+
+def _before(again: Sequence[str], coded: Mapping[str, Coded], made: Collection[str],
+            ) -> list[tuple[Coded, list[tuple[str, Mask]]]]:
+    """The items that were published before and are not made now; one that nothing makes is none."""
+    found = []
+    for item in dict.fromkeys(again):
+        for name in columns_of_item(item, coded) if item not in made else ():
+            mask = item_again(coded[name], item)
+            if mask is not None:
+                found.append((coded[name], [(item, mask)]))
+                break
+    return found
 
 
 def how_coded(columns: Sequence[str] | Mapping[Any, Any] | None, known: Sequence[str],
@@ -163,9 +205,13 @@ def _matched(source: Source, domain: Domain | None) -> tuple[Source, Domain | No
 def _plan(source: Source, label: str | None, reading: Reading) -> _Plan:
     domain, columns = reading.domain, reading.columns
     parts: dict[str, Any] = {column.name: column for column in (domain.columns if domain else ())}
+    if source.y is not None:
+        label = reading.target
     if domain is not None and domain.target is not None and label in (None, domain.target.name):
         label = domain.target.name if source.by != "position" or source.y is not None else None
         parts[domain.target.name] = domain.target
+    if source.y is not None and label is None and "y" not in source.columns:
+        label = "y"
     apart = reading.sensitive
     if apart is None:
         apart = [name for name, part in parts.items() if getattr(part, "role", "") == "sensitive"
@@ -179,8 +225,10 @@ def _plan(source: Source, label: str | None, reading: Reading) -> _Plan:
     if given and all(name in own for name in given):
         columns = {**given, ...: None}
     how = how_coded(columns, domain.names if domain else source.columns)
-    return _Plan({name: one for name, one in how.items() if name not in own}, label,
-                 own.pop(label, None) if label else None, own, parts)
+    how = {name: one for name, one in how.items() if name not in own}
+    again = {name for item in reading.again for name in columns_of_item(item, source.columns)}
+    return _Plan(how, label, own.pop(label, None) if label else None, own,
+                 sorted(again - {*how, *own, label}), parts)
 
 
 def _check(source: Source, plan: _Plan) -> None:
@@ -188,7 +236,7 @@ def _check(source: Source, plan: _Plan) -> None:
         check_names(source.columns)
     if not plan.how:
         raise SchemaError("no column is left to choose from; name at least one")
-    names = [*plan.how, *plan.sensitive]
+    names = [*plan.how, *plan.sensitive, *plan.again]
     names += [plan.label] if plan.label and source.y is None else []
     types = dict(zip(map(fold, source.columns), source.types, strict=True))
     absent = [name for name in names if fold(name) not in types]
@@ -198,10 +246,3 @@ def _check(source: Source, plan: _Plan) -> None:
         kind = source.y_type if name == plan.label and source.y is not None else types[fold(name)]
         if name in plan.parts:
             check_type(plan.parts[name], kind, array=source.by == "position")
-
-
-def _cutting(reading: Reading, rows: int) -> Cutting:
-    if reading.sources is not None and len(reading.sources) != rows:
-        raise SchemaError("the sources and the table have different numbers of rows; give one "
-                          "source for each row")
-    return Cutting(reading.cuts, reading.k, reading.sources)
