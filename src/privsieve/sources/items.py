@@ -110,15 +110,12 @@ def _of_items(whole: Found, label: str, reading: Reading) -> Table:
     apart = list(dict.fromkeys(reading.sensitive or ()))
     sensitive = tuple(_yes_or_no(items, name) for name in apart)
     kept = restricted(items, columns)
-    now = [name for name in kept.names if name not in apart]
-    before = [name for name in dict.fromkeys(reading.again)
-              if name in items.names and name not in now]
-    if before or len(now) < len(kept):
-        kept = restricted(items, [*now, *before])
+    if apart:
+        kept = kept.take([j for j, name in enumerate(kept.names) if name not in apart])
     if classes != (None,):
         cells = tuple(float(one) if isinstance(one, int | float) else one for one in classes)
         code, classes = labels(Coded(label, cells, code), how, reading.cutting(items.rows))
-    return Table(kept, code, classes, sensitive, tuple(range(len(now), len(kept))))
+    return Table(kept, code, classes, sensitive)
 
 
 def _yes_or_no(items: Items, name: str) -> Valued:

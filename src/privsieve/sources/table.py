@@ -14,7 +14,6 @@ import numpy as np
 
 from privsieve.core.domain import Box
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
-from privsieve.sources.again import columns_of_item, item_again
 from privsieve.sources.classes import labels, valued
 from privsieve.sources.coding import encode, from_columns
 from privsieve.sources.cutting import BINS, SHARED, Cutting
@@ -23,7 +22,7 @@ from privsieve.sources.source import TARGET, check_names, fold
 from privsieve.sources.types import check_type
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from privsieve.core.domain import Domain
     from privsieve.core.items import Items
     from privsieve.sources.classes import Valued
-    from privsieve.sources.coding import Mask
-    from privsieve.sources.gather import Coded
     from privsieve.sources.source import RawColumn, Source
 
 BATCH = 65_536
@@ -46,8 +43,6 @@ class Reading:
         sensitive.
     sources : whose row each is, where k counts persons and not rows.
     target : what classes are called that came apart from the table.
-    again : names of items that were published before; they are made, too, however the table is
-        cut now.
     """
 
     domain: Domain | None = None
@@ -58,7 +53,6 @@ class Reading:
     sensitive: Sequence[str] | None = None
     sources: npt.NDArray[np.integer] | None = None
     target: str | None = None
-    again: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if self.missing not in ("absent", "level"):
@@ -85,14 +79,12 @@ class Table:
     """Items with the class of each row, and the sensitive columns.
 
     y : for each row the position of its class among `classes`.
-    counted : positions of items that are there only because they were published before.
     """
 
     items: Items
     y: npt.NDArray[np.int32]
     classes: tuple[Any, ...]
     sensitive: tuple[Valued, ...] = ()
-    counted: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,7 +99,6 @@ class _Plan:
     label: str | None
     label_how: Any
     sensitive: dict[str, Any]
-    again: list[str]
     parts: Mapping[str, Column | Target]
 
 
@@ -117,7 +108,7 @@ def tabular(source: Source, label: str | None, reading: Reading) -> Table:
     reading = replace(reading, domain=domain)
     plan = _plan(source, label, reading)
     _check(source, plan)
-    read = [*plan.how, *plan.sensitive, *plan.again]
+    read = [*plan.how, *plan.sensitive]
     decimal = domain.csv.decimal if domain else "."
     gathered = [Gather(name, plan.parts.get(name), decimal) for name in read]
     labelled = label is not None or plan.label is not None or source.y is not None
@@ -132,30 +123,12 @@ def tabular(source: Source, label: str | None, reading: Reading) -> Table:
         raise SchemaError("X and y have different numbers of rows; give one label for each row")
     cutting = reading.cutting(rows)
     coded = {column.name: column for column in (one.coded() for one in gathered)}
-    now = [(coded[name], encode(coded[name], how, cutting, reading.missing))
-           for name, how in plan.how.items()]
+    items = from_columns([(coded[name], encode(coded[name], how, cutting, reading.missing))
+                          for name, how in plan.how.items()], rows)
     sensitive = tuple(valued(coded[name], how, cutting) for name, how in plan.sensitive.items())
-    found = (np.zeros(rows, np.int32), (None,))
-    if labelled:
-        coded[classes.coded().name] = classes.coded()
-        found = labels(classes.coded(), plan.label_how, cutting)
-    before = _before(reading.again, coded, {name for _, items in now for name, _ in items})
-    items = from_columns([*now, *before], rows)
-    return Table(items, *found, sensitive,
-                 tuple(range(len(items) - len(before), len(items))))
-
-
-def _before(again: Sequence[str], coded: Mapping[str, Coded], made: Collection[str],
-            ) -> list[tuple[Coded, list[tuple[str, Mask]]]]:
-    """The items that were published before and are not made now; one that nothing makes is none."""
-    found = []
-    for item in dict.fromkeys(again):
-        for name in columns_of_item(item, coded) if item not in made else ():
-            mask = item_again(coded[name], item)
-            if mask is not None:
-                found.append((coded[name], [(item, mask)]))
-                break
-    return found
+    if not labelled:
+        return Table(items, np.zeros(rows, np.int32), (None,), sensitive)
+    return Table(items, *labels(classes.coded(), plan.label_how, cutting), sensitive)
 
 
 def how_coded(columns: Sequence[str] | Mapping[Any, Any] | None, known: Sequence[str],
@@ -225,10 +198,8 @@ def _plan(source: Source, label: str | None, reading: Reading) -> _Plan:
     if given and all(name in own for name in given):
         columns = {**given, ...: None}
     how = how_coded(columns, domain.names if domain else source.columns)
-    how = {name: one for name, one in how.items() if name not in own}
-    again = {name for item in reading.again for name in columns_of_item(item, source.columns)}
-    return _Plan(how, label, own.pop(label, None) if label else None, own,
-                 sorted(again - {*how, *own, label}), parts)
+    return _Plan({name: one for name, one in how.items() if name not in own}, label,
+                 own.pop(label, None) if label else None, own, parts)
 
 
 def _check(source: Source, plan: _Plan) -> None:
@@ -236,7 +207,7 @@ def _check(source: Source, plan: _Plan) -> None:
         check_names(source.columns)
     if not plan.how:
         raise SchemaError("no column is left to choose from; name at least one")
-    names = [*plan.how, *plan.sensitive, *plan.again]
+    names = [*plan.how, *plan.sensitive]
     names += [plan.label] if plan.label and source.y is None else []
     types = dict(zip(map(fold, source.columns), source.types, strict=True))
     absent = [name for name in names if fold(name) not in types]
