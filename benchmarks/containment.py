@@ -1,51 +1,59 @@
-"""Containment against the floor of its memory traffic, and against the paper's own loops.
+"""Containment against the floor of its memory traffic, the paper's own loops, and 0.1.0's.
 
 The floor is one pass of a C loop over all entries that looks up the label of each: what any
 count by class must do at the least.  The literal algorithm of the paper asks `np.unique` for the
 patterns of every candidate anew; it is timed on some candidates and extrapolated to all of them.
+`check` is held against what 0.1.0 did for it: each count of groups compared all patterns, and the
+rows in whose groups a row sits were counted by complements, which are full.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from measure import Goal, call
+from measure import Goal, call, paired, program
 from privsieve import kernels
 from privsieve.containment.greedy import modular_order
+from privsieve.containment.publishable import publishable
 from privsieve.containment.weights import weights
 from privsieve.core.items import Items
 from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
+from privsieve.sources.items import items_of
 
 DATA = Path(os.environ.get("PRIVSIEVE_DATA", Path(__file__).parents[2] / "shared" / "data"))
-COLUMNS, DENSITY, K = 5000, 0.0090, 5
+COLUMNS, ENTRIES, K = 5000, 45, 5
 
 
 def goals(*, short):
     """Goals of the referee's page, at k = 5; the short form has a tenth of the rows."""
-    return [*email(), *large(100_000 if short else 1_000_000, 3 if short else 5)]
+    rows = 100_000 if short else 1_000_000
+    return [*email(), *large(rows, 3 if short else 5), *kosarak(short=short),
+            *archives(1 if short else 5), *few(300_000 if short else 1_000_000)]
 
 
-def generated(rows):
+def generated(rows, columns=COLUMNS):
     """Columns of falling density, each leaning to one of two classes: 42 entries a row."""
     rng = np.random.default_rng(2)
     y = (rng.random(rows) < 0.4).astype(np.int32)
-    density = np.arange(1, COLUMNS + 1) ** -0.8
-    density = np.minimum(density * DENSITY * COLUMNS / density.sum(), 0.5)
-    rates = np.minimum(density[:, None] * np.exp(rng.normal(-0.1, 0.5, (COLUMNS, 2))), 0.7)
+    density = np.arange(1, columns + 1) ** -0.8
+    density = np.minimum(density * ENTRIES / density.sum(), 0.5)
+    rates = np.minimum(density[:, None] * np.exp(rng.normal(-0.1, 0.5, (columns, 2))), 0.7)
     members = [np.flatnonzero(y == c).astype(np.int32) for c in (0, 1)]
     held = [np.sort(np.concatenate([some[spread(rng, len(some), rate)]
                                     for some, rate in zip(members, pair, strict=True)]))
             for pair in rates]
     indptr = np.cumsum([0, *map(len, held)]).astype(np.int64)
-    names = ("",) * COLUMNS
+    names = ("",) * columns
     return Items(indptr, np.concatenate(held), rows, names, names), y
 
 
@@ -70,7 +78,7 @@ def large(rows, runs):
     distinct = call(lambda: patterns.lazy_distinct(cells, y, np.arange(COLUMNS),
                                                    Rule(K, 2, "break")), runs)
     size = f"{rows:,} x {COLUMNS:,}, {items.indptr[-1] / 1e6:.1f} M entries"
-    peak, arrays = memory(items, y)
+    peak, arrays = memory(items, y, "kernels_in_turn")
     return [
         Goal("class counts / gather floor", count / floor, 2,
              f"{size}: floor {floor:.4f} s, ours {count:.4f} s"),
@@ -81,34 +89,124 @@ def large(rows, runs):
     ]
 
 
-def memory(items, y):
-    """Peak resident memory of a process that runs all three, above what it needs without data."""
+def memory(items, y, work):
+    """Peak resident memory of a process that does this, above what it needs without data."""
     code = """
 import sys
 import numpy as np
 import containment as c
 status = lambda: open("/proc/self/status").read()  # what getrusage says begins with the parent's
 peak = lambda: int(status().split("VmHWM:")[1].split()[0]) * 1024
-order = np.arange(c.COLUMNS)
-def run(items, y):
-    cells = items.indptr, items.indices
-    c.weights(items, y, 2, "hamming")
-    c.patterns.greedy(cells, y, order[:len(items)], c.Rule(c.K, 2))
-    c.patterns.lazy_distinct(cells, y, order[:len(items)], c.Rule(c.K, 2, "break"))
-run(c.Items.dense([[1, 0], [1, 1]]), np.array([0, 1], np.int32))
+run = getattr(c, sys.argv[2])
+toy = np.random.default_rng(0).integers(0, 2, (40, 3))
+run(c.Items.dense(toy), toy[:, 0].astype(np.int32))
 before = peak()
 indptr, indices, y = (np.load(f"{sys.argv[1]}/{part}.npy") for part in ("indptr", "indices", "y"))
-run(c.Items(indptr, indices, len(y), ("",) * c.COLUMNS, ("",) * c.COLUMNS), y)
+names = ("",) * (len(indptr) - 1)
+run(c.Items(indptr, indices, len(y), names, names), y)
 print(peak() - before, indptr.nbytes + indices.nbytes)
 """
     with tempfile.TemporaryDirectory() as folder:
         for name, part in (("indptr", items.indptr), ("indices", items.indices), ("y", y)):
             np.save(f"{folder}/{name}.npy", part)
         path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
-        found = subprocess.run([sys.executable, "-c", code, folder], check=True, text=True,
+        found = subprocess.run([sys.executable, "-c", code, folder, work], check=True, text=True,
                                capture_output=True, env={**os.environ, "PYTHONPATH": path})
     peak, arrays = (int(part) for part in found.stdout.split())
     return peak, arrays
+
+
+def kernels_in_turn(items, y):
+    """What the greedy choices ask of the kernels."""
+    cells, order = (items.indptr, items.indices), np.arange(len(items))
+    weights(items, y, 2, "hamming")
+    patterns.greedy(cells, y, order, Rule(K, 2))
+    patterns.lazy_distinct(cells, y, order, Rule(K, 2, "break"))
+
+
+def choice_of_few(items, y):
+    """The choice of profile "few"."""
+    publishable(items, y, Rule(K, 2), "few")
+
+
+def few(rows, columns=2000):
+    """The memory of the whole choice of few columns."""
+    items, y = generated(rows, columns)
+    peak, arrays = memory(items, y, "choice_of_few")
+    return [Goal(f"{rows:,} x {columns:,}: peak memory of few / CSC arrays", peak / arrays, 2,
+                 f"{peak / 2**20:.0f} MiB over {arrays / 2**20:.0f} MiB of arrays")]
+
+
+def in_memory(matrix):
+    """Items of a matrix that is new, so that nothing is known of its order."""
+    items_of(type(matrix)((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape))
+
+
+def archives(runs, rows=100_000, columns=2000):
+    """Archives of SciPy, against the same matrix in memory.
+
+    Not compressed where columns are in order: there is nothing to do but to look at them.  To
+    inflate one takes longer than that, whoever does it.
+    """
+    from scipy import sparse
+
+    items, _ = generated(rows, columns)
+    ones = np.ones(len(items.indices), np.int8)
+    matrix = sparse.csc_matrix((ones, items.indices, items.indptr.astype(np.int32)),
+                               shape=(rows, columns))
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for form, compressed in (("csc", False), ("csr", True)):
+            given = matrix.asformat(form)
+            sparse.save_npz(f"{folder}/{form}.npz", given, compressed=compressed)
+            ratio, theirs, ours = paired(partial(in_memory, given),
+                                         partial(items_of, f"{folder}/{form}.npz"), runs)
+            how = "compressed" if compressed else "as it is"
+            found.append(Goal(f"{rows:,} x {columns:,}: {form} npz {how} / items_of(matrix)", ratio,
+                              10, f"matrix {theirs:.4f} s, npz {ours:.4f} s"))
+    return found
+
+
+def kosarak(*, short):
+    """`check`, the whole program, against what 0.1.0 did in it; the short form has a fourth."""
+    path = DATA / "fimi_kosarak_head" / "X.npz"
+    if not path.is_file():
+        print(f"containment: no {path}; a goal is not measured")
+        return []
+    from scipy.sparse import load_npz, save_npz
+
+    with tempfile.TemporaryDirectory() as folder:
+        matrix = load_npz(path)
+        save_npz(f"{folder}/t.npz", matrix[: matrix.shape[0] // 4] if short else matrix)
+        code = "import sys; from privsieve.cli import run; sys.exit(run(sys.argv[1:]))"
+        command = [sys.executable, "-c", code, "check", f"{folder}/t.npz"]
+        ours = program(command, 1 if short else 3)
+        items, _, _ = items_of(f"{folder}/t.npz")
+    spent = counts_of_old(items)
+    limit = 1 / 5 if short else 1 / 20  # what it costs to start does not shrink with the rows
+    return [Goal(f"check of {items.rows:,} x {len(items):,} / the counts of 0.1.0", ours / spent,
+                 limit, f"program {ours:.2f} s, counts {spent:.2f} s")]
+
+
+def counts_of_old(items):
+    """CPU seconds of the two passes in which 0.1.0 spent most of its time; it had two more."""
+    masks, counts, _ = patterns.pattern_table((items.indptr, items.indices),
+                                              np.zeros(items.rows, np.int32), 1)
+    with tempfile.TemporaryDirectory() as folder:
+        library = f"{folder}/supersets.so"
+        subprocess.run(["c++", "-std=c++17", "-O3", "-shared", "-fPIC",
+                        str(Path(__file__).with_name("supersets.cpp")), "-o", library], check=True)
+        sums = ctypes.CDLL(library).sums
+    out = np.zeros_like(counts)
+    start = time.process_time()
+    for some in (masks, ~masks):  # complements turn subsets into supersets
+        sums(*(ctypes.c_void_p(some.ctypes.data), *map(ctypes.c_size_t, some.shape)),
+             *(ctypes.c_void_p(part.ctypes.data) for part in (counts, out)))
+    spent = time.process_time() - start
+    _, held = patterns.around(masks, counts, masks, counts[:, 0])
+    if out[:, 0].tolist() != held.tolist():
+        raise AssertionError("the counts of 0.1.0 and ours differ")
+    return spent
 
 
 def email():

@@ -174,6 +174,11 @@ class Calls:
     def superset_counts(self):
         return patterns.pattern_table(*self.pattern_table())[:2]
 
+    def around(self):
+        masks, counts = self.superset_counts()
+        asked = masks[self.rng.integers(0, len(masks), len(masks) and 3)]
+        return masks, counts, asked, self.rng.integers(0, 4, len(asked))
+
     def peel(self):
         return (*self.superset_counts(), self.one(1, 2, 3), self.one(1, 2))
 

@@ -63,6 +63,17 @@ def rare_subset(rows, S, k):
                for size in range(len(S) + 1) for Y in combinations(sorted(S), size))
 
 
+def around(masks, counts, asked, rows):
+    """Counts of what contains each asked mask; rows of the asked masks that each mask contains."""
+    table, others = ([int.from_bytes(mask.astype("<u8").tobytes(), "little") for mask in some]
+                     for some in (masks, asked))
+    over = [counts[[q for q, large in enumerate(table) if small & large == small]].sum(0).tolist()
+            for small in others]
+    held = [sum(int(rows[p]) for p, small in enumerate(others) if small & large == small)
+            for large in table]
+    return over, held
+
+
 def patterns(rows, S):
     """The rows of each pattern, in the order of their first row."""
     found = {}

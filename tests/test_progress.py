@@ -77,6 +77,26 @@ def test_stages_on_a_terminal(table, monkeypatch, capsys):
     assert "a\nb\n" == capsys.readouterr().out
 
 
+def test_check_is_seen_within_a_second(table, monkeypatch):
+    """A check that takes longer says within a second what goes on."""
+    from privsieve.cli import tables
+
+    terminal, opened = Terminal(), tables.opened
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+
+    def slow(*arguments):
+        time.sleep(1)
+        assert "reading the table" in terminal.getvalue()
+        return opened(*arguments)
+
+    import rich.console  # noqa: F401  # its first load may take long on a busy machine
+
+    monkeypatch.setattr(tables, "opened", slow)
+
+    assert 0 == run(["check", table[1]])
+
+
 def test_silence(table, monkeypatch, capsys):
     """A quick command shows nothing of it, and never loads what would draw it; nor does a pipe."""
     terminal = Terminal()

@@ -106,7 +106,7 @@ def test_ridge(part):
         items, marked = Items.dense(matrix), rng.random(len(y)) < 0.9
         marked[:4] = True
         targets, order = centred(y[marked], rule.classes), rng.permutation(len(items)).tolist()
-        growing = Ridge.of(items, y, rule.classes, marked)
+        growing = Ridge.of(items, np.arange(len(items)), y, rule.classes, marked)
         for size in range(1, len(order) + 1):
             part_of = order[:size]
             expected = naive.loo_error(matrix[marked][:, part_of], targets, LAM)

@@ -11,6 +11,9 @@ from privsieve.cli import words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
+    import numpy.typing as npt
+
     from privsieve.containment.disclosure import Disclosure
     from privsieve.containment.labelled import Labelled
 
@@ -18,13 +21,12 @@ if TYPE_CHECKING:
 MOST_PAIRS = 5 * 10**10
 
 
-def measured(table: Labelled, patterns: int) -> list[Disclosure] | None:
+def measured(table: Labelled, absent: npt.NDArray[np.bool_] | None, patterns: int,
+             ) -> list[Disclosure] | None:
     """What groups on all columns tell of the target and the sensitive ones; None of large tables.
 
-    Whoever knows that a person has something knows what the kind of that column tells with it.
+    absent : the items of which it may be known that a person lacks them.
     """
-    import numpy as np
-
     from privsieve.containment.disclosure import columns_of, disclosures
     from privsieve.kernels.patterns import Rule
 
@@ -32,7 +34,6 @@ def measured(table: Labelled, patterns: int) -> list[Disclosure] | None:
         return []
     if patterns**2 > MOST_PAIRS:
         return None
-    absent = np.array(table.items.absent, np.bool_) if table.items.absent else None
     return disclosures(table, Rule(1, len(table.classes), absent=absent))
 
 

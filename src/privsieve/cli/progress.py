@@ -1,4 +1,4 @@
-"""Progress: the stage of the work on a terminal, where it takes more than a second."""
+"""Progress: the stage of the work on a terminal, within a second where it takes longer."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Seconds of silence at first, and between two looks.
-SILENCE, PAUSE = 1.0, 0.2
+#: Seconds of silence at first (what draws is loaded after it), and between two looks.
+SILENCE, PAUSE = 0.6, 0.2
 
 
 class Progress:

@@ -7,18 +7,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privsieve.containment.measures import cells, containment_level
-from privsieve.kernels.patterns import pattern_table, superset_counts
+from privsieve.containment.survey import survey_of
+from privsieve.core.pairs import by_item
+from privsieve.kernels.patterns import around
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from privsieve.containment.survey import Survey
     from privsieve.core.items import Items
 
+    Codes = npt.NDArray[np.int32]
     Ints = npt.NDArray[np.int64]
+    Masks = npt.NDArray[np.uint64]
+    Words = tuple[Ints, Masks]
 
 #: So many columns are looked at one by one.
 MOST_COLUMNS = 64
+#: Words of masks that are asked at once: bounds memory.
+MOST_WORDS = 2**22
 #: So many held items are read in search of rare sets, in all.
 MOST_READ = 200_000_000
 
@@ -27,7 +34,7 @@ MOST_READ = 200_000_000
 class Rare:
     """Sets of items that some rows hold, but fewer than k, and of which each part is held by k.
 
-    sets : positions of items, the smallest sets first.
+    sets : positions of items, the smallest sets first; `names` are those of all items.
     rows : how many rows hold each.
     complete : whether there is no other set of at most three.
     """
@@ -35,31 +42,85 @@ class Rare:
     sets: tuple[tuple[int, ...], ...]
     rows: tuple[int, ...]
     complete: bool
+    names: tuple[str, ...] = ()
 
 
-def gains(items: Items) -> dict[str, int]:
+def gains(items: Items, survey: Survey | None = None) -> dict[str, int]:
     """The level without a column, for each column without which it is higher.
 
-    Of very many such columns the first ones are looked at.
+    Of very many such columns the first ones are looked at.  A sample does not tell: it finds none.
+
+    survey : of these items, if there is one already.
 
     >>> from privsieve.core.items import Items
     >>> gains(Items.dense([[1, 1], [1, 0], [1, 0]], ["age", "ill"]))
     {'ill': 3}
     """
-    masks, counts, _ = pattern_table(cells(items), np.zeros(items.rows, np.int32), 1)
-    group = superset_counts(masks, counts)[:, 0]
-    level = int(group.min(initial=items.rows))
-    poorest = masks[group == level]
-    # A row whose group does not depend on a column keeps that group without it.
-    held = [{items.origin[j] for j in _bits(mask, len(items))} for mask in poorest]
-    wanted = set.intersection(*held) if held else set()
-    found = {}
-    for name in [name for name in dict.fromkeys(items.origin) if name in wanted][:MOST_COLUMNS]:
-        rest = items.take([j for j, origin in enumerate(items.origin) if origin != name])
-        without = int(containment_level(rest))
-        if without > level:
-            found[name] = without
-    return found
+    found = survey or survey_of(items, np.zeros(items.rows, np.int32), 1)
+    if not found.complete or not found.rows:
+        return {}
+    table = _Without(found, items.origin)
+    return {name: level for name, level in table.levels().items() if level > table.level}
+
+
+class _Without:
+    """The level without a column, for columns that all rows of the smallest groups have.
+
+    Without a column no group is smaller, and the group of a row that lacks it is the same.  So the
+    patterns of small groups are asked first, until the next group is no smaller than the smallest
+    that was found.
+    """
+
+    def __init__(self, survey: Survey, origin: tuple[str, ...]) -> None:
+        self.masks = survey.table.masks
+        self.rows = survey.table.counts.sum(axis=1, keepdims=True)
+        self.group = survey.over.sum(axis=1)
+        self.order = np.argsort(self.group, kind="stable")
+        self.level = int(self.group[self.order[0]])
+        self.columns = self._wanted(_columns(survey.starts, origin))
+
+    def _wanted(self, columns: dict[str, Words]) -> dict[str, Words]:
+        """A row whose group does not depend on a column keeps that group without it."""
+        poorest = self.order[:np.searchsorted(self.group[self.order], self.level, side="right")]
+        wanted: dict[str, Words] = {}
+        for name, (words, bits) in columns.items():
+            if len(wanted) < MOST_COLUMNS and (self.masks[poorest[0], words] & bits).any() \
+                    and (self.masks[np.ix_(poorest, words)] & bits).any(axis=1).all():
+                wanted[name] = words, bits
+        return wanted
+
+    def levels(self) -> dict[str, int]:
+        """For each column the smallest group without it."""
+        found = dict.fromkeys(self.columns, int(self.rows.sum()))
+        at, size, searched = 0, 16, list(found)
+        while searched and at < len(self.order):
+            part = self.order[at:at + size]
+            asked = np.concatenate([self._part(part, *self.columns[name]) for name in searched])
+            over, _ = around(self.masks, self.rows, asked, np.zeros(len(asked), np.int64))
+            for name, sums in zip(searched, over.reshape(len(searched), -1), strict=True):
+                found[name] = min(found[name], int(sums.min()))
+            at += size
+            size = max(1, min(4 * size, MOST_WORDS // (len(searched) * self.masks.shape[1])))
+            following = int(self.group[self.order[at]]) if at < len(self.order) else 0
+            searched = [name for name in searched if max(self.level, following) < found[name]]
+        return found
+
+    def _part(self, part: Ints, words: Ints, bits: npt.NDArray[np.uint64]) -> Masks:
+        """These patterns without the bits of a column."""
+        masks = self.masks[part]
+        masks[:, words] &= ~bits
+        return masks
+
+
+def _columns(starts: Ints, origin: tuple[str, ...]) -> dict[str, Words]:
+    """Of each column the words of a mask in which it has bits, and the bits."""
+    found: dict[str, dict[int, int]] = {}
+    for j, name in enumerate(origin):
+        words = found.setdefault(name, {})
+        for bit in range(int(starts[j]), int(starts[j + 1])):
+            words[bit // 64] = words.get(bit // 64, 0) | 1 << bit % 64
+    return {name: (np.array(list(words), np.int64), np.array(list(words.values()), np.uint64))
+            for name, words in found.items()}
 
 
 def rare_sets(items: Items, k: int, at_most: int = 20) -> Rare:
@@ -79,7 +140,7 @@ def rare_sets(items: Items, k: int, at_most: int = 20) -> Rare:
         found += search.triples()
     found = found[:at_most]
     return Rare(tuple(one for one, _ in found), tuple(rows for _, rows in found),
-                search.left > 0 and search.budget > 0)
+                search.left > 0 and search.budget > 0, items.names)
 
 
 class _Search:
@@ -90,11 +151,8 @@ class _Search:
         support = np.diff(items.indptr)
         self.common = np.flatnonzero(support >= k)
         kept = np.repeat(support >= k, support)
-        item = np.repeat(np.arange(len(items)), support)[kept]
-        row = items.indices[kept]
-        order = np.argsort(row, kind="stable")
-        self.held = item[order]
-        self.starts = np.searchsorted(row[order], np.arange(items.rows + 1))
+        item = np.repeat(np.arange(len(items), dtype=np.int32), support)[kept]
+        self.starts, self.held = by_item(item, items.indices[kept], len(items), items.rows)
 
     def rows(self, item: int) -> Ints:
         """The rows that hold an item."""
@@ -108,7 +166,12 @@ class _Search:
         ends = np.cumsum(sizes)
         at = np.arange(int(sizes.sum())) + np.repeat(self.starts[rows] - ends + sizes, sizes)
         beside = self.held[at]
-        return np.unique(beside[beside > after], return_counts=True)
+        if len(beside) < len(self.items):
+            return np.unique(beside[beside > after], return_counts=True)
+        found = np.bincount(beside, minlength=len(self.items))
+        found[:after + 1] = 0
+        others = np.flatnonzero(found)
+        return others, found[others]
 
     def pairs(self) -> list[tuple[tuple[int, ...], int]]:
         """Rare pairs of common items."""
@@ -142,9 +205,3 @@ class _Search:
 
     def _common(self, one: int, other: int) -> bool:
         return len(np.intersect1d(self.rows(one), self.rows(other), assume_unique=True)) >= self.k
-
-
-def _bits(mask: npt.NDArray[np.uint64], items: int) -> Ints:
-    """The items of a mask."""
-    held = np.unpackbits(mask.astype("<u8").view(np.uint8), bitorder="little")[:items]
-    return np.flatnonzero(held)

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 #: A choice of few columns adds at most so many.
 MOST = 30
-#: So many columns of largest mutual information are candidates, fewer where rows are many.
-CANDIDATES, CELLS = 1500, 2**25
+#: So many columns of largest mutual information are candidates.
+CANDIDATES = 1500
 #: So many sets grow side by side; fewer where a table is large, so that the whole is bounded.
-WIDEST, WORK = 100, 2**27
+WIDEST, CELLS, WORK = 100, 2**25, 2**27
 
 
 def forward(items: Items, y: Codes, rule: Rule, *, label_rows: Bools | None = None,
@@ -43,7 +43,9 @@ def forward(items: Items, y: Codes, rule: Rule, *, label_rows: Bools | None = No
 
     First the best column that keeps the rule is added, again and again.  Where the table is small
     enough many sets then grow side by side, for the best first columns may leave no room for
-    others that together predict better.  Ctrl-C ends it with the best set of by then.
+    others that together predict better.  Where rows times candidates are very many (2^23), errors
+    are those of a fixed sample of the rows, evenly spaced in each class; every set keeps the rule
+    on all rows nevertheless.  Ctrl-C ends it with the best set of by then.
 
     Parameters
     ----------
@@ -99,7 +101,7 @@ def _searches(items: Items, pool: Ints, start: Callable[[], _Set], most: int) ->
         size = len(chosen)
         yield error, chosen
     width = min(WIDEST, CELLS // cells, WORK // (cells * max(1, size)))
-    if width > 1:
+    if width > 1 and alone.ridge.whole:
         yield from _grown(items, pool, start(), width, most)
 
 
@@ -145,7 +147,7 @@ def _followers(items: Items, pool: Ints, line: list[_Set], width: int,
 
 def _begun(items: Items, pool: Ints, crowd: Crowd, marked: Bools) -> _Set:
     """The set of the items published before, with which the pool begins."""
-    ridge = Ridge.of(items.take(pool.tolist()), crowd.y, crowd.rule.classes, marked)
+    ridge = Ridge.of(items, pool, crowd.y, crowd.rule.classes, marked)
     alive = np.ones(len(pool), bool)
     for place in range(crowd.width // 2):
         ridge.add(place)
@@ -156,10 +158,9 @@ def _begun(items: Items, pool: Ints, crowd: Crowd, marked: Bools) -> _Set:
 
 def _pool(items: Items, y: Codes, rule: Rule, marked: Bools) -> Ints:
     """Candidates, those of most information first, ties to the first."""
-    size = min(CANDIDATES, max(1, CELLS // max(1, items.rows)))
     worth = weights(items, y, rule.classes, "mutual-information", marked).values
     frequent = np.flatnonzero((np.diff(items.indptr) >= rule.k) & (worth > 0))
-    return modular_order(worth, frequent)[:size]
+    return modular_order(worth, frequent)[:CANDIDATES]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -221,13 +222,20 @@ class Crowd:
         rows = items.indices[items.indptr[item]:items.indptr[item + 1]]
         if not self._fits(rows):
             return False
-        return not self._known(item) or self._fits(np.delete(np.arange(items.rows), rows))
+        if not self._known(item):
+            return True
+        lacks = np.ones(items.rows, np.bool_)
+        lacks[rows] = False
+        return self._fits(np.flatnonzero(lacks))
 
     def with_item(self, items: Items, item: int) -> Crowd:
         """The patterns with one item more."""
-        holds = np.zeros(items.rows, np.int64)
-        holds[items.indices[items.indptr[item]:items.indptr[item + 1]]] = 1
-        halves, pattern = np.unique(2 * self.pattern.astype(np.int64) + holds, return_inverse=True)
+        side = 2 * self.pattern
+        side[items.indices[items.indptr[item]:items.indptr[item + 1]]] += 1
+        there = np.zeros(2 * len(self.masks), np.bool_)
+        there[side] = True
+        halves = np.flatnonzero(there)
+        pattern = (np.cumsum(there, dtype=np.int32) - np.int32(1))[side]
         masks = self.masks[halves // 2]
         if self.width + 2 > 64 * masks.shape[1]:
             masks = np.concatenate([masks, np.zeros((len(masks), 1), np.uint64)], axis=1)
@@ -235,8 +243,7 @@ class Crowd:
         place = (self.width % 64 + 1 - has).astype(np.uint64)
         told = (has == 1) | self._known(item)
         masks[:, -1] |= np.where(told, np.uint64(1) << place, np.uint64(0))
-        return Crowd(self.y, self.rule, self.sources, pattern.astype(np.int32), masks,
-                     self.width + 2)
+        return Crowd(self.y, self.rule, self.sources, pattern, masks, self.width + 2)
 
     def _known(self, item: int) -> bool:
         absent = self.rule.absent

@@ -14,16 +14,18 @@ import numpy as np
 
 from privsieve.containment.measures import Crowd, cells, crowd, read
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
+from privsieve.kernels.patterns import Rule, around, pattern_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import numpy.typing as npt
 
+    from privsieve.containment.survey import Survey
     from privsieve.core.items import Items
 
     Codes = npt.NDArray[np.int32]
+    Masks = npt.NDArray[np.uint64]
     Bools = npt.NDArray[np.bool_]
 
 #: Sources that are counted at a time: bounds memory.
@@ -111,27 +113,34 @@ class SourceCrowds:
     equal: Crowd
 
 
-def source_crowds(items: Items, sources: Codes, k: int, y: Codes | None = None) -> SourceCrowds:
+def source_crowds(items: Items, sources: Codes, k: int, y: Codes | None = None, *,
+                  survey: Survey | None = None) -> SourceCrowds:
     """Levels and risks counted in distinct sources; the chance is to find the right source.
 
-    With the classes `y` of the rows, these may be known, too.
+    With the classes `y` of the rows, these may be known, too.  With a survey of a sample the groups
+    of its rows only are counted (not those of equal rows, which all are).
 
     >>> from privsieve.core.items import Items
     >>> found = source_crowds(Items.dense([[1], [1], [1]]), np.array([0, 0, 1], np.int32), 2)
     >>> found.count, found.containment.level, found.containment.highest
     (2, 2, 0.5)
     """
-    held, equal = (
-        crowd(sources_of(items, Rule(k, 1, model=model, labelled=y is not None), sources, y), k)
-        for model in ("containment", "k-anonymity"))
-    return SourceCrowds(len(np.unique(sources)), held, equal)
+    rules = (Rule(k, 1, model=model, labelled=y is not None)
+             for model in ("containment", "k-anonymity"))
+    group, same = (sources_of(items, rule, sources, y, None if survey is None else survey.who)
+                   for rule in rules)
+    held = crowd(group, k)
+    if survey is not None and not survey.complete:
+        held = replace(held, below=round(held.below * survey.rows / len(survey.who)))
+    return SourceCrowds(len(np.unique(sources)), held, crowd(same, k))
 
 
 def sources_of(items: Items, rule: Rule, sources: Codes, y: Codes | None = None,
-               ) -> npt.NDArray[np.int64]:
+               who: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.int64]:
     """The distinct sources in the group of each row, or among its equals if the rule says so.
 
-    `y` is the class of each row, for a rule under which it may be known.
+    `y` is the class of each row, for a rule under which it may be known; of groups, those of the
+    rows `who` are counted if that is given.
 
     >>> from privsieve.core.items import Items
     >>> from privsieve.kernels.patterns import Rule
@@ -154,9 +163,11 @@ def sources_of(items: Items, rule: Rule, sources: Codes, y: Codes | None = None,
     if rule.model == "k-anonymity":
         both = np.unique(np.stack([pattern, sources]), axis=1)[0]
         found = np.bincount(both, minlength=len(masks)).astype(np.int64)
-    else:
-        found = distinct(masks, pattern, sources)
-    return found[pattern]
+        return found[pattern]
+    if who is None:
+        return distinct(masks, pattern, sources)[pattern]
+    asked, place = np.unique(pattern[who], return_inverse=True)
+    return distinct(masks, pattern, sources, masks[asked])[place]
 
 
 def with_classes(items: Items, y: Codes, absent: Bools | None = None,
@@ -179,15 +190,17 @@ def with_classes(items: Items, y: Codes, absent: Bools | None = None,
     return both, None if absent is None else np.append(absent, np.zeros(len(codes), np.bool_))
 
 
-def distinct(masks: npt.NDArray[np.uint64], pattern: Codes, codes: Codes,
+def distinct(masks: Masks, pattern: Codes, codes: Codes, asked: Masks | None = None,
              ) -> npt.NDArray[np.int64]:
-    """For each mask the distinct codes among the rows whose pattern contains it."""
-    found = np.zeros(len(masks), np.int64)
+    """For each mask, or each that is asked, the distinct codes among the rows that contain it."""
+    asked = masks if asked is None else asked
+    found, nobody = np.zeros(len(asked), np.int64), np.zeros(len(asked), np.int64)
     for low in range(0, int(codes.max(initial=-1)) + 1, _AT_ONCE):
-        here = (codes >= low) & (codes < low + _AT_ONCE)
-        counts = np.zeros((len(masks), _AT_ONCE), np.int64)
-        np.add.at(counts, (pattern[here], codes[here] - low), 1)
-        found += (superset_counts(masks, counts) > 0).sum(axis=1)
+        here = np.flatnonzero((codes >= low) & (codes < low + _AT_ONCE))
+        some, place = np.unique(pattern[here], return_inverse=True)
+        counts = np.zeros((len(some), _AT_ONCE), np.int64)
+        counts[place, codes[here] - low] = 1
+        found += (around(masks[some], counts, asked, nobody)[0] > 0).sum(axis=1)
     return found
 
 

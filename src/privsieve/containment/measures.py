@@ -7,17 +7,20 @@ lacks finds the person among these.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from privsieve.containment.survey import masks_of, survey_of
 from privsieve.core.items import Items
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.kernels.patterns import levels, pattern_table, superset_counts
+from privsieve.kernels.patterns import around, pattern_table, superset_counts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from privsieve.containment.survey import Survey
 
     Ints = npt.NDArray[np.int64]
 
@@ -68,6 +71,18 @@ class Hub:
 
 
 @dataclass(frozen=True)
+class Sample:
+    """How many rows had their groups counted, where not all had.
+
+    Shares of rows, averages of chances and what is counted of groups are then estimates: each true
+    share is within `margin` of its estimate with a probability of 95 %.  A level is an upper bound.
+    """
+
+    rows: int
+    margin: float
+
+
+@dataclass(frozen=True)
 class Risk:
     """What a table gives away about its rows.
 
@@ -79,6 +94,8 @@ class Risk:
     unique : rows without an equal.
     one_class, one_class_equals : rows whose whole group, or all of whose equals, have one class;
         None without labels.
+    sample : the rows whose groups were counted, unless it is all; what does not need groups
+        (prosecutor, patterns, unique, one_class_equals) is counted on all rows nevertheless.
     """
 
     rows: int
@@ -93,6 +110,7 @@ class Risk:
     one_class: int | None
     one_class_equals: int | None
     hub: Hub
+    sample: Sample | None = None
 
 
 @overload
@@ -114,7 +132,8 @@ def containment_level(X: Any, *, per_row: bool = False) -> int | Ints:
     (1, [4, 4, 2, 4, 1, 1])
     """
     items, y, classes = read(X)
-    group = levels(cells(items), y, classes).group
+    masks, counts, pattern = pattern_table(cells(items), y, classes)
+    group = superset_counts(masks, counts).sum(axis=1)[pattern]
     return group if per_row else _smallest(group)
 
 
@@ -133,7 +152,8 @@ def k_anonymity_level(X: Any, *, per_row: bool = False) -> int | Ints:
     [2, 2, 1]
     """
     items, y, classes = read(X)
-    equal = levels(cells(items), y, classes).equal
+    _, counts, pattern = pattern_table(cells(items), y, classes)
+    equal = counts.sum(axis=1)[pattern]
     return equal if per_row else _smallest(equal)
 
 
@@ -188,18 +208,35 @@ def disclosure_risk(X: Any, y: Any = None, *, k: int = 5, population: Any = None
     items, labels, classes = read(X, y)
     if not items.rows:
         raise SchemaError("the table has no row; a risk is a share of rows: give at least one")
-    table = pattern_table(cells(items), labels, classes)
-    over = superset_counts(table.masks, table.counts)
-    size = table.counts.sum(axis=1)
     found = None if population is None else _in_population(items, population)
+    return risk_of(survey_of(items, labels, classes), k, labelled=y is not None, found=found)
+
+
+def risk_of(survey: Survey, k: int, *, labelled: bool, found: tuple[Ints, Ints] | None = None,
+            ) -> Risk:
+    """The risks of a table whose groups were counted.
+
+    found : how many rows of the population equal each row, and how many hold all that it holds.
+    """
+    table, group = survey.table, survey.group()
+    size = table.counts.sum(axis=1)
     prosecutor = crowd(size[table.pattern], k)
+    containment = crowd(group, k)
+    one = survey.place[((survey.over > 0).sum(axis=1) == 1)[survey.place]]
     outer = None if found is None else crowd(found[0], k)
-    one = None if y is None else _one_class(size, over)
     return Risk(
-        items.rows, k, len(size), prosecutor, crowd(over.sum(axis=1)[table.pattern], k), outer,
+        survey.rows, k, len(size), prosecutor,
+        replace(containment, below=_of_all(containment.below, len(group), survey.rows)), outer,
         None if found is None else crowd(found[1], k), (outer or prosecutor).average,
-        int((size == 1).sum()), one, None if y is None else _one_class(size, table.counts),
-        hub(items, k))
+        int((size == 1).sum()), _of_all(len(one), len(group), survey.rows) if labelled else None,
+        int(size[(table.counts > 0).sum(axis=1) == 1].sum()) if labelled else None,
+        hub_of(survey, k),
+        None if survey.complete else Sample(len(survey.who), survey.margin))
+
+
+def _of_all(found: int, counted: int, rows: int) -> int:
+    """How many of all rows, if so many were found among those that were counted."""
+    return found if counted == rows else round(found * rows / max(counted, 1))
 
 
 def hub(items: Items, k: int) -> Hub:
@@ -208,17 +245,21 @@ def hub(items: Items, k: int) -> Hub:
     >>> hub(Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), 2)
     Hub(everywhere=1, left=2, below=1, alone=1)
     """
-    nobody = np.zeros(items.rows, np.int32)
-    found = levels(cells(items), nobody, 1)
-    masks, _, pattern = pattern_table(cells(items), nobody, 1)
-    busiest = np.argsort(-found.held, kind="stable")[:k]
-    rest = np.delete(np.arange(items.rows), busiest)
-    lost = np.zeros(len(masks), np.int64)
-    for mask in masks[pattern[busiest]]:
-        lost += ((masks & mask) == masks).all(axis=1)
-    group = (found.group - lost[pattern])[rest]
-    return Hub(int((found.held == items.rows).sum()), len(rest), int((group < k).sum()),
-               int((group == 1).sum()))
+    return hub_of(survey_of(items, np.zeros(items.rows, np.int32), 1), k)
+
+
+def hub_of(survey: Survey, k: int) -> Hub:
+    """The same of a table whose groups were counted; of a sample's groups, it is an estimate."""
+    table = survey.table
+    held = survey.held[table.pattern]
+    busiest = np.argsort(-held, kind="stable")[:k]
+    where, many = np.unique(table.pattern[busiest], return_counts=True)
+    lost, _ = around(masks_of(table, where), many[:, None], survey.masks(),
+                     np.zeros(len(survey.asked), np.int64))
+    group = (survey.group() - lost[survey.place, 0])[~np.isin(survey.who, busiest)]
+    left = survey.rows - len(busiest)
+    return Hub(int((held == len(survey.who)).sum()), left,
+               *(_of_all(int(found.sum()), len(group), left) for found in (group < k, group == 1)))
 
 
 def read(X: Any, y: Any = None) -> tuple[Items, npt.NDArray[np.int32], int]:
@@ -251,10 +292,6 @@ def crowd(group: Ints, k: int) -> Crowd:
     return Crowd(int(sizes[0]), 1 / int(sizes[0]), float((rows / sizes).sum() / len(group)),
                  int(rows[sizes < k].sum()),
                  tuple(zip(sizes.tolist(), rows.tolist(), strict=True)))
-
-
-def _one_class(size: Ints, classes: Ints) -> int:
-    return int(size[(classes > 0).sum(axis=1) == 1].sum())
 
 
 def _in_population(items: Items, population: Any) -> tuple[Ints, Ints]:

@@ -35,6 +35,9 @@ PENALTIES = (1.0, 10.0, 100.0)
 _DISTINCT = 2048
 #: Cells of candidates at a time: bounds memory.
 _CELLS = 2**18
+#: Cells of all candidates: of more rows than that leaves, a sample is predicted, with at least so
+#: many rows of each class (or all it has).
+MOST_CELLS, LEAST = 2**23, 32
 
 
 @dataclass(eq=False, repr=False)
@@ -46,6 +49,7 @@ class Ridge:
     diagonal : of M.
     moved : M z for each candidate z; `norm` is z'M z.
     rows, column : where the candidates are 1.
+    whole : whether all marked rows are in it, and not a sample of them.
     """
 
     targets: Floats
@@ -55,22 +59,28 @@ class Ridge:
     norm: Floats
     rows: Ints
     column: Ints
+    whole: bool = True
 
     @classmethod
-    def of(cls, items: Items, y: Codes, classes: int, marked: Bools) -> Ridge:
-        """The regression on nothing but the intercept, over the marked rows."""
-        place = np.cumsum(marked) - 1
-        column = np.repeat(np.arange(len(items)), np.diff(items.indptr))
-        kept = marked[items.indices]
-        rows, column = place[items.indices[kept]], column[kept]
-        targets = centred(y[marked], classes)
+    def of(cls, items: Items, pool: Ints, y: Codes, classes: int, marked: Bools) -> Ridge:
+        """The regression on nothing but the intercept, over the marked rows or a sample of them."""
+        seen = _seen(y, marked, len(pool))
+        place = np.full(items.rows, -1, np.int32)
+        place[seen] = np.arange(len(seen), dtype=np.int32)
+        held = []
+        for j in pool:
+            found = place[items.indices[items.indptr[j]:items.indptr[j + 1]]]
+            held.append(found[found >= 0])
+        size = np.array([len(found) for found in held], np.int64)
+        rows = np.concatenate([np.zeros(0, np.int64), *held])
+        column = np.repeat(np.arange(len(pool)), size)
+        targets = centred(y[seen], classes)
         n = len(targets)
-        moved = np.zeros((n, len(items)))
+        moved = np.zeros((n, len(pool)))
         moved[rows, column] = 1
         moved -= moved.mean(axis=0)
-        held = np.bincount(column, minlength=len(items))
-        return cls(targets, targets.copy(), np.full(n, 1 - 1 / n), moved, held - held**2 / n, rows,
-                   column)
+        return cls(targets, targets.copy(), np.full(n, 1 - 1 / n), moved, size - size**2 / n, rows,
+                   column, len(seen) == np.count_nonzero(marked))
 
     def errors(self) -> Ints:
         """For each candidate the error if it were added, in billionths."""
@@ -172,6 +182,24 @@ def _rows(items: Items, chosen: Ints) -> Items:
     found = place[items.indices]
     ends = np.concatenate([[0], np.cumsum(found >= 0)])[items.indptr]
     return Items(ends.astype(np.int64), found[found >= 0], len(chosen), items.names, items.origin)
+
+
+def _seen(y: Codes, marked: Bools, candidates: int) -> Ints:
+    """The marked rows; where they are too many, a fixed sample, evenly spaced in each class.
+
+    Each class has its share of the sample.
+    """
+    chosen = np.flatnonzero(marked)
+    most = MOST_CELLS // max(1, candidates)
+    if len(chosen) <= most:
+        return chosen
+    classes, count = np.unique(y[chosen], return_counts=True)
+    least = max(1, min(LEAST, most // (2 * len(classes))))
+    size = np.minimum(count, np.maximum(most * count // len(chosen), least))
+    return np.sort(np.concatenate([
+        members[np.arange(part) * len(members) // part]
+        for members, part in ((chosen[y[chosen] == c], part)
+                              for c, part in zip(classes, size.tolist(), strict=True))]))
 
 
 def centred(y: Codes, classes: int) -> Floats:

@@ -103,6 +103,19 @@ static Bits view(const In<u64, 2>& masks, const In<i64, 2>& counts) {
     return {masks.data(), masks.shape(0), masks.shape(1), counts.data(), counts.shape(1)};
 }
 
+static nb::tuple py_around(In<u64, 2> masks, In<i64, 2> counts, In<u64, 2> asked, In<i64, 1> rows) {
+    Buffer<i64> over(asked.shape(0) * counts.shape(1)), under(masks.shape(0));
+    Enough late;
+    unlocked([&] {
+        around({asked.data(), asked.shape(0), rows.data()}, view(masks, counts), over.at(0),
+               under.at(0), std::ref(late));
+    });
+    if (late.interrupted) PyErr_SetNone(PyExc_KeyboardInterrupt);
+    if (late.interrupted || late.failed) throw nb::python_error();
+    return nb::make_tuple(give(std::move(over), {asked.shape(0), counts.shape(1)}),
+                          give(std::move(under), {masks.shape(0)}));
+}
+
 static Out<i64> py_supersets(In<u64, 2> masks, In<i64, 2> counts) {
     Buffer<i64> out(counts.shape(0) * counts.shape(1));
     unlocked([&] { superset_counts(view(masks, counts), out.at(0)); });
@@ -134,6 +147,7 @@ void bind_patterns(nb::module_& m) {
           strict("prefix"), strict("facts"), strict("absent"));
     m.def("pattern_table", py_table, strict("items"), strict("y"), nb::arg("classes"),
           strict("absent"));
+    m.def("around", py_around, strict("masks"), strict("counts"), strict("asked"), strict("rows"));
     m.def("superset_counts", py_supersets, strict("masks"), strict("counts"));
     m.def("peel", py_peel, strict("masks"), strict("counts"), nb::arg("k"), nb::arg("diversity"),
           nb::arg("labelled"));

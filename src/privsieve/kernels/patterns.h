@@ -35,6 +35,13 @@ struct Bits {
     size_t codes;
 };
 
+// Patterns that are asked for, and how many rows stand for each.
+struct Asked {
+    const u64* masks;
+    size_t many;
+    const i64* rows;
+};
+
 struct Patterns {
     size_t many = 0;           // patterns
     std::vector<u32> touched;  // those of them with rows of the item that was counted last
@@ -110,6 +117,9 @@ std::vector<i64> lazy_distinct(const Items& items, const i64* candidates, size_t
                                const std::vector<i64>& prefix, const Rule& rule, const Stop& stop);
 std::vector<i64> class_errors(const Items& items, const i64* candidates, size_t many,
                               const std::vector<i64>& prefix, const Rule& rule, const Stop& stop);
+// For each asked pattern the counts of all that contain it; for each pattern of the table the rows of
+// the asked ones that it contains (unless `under` is null).
+void around(const Asked& asked, const Bits& table, i64* over, i64* under, const Stop& stop);
 void superset_counts(const Bits& table, i64* out);
 i64 peel(const Bits& table, const Rule& rule, u8* stays);  // by pattern and code
 

@@ -41,6 +41,7 @@ __all__ = [
     "Levels",
     "Rule",
     "Table",
+    "around",
     "class_counts",
     "class_errors",
     "finished",
@@ -206,6 +207,28 @@ def pattern_table(items: Cells, y: I32, classes: int, absent: Bools | None = Non
     return Table(*_kernels.pattern_table(items, y, classes, known))
 
 
+def around(masks: U64, counts: I64, asked: U64, rows: I64) -> tuple[I64, I64]:
+    """Who surrounds whom: the table of `superset_counts` against other masks, both ways.
+
+    For each asked mask the sums of the counts of all masks that contain it: int64[A, C].  For each
+    mask of the table the `rows` of the asked masks that it contains: int64[P].
+
+    >>> over, held = around(np.array([[1], [3]], np.uint64), np.array([[5], [7]]),
+    ...                     np.array([[2], [0]], np.uint64), np.array([1, 4]))
+    >>> over.tolist(), held.tolist()
+    ([[7], [12]], [4, 5])
+    """
+    _demand_table(masks, counts)
+    demand_array("asked", asked, np.uint64, 2)
+    demand_array("rows", rows, np.int64, 1)
+    demand_equal("asked and rows", len(asked), len(rows))
+    demand_equal("words of asked and masks", asked.shape[1], masks.shape[1])
+    demand_whole("asked", len(asked), 0, MOST_ROWS)
+    demand_total("rows", rows)
+    over, held = _kernels.around(masks, counts, asked, rows)
+    return over, held
+
+
 def superset_counts(masks: U64, counts: I64) -> I64:
     """For each mask the sum of the counts of all masks that contain it: int64[P, C].
 
@@ -246,10 +269,9 @@ def levels(items: Cells, y: I32, classes: int, absent: Bools | None = None) -> L
     [[2, 1, 3], [1, 1, 1], [1, 1, 1], [2, 3, 1]]
     """
     masks, counts, pattern = pattern_table(items, y, classes, absent)
-    group = superset_counts(masks, counts)
-    size = counts.sum(1, keepdims=True)
-    held = superset_counts(~masks, size)  # complements turn subsets into supersets
-    found = group.sum(1), size[:, 0], (group > 0).sum(1), held[:, 0]
+    size = counts.sum(1)
+    group, held = around(masks, counts, masks, size)
+    found = group.sum(1), size, (group > 0).sum(1), held
     return Levels(*(part[pattern] for part in found))
 
 

@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 I32: TypeAlias = npt.NDArray[np.int32]
 I64: TypeAlias = npt.NDArray[np.int64]
@@ -275,15 +278,41 @@ def pattern_table(items: Cells, y: I32, classes: int, absent: U8) -> tuple[U64, 
     return masks, np.ascontiguousarray(state.whole[order]), number[pattern]
 
 
+def around(masks: U64, counts: I64, asked: U64, rows: I64) -> tuple[I64, I64]:
+    """Sums over the masks that contain an asked one, and over the asked ones that a mask contains.
+
+    What contains a mask holds its rarest bit: only the masks with that bit are looked at.
+    """
+    over = np.zeros((len(asked), counts.shape[1]), np.int64)
+    held = np.zeros(len(masks), np.int64)
+    for some, among in _by_rarest_bit(masks, asked):
+        step = max(PAIRS // max(len(among) * masks.shape[1], 1), 1)
+        for part in (some[low : low + step] for low in range(0, len(some), step)):
+            holds = ~(asked[part, None] & ~masks[among][None]).any(2)
+            over[part] = holds.astype(np.int64) @ counts[among]
+            held[among] += rows[part] @ holds
+    return over, held
+
+
+def _by_rarest_bit(masks: U64, asked: U64) -> Iterator[tuple[I64, I64]]:
+    """The asked masks with the same rarest bit, and the masks that have it."""
+    plane = np.uint64(1) << np.arange(64, dtype=np.uint64)
+    fewest = np.full(len(asked), len(masks))  # of masks with a bit
+    rarest = np.full(len(asked), -1)
+    for word in range(masks.shape[1]):
+        for place, one in enumerate(plane):
+            count = int(np.count_nonzero(masks[:, word] & one))
+            better = ((asked[:, word] & one) > 0) & ((rarest < 0) | (count < fewest))
+            fewest[better], rarest[better] = count, 64 * word + place
+    for bit in np.unique(rarest):
+        has = masks[:, bit // 64] & plane[bit % 64]
+        yield (np.flatnonzero(rarest == bit),
+               np.flatnonzero(has) if bit >= 0 else np.arange(len(masks)))
+
+
 def superset_counts(masks: U64, counts: I64) -> I64:
     """For each mask the sum of the counts of all masks that contain it."""
-    out = np.zeros_like(counts)
-    step = max(PAIRS // max(masks.size, 1), 1)
-    for start in range(0, len(masks), step):
-        some = masks[start : start + step, None]
-        holds = ~(some & ~masks[None]).any(2)
-        out[start : start + step] = holds.astype(np.int64) @ counts
-    return out
+    return around(masks, counts, masks, np.zeros(len(masks), np.int64))[0]
 
 
 def peel(masks: U64, counts: I64, k: int, diversity: int, *, labelled: bool) -> U8:

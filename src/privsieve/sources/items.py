@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privsieve.core.items import Items, check_size
+from privsieve.core.pairs import by_item
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.sources.arrays import target
 from privsieve.sources.classes import Valued, labels
@@ -127,17 +128,15 @@ def restricted(items: Items, columns: Sequence[str] | Mapping[Any, Any] | None) 
     return items.take([place[name] for name in columns])
 
 
-def from_pairs(row: npt.NDArray[np.int64], item: npt.NDArray[np.int64], rows: int,
+def from_pairs(row: npt.NDArray[np.integer[Any]], item: npt.NDArray[np.integer[Any]], rows: int,
                names: Sequence[str]) -> Items:
     """Items from pairs of a row and an item; a pair that comes twice counts once.
 
     >>> from_pairs(np.array([1, 0, 1, 1]), np.array([0, 1, 1, 1]), 2, ["a", "b"]).indices.tolist()
     [1, 0, 1]
     """
-    key = np.unique(item.astype(np.int64) * max(rows, 1) + row)
-    column, at = np.divmod(key, max(rows, 1))
-    indptr = np.searchsorted(column, np.arange(len(names) + 1)).astype(np.int64)
-    return Items(indptr, at.astype(np.int32), rows, tuple(names), tuple(names))
+    indptr, indices = by_item(row, item, rows, len(names))
+    return Items(indptr, indices, rows, tuple(names), tuple(names))
 
 
 def column_of(path: Path, name: str | None, csv: Csv | None = None) -> list[Any]:

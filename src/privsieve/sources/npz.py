@@ -92,27 +92,54 @@ def _compressed(arrays: Mapping[str, Array]) -> Items:
                           "csr and coo; convert it: X.tocsc()")
     try:
         rows, width = (int(size) for size in arrays["shape"])
-        row, column = _coordinates(form, arrays)
+        major, minor = _coordinates(form, arrays)
+        sizes = (width, rows) if form == "csc" else (rows, width)
         data = arrays["data"]
-        held, ones = data != 0, data == 1
-        inside = (row >= 0) & (row < rows) & (column >= 0) & (column < width)
-        fits = len(row) == len(column) == len(data) and bool(inside.all())
+        fits = (data.ndim == 1 and len(minor) == len(data) and _within(minor, sizes[1])
+                and (len(major) - 1 <= sizes[0] if form != "coo"
+                     else len(major) == len(minor) and _within(major, sizes[0])))
     except (ValueError, IndexError, TypeError, OverflowError, MemoryError):
         fits = False
     if not fits:
         raise SchemaError(_DAMAGED)
     check_size(rows, width)
-    if not np.array_equal(held, ones):
+    ones = bool((data == 1).all())
+    if not ones and not np.array_equal(data != 0, data == 1):
         raise SchemaError(_BINARY)
-    return from_pairs(row[held], column[held], rows, _names(arrays, width))
+    names = _names(arrays, width)
+    if form == "csc" and ones and len(major) == width + 1 and _rising(major, minor):
+        return Items(major, minor.astype(np.int32, copy=False), rows, names, names)
+    if form != "coo":
+        major = np.repeat(np.arange(len(major) - 1, dtype=np.int32), np.diff(major))
+    row, item = (minor, major) if form == "csc" else (major, minor)
+    if not ones:
+        row, item = row[data != 0], item[data != 0]
+    return from_pairs(row, item, rows, names)
 
 
 def _coordinates(form: str, arrays: Mapping[str, Array]) -> tuple[Array, Array]:
-    if form == "coo":
-        return arrays["row"].astype(np.int64), arrays["col"].astype(np.int64)
-    major = np.repeat(np.arange(len(arrays["indptr"]) - 1), np.diff(arrays["indptr"]))
-    minor = arrays["indices"].astype(np.int64)
-    return (major, minor) if form == "csr" else (minor, major)
+    """Where the entries of each row or column begin (in coo the row of each), and the rest."""
+    names = ("row", "col") if form == "coo" else ("indptr", "indices")
+    major, minor = (arrays[name] for name in names)
+    if not all(part.ndim == 1 and part.dtype.kind in "iu" for part in (major, minor)):
+        raise ValueError
+    if form != "coo":
+        major = major.astype(np.int64)
+        if not len(major) or major[0] or major[-1] != len(minor) or (np.diff(major) < 0).any():
+            raise ValueError
+    return major, minor
+
+
+def _within(numbers: Array, bound: int) -> bool:
+    return not len(numbers) or (int(numbers.min()) >= 0 and int(numbers.max()) < bound)
+
+
+def _rising(indptr: Array, indices: Array) -> bool:
+    """Whether the rows of each column rise, as SciPy leaves them: then there is nothing to sort."""
+    rises = indices[1:] > indices[:-1]
+    starts = indptr[1:-1]
+    rises[starts[(starts > 0) & (starts < len(indices))] - 1] = True
+    return bool(rises.all())
 
 
 def _names(arrays: Mapping[str, Array], width: int) -> tuple[str, ...]:

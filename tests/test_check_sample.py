@@ -1,0 +1,137 @@
+"""Law: check of a sample.  Its rows have their true groups, and shares are called estimates."""
+
+import json
+from math import log, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from privsieve.cli import run
+from privsieve.containment import survey as module
+from privsieve.containment.breaking import gains
+from privsieve.containment.groups import source_crowds, source_level
+from privsieve.containment.measures import containment_level, disclosure_risk, hub_of, risk_of
+from privsieve.containment.survey import survey_of, surveyed, work
+from privsieve.core.items import Items
+from privsieve.kernels.patterns import levels, pattern_table
+
+
+def some(seed, rows=3000, width=14):
+    """A table and classes."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.random((rows, width)) < 0.7 * rng.random(width)
+    return Items.dense(matrix), rng.integers(0, 2, rows).astype(np.int32)
+
+
+def test_groups_of_a_sample_are_exact():
+    """Each row of a sample has the group that it has among all rows, absences known or not."""
+    for seed in range(5):
+        items, y = some(seed)
+        for absent in (None, np.random.default_rng(seed).random(len(items)) < 0.5):
+            found = survey_of(items, y, 2, absent=absent, sample=200)
+            whole = levels((items.indptr, items.indices), y, 2, absent)
+            held = survey_of(items, y, 2, absent=absent).held
+
+            assert whole.group[found.who].tolist() == found.group().tolist()
+            assert whole.held.tolist() == held[found.table.pattern].tolist()
+            assert 200 == len(set(found.who.tolist()))
+            assert found.held.max() <= 200
+
+
+def test_estimates_are_within_the_margin():
+    """The share below k, its average chance and the share of one class are near the true ones."""
+    items, y = some(1, rows=4000)
+    whole = disclosure_risk(items, y, k=9)
+    found = survey_of(items, y, 2, sample=500)
+    part = risk_of(found, 9, labelled=True)
+    margin = sqrt(log(40) / 1000)
+
+    assert (500, margin) == (part.sample.rows, part.sample.margin)
+    assert whole.sample is None
+    assert (whole.prosecutor, whole.unique, whole.one_class_equals, whole.patterns) == (
+        part.prosecutor, part.unique, part.one_class_equals, part.patterns)
+    assert whole.containment.level <= part.containment.level
+    assert abs(whole.containment.average - part.containment.average) < margin
+    for name in ("one_class", "unique"):
+        assert abs(getattr(whole, name) - getattr(part, name)) < margin * items.rows
+    assert abs(whole.containment.below - part.containment.below) < margin * items.rows
+    assert abs(whole.hub.below - part.hub.below) < margin * items.rows
+    assert whole.hub.left == part.hub.left == hub_of(found, 9).left
+    assert {} == gains(items, found)
+
+
+def test_sources_of_a_sample():
+    """Sources in the groups of a sample are counted among all rows."""
+    items, _ = some(2, rows=900)
+    sources = np.random.default_rng(2).integers(0, 300, items.rows).astype(np.int32)
+    found = survey_of(items, np.zeros(items.rows, np.int32), 1, sample=80)
+    exact = source_level(items, sources, per_row=True)[found.who]
+    crowds = source_crowds(items, sources, 5, survey=found)
+
+    assert (exact.min(), round((exact < 5).sum() * 900 / 80)) == (
+        crowds.containment.level, crowds.containment.below)
+    assert source_crowds(items, sources, 5).equal == crowds.equal
+
+
+def test_when_a_sample_is_drawn(monkeypatch):
+    """Beyond the bound a sample is drawn, unless a k is demanded that it does not refute."""
+    monkeypatch.setattr(module, "SAMPLE", 300)
+    items, y = some(3)
+    same = Items.dense(np.repeat(np.eye(6, dtype=int), 400, axis=0))
+    few = np.zeros(same.rows, np.int32)
+    table = pattern_table((items.indptr, items.indices), y, 2)
+    support = np.diff(items.indptr)
+
+    assert 0 == work(table, support)
+    assert surveyed(items, y, 2).complete
+    monkeypatch.setattr(module, "MOST_WORK", 0)
+    assert 0 < work(table, support) < len(table.masks)**2
+    assert [300, 300, 3000, 20] == [len(surveyed(items, y, 2, **how).who) for how in (
+        {}, {"k": 2}, {"sample": 0}, {"sample": 20})]
+    assert containment_level(items) < 2
+    assert [300, 2400, 300] == [len(surveyed(same, few, 1, **how).who) for how in (
+        {}, {"k": 400}, {"k": 401})]
+
+
+@pytest.fixture
+def privsieve(tmp_path, monkeypatch, capsys):
+    """Run one command line in a folder with a table of level 2."""
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("a,b,c\n" + "1,0,1\n0,1,1\n1,1,0\n0,0,1\n" * 50 + "1,1,1\n" * 2)
+
+    def call(*args):
+        capsys.readouterr()
+        code = run([str(arg) for arg in args])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def test_check_says_that_it_is_a_sample(privsieve):
+    """A sample's error, its bounds and what it does not look for are said, and 0 is all rows."""
+    _, out, _ = privsieve("check", "t.csv", "--sample", 50)
+    words = " ".join(out.split())
+    said = json.loads(privsieve("check", "t.csv", "--sample", 50, "--json")[1])
+
+    assert ("estimated from 50 rows drawn at random: each share of rows, and the average, to "
+            "within 19 points of a hundred with 95 % confidence; the level may be lower") in words
+    assert "what a person has at most " in words
+    assert "what a column costs is not looked for in a sample" in words
+    assert {"rows": 50, "half_width": "0.192065", "confidence": "0.95"} == said["sample"]
+    whole = privsieve("check", "t.csv")
+    assert privsieve("check", "t.csv", "--sample", 0) == whole == privsieve(
+        "check", "t.csv", "--sample", 1000)
+    assert "sample" not in whole[1]
+    assert json.loads(privsieve("check", "t.csv", "--json")[1])["sample"] is None
+    assert 2 == privsieve("check", "t.csv", "--sample", -1)[0]
+
+
+def test_a_sample_never_confirms_a_level(privsieve):
+    """A level that a sample does not refute is not said to be kept: code 7, and the way out."""
+    code, _, err = privsieve("check", "t.csv", "--sample", 50, "-k", 2)
+
+    assert (7, True) == (code, "a sample does not tell whether it is 2; say --sample 0" in err)
+    assert 7 == privsieve("check", "t.csv", "--sample", 50, "-k", 300)[0]
+    assert 0 == privsieve("check", "t.csv", "--sample", 0, "-k", 2)[0]
