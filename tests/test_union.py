@@ -23,11 +23,11 @@ def privsieve(tmp_path, monkeypatch, capsys):
     """Run one command line in a folder with a table and two publications: code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
     draw = random.Random(1)
-    lines = ["a,b,c,ward,ill"]
+    lines = ["a,b,c,ward,id,ill"]
     for _ in range(400):
         a, b, c = (int(draw.random() < share) for share in (0.5, 0.5, 0.3))
         ill = "yes" if (a and b) or draw.random() < 0.3 else "no"
-        lines.append(f"{a},{b},{c},{draw.choice('ABC')},{ill}")
+        lines.append(f"{a},{b},{c},{draw.choice('ABC')},{len(lines)},{ill}")
     Path("t.csv").write_text("\n".join([*lines, ""]))
     Path("minus.csv").write_text("\n".join([*lines[:17], *lines[18:], ""]))
 
@@ -241,10 +241,32 @@ def test_two_targets_with_the_table(privsieve):
     at = sorted({"abc".index(name) for name in [*names, "a"]})
 
     def fits(mine, other):
-        return mine[2] == other[2] and mine[4] == other[4] and all(
+        return mine[2] == other[2] and mine[-1] == other[-1] and all(
             other[j] == mine[j] for j in at)  # of a yes/no column absences are known, too
 
     assert min(sum(fits(mine, other) for other in rows) for mine in rows) == found["lowest"]
+
+
+def test_a_target_that_is_a_column_elsewhere(privsieve):
+    """The target of one folder may be a column of another: both are counted."""
+    privsieve.publish("first", "c,b")
+    code = privsieve("publish", "t.csv", "--target", "c", "-k", 5, "--columns", "a", "--method",
+                     "greedy", "--weights", "even", "--publish-target", "--out", "second")[0]
+    assert 0 == code
+    code, out, err = privsieve("check", "t.csv", "second", "first", "--json")
+    names = json.loads(Path("first/certificate.json").read_text())["claim"]["columns"]
+    at = sorted({"abc".index(name) for name in [*names, "a"]})
+    rows = [line.split(",") for line in Path("t.csv").read_text().splitlines()[1:]]
+    absent = json.loads(Path("first/certificate.json").read_text())["claim"]["absent"]
+    absent += json.loads(Path("second/certificate.json").read_text())["claim"]["absent"]
+
+    def fits(mine, other):
+        return mine[2] == other[2] and all(
+            other[j] == mine[j] if mine[j] == "1" or "abc"[j] in absent else True for j in at)
+
+    assert code in (0, 7), err
+    assert json.loads(out)["lowest"] == min(sum(fits(mine, other) for other in rows)
+                                            for mine in rows)
 
 
 def test_one_row_less(privsieve):

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from privsieve.core.canonical import Json
 
 
+#: Options that say which columns are read, and how.
+_CHOSEN = ("columns", "without", "cuts", "thermometer", "levels", "long")
+
+
 def asked(data: Sequence[str]) -> bool:
     """Whether folders are to be checked, and not one table."""
     return len(data) > 1 or Path(data[0]).is_dir()
@@ -79,12 +83,22 @@ def _real(path: str) -> Path:
 
 def _read(data: str, options: Mapping[str, Any], folders: Sequence[Published],
           ) -> dict[str | None, Labelled]:
-    """The table as it was published from, once for each target."""
+    """The table as it was published from, once for each target; the first has all columns."""
+    from privsieve.containment.before import read_also
+    from privsieve.containment.fingerprint import target_of
     from privsieve.containment.union import targets
 
     claims = [one.claim for one in folders]
-    names = targets(folders) or (options["target"],)
-    return {name: tables.opened(data, {**options, "target": name}, claims) for name in names}
+    columns = read_also(claims)
+    names: list[str | None] = sorted(targets(folders), key=lambda name: name in columns)
+    if not names or names[0] in columns:  # the target of one folder may be a column of another
+        names.insert(0, None)
+    if (all("origins" in one for one in claims) and not any("," in name for name in columns)
+            and not any(options[name] for name in _CHOSEN)):
+        options = {**options, "columns": ",".join(columns)}  # others need not be readable
+    return {name: tables.opened(data, {**options, "target": name},
+                                [one for one in claims if at == 0 or target_of(one) == name])
+            for at, name in enumerate(names)}
 
 
 def _judge(level: int, k: int, most: str = "") -> None:

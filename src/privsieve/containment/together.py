@@ -17,11 +17,12 @@ from privsieve.containment.before import counted_items
 from privsieve.containment.fingerprint import fingerprint, rests_on, target_of
 from privsieve.containment.groups import sources_of
 from privsieve.containment.known import as_known
+from privsieve.containment.limits import Limits, missed
 from privsieve.errors import LedgerError
 from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     Codes = npt.NDArray[np.int32]
     Ints = npt.NDArray[np.int64]
     Claims = Sequence[Mapping[str, Any]]
-    #: Rows that a limit of attribute disclosure forbids: of a table, its rule, the columns that are
-    #: published of it, and the limits as decimal texts.
-    Beyond = Callable[[Labelled, Rule, Sequence[int], Mapping[str, str]], int]
 
 #: A limit of attribute disclosure, and which of two is the stricter.
 STRICTER = {"share": min, "entropy": max, "closeness": min}
@@ -61,7 +59,7 @@ def claims_of(earlier: Sequence[Any], snapshot: str) -> tuple[Mapping[str, Any],
 
 
 def check_together(table: Labelled, claim: Mapping[str, Any], earlier: Sequence[Any], seal: Seal,
-                   beyond: Beyond | None = None) -> tuple[str, ...]:
+                   ) -> tuple[str, ...]:
     """Refuse a publication that with those of the same snapshot breaks what was promised.
 
     Parameters
@@ -70,7 +68,6 @@ def check_together(table: Labelled, claim: Mapping[str, Any], earlier: Sequence[
     claim : what is to be published, and promised of it.
     earlier : the ledger's publications of these people.
     seal : the snapshot, and what its fingerprints are made with.
-    beyond : counts the rows that a limit of attribute disclosure forbids.
 
     Returns what `recognise` does.
     """
@@ -85,7 +82,7 @@ def check_together(table: Labelled, claim: Mapping[str, Any], earlier: Sequence[
                               "rows, and who is missing shows beside the rest; publish the same "
                               "columns under the same rule, or nothing more")
         return notes  # the same rows of the same columns
-    _check_union(table, claims, seal.snapshot, beyond)
+    _check_union(table, claims, seal.snapshot)
     return notes
 
 
@@ -159,6 +156,21 @@ def tightened(table: Labelled, rule: Rule, before: Claims) -> Rule:
                           f"{kind} under this rule, and more columns leave no fewer; ask for less, "
                           "or publish nothing more of it")
     return made
+
+
+def tightened_limits(limits: Limits, before: Claims) -> Limits:
+    """The limits under which is to be chosen, so that those of before are kept together with it.
+
+    >>> tightened_limits(Limits.of(share="0.9"), [{"limits": {"share": "0.8"}}]).share
+    Fraction(4, 5)
+    """
+    return replace(_as_limits(limits_of([{"limits": limits.json()}, *before])),
+                   distinct=limits.distinct)
+
+
+def _as_limits(limits: Mapping[str, str]) -> Limits:
+    return Limits.of(share=limits.get("share"), entropy=limits.get("entropy"),
+                     closeness=limits.get("closeness"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -270,7 +282,7 @@ def _check_table(table: Labelled, before: Mapping[str, Any], seal: Seal) -> None
                       "from that table, or nothing more of these people")
 
 
-def _check_union(table: Labelled, claims: Claims, snapshot: str, beyond: Beyond | None) -> None:
+def _check_union(table: Labelled, claims: Claims, snapshot: str) -> None:
     """Refuse columns that together break the strictest of the rules."""
     rule, limits = strictest(table, claims), limits_of(claims)
     selected = counted_items(table, claims)
@@ -286,11 +298,8 @@ def _check_union(table: Labelled, claims: Claims, snapshot: str, beyond: Beyond 
                 else f"in groups of fewer than {rule.l_diversity} classes or values")
         raise LedgerError(f"{said} {found.small or found.poor} of {table.items.rows} rows {kind}; "
                           f"{out}")
-    if limits and beyond is None:
-        raise LedgerError(f"of {snapshot} something was promised within a limit of what groups "
-                          "tell, and what all of it tells together is not counted here; publish "
-                          "nothing more of this snapshot")
-    if limits and beyond is not None and (rows := beyond(table, rule, selected, limits)):
+    beyond = missed(table, rule, _as_limits(limits), selected) if limits else {}
+    if rows := max(beyond.values(), default=0):
         named = ", ".join(f"{name} {text}" for name, text in limits.items())
         raise LedgerError(f"{said} {rows} of {table.items.rows} rows beyond a limit ({named}); "
                           f"{out}")

@@ -22,7 +22,7 @@ from privsieve.containment.fingerprint import rests_on, target_of
 from privsieve.containment.groups import numbered, sources_of
 from privsieve.containment.known import as_known
 from privsieve.containment.labelled import Labelled
-from privsieve.containment.together import union_of
+from privsieve.containment.together import limits_of, union_of
 from privsieve.core.columns import text_of
 from privsieve.core.items import Items
 from privsieve.core.release import load
@@ -225,6 +225,9 @@ def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Published],
                          "(version 0.1.0): here they are not")
         elif one.claim["l_diversity"] > 1:
             poor = max(poor, _poor(chosen, tables[name], rule))
+    if limits_of([one.claim for one in folders]):
+        notes.append("limits of what a group tells were promised, and are not counted here; "
+                     "`publish` with a ledger counts them")
     return Counted(int(groups.min()), int((groups < k).sum()), poor, tuple(dict.fromkeys(notes)))
 
 
