@@ -191,7 +191,7 @@ def disclosure_risk(X: Any, y: Any = None, *, k: int = 5, population: Any = None
     table = pattern_table(cells(items), labels, classes)
     over = superset_counts(table.masks, table.counts)
     size = table.counts.sum(axis=1)
-    found = None if population is None else _in_population(items, population)
+    found = None if population is None else in_population(items, population)
     prosecutor = crowd(size[table.pattern], k)
     outer = None if found is None else crowd(found[0], k)
     one = None if y is None else _one_class(size, over)
@@ -257,7 +257,7 @@ def _one_class(size: Ints, classes: Ints) -> int:
     return int(size[(classes > 0).sum(axis=1) == 1].sum())
 
 
-def _in_population(items: Items, population: Any) -> tuple[Ints, Ints]:
+def in_population(items: Items, population: Any) -> tuple[Ints, Ints]:
     """How many rows of the population equal each row, and how many hold all that it holds."""
     whole, _, _ = read(population)
     if whole.names != items.names:
