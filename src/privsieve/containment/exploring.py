@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privsieve.containment.closed import closed
-from privsieve.containment.greedy import standing
+from privsieve.containment.exact import exact
+from privsieve.containment.greedy import greedy, standing
 from privsieve.containment.groups import sources_of
 from privsieve.containment.judging import FOLDS, honest_area
+from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.measures import cells
 from privsieve.containment.publish import sources_at
-from privsieve.containment.publishable import PROFILES, publishable
+from privsieve.containment.publishable import by_sources, publishable
 from privsieve.containment.told import tell
 from privsieve.core.items import Items
 from privsieve.errors import ParameterError, PrivsieveError
@@ -81,8 +83,27 @@ def profile_ways(rule: Rule, names: Sequence[str] = ("few", "strict", "most")) -
 
         return Way(name, kept, choose, timed=name == "most")
 
-    assert set(names) <= set(PROFILES)
     return [way(name) for name in names]
+
+
+def method_way(rule: Rule, method: str, weights: Any, seconds: float) -> Way:
+    """The method that somebody named, with its weights; where it has a time limit, that one.
+
+    >>> method_way(Rule(k=5, classes=2), "greedy", "even", 60).timed
+    False
+    """
+    def choose(table: Labelled, rule: Rule, marked: Bools | None) -> Choice:
+        items, y = table.items, table.y
+        asked = np.ones(len(items), np.int64) if weights == "even" else weights
+        if table.sources is not None:
+            return by_sources(items, y, rule, asked, sources=table.sources, label_rows=marked)
+        if method == "maximal":
+            return maximal(items, y, rule, asked, Mining(time_limit=seconds), label_rows=marked)
+        if method == "exact":
+            return exact(items, y, rule, asked, time_limit=seconds, label_rows=marked)
+        return greedy(items, y, rule, asked, label_rows=marked)
+
+    return Way(method, rule, choose, timed=method != "greedy")
 
 
 def ks_of(table: Labelled, rule: Rule, asked: int) -> tuple[int, ...]:
