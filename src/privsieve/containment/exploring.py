@@ -6,7 +6,6 @@ the choice has seen, and what strangers find who know more than was promised.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -128,60 +127,43 @@ def ks_of(table: Labelled, rule: Rule, asked: int) -> tuple[int, ...]:
     return tuple(sorted(k for k in {*KS, asked} if k <= rows))
 
 
-class _Time:
-    """What is left of the seconds; a step begins only if one like it took no longer."""
-
-    def __init__(self, seconds: float) -> None:
-        self._end = monotonic() + seconds
-        self._longest: dict[str, float] = {}
-
-    def spent(self, kind: str, like: str | None = None, times: int = 1) -> bool:
-        """Whether a further step may take too long; the first is so many times another kind."""
-        longest = self._longest.get(kind, times * self._longest.get(like or kind, 0.0))
-        return monotonic() + longest > self._end
-
-    @contextmanager
-    def step(self, kind: str) -> Iterator[None]:
-        """Remember how long a step took."""
-        began = monotonic()
-        yield
-        self._longest[kind] = max(self._longest.get(kind, 0.0), monotonic() - began)
-
-
 @dataclass(eq=False, repr=False)
 class _Search:
-    """What was reached so far, and why something was not."""
+    """What was reached so far, how long each choice took, and why something was not reached."""
 
     table: Labelled
-    time: _Time
+    end: float
     points: dict[tuple[str, int], Point] = field(default_factory=dict)
     choices: dict[tuple[str, int], Choice] = field(default_factory=dict)
+    took: dict[tuple[str, int], float] = field(default_factory=dict)
     why: list[str] = field(default_factory=list)
 
     def choose(self, way: Way, k: int) -> None:
-        """Choose on all rows, and count what strangers find."""
-        if self.time.spent(way.name):
+        """Choose on all rows and count what strangers find, if one like it took no longer."""
+        longest = max((took for (name, _), took in self.took.items() if name == way.name),
+                      default=0.0)
+        began = monotonic()
+        if began + longest > self.end:
             return
         tell(f"{way.name}, k = {k}: choosing")
-        with self.time.step(way.name):
-            try:
-                found = _chosen(self.table, way, k)
-            except PrivsieveError as error:
-                self.why.append(f"{way.name}, k = {k}: {error}")
-                return
-            self.points[way.name, k], self.choices[way.name, k] = found
-        if not found[1].complete and not way.timed:
+        try:
+            point, choice = _chosen(self.table, way, k)
+        except PrivsieveError as error:
+            self.why.append(f"{way.name}, k = {k}: {error}")
+            return
+        self.points[way.name, k], self.choices[way.name, k] = point, choice
+        self.took[way.name, k] = monotonic() - began
+        if not choice.complete and not way.timed:
             raise KeyboardInterrupt  # nothing else ends such a choice early
 
     def judge(self, way: Way, k: int) -> None:
-        """Judge a choice on rows that it has not seen."""
-        kind = f"{way.name}, judged"
-        if (way.name, k) not in self.points or self.time.spent(kind, way.name, FOLDS):
+        """Judge a choice on rows that it has not seen: as many choices again as there are folds."""
+        took = self.took.get((way.name, k))
+        if took is None or monotonic() + FOLDS * took > self.end:
             return
         tell(f"{way.name}, k = {k}: judging on rows that the choice has not seen")
         rule = replace(way.rule, k=k)
-        with self.time.step(kind):
-            area = honest_area(self.table, lambda marked: way.choose(self.table, rule, marked))
+        area = honest_area(self.table, lambda marked: way.choose(self.table, rule, marked))
         self.points[way.name, k] = replace(self.points[way.name, k], area=area)
 
 
@@ -192,7 +174,7 @@ def curve(table: Labelled, ways: Sequence[Way], ks: Sequence[int], asked: int,
     The k that was asked for comes first; a way that ends by time comes after all others.  Ctrl-C
     ends it with what was reached by then.
     """
-    search = _Search(table, _Time(seconds))
+    search = _Search(table, monotonic() + seconds)
     ordered = sorted(ks, key=lambda k: (k != asked, k))
     try:
         for timed in (False, True):
@@ -228,9 +210,9 @@ def _chosen(table: Labelled, way: Way, k: int) -> tuple[Point, Choice]:
     rule = replace(way.rule, k=k)
     choice = way.choose(table, rule, None)
     part = table.items.take(choice.selected)
-    share, equals = _largest_shares(table, part) if rule.classes > 1 else (None, None)
     return Point(way.name, k, len(set(part.origin)), len(part), level(table, rule, choice.selected),
-                 choice.complete, strangers(table, choice.selected, k), share, equals), choice
+                 choice.complete, strangers(table, choice.selected, k),
+                 largest_share(table, rule, choice.selected) if rule.classes > 1 else None), choice
 
 
 def level(table: Labelled, rule: Rule, selected: Sequence[int]) -> int:
@@ -276,12 +258,20 @@ def _found(items: Items, table: Labelled, k: int) -> tuple[Found, Found]:
     return first, second
 
 
-def _largest_shares(table: Labelled, items: Items) -> tuple[float, float]:
-    """The largest share of one class in a crowd of who holds the same, and among equal rows."""
-    masks, counts, _ = pattern_table(cells(items), table.y, len(table.classes))
-    over = superset_counts(masks, counts)
-    first, second = (float((one.max(axis=1) / one.sum(axis=1)).max()) for one in (over, counts))
-    return first, second
+def largest_share(table: Labelled, rule: Rule, selected: Sequence[int]) -> float:
+    """The largest share of one class in a crowd, for the rule's stranger without the class.
+
+    >>> from privsieve.containment.labelled import Labelled
+    >>> items = Items.dense([[1], [1], [1], [1], [0]])
+    >>> table = Labelled(items, np.array([0, 0, 0, 1, 1], np.int32), ("no", "yes"))
+    >>> largest_share(table, Rule(k=2, classes=2), [0])
+    0.75
+    """
+    absent = None if rule.absent is None else rule.absent[list(selected)]
+    masks, counts, _ = pattern_table(cells(table.items.take(selected)), table.y,
+                                     len(table.classes), absent)
+    crowd = counts if rule.model == "k-anonymity" else superset_counts(masks, counts)
+    return float((crowd.max(axis=1) / crowd.sum(axis=1)).max())
 
 
 def costs(table: Labelled, rule: Rule, selected: Sequence[int]) -> list[Cost]:

@@ -132,7 +132,7 @@ def curves(caption: str, axis: Sequence[str], series: Sequence[Series],
                    for kind, one in enumerate(series))
     key = joined((Markup('<span class="nb"><svg width="18" height="14" aria-hidden="true">{}</svg> '
                          "{}</span>").format(_MARKS[kind].format(x="9", y=7), one.name)
-                  for kind, one in enumerate(series)), " &emsp; ")
+                  for kind, one in enumerate(series)), Markup(" &emsp; "))
     said = "; ".join(f"{one.name}: " + ", ".join(
         f"{word}: {'nothing' if value is None else format(value, '.4g')}"
         for word, value in zip(axis, one.values, strict=True)) for one in series)

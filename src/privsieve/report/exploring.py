@@ -48,8 +48,7 @@ class Point:
     columns, items : columns of the table that are chosen from, and yes-or-no columns chosen.
     level : the smallest crowd, for the stranger of the promise.
     complete : False where time ended the search.
-    share, share_equals : the largest share of one class in a crowd, and among equal rows; None
-        without classes.
+    share : the largest share of one class in a crowd of the promise; None without classes.
     area : None where it was not reached, or cannot be.
     """
 
@@ -61,7 +60,6 @@ class Point:
     complete: bool
     strangers: Strangers
     share: float | None
-    share_equals: float | None
     area: Area | None = None
 
 

@@ -24,9 +24,9 @@ from privsieve.report.markup import page as whole
 from privsieve.report.rounding import share_up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from privsieve.report.exploring import Alone, Area, Explored, Found, Point
+    from privsieve.report.exploring import Alone, Area, Explored, Found
 
 _BAND = Markup('<div class="mark" role="note">PRIVATE · ABOUT ALL ROWS AND CLOSED COLUMNS · DO NOT '
                "RELEASE</div>")
@@ -35,7 +35,15 @@ _PLACES = (("curve", "The curve"), ("cost", "What each column costs"), ("risk", 
            ("officer", "For who decides"))
 _FOOTER = Markup("<footer>This page loads nothing, runs nothing and stores nothing. It shows no "
                  "row and no combination of answers.</footer>")
+#: So many closed columns are shown.
+_CLOSED = 15
 _UNREACHED = "not reached"
+#: Tables whose rows are named by k alone.
+_KS = "long ks"
+#: What the ways of choosing are for.
+_WAYS = {"few": "few: at most 30 yes-or-no columns, chosen one by one",
+         "strict": "strict: k-anonymity, whatever is known of published cells",
+         "most": "most: as many useful columns as k allows"}
 #: Which k is used where, and why: each is a rule that can be looked up.
 _PRECEDENTS = (
     ("3", "Cells of tables of counts: some statistics offices ask for at least three respondents.",
@@ -79,14 +87,19 @@ def _answers(told: Explored) -> Markup:
         ("What was asked", Markup("{}.").format(said), "the table as it is, before any choice"),
         ("Who looks", officer.knows(asked), "the stranger of the promise"),
         ("What was tried", Markup("k of {}; {}.{}").format(
-            ", ".join(map(count, told.ks)), " and ".join(told.ways), none),
-         f"{count(told.seconds)} seconds at most"),
+            ", ".join(map(count, told.ks)), _and(told.ways), none),
+         "; ".join([*(_WAYS[way] for way in told.ways if way in _WAYS),
+                    f"{count(told.seconds)} seconds at most"])),
         ("What comes out", _outcome(told), "for each k: see the curve"),
         ("What this page is not",
          ("A release. It speaks of columns that stay closed, and of all rows: whoever reads it "
           "learns more than a published table shows."),
          "for the eyes of who holds the table"),
     ])
+
+
+def _and(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _outcome(told: Explored) -> Markup:
@@ -153,15 +166,16 @@ def _scale(least: float, largest: float) -> list[tuple[float, str]]:
 
 
 def _curve_table(told: Explored, way: str) -> Markup:
-    head = ["k", "Columns", "Yes-or-no columns", "Smallest crowd", "Honest area",
+    head = ["k", "Columns (yes-or-no ones)", "Smallest crowd", "Honest area",
             "Worst and best fifth"]
     rows = []
     for k in told.ks:
         here = told.point(way, k)
-        rows.append([count(k), *([_UNREACHED, "", "", "", ""] if here is None else [
-            count(here.columns), f"{count(here.items)}{'' if here.complete else ' (search cut)'}",
-            count(here.level), _area(here.area), _spread(here.area)])])
-    return table(f"Chosen as {way}", head, rows, marked=_marked(told))
+        cut = "" if here is None or here.complete else "; cut"
+        rows.append([count(k), *([_UNREACHED, "", "", ""] if here is None else [
+            f"{count(here.columns)} ({count(here.items)}{cut})", count(here.level),
+            _area(here.area), _spread(here.area)])])
+    return table(f"Chosen as {way}", head, rows, marked=_marked(told), kind=_KS)
 
 
 def _marked(told: Explored) -> int | None:
@@ -173,7 +187,8 @@ def _area(area: Area | None) -> str:
 
 
 def _spread(area: Area | None) -> str:
-    return "–" if area is None else f"{area.least:.3f} to {area.largest:.3f}"
+    return "–" if area is None else Markup('<span class="nb">{:.3f}–{:.3f}</span>').format(
+        area.least, area.largest)
 
 
 def _cost(told: Explored) -> Markup:
@@ -204,7 +219,7 @@ def _closed(told: Explored) -> list[Markup]:
                           "Closed columns were not looked at: there are too many.")]
     k = count(told.asked.k)
     rows = [[name(one.name), count(one.level), _rows(one.below), _rows(one.poor)]
-            for one in told.shut[:officer.MANY]]
+            for one in told.shut[:_CLOSED]]
     passed = told.passed_over + len(told.shut) - len(rows)
     more = [paragraph(f"{count(passed)} more are not shown.", "note")] if passed else []
     return [table("If one of the closed columns were added",
@@ -218,50 +233,46 @@ def _rows(number: int) -> str:
 
 def _risk(told: Explored) -> Markup:
     what = "sources" if told.asked.sources else "rows"
-    shown = []
-    for way in told.ways:
-        here = [point for k in told.ks if (point := told.point(way, k))]
-        shown.append(_strangers(told, f"{way}: rows in a crowd below k, and alone, if the class is "
-                                "not known", [(one.k, one.strangers.has, one.strangers.every)
-                                              for one in here]))
-        if told.asked.classes > 1:
-            shown.append(_strangers(
-                told, f"{way}: the same, if the class of a row is known as well",
-                [(one.k, one.strangers.has_class, one.strangers.every_class) for one in here]))
-            shown.append(_shares(way, here))
     return section(
         "risk", "The risk, by what a stranger knows",
-        pair(f"The promise is one for a stranger who knows certain things. These tables say what "
+        pair("The promise is one for a stranger who knows certain things. These tables say what "
              f"somebody finds who knows more. Crowds are counted in {what}.",
-             "rows whose crowd is below k; in brackets the share of all rows, rounded up"),
-        *shown)
+             f"of {count(told.asked.rows)} rows: how many are in a crowd below k, and how many of "
+             "these are alone"),
+        *(_strangers(told, way) for way in told.ways), *_shares(told))
 
 
-def _strangers(told: Explored, caption: str,
-               rows: Sequence[tuple[int, Found, Found]]) -> Markup:
-    return table(caption, ["k", "Knows what a row has: below k", "Alone",
-                           "Knows every answer, yes and no: below k", "Alone"],
-                 [[count(k), _part(told, has.below), _part(told, has.alone),
-                   _part(told, every.below), _part(told, every.alone)]
-                  for k, has, every in rows])
+def _strangers(told: Explored, way: str) -> Markup:
+    """Rows below k, and alone, for the four usual strangers."""
+    labelled = told.asked.classes > 1
+    head = ["k", "Knows what a row has", "Knows every answer, yes and no"]
+    rows = []
+    for one in (point for k in told.ks if (point := told.point(way, k))):
+        found = one.strangers
+        rows.append([count(one.k), _lost(found.has), _lost(found.every),
+                     *([_lost(found.has_class), _lost(found.every_class)] if labelled else [])])
+    return table(f"{way}: rows in a crowd below k",
+                 [*head, *(["What it has, and the class", "Every answer, and the class"]
+                           if labelled else [])], rows, kind=_KS)
 
 
-def _part(told: Explored, rows: int) -> Markup | str:
-    if not rows:
+def _lost(found: Found) -> str:
+    if not found.below:
         return "none"
-    return Markup('{} <span class="t">({})</span>').format(count(rows),
-                                                           share_up(rows, told.asked.rows))
+    return f"{count(found.below)}; {count(found.alone)} alone" if found.alone else (
+        count(found.below))
 
 
-def _shares(way: str, here: Iterable[Point]) -> Markup:
-    return table(f"{way}: the largest share of one class in a crowd",
-                 ["k", "Among rows that hold the same", "Among equal rows"],
-                 [[count(one.k), _up(one.share), _up(one.share_equals)] for one in here])
-
-
-def _up(share: float | None) -> str:
-    """A share that is bad news: rounded up; all is said only of all."""
-    return "–" if share is None else f"{min(-int(-share * 1000 // 1), 1000) / 10:.1f} %"
+def _shares(told: Explored) -> list[Markup]:
+    if told.asked.classes < 2:
+        return []
+    rows = [[count(k), *(officer.nearly(point.share) if (point := told.point(way, k))
+                         else _UNREACHED for way in told.ways)] for k in told.ks]
+    return [table("The largest share of one class in a crowd of the promise",
+                  ["k", *told.ways], rows, kind=_KS),
+            paragraph("Who finds a crowd of one class learns the class, and need not find the row. "
+                      "privsieve publish takes limits on it: --l-diversity, --max-share.",
+                      "note")]
 
 
 def _people(told: Explored) -> Markup:
@@ -285,7 +296,7 @@ def _people(told: Explored) -> Markup:
                              _fraction(told.asked.rows, people.people)), how),
         table("Rows that are alone, for who knows every published answer",
               ["Columns", "Alone in the table", "Pairs of equal rows", "Alone among all",
-               "A match is right"], rows),
+               "A match is right"], rows, kind=_KS),
         *([] if people.exact else [paragraph(
             "Both take the table for a simple random sample of these people, without replacement. "
             "Of a small part of them the first estimate is too large, often by several times, for "
@@ -317,7 +328,7 @@ def _precedents() -> Markup:
         pair("Most of these are rules for tables of counts: a cell of k persons is a crowd of k. "
              "They say how small a crowd an office accepts, and nothing of what a stranger is "
              "taken to know; ask for that first.", "no rule here is a law for this table"),
-        table("Thresholds in use", ["k", "Where, and why", "Source"], rows, words=3),
+        table("Thresholds in use", ["k", "Where, and why", "Source"], rows, words=3, kind=_KS),
         points([
             Markup("<b>Public to all, for ever:</b> a larger k than for colleagues who signed."),
             Markup("<b>What must not be learned</b> (an illness, an income): k alone does not "

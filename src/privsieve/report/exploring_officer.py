@@ -99,8 +99,19 @@ def _finds(told: Explored, here: Point) -> Markup:
             "" if told.population.exact else ", by estimate")
     if here.share is not None:
         text += Markup("In some crowd {} of the rows have one class: who finds that crowd learns "
-                       "so much of it.").format(share_up(-int(-here.share * 10**6 // 1), 10**6))
+                       "so much of it.").format(nearly(here.share))
     return text + Markup("</p>")
+
+
+def nearly(share: float | None) -> str:
+    """A share that is bad news, rounded up; all is said only of all.
+
+    >>> nearly(0.98765), nearly(0.99999), nearly(1.0), nearly(None)
+    ('98.8 %', '99.9 %', '100 %', '–')
+    """
+    if share is None or share >= 1:
+        return "–" if share is None else "100 %"
+    return f"{min(-int(-share * 1000 // 1), 999) / 10:.1f} %"
 
 
 def _of(told: Explored, rows: int) -> str:
