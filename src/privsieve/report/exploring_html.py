@@ -139,9 +139,8 @@ def _curve(told: Explored) -> Markup:
           if told.unreached else []),
         paragraph("Crowds are counted on all rows, and where a crowd has to have two classes those "
                   "of all rows are looked at; to compare columns, and to fit, only the labels of "
-                  "the four fifths are. The fifths follow from the place of a row"
-                  f"{' (its source)' if told.asked.sources else ''}: the same table gives the same "
-                  "page.", "note"))
+                  "the four fifths are. The fifths follow from the place of a row, or from its "
+                  "source: the same table is always parted in the same way.", "note"))
 
 
 def _at(told: Explored, way: str, k: int, what: str) -> float | None:
