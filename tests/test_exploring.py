@@ -6,6 +6,8 @@ What a stranger finds is recounted by loops; an area is honest: labels that say 
 from __future__ import annotations
 
 import dataclasses
+import re
+import shlex
 import stat
 import time
 from pathlib import Path
@@ -434,10 +436,11 @@ def test_nouns_print_nothing():
 @click.option("--explore")
 @click.option("--population-size", type=int)
 @click.option("--seconds", type=int)
+@click.option("--both", is_flag=True)
 def explored(data, **options):
-    """As `publish --explore` calls it."""
+    """As `publish --explore` calls it; absences of dose count, or with --both of all columns."""
     table = tables.opened(data, options)
-    known = np.array([name == "dose" for name in table.items.origin])
+    known = np.array([options["both"] or name == "dose" for name in table.items.origin])
     rule = Rule(k=command.k_of(options), classes=len(table.classes), absent=known)
     command.explore(table, rule, options)
 
@@ -538,3 +541,42 @@ def test_a_sensitive_column_is_said_and_never_chosen():
     with pytest.raises(ParameterError, match="what was published of it before"):
         command.explore(dataclasses.replace(table, counted=(1,)), rule_of(table),
                         {**options, "explore": "x"})
+
+
+# --- the document
+
+
+def test_the_figures_of_choosing_k_are_those_of_its_run(tmp_path, monkeypatch):
+    """docs/choosing-k.md: its table, and what it says of all people, are those of its command."""
+    text = (Path(__file__).parents[1] / "docs" / "choosing-k.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], {})
+    line = re.search(r"^privsieve publish (.*)$", text, re.MULTILINE)[1]
+    seen = []
+    monkeypatch.setattr("privsieve.report.explored_html", lambda told: seen.append(told) or b"page")
+    monkeypatch.setattr(command, "_ways", lambda rule, options: profile_ways(rule, ["few"]))
+    explored.main(["--both", *shlex.split(line)], standalone_mode=False)
+
+    head = text.index("| k | columns (yes-or-no ones)")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")]
+            for line in text[head:].partition("\n\n")[0].splitlines()[2:]]
+    assert [[str(k), f"{p.columns} ({p.items})", str(p.level), f"{p.area.mean:.3f}",
+             str(p.strangers.every_class.below)]
+            for k in (2, 5, 8, 11, 20, 50, 100) for p in [seen[0].point("few", k)]] == rows
+    every = seen[0].population.alone[-1]
+    words = " ".join(text.split())
+    assert (f"{every.alone} rows are alone on all columns; among 60,000 people about "
+            f"{int(every.unique) + 1} of them are, and a match is right in "
+            f"{int(100 * every.right) + 1} of 100 cases") in words
+
+
+def test_thresholds_of_others_are_the_same_in_page_and_document():
+    """The page and docs/choosing-k.md name the same k, and the same sources."""
+    text = (Path(__file__).parents[1] / "docs" / "choosing-k.md").read_text(encoding="utf-8")
+    page = harmless(explored_html(told())).words
+
+    for k, source in (("3", "OECD Glossary of Statistical Terms"), ("5", "Cell Size Precedents"),
+                      ("10", "10 threshold rule"), ("11", "CMS Cell Size Suppression Policy"),
+                      ("20", "El Emam, as above")):
+        assert re.search(rf"^\| {k} \|.*{source}", text, re.MULTILINE)
+        assert source in page

@@ -309,10 +309,12 @@ def _fraction(rows: int, people: int) -> str:
     return f"{share:.3g} %" if share < 99.95 else "all of them" if rows == people else "almost all"
 
 
-def _unique(one: Alone) -> str:
+def _unique(one: Alone) -> Markup | str:
     if one.share is None:
         return "none"
-    return f"about {count(-int(-one.unique // 1))} ({share_up(-int(-one.unique // 1), one.alone)})"
+    many = -int(-one.unique // 1)
+    return Markup('<span class="nb">about {}</span> <span class="nb">({})</span>').format(
+        count(many), share_up(many, one.alone))
 
 
 def _chance(one: Alone) -> str:
