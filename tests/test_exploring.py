@@ -181,6 +181,22 @@ def test_a_curve_ends_in_time_and_says_what_is_missing(monkeypatch):
             dataclasses.replace(point, area=None))
 
 
+@pytest.mark.parametrize(("seconds", "judged"), [(5.5, False), (6.5, True)])
+def test_a_choice_is_judged_if_there_is_time_for_all_folds(monkeypatch, seconds, judged):
+    """Where a choice took a second, five more are needed to judge it, or it is not begun."""
+    table, clock = made(), [0.0]
+    few = profile_ways(rule_of(table), ["few"])[0]
+
+    def choose(table, rule, marked):
+        clock[0] += 1
+        return few.choose(table, rule, marked)
+
+    monkeypatch.setattr(exploring, "monotonic", lambda: clock[0])
+    (point,) = curve(table, [Way("few", few.rule, choose)], (5,), 5, seconds).points
+    assert judged == (point.area is not None)
+    assert clock[0] <= seconds
+
+
 def vars_of(noun):
     """A noun as plain values."""
     return dataclasses.asdict(noun)
@@ -396,6 +412,7 @@ def test_the_page_says_its_figures():
                  "Skinner and Elliot (2002)", "Nobody outside knows the class of a row.",
                  "1 time in 6", "Name and office", "2 more are not shown"):
         assert fact in words, fact
+    assert 3 == words.count("not reached")  # the curve, the shares, and the heading of why
     assert "None" not in words
     assert "nan" not in words.split()
 
@@ -526,6 +543,28 @@ def test_without_a_k_the_usual_one_is_taken_and_said(here):
     assert "Nobody named a k for the tables below: 5 is taken." in words
     assert "For k = 5, strict." in words
     assert "and the class of each row" in words
+
+
+def test_a_method_and_a_table_of_all_people(here):
+    """A named method is explored alone; where all people are given they are counted."""
+    call("--explore", "one.html", "--method", "greedy", "-k", 4)
+    words = harmless(Path("one.html").read_bytes()).words
+    assert "k of 2, 3, 4, 5, 8, 10, 11, 20, 50, 100; greedy." in words
+
+    table = made(rows=60)
+    few = {**dict.fromkeys(("method", "profile", "weights", "l_diversity")), "k": 3,
+           "publish_target": False, "time_limit": 60, "explore": "two.html"}
+    command.explore(table, rule_of(table, k=3), few, population=made(rows=60).items)
+    words = harmless(Path("two.html").read_bytes()).words
+    assert "The table holds 60 of 60 people: all of them." in words
+    assert "counted on the table of all people" in words
+
+
+def test_a_way_that_cannot_be_gone_is_refused_with_its_reason(here):
+    """Where the profile that was asked for is refused, no page is left behind."""
+    with pytest.raises(ParameterError, match="most, k = 5: .*sources are counted in 'few'"):
+        call("--explore", "one.html", "--profile", "most", "--source", "age")
+    assert {"t.csv"} == files()
 
 
 def test_a_sensitive_column_is_said_and_never_chosen():
