@@ -562,7 +562,7 @@ def test_a_method_and_a_table_of_all_people(here):
 
 def test_a_way_that_cannot_be_gone_is_refused_with_its_reason(here):
     """Where the profile that was asked for is refused, no page is left behind."""
-    with pytest.raises(ParameterError, match="most, k = 5: .*sources are counted in 'few'"):
+    with pytest.raises(ParameterError, match=r"most, k = 5: .*sources are counted in 'few'"):
         call("--explore", "one.html", "--profile", "most", "--source", "age")
     assert {"t.csv"} == files()
 
