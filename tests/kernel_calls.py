@@ -183,7 +183,7 @@ class Calls:
         rule = patterns.Rule(
             self.one(1, 2, 3), classes, ("skip", "break")[self.one(0, 1)],
             ("containment", "k-anonymity")[self.one(0, 1)], self.one(1, 2), self.flags(d),
-            self.one(0, 0, 1, 2))
+            self.one(0, 0, 1, 2), labelled=bool(self.one(0, 0, 1)))
         return items, self.labels(n, classes * self.one(1, 2)), self.rng.permutation(d), rule
 
     def lazy_distinct(self):

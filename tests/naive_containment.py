@@ -29,12 +29,20 @@ def stays(rows, y, S, rule):
     """The rows that remain when those with a bad group leave, again and again."""
     left = set(range(len(rows)))
     while True:
-        groups = {i: group(rows, i, S, rule) & left for i in left}
-        bad = {i for i in left if len(groups[i]) < rule.k
-               or len({y[h] for h in groups[i]}) < rule.l_diversity}
+        bad = {i for i in left if not kept(rows, y, S, rule, left, i)}
         if not bad:
             return left
         left -= bad
+
+
+def kept(rows, y, S, rule, left, i):
+    """Whether the group of row i among `left` is large and diverse enough.
+
+    Where its class may be known, so many must be of its class.
+    """
+    found = group(rows, i, S, rule) & left
+    known = {h for h in found if y[h] == y[i]} if rule.labelled else found
+    return len(known) >= rule.k and len({y[h] for h in found}) >= rule.l_diversity
 
 
 def feasible(rows, y, S, rule):

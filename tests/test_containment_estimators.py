@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from privsieve.containment.estimators import (
 )
 from privsieve.containment.groups import source_level
 from privsieve.containment.measures import containment_level, disclosure_risk, k_anonymity_level
+from privsieve.core.items import Items
 from privsieve.errors import NothingFits, ParameterError, PrivsieveError, SchemaError
 
 KINDS = {
@@ -67,10 +69,11 @@ def test_k_on_all_rows(name):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_inputs(name):
-    """The same table in any container gives the same choice."""
+    """The same table in any container gives the same choice, if the same may be known of it."""
     X, y = table()
     names = [f"x{j}" for j in range(X.shape[1])]
-    expected = clone(KINDS[name]).fit(X, y).release_
+    kind = clone(KINDS[name]).set_params(absent="none")
+    expected = clone(kind).fit(X, y).release_
     at = [index.ravel() for index in np.indices(X.shape)]
     zeros = sparse.coo_matrix((X.ravel(), at)).tocsr()  # explicit ones
     containers = {
@@ -82,7 +85,7 @@ def test_inputs(name):
         "texts": (X, np.where(y > 0, "yes", "no")),
     }
     for container, (data, labels) in containers.items():
-        made = clone(KINDS[name]).fit(data, labels)
+        made = clone(kind).fit(data, labels)
 
         assert expected == made.release_, container
         assert made.n_features_in_ == X.shape[1]
@@ -93,7 +96,7 @@ def test_manners(name):
     """A fitted one is cloned without its fit, pickled with it, and holds no more than it says."""
     X, y = table()
     frame = pd.DataFrame(X, columns=list("abcdefghi"))
-    made = clone(KINDS[name]).fit(frame, y)
+    made = clone(KINDS[name]).set_params(absent="none").fit(frame, y)
     kept = {"n_features_in_", "feature_names_in_", "release_"} | set(made.get_params())
 
     assert kept == set(vars(made))
@@ -197,6 +200,42 @@ def test_absent():
     assert GreedyContainment(4, absent="x3").fit(X, y).release_.level >= 4
 
 
+@pytest.mark.parametrize("name", KINDS)
+def test_absences_by_kind(name):
+    """Unless it is said otherwise, absences count where the kinds of the columns say so."""
+    X, y = table()
+    asked = {"x0", "x1", "x3"}
+    items = Items.dense(X)
+    by_kind = replace(items, absent=tuple(one in asked for one in items.names))
+    release, expected, nowhere, none = (
+        clone(KINDS[name]).set_params(**how).fit(data, y).release_ for data, how in (
+            (by_kind, {}), (items, {"absent": sorted(asked)}),
+            (by_kind, {"absent": "none"}), (items, {})))
+
+    assert expected == release
+    assert none == nowhere
+
+
+def class_level(X, y, absent):
+    """The fewest rows of a row's class that agree with all that may be known of it."""
+    return min(sum(y[h] == y[i] and (X[h] >= X[i]).all() and (X[h] <= X[i])[absent].all()
+                   for h in range(len(y))) for i in range(len(y)))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_known_classes(name):
+    """Where the class may be known, too, each row's group has k rows of its class."""
+    X, y = table()
+    strict = name in ("equal", "strict")
+    for absent in ([], ["x0", "x2"]):
+        made = clone(KINDS[name]).set_params(
+            k=3, absent=absent or "none", target_known=True).fit(X, y)
+        chosen = made.get_support()
+        known = np.array([strict or f"x{j}" in absent for j in range(X.shape[1])])
+
+        assert class_level(X[:, chosen], y, known[chosen]) == made.release_.level >= 3
+
+
 def test_weights():
     """Weights may be numbers, and then no label is needed."""
     X, _ = table()
@@ -246,8 +285,13 @@ SHORT = {
     "stop": (lambda: GreedyContainment(stop="go").fit(X0, Y0), "'skip' or 'break'"),
     "model": (lambda: GreedyContainment(model="t-closeness").fit(X0, Y0), "'k-anonymity'"),
     "classes": (lambda: GreedyContainment(l_diversity=3).fit(X0, Y0), "1 to 2"),
+    "mined": (lambda: MaximalContainment(complete=False, absent="all").fit(X0, Y0),
+              "complete=True"),
     "r": (lambda: MaximalContainment(r=0).fit(X0, Y0), "at least 1"),
     "time": (lambda: ExactContainment(time_limit=0).fit(X0, Y0), "seconds above 0"),
+    "known": (lambda: GreedyContainment(target_known="yes").fit(X0, Y0), "target_known is 'yes'"),
+    "absent None": (lambda: GreedyContainment(absent=None).fit(X0, Y0), "'by kind', 'all'"),
+    "small class": (lambda: GreedyContainment(40, target_known=True).fit(X0, Y0), "merge classes"),
     "sources": (lambda: ExactContainment().fit(X0, Y0, sources=Y0), "take one of these"),
 }
 ODD = {

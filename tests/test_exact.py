@@ -79,6 +79,8 @@ class Case:
             absent=rng.random(self.d) < 0.4 if rng.random() < 0.3 else None,
             suppress=int(rng.integers(0, min(n, 4))) if rng.random() < 0.3 else 0,
         )  # fmt: skip
+        if rng.random() < 0.4:
+            self.rule = replace(self.rule, labelled=True, k=1 + self.rule.k // 2)
 
     def asked(self, nodes=0):
         """Arguments of the search."""

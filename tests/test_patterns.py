@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 
@@ -55,6 +56,8 @@ class Case:
             model=str(rng.choice(["containment"] * 2 + ["k-anonymity"])),
             l_diversity=int(rng.choice([1, 1, 2, 3])), absent=self.absent,
             suppress=int(rng.integers(1, 5)) if rng.random() < 0.3 else 0)
+        if rng.random() < 0.4:
+            self.rule = replace(self.rule, labelled=True, k=1 + self.rule.k // 2)
         if plain:
             self.rule = Rule(self.rule.k, self.classes)
 
@@ -145,26 +148,28 @@ def test_peel(part):
     for seed in range(part * EACH, (part + 1) * EACH):
         case = Case(seed)
         rule = Rule(case.rule.k, case.classes, l_diversity=case.rule.l_diversity,
-                    absent=case.absent)
+                    absent=case.absent, labelled=case.rule.labelled)
         masks, counts, pattern = patterns.pattern_table(case.cells, case.y, case.classes,
                                                         case.absent)
-        kept = patterns.peel(masks, counts, rule.k, rule.l_diversity)
+        kept = patterns.peel(masks, counts, rule.k, rule.l_diversity, labelled=rule.labelled)
         wanted = naive.stays(case.rows, case.y, set(range(case.d)), rule)
 
-        assert np.flatnonzero(kept[pattern]).tolist() == sorted(wanted), seed
+        assert np.flatnonzero(kept[pattern, case.y]).tolist() == sorted(wanted), seed
 
 
 def test_peel_is_largest():
     """No larger set of rows keeps the rule than the one that peeling leaves."""
-    for seed in range(60):
-        case = Case(seed, rows=8)
-        rule, S = Rule(case.rule.k, case.classes, l_diversity=case.rule.l_diversity), set(range(7))
-        left = naive.stays(case.rows, case.y, S, rule)
-        for size in range(len(left) + 1, case.n + 1):
-            for some in combinations(range(case.n), size):
-                part = [case.rows[i] for i in some]
+    for seed in range(80):
+        case, S = Case(seed, rows=8), set(range(7))
+        rule = Rule(case.rule.k, case.classes, l_diversity=case.rule.l_diversity,
+                    absent=np.resize(case.absent, 7) if case.absent is not None else None,
+                    labelled=case.rule.labelled)
+        sets = [set(some) for size in range(case.n + 1)
+                for some in combinations(range(case.n), size)]
+        kept = [some for some in sets
+                if all(naive.kept(case.rows, case.y, S, rule, some, i) for i in some)]
 
-                assert len(naive.stays(part, case.y[list(some)], S, rule)) < size
+        assert naive.stays(case.rows, case.y, S, rule) == set().union(*kept) == max(kept, key=len)
 
 
 def test_class_counts():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -25,6 +26,12 @@ from real_data import adult, email
 PARTS, EACH = range(20), 100  # 2,000 random tables in all
 
 
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch):
+    """Three sets grow side by side: fast, and all that is more than one is the same code."""
+    monkeypatch.setattr(forwards, "WIDEST", 3)
+
+
 def tables(part, *, each=EACH, rows=13):
     """Random tables with classes, and random rules."""
     for seed in range(part * each, (part + 1) * each):
@@ -36,7 +43,8 @@ def tables(part, *, each=EACH, rows=13):
         rule = Rule(int(rng.integers(2, 5)), classes,
                     model=str(rng.choice(["containment", "k-anonymity"])),
                     l_diversity=int(rng.integers(1, 3)),
-                    absent=rng.random(d) < 0.5 if rng.random() < 0.3 else None)
+                    absent=rng.random(d) < 0.5 if rng.random() < 0.3 else None,
+                    labelled=bool(rng.random() < 0.3))
         yield matrix, y, rule, rng
 
 
@@ -58,19 +66,25 @@ def test_crowd(part):
 
 @pytest.mark.parametrize("part", PARTS)
 def test_crowd_of_sources(part):
-    """With sources a group is k of them."""
+    """With sources a group is k of them, of the row's class where that is known."""
     for matrix, y, rule, rng in tables(part):
         items, sources = Items.dense(matrix), rng.integers(0, 6, len(y)).astype(np.int32)
-        crowd, chosen = Crowd.of(y, replace(rule, l_diversity=1, model="containment", absent=None),
-                                 sources), []
+        rows = [set(np.flatnonzero(row).tolist()) for row in matrix]
+        crowd, chosen = Crowd.of(y, replace(rule, l_diversity=1), sources), set()
         for item in range(len(items)):
-            if crowd.admits(items, item):
-                crowd, chosen = crowd.with_item(items, item), [*chosen, item]
-                held = source_level(items.take([item]), sources, per_row=True)[matrix[:, item]]
-                assert (held >= rule.k).all()
-        found = source_level(items.take(chosen), sources, per_row=True)
-        held = matrix[:, chosen].any(axis=1)  # who holds nothing is hidden among all
-        assert (found[held] >= rule.k).all()
+            fits = all(len({int(sources[h]) for h in naive_containment.group(
+                rows, i, chosen | {item}, rule) if y[h] == y[i] or not rule.labelled}) >= rule.k
+                for i in range(len(y)) if touched(rows, i, chosen | {item}, rule))
+            assert fits == crowd.admits(items, item)
+            if fits:
+                crowd, chosen = crowd.with_item(items, item), chosen | {item}
+
+
+def touched(rows, i, S, rule):
+    """Whether anything can be known of a row: else it is hidden among all, whatever is chosen."""
+    absent = rule.absent if rule.absent is not None else [False] * 99
+    return bool(rows[i] & S) or (bool(S) and (rule.model == "k-anonymity"
+                                              or any(absent[j] for j in S)))
 
 
 def test_many_items():
@@ -134,8 +148,9 @@ def test_long(monkeypatch):
 
 
 @pytest.mark.parametrize("part", range(5))
-def test_forward(part):
+def test_forward(part, monkeypatch):
     """Each step takes the best item that fits; the prefix with the least error is returned."""
+    monkeypatch.setattr(forwards, "WIDEST", 1)
     for matrix, y, rule, _ in tables(part, each=40):
         items, rows = Items.dense(matrix), [set(np.flatnonzero(r).tolist()) for r in matrix]
         if not naive_containment.feasible(rows, y, set(), rule):
@@ -158,6 +173,106 @@ def test_forward(part):
             if len(near) > 1 or np.diff(sorted(errors))[:1].sum() < 3e-9 < 3e-9 * len(errors):
                 break  # a tie: rounding may decide it otherwise
             assert tuple(sorted(chosen[:best])) == step.selected
+
+
+def subsets(pool, most):
+    """All sets of up to so many items."""
+    return [list(one) for size in range(1, most + 1) for one in combinations(pool, size)]
+
+
+@pytest.mark.parametrize("part", range(5))
+def test_forward_side_by_side(part, monkeypatch):
+    """If all sets may grow, the best of all sets that keep the rule is found."""
+    monkeypatch.setattr(forwards, "WIDEST", 1000)
+    for matrix, y, rule, _ in tables(part, each=12, rows=9):
+        items, rows = Items.dense(matrix), [set(np.flatnonzero(r).tolist()) for r in matrix]
+        pool = forwards._pool(items, y, rule, np.ones(len(y), bool)).tolist()
+        targets = centred(y, rule.classes)
+        errors = {tuple(sorted(one)): naive.loo_error(matrix[:, one], targets, LAM)
+                  for one in subsets(pool, 3)
+                  if naive_containment.feasible(rows, y, set(one), rule)}
+        if not errors:
+            continue
+        chosen = forward(items, y, rule, most=3).selected
+
+        assert min(errors.values()) == pytest.approx(errors[chosen], abs=3e-9)
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_forward_keeps_the_rule(part):
+    """Whatever may be known, what is chosen keeps the rule, and holds what was published before."""
+    for matrix, y, drawn, rng in tables(part, each=40):
+        items, rows = Items.dense(matrix), [set(np.flatnonzero(r).tolist()) for r in matrix]
+        rule = replace(drawn, l_diversity=int(rng.integers(1, drawn.classes + 1)))
+        prefix = rng.permutation(len(items))[:rng.integers(0, 3)].tolist()
+        if not naive_containment.feasible(rows, y, set(), rule):
+            continue
+        if not naive_containment.feasible(rows, y, set(prefix), rule):
+            with pytest.raises(ParameterError, match=r"prefix of \d items does not keep"):
+                forward(items, y, rule, prefix=prefix)
+            continue
+        choice = forward(items, y, rule, prefix=prefix)
+
+        assert set(prefix) <= set(choice.selected)
+        assert naive_containment.feasible(rows, y, set(choice.selected), rule)
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_forward_after_a_prefix(part):
+    """Items that were published before are part of every regression, and are never dropped."""
+    for matrix, y, rule, _ in tables(part, each=40):
+        items, rows = Items.dense(matrix), [set(np.flatnonzero(r).tolist()) for r in matrix]
+        targets = centred(y, rule.classes)
+        first = len(items) - 1
+        fits = {j: naive.loo_error(matrix[:, [first, j]], targets, LAM)
+                for j in forwards._pool(items, y, rule, np.ones(len(y), bool)).tolist()
+                if j != first and naive_containment.feasible(rows, y, {first, j}, rule)}
+        if not naive_containment.feasible(rows, y, {first}, rule):
+            continue
+        fits[first] = naive.loo_error(matrix[:, [first]], targets, LAM)
+        chosen = set(forward(items, y, rule, prefix=[first], most=1).selected)
+
+        assert first in chosen
+        assert min(fits.values()) == pytest.approx(fits[max(chosen - {first}, default=first)],
+                                                   abs=3e-9)
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_profiles_keep_any_rule(part):
+    """Each profile keeps its rule where absences count and the class is known, after a prefix."""
+    for matrix, y, rule, rng in tables(part, each=15):
+        items, rows = Items.dense(matrix), [set(np.flatnonzero(r).tolist()) for r in matrix]
+        prefix = [int(rng.integers(len(items)))]
+        for profile in PROFILES:
+            kept = replace(rule, model="k-anonymity") if profile == "strict" else replace(
+                rule, model="containment", l_diversity=max(2, rule.l_diversity))
+            if not naive_containment.feasible(rows, y, set(prefix), kept):
+                continue
+            choice = publishable(items, y, rule, profile, prefix=prefix)
+
+            assert set(prefix) <= set(choice.selected)
+            assert naive_containment.feasible(rows, y, set(choice.selected), kept)
+
+
+@pytest.mark.parametrize("part", range(5))
+def test_most_and_strict_compare(part):
+    """By its own measure most is never behind few, nor strict behind the forward choice."""
+    for matrix, y, rule, _ in tables(part, each=20):
+        items, every = Items.dense(matrix), np.ones(len(y), bool)
+        rows = [set(np.flatnonzero(r).tolist()) for r in matrix]
+        for profile, model, least in (("most", "containment", 2), ("strict", "k-anonymity", 1)):
+            kept = replace(rule, model=model, l_diversity=max(least, rule.l_diversity))
+            if naive_containment.feasible(rows, y, set(), kept):
+                ours, few = (pair_area(items.take(choice.selected), y, rule.classes, every)
+                             for choice in (publishable(items, y, rule, profile),
+                                            forward(items, y, kept)))
+                assert ours >= few
+
+
+def test_what_profiles_say():
+    """A profile says how it chooses; who finds whom depends on roles, and is said elsewhere."""
+    for words in PROFILES.values():
+        assert not {"knows", "lacks", "person"} & set(words.replace(",", " ").split())
 
 
 @pytest.mark.parametrize("part", range(10))
@@ -234,6 +349,12 @@ WRONG = {
                            ParameterError, "by weights only"),
     "two sources": (lambda: by_sources(TINY, LABELS, Rule(3, 2), "hamming", sources=LABELS),
                     SchemaError, "2 sources and k is 3"),
+    "known class": (lambda: publishable(TINY, LABELS, Rule(4, 2, labelled=True)), ParameterError,
+                    "the class may be known"),
+    "known class by source": (lambda: publishable(
+        TINY, LABELS, Rule(2, 2, labelled=True), sources=LABELS), ParameterError, "2 sources"),
+    "prefix": (lambda: publishable(TINY, LABELS, Rule(3, 2), prefix=[0, 1]), ParameterError,
+               "prefix of 2 items"),
     "ridge": (lambda: centred(LABELS * 0, 2), SchemaError, "one class"),
 }
 

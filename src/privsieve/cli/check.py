@@ -37,8 +37,8 @@ def command(data: str, k: int | None, as_json: bool, **options: Any) -> None:  #
     from privsieve.containment.groups import source_crowds
     from privsieve.containment.measures import disclosure_risk
 
-    table = tables.opened(data, options)
     asked = USUAL_K if k is None else k
+    table = tables.opened(data, {**options, "k": asked})
     labels = table.y if len(table.classes) > 1 else None
     risk = disclosure_risk(table.items, labels, k=asked)
     gained, rare = gains(table.items), rare_sets(table.items, asked)
@@ -99,7 +99,7 @@ def _show(items: Items, risk: Risk, crowds: SourceCrowds | None, gained: dict[st
     if risk.one_class is not None:
         words.show("classes", f"{risk.one_class} rows have a group of one class: who finds the "
                               "group knows the class")
-    words.show("hub", tables.hub(risk))
+    words.show("hub", tables.hub(risk.hub, risk.k))
     if risk.hub.warning:
         words.show("warning", risk.hub.warning, fg="yellow")
     _speak(items, risk, gained, rare)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from privsieve.cli import tables, words
+from privsieve.cli.roles import roles_of
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
     from privsieve.containment.choice import Choice
     from privsieve.containment.issue import Issued
-    from privsieve.containment.publish import Labelled
+    from privsieve.containment.publish import Labelled, Promise
     from privsieve.core.canonical import Json
     from privsieve.kernels.patterns import Rule
 
@@ -35,10 +37,14 @@ _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out colu
                    "distinct, or even (needs no target).")
 @click.option("--model", type=click.Choice(["containment", "k-anonymity"]), default="containment",
               show_default=True, help="Whether absences are known: all of them, or none.")
-@click.option("--absent", metavar="A,B,…", help="Columns of which absences are known.")
 @click.option("--l-diversity", metavar="L", type=click.IntRange(1),
               help="Classes in a group, at least: 2 where the target is published, else 1.")
-@click.option("--publish-target", is_flag=True, help="Publish the target with the columns.")
+@click.option("--publish-target", is_flag=True,
+              help="Publish the target with the columns; it then counts toward k.")
+@click.option("--target-unknown", is_flag=True,
+              help="Declare that nobody outside knows the published target of a person.")
+@click.option("--publish-sensitive", is_flag=True,
+              help="Publish the sensitive columns, too, as they are.")
 @click.option("--suppress", metavar="N", type=click.IntRange(0), default=0, show_default=True,
               help="Leave out at most so many rows.")
 @click.option("--time-limit", metavar="SECONDS", type=int, default=60, show_default=True,
@@ -65,6 +71,7 @@ def command(data: str, **options: Any) -> None:
     """
     from privsieve.cli.internal import internal
     from privsieve.cli.progress import shown
+    from privsieve.containment.greedy import demand_rule
     from privsieve.containment.issue import Form, issue, people_of
     from privsieve.containment.told import listening
     from privsieve.privacy.folder import Folder
@@ -77,14 +84,18 @@ def command(data: str, **options: Any) -> None:
         with shown() as progress, listening(progress.known):
             progress.stage("reading the table")
             table = tables.opened(data, options)
-            rule = _rule(table, options)
-            form = Form(_plan(rule, options), options["publish_target"], options["form"])
+            promise = _promise(table, options)
+            rule = promise.rule
+            if options["publish_target"]:  # also where nobody is said to know it
+                demand_rule(table.items, replace(rule, labelled=True), table.y)
+            form = Form(_plan(promise, options), options["publish_target"],
+                        options["publish_sensitive"], options["form"])
             with Folder.create(options["out"]) as folder:
                 try:
                     progress.stage("choosing (Ctrl-C ends it)")
                     choice = _choose(table, rule, options)
                     progress.stage("writing, and counting the file's groups and risks")
-                    issued = issue(table, choice, rule, form, folder, people=people)
+                    issued = issue(table, choice, promise, form, folder, people=people)
                 except BaseException:
                     # A note that was made stands; the same may be published again.
                     folder.discard()
@@ -109,6 +120,9 @@ def _check(options: Mapping[str, Any]) -> None:
                              "COLUMN, or --method greedy --weights even for as many as fit")
     if options["publish_target"] and not labelled:
         raise ParameterError("--publish-target needs a target: give --target COLUMN")
+    if options["target_unknown"] and not options["publish_target"]:
+        raise ParameterError("--target-unknown speaks of a published target: give "
+                             "--publish-target, or leave it away")
     given = [name for name in ("ledger", "population", "snapshot") if options[name]]
     if given and len(given) < 3:
         raise ParameterError("--ledger, --population and --snapshot go together; give all three "
@@ -118,27 +132,27 @@ def _check(options: Mapping[str, Any]) -> None:
                              "--population and --snapshot")
 
 
-def _rule(table: Labelled, options: Mapping[str, Any]) -> Rule:
-    """What the columns must keep; a profile says a part of it."""
-    import numpy as np
-
+def _promise(table: Labelled, options: Mapping[str, Any]) -> Promise:
+    """What the columns must keep, and what a stranger may know; a profile says a part of it."""
+    from privsieve.containment.publish import Promise
     from privsieve.kernels.patterns import Rule
 
     profile = _profile(options)
-    least = 2 if options["publish_target"] or profile in ("few", "most") else 1
-    absent = options["absent"].split(",") if options["absent"] else []
-    unknown = [name for name in absent if name not in table.items.origin]
-    if unknown:
-        raise ParameterError(f"--absent names {unknown[0]!r}, which is no column of the table; "
-                             "correct it")
     if profile and options["model"] == "k-anonymity" and profile != "strict":
         raise ParameterError("--model k-anonymity is --profile strict; or name a --method")
-    return Rule(
+    least = 2 if options["publish_target"] or profile in ("few", "most") else 1
+    known = options["publish_target"] and not options["target_unknown"]
+    if options["publish_sensitive"] and not table.sensitive:
+        raise ParameterError("--publish-sensitive needs a sensitive column: give --sensitive "
+                             "COLUMN, or leave it away")
+    roles = roles_of(table, options, tables.domain_of(options), target_known=known)
+    equal = profile == "strict" or options["model"] == "k-anonymity"
+    return Promise(Rule(
         k=options["k"], classes=len(table.classes),
-        model="k-anonymity" if profile == "strict" else options["model"],
+        model="k-anonymity" if equal else "containment",
         l_diversity=max(options["l_diversity"] or least, 2 if profile in ("few", "most") else 1),
-        absent=np.array([name in absent for name in table.items.origin]) if absent else None,
-        suppress=options["suppress"])
+        absent=None if equal else roles.absent(table.items),
+        suppress=options["suppress"], labelled=known), roles)
 
 
 def _profile(options: Mapping[str, Any]) -> str | None:
@@ -171,8 +185,8 @@ def _choose(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Choice:
     return exact(items, y, rule, weights, time_limit=options["time_limit"])
 
 
-def _plan(rule: Rule, options: Mapping[str, Any]) -> dict[str, Json]:
-    profile = _profile(options)
+def _plan(promise: Promise, options: Mapping[str, Any]) -> dict[str, Json]:
+    profile, rule = _profile(options), promise.rule
     return {
         "method": options["method"] or "profile",
         "profile": profile,
@@ -186,14 +200,16 @@ def _plan(rule: Rule, options: Mapping[str, Any]) -> dict[str, Json]:
 def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str, Any]) -> None:
     from privsieve.containment.publishable import PROFILES
     from privsieve.privacy.certificate import sentence
+    from privsieve.privacy.strangers import spoken
 
     selected = list(dict.fromkeys(table.items.origin[j] for j in choice.selected))
     claim, promise = issued.certificate["claim"], sentence(issued.certificate)
-    risk = issued.risk
+    measured = issued.release["measured"]
     if options["as_json"]:
         words.json({"claim": claim, "selected": selected, "promise": promise,
-                    "complete": choice.complete,
-                    "unique": risk.unique, "hub": tables.hub(risk), "warning": risk.hub.warning})
+                    "complete": choice.complete, "measured": measured,
+                    "unique": measured["strangers"]["all"]["alone"],
+                    "hub": tables.hub(issued.hub, claim["k"]), "warning": issued.hub.warning})
     else:
         for name in selected:
             words.line(name)
@@ -203,15 +219,27 @@ def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str,
     if choice.bound is not None or not choice.complete:
         words.say("search", _searched(choice))
     words.say("promise", promise)
+    for role, names in spoken(claim):
+        words.say("role", f"{role}: {', '.join(names)}")
     profile = _profile(options)
     if profile:
         words.say("profile", f"{profile}: {PROFILES[profile]}")
-    words.say("alone", f"{risk.unique} of {risk.rows} rows have no equal: who knows all of their "
-                       "cells finds them")
-    words.say("hub", tables.hub(risk))
-    if risk.hub.warning:
-        words.say("warning", risk.hub.warning, fg="yellow")
+    for line in _found(measured, claim):
+        words.say("found", line)
+    words.say("hub", tables.hub(issued.hub, claim["k"]))
+    if issued.hub.warning:
+        words.say("warning", issued.hub.warning, fg="yellow")
     words.say("folder", options["out"])
+
+
+def _found(measured: Mapping[str, Any], claim: Mapping[str, Any]) -> list[str]:
+    """How many rows each stranger finds alone, or in a crowd below k."""
+    from privsieve.privacy.strangers import WHO
+
+    rows, strangers = measured["rows"], measured["strangers"]
+    return [f"who knows {who.format(target=claim['target'])}: {strangers[key]['alone']} of {rows} "
+            f"rows alone, {strangers[key]['below']} below {claim['k']}"
+            for key, who in WHO.items() if key in strangers]
 
 
 def _searched(choice: Choice) -> str:

@@ -22,7 +22,8 @@ def closed(table: Labelled, rule: Rule, selected: Sequence[int]) -> dict[str, Js
     """The smallest crowd with each closed item, and the rows that would lose theirs.
 
     Counted on all rows of the table.  The largest crowds come first; each is
-    [name, smallest crowd, rows below k, rows whose crowd has too few classes].
+    [name, smallest crowd, rows below k, rows whose crowd has too few classes].  Where classes may
+    be known, a crowd is of one class.
 
     >>> import numpy as np
     >>> from privsieve.containment.publish import Labelled
@@ -55,7 +56,8 @@ def _with(table: Labelled, rule: Rule, positions: Sequence[int]) -> tuple[int, i
     masks, counts, _ = pattern_table(cells(table.items.take(positions)), table.y, rule.classes,
                                      absent)
     crowd = counts if rule.model == "k-anonymity" else superset_counts(masks, counts)
-    rows, size = counts.sum(axis=1), crowd.sum(axis=1)
     poor = (crowd > 0).sum(axis=1) < rule.l_diversity
+    rows, size = ((counts[counts > 0], crowd[counts > 0]) if rule.labelled else
+                  (counts.sum(axis=1), crowd.sum(axis=1)))
     return (len(masks), int(size.min(initial=table.items.rows)), int(rows[size < rule.k].sum()),
-            int(rows[poor].sum()))
+            int(counts[poor].sum()))

@@ -8,7 +8,7 @@ from privsieve.containment.exact import exact
 from privsieve.containment.greedy import greedy
 from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.publishable import by_sources, publishable
-from privsieve.containment.selector import ContainmentSelector
+from privsieve.containment.selector import BY_KIND, ContainmentSelector
 from privsieve.errors import ParameterError, SchemaError
 
 if TYPE_CHECKING:
@@ -42,12 +42,16 @@ class GreedyContainment(ContainmentSelector):
         pass over a column that does not fit, or end there (as the paper prints it).
     model : "containment" or "k-anonymity"
         whether the attacker knows what a person has, or what the person lacks as well.
-    absent : "all" or names of columns, optional
-        columns of which the attacker may know that a person lacks them.
+    absent : "by kind", "all", "none" or names of columns
+        columns of which the attacker may know that a person lacks them: by kind those of
+        categories, numbers, dates and answers of yes or no in tables of cells.
     l_diversity : int
-        each group has at least so many classes.
+        each group has at least so many classes, counted without knowing a row's class.
     suppress : int
         so many rows may be left out.
+    target_known : bool
+        the class of a row may be known as well, for it is published: each group has k rows of the
+        row's class.
 
     Examples
     --------
@@ -65,9 +69,10 @@ class GreedyContainment(ContainmentSelector):
         objective: str = "weights",
         stop: str = "skip",
         model: str = "containment",
-        absent: Any = None,
+        absent: Any = BY_KIND,
         l_diversity: int = 1,
         suppress: int = 0,
+        target_known: bool = False,
     ) -> None:
         self.k = k
         self.weights = weights
@@ -77,6 +82,7 @@ class GreedyContainment(ContainmentSelector):
         self.absent = absent
         self.l_diversity = l_diversity
         self.suppress = suppress
+        self.target_known = target_known
 
     def _choose(self, items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
                 sources: Codes | None) -> Choice:
@@ -106,10 +112,12 @@ class MaximalContainment(ContainmentSelector):
         whether greedy choice adds columns to it.
     l_diversity : int
         each group has at least so many classes.
-    absent : "all" or names of columns, optional
-        columns of which the attacker may know that a person lacks them; completion only.
+    absent : "by kind", "all", "none" or names of columns
+        as in `GreedyContainment`; these columns are left to the completion.
     time_limit : seconds, optional
         the best set that was seen by then is taken, and completed.
+    target_known : bool
+        as in `GreedyContainment`.
 
     Examples
     --------
@@ -128,8 +136,9 @@ class MaximalContainment(ContainmentSelector):
         r: int | None = 20,
         complete: bool = True,
         l_diversity: int = 1,
-        absent: Any = None,
+        absent: Any = BY_KIND,
         time_limit: float | None = None,
+        target_known: bool = False,
     ) -> None:
         self.k = k
         self.weights = weights
@@ -139,12 +148,17 @@ class MaximalContainment(ContainmentSelector):
         self.l_diversity = l_diversity
         self.absent = absent
         self.time_limit = time_limit
+        self.target_known = target_known
 
     def _choose(self, items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
                 sources: Codes | None) -> Choice:
         _demand_rows(sources)
         objective = _objective(self.objective, self.weights, ("size", "distinct", "class-errors"))
         _demand_classes(rule, objective)
+        if not self.complete and rule.absent is not None and rule.absent.all():
+            raise ParameterError("complete is False, and maximal sets are mined only of columns of "
+                                 "which absences are not known: here are none; give complete=True, "
+                                 "or say with absent what is not known")
         return maximal(items, y, rule, objective,
                        Mining(self.r, self.complete, self.time_limit), label_rows=label_rows)
 
@@ -166,6 +180,8 @@ class ExactContainment(ContainmentSelector):
         the best set that was found by then is given with a bound on all others.
     second_opinion : bool
         let OR-Tools solve it, too, and compare (extra `exact`).
+    target_known : bool
+        as in `GreedyContainment`.
 
     Examples
     --------
@@ -183,11 +199,12 @@ class ExactContainment(ContainmentSelector):
         weights: Any = "hamming",
         objective: str = "weights",
         model: str = "containment",
-        absent: Any = None,
+        absent: Any = BY_KIND,
         l_diversity: int = 1,
         suppress: int = 0,
         time_limit: float | None = 60,
         second_opinion: bool = False,
+        target_known: bool = False,
     ) -> None:
         self.k = k
         self.weights = weights
@@ -198,6 +215,7 @@ class ExactContainment(ContainmentSelector):
         self.suppress = suppress
         self.time_limit = time_limit
         self.second_opinion = second_opinion
+        self.target_known = target_known
 
     def _choose(self, items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
                 sources: Codes | None) -> Choice:
@@ -216,11 +234,13 @@ class PublishableColumns(ContainmentSelector):
     k : int
         each row's group has at least so many rows.
     profile : "few", "most" or "strict"
-        few: at most 30 columns, chosen one by one; every group has two classes.
-        most: as many useful columns as k allows; every group has two classes.
-        strict: k-anonymity, which protects against knowing what a person lacks, too.
+        few: at most 30 columns, added one by one; every group has two classes.
+        most: of large sets and of few columns, what predicts best; every group has two classes.
+        strict: k-anonymity, where every published cell counts as known, yes or no.
     l_diversity : int
         each group has at least so many classes; at least two in "few" and "most".
+    absent, target_known
+        as in `GreedyContainment`; in "strict" all absences are known anyway.
 
     Examples
     --------
@@ -230,10 +250,20 @@ class PublishableColumns(ContainmentSelector):
     3
     """
 
-    def __init__(self, k: int = 5, *, profile: str = "few", l_diversity: int = 1) -> None:
+    def __init__(
+        self,
+        k: int = 5,
+        *,
+        profile: str = "few",
+        l_diversity: int = 1,
+        absent: Any = BY_KIND,
+        target_known: bool = False,
+    ) -> None:
         self.k = k
         self.profile = profile
         self.l_diversity = l_diversity
+        self.absent = absent
+        self.target_known = target_known
 
     def _choose(self, items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
                 sources: Codes | None) -> Choice:

@@ -59,7 +59,7 @@ def exact(
     >>> choice.selected, choice.objective, choice.proved
     ((0, 2), Fraction(3, 2), True)
     """
-    demand_rule(items, rule)
+    demand_rule(items, rule, y)
     _demand_objective(objective, rule, time_limit, second_opinion=second_opinion)
     label = coded(y, rule.classes, label_rows)
     if isinstance(objective, str) and objective == "distinct":

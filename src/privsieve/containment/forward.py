@@ -1,8 +1,8 @@
-"""Forward choice: one column after the other, the one that predicts best and keeps the rule."""
+"""Forward choice: one column after the other, those that predict best and keep the rule."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,14 +10,14 @@ import numpy as np
 from privsieve.containment.choice import Choice
 from privsieve.containment.greedy import demand_rule, modular_order, standing
 from privsieve.containment.groups import distinct
-from privsieve.containment.ridge import Ridge
+from privsieve.containment.ridge import Ridge, billionths
 from privsieve.containment.told import tell
 from privsieve.containment.weights import weights
 from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import superset_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -27,29 +27,36 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
     Codes = npt.NDArray[np.int32]
     Bools = npt.NDArray[np.bool_]
+    Found = tuple[int, tuple[int, ...]]
 
-#: A choice of few columns holds at most so many.
+#: A choice of few columns adds at most so many.
 MOST = 30
 #: So many columns of largest mutual information are candidates, fewer where rows are many.
 CANDIDATES, CELLS = 1500, 2**25
+#: So many sets grow side by side; fewer where a table is large, so that the whole is bounded.
+WIDEST, WORK = 100, 2**27
 
 
 def forward(items: Items, y: Codes, rule: Rule, *, label_rows: Bools | None = None,
-            sources: Codes | None = None, most: int = MOST) -> Choice:
-    """Choose columns one by one and return the prefix with the least leave-one-out error.
+            sources: Codes | None = None, prefix: Sequence[int] = (), most: int = MOST) -> Choice:
+    """Add columns one by one, and return the set with the least leave-one-out error.
 
-    Ctrl-C ends it with the best prefix of the columns that were chosen by then.
+    First the best column that keeps the rule is added, again and again.  Where the table is small
+    enough many sets then grow side by side, for the best first columns may leave no room for
+    others that together predict better.  Ctrl-C ends it with the best set of by then.
 
     Parameters
     ----------
     items, y, rule
-        the table, its classes, and what every prefix keeps (on all rows).
+        the table, its classes, and what every set keeps (on all rows).
     label_rows : mask, optional
         the rows whose classes are predicted; all by default.
     sources : numbers, optional
         a group is then k distinct sources, not k rows.
+    prefix : positions
+        items that were published before: they are part of every set.
     most : int
-        at most so many columns.
+        at most so many columns are added.
 
     Examples
     --------
@@ -59,55 +66,92 @@ def forward(items: Items, y: Codes, rule: Rule, *, label_rows: Bools | None = No
     >>> forward(items, np.array([1, 1, 1, 0, 0, 0], np.int32), Rule(k=3, classes=2)).selected
     (0,)
     """
-    demand_rule(items, rule)
+    demand_rule(items, rule, y)
     if rule.suppress:
         raise ParameterError(f"suppress is {rule.suppress}; the forward choice leaves no row out: "
                              "give 0, or take a greedy choice")
     marked = np.ones(items.rows, bool) if label_rows is None else label_rows
-    pool = _pool(items, y, rule, marked)
-    chosen: list[tuple[int, int]] = []
+    crowd = Crowd.of(y, rule, sources).with_prefix(items, prefix)
+    free = _pool(items, y, rule, marked)
+    pool = np.concatenate([np.array(prefix, np.int64), free[~np.isin(free, prefix)]])
+    found: list[Found] = []
     complete = True
     try:
-        ridge = Ridge.of(items.take(pool.tolist()), y, rule.classes, marked)
-        for found in _grown(items, pool, ridge, Crowd.of(y, rule, sources), most):
-            chosen.append(found)
-            tell(f"{len(chosen)} of at most {most} columns tried")
+        for one in _searches(items, pool, lambda: _begun(items, pool, crowd, marked), most):
+            found.append(one)
+            tell(f"{len(one[1])} of at most {most} columns tried")
     except KeyboardInterrupt:
         complete = False
-        if not chosen:
+        if not found:
             raise
-    best = 1 + int(np.argmin([error for _, error in chosen])) if chosen else 0
-    selected = tuple(sorted(int(pool[c]) for c, _ in chosen[:best]))
+    _, chosen = min(found, key=lambda one: (one[0], len(one[1])), default=(0, ()))
+    selected = tuple(sorted({*map(int, prefix), *pool[list(chosen)].tolist()}))
     return Choice(selected, standing(items, y, rule, selected)[0], complete=complete)
 
 
-def _grown(items: Items, pool: Ints, ridge: Ridge, crowd: Crowd, most: int,
-           ) -> Iterator[tuple[int, int]]:
-    """Candidates in the order in which they are chosen, and the error with each."""
-    alive = np.ones(len(pool), bool)
-    for _ in range(most):
-        error = ridge.errors()
-        found = _first_that_fits(crowd, items, pool, error, alive)
-        if found is None:
+def _searches(items: Items, pool: Ints, start: Callable[[], _Set], most: int) -> Iterator[Found]:
+    """What one set that grows comes to, and then what many do; errors, and candidates."""
+    alone, size = start(), 0
+    cells = max(1, alone.ridge.moved.size)
+    if alone.crowd.width:  # what was published before may do without more
+        yield alone.error, ()
+    for error, chosen in _grown(items, pool, alone, 1, most):
+        size = len(chosen)
+        yield error, chosen
+    width = min(WIDEST, CELLS // cells, WORK // (cells * max(1, size)))
+    if width > 1:
+        yield from _grown(items, pool, start(), width, most)
+
+
+def _grown(items: Items, pool: Ints, start: _Set, width: int, most: int) -> Iterator[Found]:
+    """The best set of each size that comes of `width` sets of the size before."""
+    line = [start]
+    for size in range(1, most + 1):
+        found = _followers(items, pool, line, width)
+        if not found:
             return
-        yield found, int(error[found])
-        alive[found] = False
-        ridge.add(found)
-        crowd = crowd.with_item(items, pool[found])
+        at, best, error = found[0]
+        yield error, (*line[at].chosen, best)
+        if size < most:
+            last = {one: number for number, (one, _, _) in enumerate(found)}
+            line = [line[one].grown(items, pool, candidate, error, keep=last[one] > number)
+                    for number, (one, candidate, error) in enumerate(found)]
 
 
-def _first_that_fits(crowd: Crowd, items: Items, pool: Ints, error: Ints, alive: Bools,
-                     ) -> int | None:
-    """The best candidate that keeps the rule.
+def _followers(items: Items, pool: Ints, line: list[_Set], width: int,
+               ) -> list[tuple[int, int, int]]:
+    """The best sets of one column more that keep the rule: of which set, the column, the error."""
+    errors = np.stack([one.ridge.errors() for one in line])
+    found: list[tuple[int, int, int]] = []
+    seen = set()
+    for place in np.argsort(errors, axis=None, kind="stable").tolist():
+        at, candidate = divmod(place, len(pool))
+        one = line[at]
+        if not one.alive[candidate]:
+            continue
+        if len(line) > 1:
+            key = frozenset((*one.chosen, candidate))
+            if key in seen:
+                continue
+            seen.add(key)
+        if not one.crowd.admits(items, pool[candidate]):
+            one.alive[candidate] = False
+            continue
+        found.append((at, candidate, int(errors[at, candidate])))
+        if len(found) == width:
+            break
+    return found
 
-    What breaks the rule now breaks it with every further column, too, and is dropped for ever.
-    """
-    for candidate in np.argsort(error, kind="stable").tolist():
-        if alive[candidate]:
-            if crowd.admits(items, pool[candidate]):
-                return int(candidate)
-            alive[candidate] = False
-    return None
+
+def _begun(items: Items, pool: Ints, crowd: Crowd, marked: Bools) -> _Set:
+    """The set of the items published before, with which the pool begins."""
+    ridge = Ridge.of(items.take(pool.tolist()), crowd.y, crowd.rule.classes, marked)
+    alive = np.ones(len(pool), bool)
+    for place in range(crowd.width // 2):
+        ridge.add(place)
+        alive[place] = False
+    error = ((ridge.left.T / ridge.diagonal)**2).sum() / len(ridge.left)
+    return _Set((), int(billionths(error)), ridge, crowd, alive)
 
 
 def _pool(items: Items, y: Codes, rule: Rule, marked: Bools) -> Ints:
@@ -116,6 +160,30 @@ def _pool(items: Items, y: Codes, rule: Rule, marked: Bools) -> Ints:
     worth = weights(items, y, rule.classes, "mutual-information", marked).values
     frequent = np.flatnonzero((np.diff(items.indptr) >= rule.k) & (worth > 0))
     return modular_order(worth, frequent)[:size]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Set:
+    """A set that grows: its candidates by their place in the pool, and its error.
+
+    alive : what may still be added; a candidate that broke the rule breaks it for ever.
+    """
+
+    chosen: tuple[int, ...]
+    error: int
+    ridge: Ridge
+    crowd: Crowd
+    alive: Bools
+
+    def grown(self, items: Items, pool: Ints, candidate: int, error: int, *, keep: bool) -> _Set:
+        """The set with one column more, in a regression of its own if this one's is to be kept."""
+        ridge = replace(self.ridge, **{name: getattr(self.ridge, name).copy() for name in (
+            "left", "diagonal", "moved", "norm")}) if keep else self.ridge
+        ridge.add(candidate)
+        alive = self.alive.copy()
+        alive[candidate] = False
+        return _Set((*self.chosen, candidate), error, ridge,
+                    self.crowd.with_item(items, pool[candidate]), alive)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,6 +205,16 @@ class Crowd:
     def of(cls, y: Codes, rule: Rule, sources: Codes | None) -> Crowd:
         """No column yet: all rows are alike."""
         return cls(y, rule, sources, np.zeros(len(y), np.int32), np.zeros((1, 1), np.uint64))
+
+    def with_prefix(self, items: Items, prefix: Sequence[int]) -> Crowd:
+        """The patterns of items published before; refused if they do not keep the rule."""
+        crowd = self
+        for item in prefix:
+            if not crowd.admits(items, item):
+                raise ParameterError(f"the prefix of {len(prefix)} items does not keep k = "
+                                     f"{self.rule.k}; leave some of it out")
+            crowd = crowd.with_item(items, item)
+        return crowd
 
     def admits(self, items: Items, item: int) -> bool:
         """Whether the rule still holds with this item."""
@@ -179,11 +257,22 @@ class Crowd:
         counts = found.reshape(-1, rule.classes)
         touched = counts.any(axis=1)
         masks = self.masks[touched]
-        over = superset_counts(masks, counts[touched])
-        if over.sum(axis=1).min() < rule.k or (over > 0).sum(axis=1).min() < rule.l_diversity:
+        held = counts[touched]
+        over = superset_counts(masks, held)
+        if (over > 0).sum(axis=1).min() < rule.l_diversity:
             return False
-        if self.sources is None:
-            return True
-        place = np.cumsum(touched) - 1
+        group, there = (over, held > 0) if rule.labelled else (over.sum(axis=1), ...)
+        if group[there].min() < rule.k:
+            return False
+        return self.sources is None or self._of_sources(masks, rows, np.cumsum(touched) - 1)
+
+    def _of_sources(self, masks: npt.NDArray[np.uint64], rows: Codes | Ints, place: Ints) -> bool:
+        """Whether these groups, of patterns at these places, are of k sources."""
+        assert self.sources is not None
         pattern = place[self.pattern[rows]].astype(np.int32)
-        return bool(distinct(masks, pattern, self.sources[rows]).min() >= rule.k)
+        known = self.y[rows] * self.rule.labelled
+        for part in (known == one for one in np.unique(known)):
+            group = distinct(masks, pattern[part], self.sources[rows[part]])[pattern[part]]
+            if group.min() < self.rule.k:
+                return False
+        return True

@@ -60,7 +60,7 @@ def greedy(
     >>> choice.selected, choice.level, choice.objective
     ((0, 2), 2, Fraction(3, 2))
     """
-    demand_rule(items, rule)
+    demand_rule(items, rule, y)
     first = np.asarray(prefix, np.int64).reshape(-1)
     label = coded(y, rule.classes, label_rows)
     cells = (items.indptr, items.indices)
@@ -119,8 +119,10 @@ def choice_of(
     return Choice(selected, level, value, suppressed=suppressed)
 
 
-def demand_rule(items: Items, rule: Rule) -> None:
+def demand_rule(items: Items, rule: Rule, y: Labels | None = None) -> None:
     """Refuse a rule that protects nobody, or that no table of this size can keep.
+
+    Where classes may be known, `y` is asked for, and a class of fewer than k rows is refused.
 
     >>> from privsieve.core.items import Items
     >>> demand_rule(Items.dense([[1], [1]]), Rule(k=3, classes=2))
@@ -148,6 +150,21 @@ def demand_rule(items: Items, rule: Rule) -> None:
                                ("model", rule.model, ("containment", "k-anonymity"))):  # fmt: skip
         if asked not in known:
             raise ParameterError(f"{name} is {asked!r}; it can be {known[0]!r} or {known[1]!r}")
+    if rule.labelled and y is not None:
+        _demand_classes(rule, y)
+
+
+def _demand_classes(rule: Rule, y: Labels) -> None:
+    """Refuse classes that are too small to hide in, unless their rows may be left out."""
+    size = np.bincount(y, minlength=rule.classes)
+    small = size[(size > 0) & (size < rule.k)]
+    if small.sum() > rule.suppress:
+        raise ParameterError(
+            f"{len(small)} of {np.count_nonzero(size)} classes have fewer than k = {rule.k} rows, "
+            f"{small.sum()} in all, and the class may be known; a class takes at least {rule.k} "
+            "rows: merge classes, leave the target unpublished, choose another target, ask for "
+            "less, or let these rows be left out"
+        )
 
 
 def modular_order(values: I64, among: I64) -> I64:
@@ -171,10 +188,11 @@ def standing(items: Items, y: Labels, rule: Rule, selected: Sequence[int]) -> tu
     (2, 1)
     """
     (masks, counts, _), stays = _survey(items, y, rule, selected)
-    size = counts[stays].sum(1, keepdims=True)
+    left = counts * stays
     equal = rule.model == "k-anonymity"
-    group = size if equal else patterns.superset_counts(masks[stays], size)
-    return (int(group.min()) if len(group) else 0), int(counts[~stays].sum())
+    group = left if equal else patterns.superset_counts(masks, left)
+    size = group[left > 0] if rule.labelled else group.sum(1)[left.any(1)]
+    return (int(size.min()) if len(size) else 0), int(counts.sum() - left.sum())
 
 
 def kept_rows(items: Items, y: Labels, rule: Rule, selected: Sequence[int]) -> Bools:
@@ -186,22 +204,25 @@ def kept_rows(items: Items, y: Labels, rule: Rule, selected: Sequence[int]) -> B
     [False, True, True]
     """
     table, stays = _survey(items, y, rule, selected)
-    out: Bools = stays[table.pattern]
+    out: Bools = stays[table.pattern, y]
     return out
 
 
 def _survey(
     items: Items, y: Labels, rule: Rule, selected: Sequence[int]
 ) -> tuple[patterns.Table, Bools]:
-    """The patterns on `selected`, and which of them stay."""
+    """The patterns on `selected`, and which of their rows stay, by class."""
     part, label = items.take(selected), np.ascontiguousarray(y, np.int32)
     known = None if rule.absent is None else rule.absent[list(selected)]
     cells = (part.indptr, part.indices)
     table = patterns.pattern_table(cells, label, rule.classes, known)
+    counts = table.counts
     if rule.model == "containment":
-        return table, patterns.peel(table.masks, table.counts, rule.k, rule.l_diversity)
-    large = table.counts.sum(1) >= rule.k
-    return table, large & ((table.counts > 0).sum(1) >= rule.l_diversity)
+        return table, patterns.peel(table.masks, counts, rule.k, rule.l_diversity,
+                                    labelled=rule.labelled)
+    large = (counts if rule.labelled else counts.sum(1, keepdims=True)) >= rule.k
+    diverse = (large & (counts > 0)).sum(1, keepdims=True) >= rule.l_diversity
+    return table, np.broadcast_to(large & diverse, counts.shape)
 
 
 def distinct(

@@ -6,7 +6,7 @@ Five copies of one message hide nobody from its sender.  `near_duplicates` finds
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from privsieve.core.items import Items
 
     Codes = npt.NDArray[np.int32]
+    Bools = npt.NDArray[np.bool_]
 
 #: Sources that are counted at a time: bounds memory.
 _AT_ONCE = 256
@@ -110,21 +111,27 @@ class SourceCrowds:
     equal: Crowd
 
 
-def source_crowds(items: Items, sources: Codes, k: int) -> SourceCrowds:
+def source_crowds(items: Items, sources: Codes, k: int, y: Codes | None = None) -> SourceCrowds:
     """Levels and risks counted in distinct sources; the chance is to find the right source.
+
+    With the classes `y` of the rows, these may be known, too.
 
     >>> from privsieve.core.items import Items
     >>> found = source_crowds(Items.dense([[1], [1], [1]]), np.array([0, 0, 1], np.int32), 2)
     >>> found.count, found.containment.level, found.containment.highest
     (2, 2, 0.5)
     """
-    held, equal = (crowd(sources_of(items, Rule(k, 1, model=model), sources), k)
-                   for model in ("containment", "k-anonymity"))
+    held, equal = (
+        crowd(sources_of(items, Rule(k, 1, model=model, labelled=y is not None), sources, y), k)
+        for model in ("containment", "k-anonymity"))
     return SourceCrowds(len(np.unique(sources)), held, equal)
 
 
-def sources_of(items: Items, rule: Rule, sources: Codes) -> npt.NDArray[np.int64]:
+def sources_of(items: Items, rule: Rule, sources: Codes, y: Codes | None = None,
+               ) -> npt.NDArray[np.int64]:
     """The distinct sources in the group of each row, or among its equals if the rule says so.
+
+    `y` is the class of each row, for a rule under which it may be known.
 
     >>> from privsieve.core.items import Items
     >>> from privsieve.kernels.patterns import Rule
@@ -133,15 +140,43 @@ def sources_of(items: Items, rule: Rule, sources: Codes) -> npt.NDArray[np.int64
     [2, 2, 2]
     >>> sources_of(items, Rule(2, 1, model="k-anonymity"), sources).tolist()
     [2, 2, 1]
+    >>> y = np.array([0, 1, 1], np.int32)
+    >>> sources_of(items, Rule(2, 2, labelled=True), sources, y).tolist()
+    [1, 1, 1]
     """
-    nobody = np.zeros(items.rows, np.int32)
-    masks, _, pattern = pattern_table(cells(items), nobody, 1, rule.absent)
+    nobody, absent = np.zeros(items.rows, np.int32), rule.absent
+    if rule.labelled:
+        if y is None:
+            raise ParameterError("the rule says that classes may be known, and none are given; "
+                                 "give the class of each row")
+        items, absent = with_classes(items, y, absent)
+    masks, _, pattern = pattern_table(cells(items), nobody, 1, absent)
     if rule.model == "k-anonymity":
         both = np.unique(np.stack([pattern, sources]), axis=1)[0]
         found = np.bincount(both, minlength=len(masks)).astype(np.int64)
     else:
         found = distinct(masks, pattern, sources)
     return found[pattern]
+
+
+def with_classes(items: Items, y: Codes, absent: Bools | None = None,
+                 ) -> tuple[Items, Bools | None]:
+    """The items and, last, one for each class that a row has; and whose absence may be known.
+
+    >>> from privsieve.core.items import Items
+    >>> found, _ = with_classes(Items.dense([[1], [1], [0]]), np.array([0, 2, 0], np.int32))
+    >>> found.indptr.tolist(), found.indices.tolist(), found.names
+    ([0, 2, 4, 5], [0, 1, 0, 2, 1], ('x0', 'class 0', 'class 2'))
+    """
+    codes, size = np.unique(y, return_counts=True)
+    names = tuple(f"class {code}" for code in codes)
+    by_class = np.argsort(y, kind="stable").astype(np.int32)
+    both = replace(
+        items, indptr=np.concatenate([items.indptr, items.indptr[-1] + np.cumsum(size)]),
+        indices=np.concatenate([items.indices, by_class]),
+        names=items.names + names, origin=items.origin + names,
+        absent=items.absent and items.absent + (False,) * len(codes))
+    return both, None if absent is None else np.append(absent, np.zeros(len(codes), np.bool_))
 
 
 def distinct(masks: npt.NDArray[np.uint64], pattern: Codes, codes: Codes,

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from privsieve._version import __version__
 from privsieve.containment.facts import facts
+from privsieve.containment.measures import hub
 from privsieve.containment.publish import (
     body_of,
     check_snapshot,
     check_together,
     claim_of,
+    known_absences,
     project,
     sources_at,
     written,
@@ -37,10 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from privsieve.containment.choice import Choice
-    from privsieve.containment.measures import Risk
-    from privsieve.containment.publish import Labelled
+    from privsieve.containment.measures import Hub
+    from privsieve.containment.publish import Labelled, Promise
     from privsieve.core.canonical import Json
-    from privsieve.kernels.patterns import Rule
     from privsieve.privacy.folder import Folder
     from privsieve.privacy.ledger import Entry
 
@@ -60,20 +61,21 @@ class People:
 
 @dataclass(frozen=True)
 class Form:
-    """How a choice leaves: the plan that it followed, with its target or not, as which file."""
+    """How a choice leaves: its plan, with target and sensitive columns or not, as which file."""
 
     plan: Mapping[str, Json]
     with_target: bool = False
+    with_sensitive: bool = False
     kind: Literal["csv", "parquet"] = "csv"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Issued:
-    """What left: the release, its certificate, and what the published rows give away."""
+    """What left: the release, its certificate, and whether the same few rows hide everybody."""
 
     release: Mapping[str, Any]
     certificate: Mapping[str, Any]
-    risk: Risk
+    hub: Hub
 
 
 def people_of(path: str, population: str, snapshot: str, *, signed: str | None = None,
@@ -92,26 +94,28 @@ def people_of(path: str, population: str, snapshot: str, *, signed: str | None =
     return People(ledger, snapshot, signed, earlier[-1].seq if earlier else 0)
 
 
-def issue(table: Labelled, choice: Choice, rule: Rule, form: Form, folder: Folder, *,
+def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder: Folder, *,
           people: People | None = None) -> Issued:
     """Publish a choice; a refusal comes before the note, and nothing has its name by then."""
-    projected = project(table, choice, rule, with_target=form.with_target)
+    rule = promise.rule
+    projected = project(table, choice, rule, with_target=form.with_target,
+                        with_sensitive=form.with_sensitive)
     name = f"table.{form.kind}"
     folder.stage(name, written(projected, form.kind))
     data = folder.staged(name)
-    absent = [] if rule.absent is None else [table.items.names[j] for j in choice.selected
-                                             if rule.absent[j]]
-    counted = recount_table(data, target=projected.target, model=rule.model, absent=absent)
+    claim = claim_of(table, projected, choice, promise)
+    counted = recount_table(
+        data, target=projected.target, model=rule.model,
+        absent=known_absences(table, choice, rule), target_known=promise.roles.target_known,
+        sensitive=[name for name, _ in projected.sensitive])
     if counted.level < rule.k or (projected.target and counted.classes < rule.l_diversity):
         raise CheckFailed("the written table does not keep what was asked, and is taken away: "
                           "this is a mistake of privsieve; report it")
     if table.sources is not None and int(sources_at(table, rule, choice.selected).min()) < rule.k:
         raise CheckFailed("a group of the chosen columns has fewer sources than asked: this is a "
                           "mistake of privsieve; report it")
-    claim = {**claim_of(projected, choice, rule, absent, sources=table.sources is not None),
-             "level": counted.level,
-             "table_sha256": digest(data)}
-    risk, measured = facts(Items.dense(projected.cells, projected.names), projected.labels, rule.k)
+    claim |= {"level": counted.level, "table_sha256": digest(data)}
+    measured = facts(projected, claim)
     body = {**body_of(table.items, choice, form.plan), "measured": measured}
     release = canonical(body)
     folder.stage("release.json", release)
@@ -120,7 +124,7 @@ def issue(table: Labelled, choice: Choice, rule: Rule, form: Form, folder: Folde
     folder.stage("certificate.json", canonical(certificate))
     stage_report(folder, body, certificate)
     folder.link()
-    return Issued(body, certificate, risk)
+    return Issued(body, certificate, hub(Items.dense(projected.cells, projected.names), rule.k))
 
 
 def _note(table: Labelled, claim: Mapping[str, Any], release_sha256: str, people: People | None,

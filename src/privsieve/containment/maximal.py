@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privsieve.containment.greedy import Objective, choice_of, demand_rule, greedy
+from privsieve.containment.greedy import Objective, choice_of, demand_rule, greedy, modular_order
 from privsieve.containment.told import tell_sets
 from privsieve.containment.weights import I64, Bools, Labels, weights
 from privsieve.errors import ParameterError
@@ -64,6 +64,8 @@ def maximal(
     maximal if it cannot grow and keep that; the completion keeps it too.  Items whose absence may
     be known, and items of no weight, are left to the completion.  Where time or Ctrl-C ends the
     search, what was seen by then is compared and completed; a second Ctrl-C ends the completion.
+    Where classes may be known (`rule.labelled`), k rows that hold a set need not be k of each
+    class: of each set then those items are compared that greedy choice accepts, the heaviest first.
 
     >>> from privsieve.containment.greedy import Rule
     >>> from privsieve.core.items import Items
@@ -74,7 +76,7 @@ def maximal(
     >>> maximal(toy, y, Rule(k=2, classes=2), "size").selected
     (0, 1, 2, 3, 4)
     """
-    _demand(items, rule, among)
+    _demand(items, y, rule, among)
     size = isinstance(objective, str) and objective == "size"
     scored: Objective = np.ones(len(items), np.int64) if size else objective
     found, seen_all = _candidates(items, y, rule, scored, among, label_rows=label_rows)
@@ -124,15 +126,35 @@ def _best(
     label_rows: Bools | None,
 ) -> tuple[Choice, bool]:  # fmt: skip
     """The best of some sets, the first of equals, and whether all of them were compared."""
-    first, *others = among or [()]
-    best = choice_of(items, y, rule, first, objective, label_rows=label_rows)
+    best: Choice | None = None
     try:
-        for other in others:
-            choice = choice_of(items, y, rule, other, objective, label_rows=label_rows)
-            best = max(best, choice, key=lambda one: one.objective or 0)
+        for mined in among or [()]:
+            part, whole = _within(items, y, rule, objective, mined, label_rows=label_rows)
+            choice = choice_of(items, y, rule, part, objective, label_rows=label_rows)
+            best = max(best or choice, choice, key=lambda one: one.objective or 0)
+            if not whole:
+                return best, False
     except KeyboardInterrupt:
+        if best is None:
+            raise
         return best, False
+    assert best is not None
     return best, True
+
+
+def _within(
+    items: Items, y: Labels, rule: Rule, objective: Objective, mined: tuple[int, ...], *,
+    label_rows: Bools | None,
+) -> tuple[tuple[int, ...], bool]:  # fmt: skip
+    """What of a mined set keeps the rule, all unless classes may be known; whether it is whole."""
+    if not rule.labelled or not mined:
+        return mined, True
+    pairs = isinstance(objective, str) and objective in {"distinct", "class-errors"}
+    values = weights(items, y, rule.classes, "hamming" if pairs else objective, label_rows).values
+    rank = np.zeros(len(items), np.int64)
+    rank[modular_order(values, np.array(mined))] = np.arange(len(mined), 0, -1)
+    found = greedy(items, y, replace(rule, stop="skip"), rank)
+    return found.selected, found.complete
 
 
 def _candidates(
@@ -186,8 +208,8 @@ def _tuples(sets: Sets) -> list[tuple[int, ...]]:
     return [tuple(one) for one in sets]
 
 
-def _demand(items: Items, rule: Rule, among: Mining) -> None:
-    demand_rule(items, rule)
+def _demand(items: Items, y: Labels, rule: Rule, among: Mining) -> None:
+    demand_rule(items, rule, y)
     if rule.model != "containment":
         raise ParameterError(
             f"model is {rule.model!r}; maximal sets keep k by containment only: take a greedy or "

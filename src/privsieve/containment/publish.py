@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privsieve.containment.greedy import standing
+from privsieve.containment.greedy import kept_rows, standing
 from privsieve.containment.groups import sources_of
 from privsieve.containment.labelled import Labelled
+from privsieve.containment.publishable import largest_k
 from privsieve.core.columns import check_name, text_of
 from privsieve.core.release import FORMAT
-from privsieve.errors import DomainError, LedgerError, NothingFits, SchemaError
-from privsieve.kernels.patterns import Rule, pattern_table, peel
+from privsieve.errors import CheckFailed, DomainError, LedgerError, NothingFits, SchemaError
+from privsieve.kernels.patterns import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,11 +30,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from privsieve.containment.choice import Choice
+    from privsieve.containment.roles import Roles
     from privsieve.core.canonical import Json
     from privsieve.core.items import Items
 
-__all__ = ["Labelled", "Projection", "body_of", "check_snapshot", "check_together", "claim_of",
-           "project", "sources_at", "written"]
+__all__ = ["Labelled", "Projection", "Promise", "body_of", "check_snapshot", "check_together",
+           "claim_of", "known_absences", "project", "sources_at", "written"]
 
 #: A text that begins so is run by a spreadsheet that opens it.
 FORMULA = ("=", "+", "-", "@")
@@ -45,27 +47,49 @@ class Projection:
 
     cells : uint8, rows x columns.
     labels : a text for each row; None where the target does not leave.
+    sensitive : sensitive columns that leave, by name, with a text for each row.
     """
 
     names: tuple[str, ...]
     cells: npt.NDArray[np.uint8]
     target: str | None = None
     labels: tuple[str, ...] | None = None
+    sensitive: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def beside(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The columns of texts: what is sensitive, then the target."""
+        if self.target is None or self.labels is None:
+            return self.sensitive
+        return (*self.sensitive, (self.target, self.labels))
 
 
-def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool) -> Projection:
+@dataclass(frozen=True, eq=False)
+class Promise:
+    """What is promised of a publication: what each column is, and what the choice keeps."""
+
+    rule: Rule
+    roles: Roles
+
+
+def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
+            with_sensitive: bool = False) -> Projection:
     """The chosen columns of the rows that stay, shuffled by the system's entropy."""
     if not choice.selected and not choice.complete:
         raise NothingFits(f"the search ended before it found a column that keeps k = {rule.k}; "
                           "give it more time (--time-limit SECONDS)")
     if not choice.selected:
         raise NothingFits(f"no column keeps k = {rule.k} in all rows and says something about the "
-                          f"classes; one alone keeps at most k = {_largest(table.items, rule)}: "
+                          f"classes; one alone keeps at most k = {_largest(table, rule)}: "
                           "ask for less, or let some rows be left out (--suppress N)")
     part = table.items.take(choice.selected)
     target = table.target if with_target else None
-    _check_names([*part.names, *([target] if target else [])])
-    order = np.flatnonzero(_stays(table, choice.selected, rule)).tolist()
+    beside = table.sensitive if with_sensitive else ()
+    _check_names([*part.names, *(one.name for one in beside), *([target] if target else [])])
+    order = np.flatnonzero(kept_rows(table.items, table.y, rule, choice.selected)).tolist()
+    if part.rows - len(order) > rule.suppress:
+        raise CheckFailed("the chosen columns do not keep what was asked: this is a mistake of "
+                          "privsieve; report it")
     random.SystemRandom().shuffle(order)
     cells = np.zeros((part.rows, len(part)), np.uint8)
     for j in range(len(part)):
@@ -73,7 +97,11 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool) -
     texts = [text_of(one) for one in table.classes]
     _check_cells(texts if target else [])
     labels = tuple(texts[table.y[row]] for row in order) if target else None
-    return Projection(part.names, cells[order], target, labels)
+    sensitive = []
+    for one in beside:
+        _check_cells(one.values)
+        sensitive.append((one.name, tuple(one.values[one.codes[row]] for row in order)))
+    return Projection(part.names, cells[order], target, labels, tuple(sensitive))
 
 
 def written(table: Projection, form: str) -> bytes:
@@ -85,19 +113,32 @@ def written(table: Projection, form: str) -> bytes:
     return _parquet(table) if form == "parquet" else _csv(table)
 
 
-def claim_of(table: Projection, choice: Choice, rule: Rule, absent: Sequence[str], *,
-             sources: bool = False) -> dict[str, Json]:
+def claim_of(table: Labelled, projected: Projection, choice: Choice, promise: Promise,
+             ) -> dict[str, Json]:
     """What is claimed of the table, but for its level and digest: these come from the file.
 
     Where k counts sources and not rows, `counted` says it; the level of the file is one of rows.
     """
-    counted: dict[str, Json] = {"counted": "sources"} if sources else {}
+    rule, items = promise.rule, table.items
+    counted: dict[str, Json] = {"counted": "sources"} if table.sources is not None else {}
     return {
         **counted,
-        "kind": "containment", "k": rule.k, "model": rule.model, "absent": list(absent),
+        "kind": "containment", "k": rule.k, "model": rule.model,
+        "absent": list(known_absences(table, choice, rule)),
         "l_diversity": rule.l_diversity, "suppressed": choice.suppressed,
-        "columns": list(table.names), "target": table.target,
+        "columns": list(projected.names), "target": projected.target,
+        "rows": len(projected.cells), "origins": [items.origin[j] for j in choice.selected],
+        "roles": promise.roles.json(), "sensitive": [name for name, _ in projected.sensitive],
+        "limits": {"share": None, "entropy": None, "closeness": None},
+        "fingerprint": None,
     }
+
+
+def known_absences(table: Labelled, choice: Choice, rule: Rule) -> list[str]:
+    """The published items of which it may be known that somebody lacks them, one by one."""
+    if rule.absent is None or rule.model == "k-anonymity":
+        return []
+    return [table.items.names[j] for j in choice.selected if rule.absent[j]]
 
 
 def body_of(items: Items, choice: Choice, plan: Mapping[str, Json]) -> dict[str, Json]:
@@ -180,7 +221,8 @@ def sources_at(table: Labelled, rule: Rule, selected: Sequence[int]) -> npt.NDAr
     """The distinct sources in each row's group, if these columns are published."""
     assert table.sources is not None
     absent = None if rule.absent is None else rule.absent[list(selected)]
-    return sources_of(table.items.take(selected), replace(rule, absent=absent), table.sources)
+    return sources_of(table.items.take(selected), replace(rule, absent=absent), table.sources,
+                      table.y)
 
 
 def _terms(claim: Mapping[str, Any]) -> tuple[object, ...]:
@@ -206,26 +248,12 @@ def _union(items: Items, classes: int, claims: Sequence[Mapping[str, Any]],
     return rule, sorted(place[name] for name in names)
 
 
-def _largest(items: Items, rule: Rule) -> int:
-    """The largest k that a column keeps by itself, whatever its classes."""
-    held = np.diff(items.indptr)
-    others = items.rows - held
-    both = np.where((rule.model == "k-anonymity") & (others > 0), np.minimum(held, others), held)
-    return int(both.max(initial=0))
-
-
-def _stays(table: Labelled, selected: Sequence[int], rule: Rule) -> npt.NDArray[np.bool_]:
-    """The rows that keep the rule: all of them, unless some may be suppressed."""
-    part = table.items.take(selected)
-    absent = None if rule.absent is None else rule.absent[list(selected)]
-    masks, counts, pattern = pattern_table((part.indptr, part.indices), table.y, rule.classes,
-                                           absent)
-    if rule.model == "k-anonymity":
-        kept = (counts.sum(1) >= rule.k) & ((counts > 0).sum(1) >= rule.l_diversity)
-    else:
-        kept = peel(masks, counts, rule.k, rule.l_diversity)
-    found: npt.NDArray[np.bool_] = kept[pattern]
-    return found
+def _largest(table: Labelled, rule: Rule) -> int:
+    """The largest k that a column which somebody has keeps by itself, however few its classes."""
+    some = np.flatnonzero(np.diff(table.items.indptr))
+    absent = None if rule.absent is None else rule.absent[some]
+    return largest_k(table.items.take(some.tolist()), table.y,
+                     replace(rule, l_diversity=1, absent=absent))
 
 
 def _check_names(names: Sequence[str]) -> None:
@@ -253,16 +281,17 @@ def _check_cells(texts: Sequence[str]) -> None:
 
 
 def _csv(table: Projection) -> bytes:
-    head = _line([*table.names, *([table.target] if table.target else [])])
+    head = _line([*table.names, *(name for name, _ in table.beside)])
     rows, width = table.cells.shape
     body = np.full((rows, 2 * width), ord(","), np.uint8)
     body[:, ::2] = table.cells + ord("0")
-    if table.labels is None:
+    if not table.beside:
         body[:, -1] = ord("\n")
         return head + body.tobytes()
-    ends = {label: _line([label]) for label in set(table.labels)}
-    return head + b"".join(piece for row, label in zip(body, table.labels, strict=True)
-                           for piece in (row.tobytes(), ends[label]))
+    texts = list(zip(*(texts for _, texts in table.beside), strict=True))
+    ends = {text: _line(text) for text in set(texts)}
+    return head + b"".join(piece for row, text in zip(body, texts, strict=True)
+                           for piece in (row.tobytes(), ends[text]))
 
 
 def _line(fields: Sequence[str]) -> bytes:
@@ -277,9 +306,9 @@ def _parquet(table: Projection) -> bytes:
 
     arrays = [pa.array(column.astype(np.int8)) for column in table.cells.T]
     fields = [pa.field(name, pa.int8(), nullable=False) for name in table.names]
-    if table.target and table.labels is not None:
-        arrays.append(pa.array(table.labels, pa.string()))
-        fields.append(pa.field(table.target, pa.string(), nullable=False))
+    for name, texts in table.beside:
+        arrays.append(pa.array(texts, pa.string()))
+        fields.append(pa.field(name, pa.string(), nullable=False))
     sink = io.BytesIO()
     pq.write_table(pa.table(arrays, schema=pa.schema(fields)), sink, write_statistics=False,
                    store_schema=False, compression="zstd")

@@ -1,14 +1,15 @@
-"""Publishable columns: three profiles, each a method, a rule and an honest sentence."""
+"""Publishable columns: three profiles, each a rule, ways to choose, and a sentence."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privsieve.containment.forward import forward
-from privsieve.containment.greedy import Objective, Rule, choice_of, demand_rule, greedy
+from privsieve.containment.greedy import Rule, choice_of, demand_rule, greedy
+from privsieve.containment.groups import with_classes
 from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.ridge import pair_area
 from privsieve.containment.weights import weights
@@ -16,7 +17,7 @@ from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import class_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -27,16 +28,15 @@ if TYPE_CHECKING:
     Bools = npt.NDArray[np.bool_]
 
 MUTUAL = "mutual-information"
-#: What each profile promises, and what it does not.
+#: How each profile chooses.  What is promised is said of the rule, whatever the roles are.
 PROFILES = {
-    "few": "At most 30 columns, chosen one by one: who knows what a person has finds at least k "
-           "rows, and not all of one class; who also knows what the person lacks may find that "
-           "row alone.",
-    "most": "As many useful columns as k allows: who knows what a person has finds at least k "
-            "rows, and not all of one class; most rows may be unique to who also knows what a "
-            "person lacks, and the k rows may be the same few for everybody (see the hub figure).",
-    "strict": "k-anonymity: who knows all published cells of a person finds at least k equal "
-              "rows; few columns are left, they predict less, and equal rows may be of one class.",
+    "few": "at most 30 columns, added one by one, that predict best; each group has rows of at "
+           "least two classes",
+    "most": "of large sets of columns, and of few, the one that ranks the classes of unseen rows "
+            "best; each group has rows of at least two classes, and where only presences count the "
+            "k rows may be the same few for everybody (see the hub figure)",
+    "strict": "k-anonymity: every published cell counts as known, whether it is yes or no; fewer "
+              "columns are left, and equal rows may be of one class unless l asks for more",
 }
 #: Seconds for the heaviest set of profile "most"; the best that was seen by then is completed.
 SECONDS = 60.0
@@ -45,23 +45,26 @@ _LARGEST_COUNT = 2**27
 
 
 def publishable(items: Items, y: Codes, rule: Rule, profile: str = "few", *,
-                label_rows: Bools | None = None, sources: Codes | None = None) -> Choice:
+                label_rows: Bools | None = None, sources: Codes | None = None,
+                prefix: Sequence[int] = ()) -> Choice:
     """Columns that may be published, in the manner of a profile.
 
     Parameters
     ----------
     items, y : the table and its classes.
     rule : Rule
-        k and classes; the profile sets the model, and at least two classes to a group in "few"
-        and "most".
+        k, classes, and what may be known; the profile sets the model, and at least two classes to
+        a group in "few" and "most".
     profile : "few", "most" or "strict"
     label_rows : mask, optional
         the rows whose classes may be used to compare columns.
     sources : numbers, optional
         a group is then k distinct sources, not k rows; not with "most".
+    prefix : positions
+        items that were published before: part of the choice, and refused if they break the rule.
 
-    Ctrl-C ends what goes on with its best so far.  "strict" and "most" choose twice, and compare:
-    that much of it may be ended in turn.
+    "most" and "strict" choose in several ways, and compare.  Ctrl-C ends the one that goes on with
+    its best so far; the others may be ended in turn.
 
     Examples
     --------
@@ -80,41 +83,84 @@ def publishable(items: Items, y: Codes, rule: Rule, profile: str = "few", *,
         rule = replace(rule, model="k-anonymity")
     else:
         rule = replace(rule, model="containment", l_diversity=max(2, rule.l_diversity))
-    demand_rule(items, rule)
+    demand_rule(items, rule, y)
+    if rule.labelled and sources is not None:
+        _demand_sources(rule, y, sources)
+    how: dict[str, Any] = {"label_rows": label_rows, "prefix": prefix}
     if profile == "few":
-        return forward(items, y, rule, label_rows=label_rows, sources=sources)
+        return forward(items, y, rule, sources=sources, **how)
     if sources is not None and profile == "most":
         raise ParameterError("profile is 'most' and sources are given; sources are counted in "
                              "'few' and 'strict'")
-    if profile == "strict":
-        if sources is not None:
-            return by_sources(items, y, rule, MUTUAL, sources=sources, label_rows=label_rows)
-        first = greedy(items, y, rule, MUTUAL, label_rows=label_rows)
-        second: Objective = "distinct"
-    else:
-        first = maximal(items, y, rule, MUTUAL, Mining(time_limit=SECONDS), label_rows=label_rows)
-        second = MUTUAL
+    ways = _ways(items, y, rule, how) if sources is None else _by_sources(
+        items, y, rule, sources, how)
+    found: list[Choice] = []
     try:
-        other = greedy(items, y, rule, second, label_rows=label_rows)
-        best = best_by_prediction(items, y, rule.classes, [first, other], label_rows)
+        for one in ways:
+            found.append(one)  # noqa: PERF402  # an interrupt must leave what is there
+        best = best_by_prediction(items, y, rule.classes, found, label_rows)
     except KeyboardInterrupt:
-        return replace(first, complete=False)
-    return replace(best, complete=first.complete and other.complete)
+        if not found:
+            raise
+        return replace(found[0], complete=False)
+    return replace(best, complete=all(one.complete for one in found))
+
+
+def _ways(items: Items, y: Codes, rule: Rule, how: Mapping[str, Any]) -> Iterator[Choice]:
+    """What "most" and "strict" compare; ties go to what comes first."""
+    if rule.model == "k-anonymity":
+        yield greedy(items, y, rule, MUTUAL, **how)
+        yield greedy(items, y, rule, "distinct", **how)
+    else:
+        yield _heaviest(items, y, rule, **how)
+        yield greedy(items, y, rule, MUTUAL, **how)
+    if not rule.suppress:
+        few = forward(items, y, rule, **how)
+        yield few
+        yield greedy(items, y, rule, MUTUAL, **{**how, "prefix": few.selected})
+
+
+def _by_sources(items: Items, y: Codes, rule: Rule, sources: Codes, how: Mapping[str, Any],
+                ) -> Iterator[Choice]:
+    """What "strict" compares where a group is k sources."""
+    if rule.l_diversity == 1:
+        yield by_sources(items, y, rule, MUTUAL, sources=sources, **how)
+    yield forward(items, y, rule, sources=sources, **how)
+
+
+def _heaviest(items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
+              prefix: Sequence[int]) -> Choice:
+    """The heaviest maximal set, completed; with a prefix, what of it can follow that."""
+    among = Mining(time_limit=SECONDS, complete=not prefix)
+    mined = maximal(items, y, rule, MUTUAL, among, label_rows=label_rows)
+    if not prefix:
+        return mined
+    worth = weights(items, y, rule.classes, MUTUAL, label_rows).values
+    order = np.lexsort((worth, np.isin(np.arange(len(items)), mined.selected)))
+    place = np.empty(len(items), np.int64)
+    place[order] = np.arange(1, len(items) + 1)
+    chosen = greedy(items, y, rule, place * (worth > 0), prefix=prefix)
+    found = choice_of(items, y, rule, chosen.selected, MUTUAL, label_rows=label_rows)
+    return replace(found, complete=mined.complete and chosen.complete)
 
 
 def best_by_prediction(items: Items, y: Codes, classes: int, choices: Sequence[Choice],
                        label_rows: Bools | None = None) -> Choice:
     """The choice that ranks the classes of unseen rows best; ties to the first."""
     marked = np.ones(items.rows, bool) if label_rows is None else label_rows
+    if marked.sum() < 3:  # without a pair of them nothing is left to learn from
+        return choices[0]
     return max(choices,
                key=lambda choice: pair_area(items.take(choice.selected), y, classes, marked))
 
 
 def by_sources(items: Items, y: Codes, rule: Rule, objective: str | npt.ArrayLike, *,
-               sources: Codes, label_rows: Bools | None = None) -> Choice:
+               sources: Codes, label_rows: Bools | None = None, prefix: Sequence[int] = (),
+               ) -> Choice:
     """A greedy choice by weights whose groups are of k distinct sources.
 
-    That is k-diversity with the source for the class.
+    That is k-diversity with the source for the class.  A class that may be known is then an item
+    that is chosen before all others.
 
     >>> from privsieve.core.items import Items
     >>> items, y = Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), np.array([1, 1, 0, 0], np.int32)
@@ -134,10 +180,28 @@ def by_sources(items: Items, y: Codes, rule: Rule, objective: str | npt.ArrayLik
         raise SchemaError(f"{count} sources of {items.rows} rows are too many to count; publish a "
                           "part of the rows")
     values = weights(items, y, rule.classes, objective, label_rows).values
-    counted = replace(rule, classes=count, l_diversity=rule.k)
-    found = greedy(items, sources.astype(np.int32), counted, values)
-    choice = choice_of(items, y, rule, found.selected, objective, label_rows=label_rows)
+    known, absent = items, rule.absent
+    if rule.labelled:
+        _demand_sources(rule, y, sources)
+        known, absent = with_classes(items, y, absent)
+    counted = replace(rule, classes=count, l_diversity=rule.k, absent=absent, labelled=False)
+    added = range(len(items), len(known))
+    values = np.append(values, np.zeros(len(added), np.int64))
+    found = greedy(known, sources.astype(np.int32), counted, values, prefix=[*added, *prefix])
+    selected = [j for j in found.selected if j < len(items)]
+    choice = choice_of(items, y, rule, selected, objective, label_rows=label_rows)
     return replace(choice, complete=found.complete)
+
+
+def _demand_sources(rule: Rule, y: Codes, sources: Codes) -> None:
+    """Refuse classes of too few sources."""
+    size = np.bincount(np.unique(np.stack([y, sources]), axis=1)[0])
+    small = int(((size > 0) & (size < rule.k)).sum())
+    if small:
+        raise ParameterError(
+            f"{small} of {np.count_nonzero(size)} classes have rows of fewer than k = {rule.k} "
+            f"sources, and the class may be known; a class takes at least {rule.k}: merge "
+            "classes, leave the target unpublished, choose another target, or ask for less")
 
 
 def largest_k(items: Items, y: Codes, rule: Rule) -> int:
@@ -150,13 +214,21 @@ def largest_k(items: Items, y: Codes, rule: Rule) -> int:
     """
     held = class_counts(items.indptr, items.indices, np.ascontiguousarray(y, np.int32),
                         rule.classes)
-    lacking = np.bincount(y, minlength=rule.classes) - held
+    totals = np.bincount(y, minlength=rule.classes)
     known = np.full(len(items), rule.model == "k-anonymity")
     if rule.absent is not None:
         known |= rule.absent
-    size = np.full(len(items), items.rows)
-    for counts, told in ((held, True), (lacking, known)):
-        rows = counts.sum(axis=1)
+    size = np.full(len(items), _crowd(totals, labelled=rule.labelled))
+    for counts, told in ((held, True), (totals - held, known)):
+        rows = _crowd(counts, labelled=rule.labelled)
         diverse = (counts > 0).sum(axis=1) >= rule.l_diversity
         size = np.where((rows > 0) & told, np.minimum(size, rows * diverse), size)
     return int(size.max(initial=0))
+
+
+def _crowd(counts: npt.NDArray[np.int64], *, labelled: bool) -> npt.NDArray[np.int64]:
+    """The rows of all classes, or of the smallest one that is there; 0 for none."""
+    rows: npt.NDArray[np.int64] = counts.sum(axis=-1)
+    if labelled:
+        rows = np.where(counts > 0, counts, rows[..., None]).min(axis=-1)
+    return rows

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     Bools = npt.NDArray[np.bool_]
 
 
+#: Absences count where the kind of a column says that who knows one cell knows the others' absence.
+BY_KIND = "by kind"
+
+
 @dataclass(frozen=True)
 class Published:
     """Columns that may be published together.
@@ -101,7 +105,7 @@ class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
 
         if hasattr(X, "__array__") and not hasattr(X, "shape"):
             X = array_of(X)
-        items, codes, classes = items_of(X, y)
+        items, codes, classes = items_of(X, y, k=self.k)
         marked = None if label_rows is None else _mask(label_rows, items.rows)
         numbers = None if sources is None else numbered(sources)
         if numbers is not None and len(numbers) != items.rows:
@@ -147,9 +151,13 @@ class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
 
     def _rule(self, items: Items, classes: int) -> Rule:
         given = self.get_params(deep=False)
+        if not isinstance(given["target_known"], bool | np.bool_):
+            raise ParameterError(f"target_known is {given['target_known']!r}; it is True where the "
+                                 "class of a row may be known, else False")
         return Rule(given["k"], classes, given.get("stop", "skip"),
                     given.get("model", "containment"), given.get("l_diversity", 1),
-                    _absent(given.get("absent"), items), given.get("suppress", 0))
+                    _absent(given["absent"], items), given.get("suppress", 0),
+                    labelled=bool(given["target_known"]))
 
     def _get_support_mask(self) -> Bools:
         check_is_fitted(self, "release_")
@@ -182,16 +190,19 @@ def _mask(given: Any, rows: int) -> Bools:
 
 
 def _absent(given: Any, items: Items) -> Bools | None:
-    """The items whose absence may be known."""
+    """The items whose absence may be known; a word is no name of a column, a list of names is."""
+    words = {BY_KIND: items.absent, "all": [True] * len(items), "none": ()}
+    if isinstance(given, str) and given in words:
+        found = np.array(words[given], bool)
+        return found if found.any() else None
     if given is None:
-        return None
-    if isinstance(given, str) and given == "all":
-        return np.ones(len(items), bool)
+        raise ParameterError("absent is None; it can be 'by kind', 'all', 'none', or names of "
+                             "columns")
     names = {given} if isinstance(given, str) else set(given)
     unknown = sorted(names - set(items.origin), key=str)
     if unknown:
         raise SchemaError(f"absent names {unknown[0]!r}, which is no column of the table; correct "
-                          "it")
+                          "it, or write 'by kind', 'all' or 'none'")
     return np.array([name in names for name in items.origin], bool)
 
 

@@ -14,10 +14,11 @@ static Items view(const Cells& cells, const In<i32, 1>& y) {
     return {indptr.data(), indices.data(), indptr.shape(0) - 1, y.data(), y.shape(0)};
 }
 
-// (k, l, suppress, classes, codes, skip, equal), absent.
+// (k, l, suppress, classes, codes, skip, equal, labelled), absent.
 static Rule view(const In<i64, 1>& facts, const In<u8, 1>& absent) {
     const i64* f = facts.data();
-    return {f[0], f[1], f[2], size_t(f[3]), size_t(f[4]), f[5] != 0, f[6] != 0, absent.data()};
+    return {f[0],      f[1],      f[2],      size_t(f[3]), size_t(f[4]),
+            f[5] != 0, f[6] != 0, f[7] != 0, absent.data()};
 }
 
 static Out<i64> give(const std::vector<i64>& found) {
@@ -68,7 +69,7 @@ static nb::tuple py_table(Cells cells, In<i32, 1> y, size_t classes, In<u8, 1> a
     Buffer<i64> counts(0);
     size_t words = 1, many = 0;
     unlocked([&] {
-        const Rule rule{0, 1, 0, classes, classes, true, false, absent.data()};
+        const Rule rule{0, 1, 0, classes, classes, true, false, false, absent.data()};
         Patterns state(items, rule);
         for (size_t j = 0; j < items.many; j++) {
             state.count(j);
@@ -108,13 +109,14 @@ static Out<i64> py_supersets(In<u64, 2> masks, In<i64, 2> counts) {
     return give(std::move(out), {counts.shape(0), counts.shape(1)});
 }
 
-static Out<u8> py_peel(In<u64, 2> masks, In<i64, 2> counts, i64 k, i64 diversity) {
-    Buffer<u8> stays(masks.shape(0));
+static Out<u8> py_peel(In<u64, 2> masks, In<i64, 2> counts, i64 k, i64 diversity, bool labelled) {
+    const size_t classes = counts.shape(1);
+    Buffer<u8> stays(masks.shape(0) * classes);
     unlocked([&] {
-        const Rule rule{k, diversity, -1, counts.shape(1), counts.shape(1), true, false, nullptr};
+        const Rule rule{k, diversity, -1, classes, classes, true, false, labelled, nullptr};
         peel(view(masks, counts), rule, stays.at(0));
     });
-    return give(std::move(stays), {masks.shape(0)});
+    return give(std::move(stays), {masks.shape(0), classes});
 }
 
 void bind_patterns(nb::module_& m) {
@@ -133,5 +135,6 @@ void bind_patterns(nb::module_& m) {
     m.def("pattern_table", py_table, strict("items"), strict("y"), nb::arg("classes"),
           strict("absent"));
     m.def("superset_counts", py_supersets, strict("masks"), strict("counts"));
-    m.def("peel", py_peel, strict("masks"), strict("counts"), nb::arg("k"), nb::arg("diversity"));
+    m.def("peel", py_peel, strict("masks"), strict("counts"), nb::arg("k"), nb::arg("diversity"),
+          nb::arg("labelled"));
 }

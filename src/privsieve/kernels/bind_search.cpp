@@ -33,11 +33,12 @@ static nb::tuple py_search(std::tuple<In<i64, 1>, In<i32, 1>> cells, In<i32, 1> 
     const auto& [indptr, indices] = cells;
     const Items items{indptr.data(), indices.data(), indptr.shape(0) - 1, y.data(), y.shape(0)};
     const i64* f = facts.data();
-    const Rule rule{f[0], f[1], f[2], size_t(f[3]), size_t(f[4]), true, f[6] != 0, absent.data()};
+    const Rule rule{f[0],      f[1],      f[2],      size_t(f[3]), size_t(f[4]), true,
+                    f[6] != 0, f[7] != 0, absent.data()};
     const std::vector<i64> given(start.data(), start.data() + start.shape(0));
-    Told late{told, Enough(f[8])};
+    Told late{told, Enough(f[9])};
     const Found found = unlocked([&] {
-        return search(items, weights ? weights->data() : nullptr, rule, given, f[7],
+        return search(items, weights ? weights->data() : nullptr, rule, given, f[8],
                       std::ref(late));
     });
     if (late.end.failed) throw nb::python_error();

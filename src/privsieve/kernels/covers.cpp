@@ -17,6 +17,7 @@ static void set(u64* words, size_t i) { words[i / 64] |= u64(1) << i % 64; }
 Covers::Covers(const Items& items, const i64* weights, const Rule& rule_)
     : rule(rule_), pairs_only(weights == nullptr) {
     rule.suppress = std::min(rule.suppress, i64(items.rows) - 1);  // somebody stays
+    rule.k = std::max<i64>(rule.k, 1);  // a group has the row whose it is
     collect(items, weights);
     shrink(items);
     lay_out();
@@ -59,7 +60,7 @@ void Covers::collect(const Items& items, const i64* weights) {
 
 void Covers::shrink(const Items& items) {
     // Split the rows by class, where classes matter, and by each column: what stays together is equal.
-    const bool classed = pairs_only || rule.diversity > 1;
+    const bool classed = pairs_only || rule.diversity > 1 || rule.labelled;
     std::vector<u32> id(items.rows, 0), size(std::max<size_t>(rule.codes, 1), 0);
     for (size_t i = 0; i < items.rows; i++) size[id[i] = classed ? u32(items.label[i]) : 0]++;
     std::vector<u32> inside(size.size(), 0), target(size.size()), touched;
@@ -129,14 +130,22 @@ template <bool INVERSE> bool Covers::diverse(const u64* cover, const u64* column
     return found >= rule.diversity;
 }
 
+// Table rows of those in a word: k where one of them stands for so many.
+i64 Covers::at_word(u64 z, size_t a) const {
+    if (z & large[a]) return rule.k;
+    i64 many = 0;
+    for (u8 b = 0; b < depth[a]; b++) many += ones(z & plane[b * words + a]) << b;
+    return many;
+}
+
 // How many rows of a cover are in a column, or not in it.
 template <bool INVERSE> Covers::Fill Covers::fill(const u64* cover, const u64* column) const {
+    if (rule.labelled) return fill_classes<INVERSE>(cover, column);
     i64 many = 0;
     for (size_t a = 0; a < words; a++) {
         const u64 z = cover[a] & (INVERSE ? ~column[a] : column[a]);
         if (!z) continue;
-        if (z & large[a]) many = rule.k;
-        else for (u8 b = 0; b < depth[a]; b++) many += ones(z & plane[b * words + a]) << b;
+        many += at_word(z, a);
         if (many < rule.k) continue;
         const bool enough = rule.diversity <= 1 || diverse<INVERSE>(cover, column);
         return enough ? Fill::enough : Fill::few;
@@ -144,12 +153,37 @@ template <bool INVERSE> Covers::Fill Covers::fill(const u64* cover, const u64* c
     return many ? Fill::few : Fill::none;
 }
 
+// The same where classes may be known: each class that is there has enough rows, or none is.
+template <bool INVERSE> Covers::Fill Covers::fill_classes(const u64* cover, const u64* column) const {
+    i64 found = 0;
+    for (size_t c = 0; c < rule.classes; c++) {
+        i64 many = 0;
+        for (size_t a = 0; a < words && many < rule.k; a++) {
+            const u64 z = cover[a] & (INVERSE ? ~column[a] : column[a]);
+            many += at_word(z & classes[c * words + a], a);
+        }
+        if (many && many < rule.k) return Fill::few;
+        found += many > 0;
+    }
+    return !found ? Fill::none : found < rule.diversity ? Fill::few : Fill::enough;
+}
+
+// Whether rows of this kind with this cover have a group that is large and diverse enough.
+bool Covers::stays(const u64* cover, size_t kind) const {
+    if (!rule.labelled) return fill<true>(cover, nothing()) == Fill::enough;
+    i64 many = 0;
+    for (size_t a = 0; a < words && many < rule.k; a++) {
+        many += at_word(cover[a] & classes[kind * words + a], a);
+    }
+    return many >= rule.k && (rule.diversity <= 1 || diverse<true>(cover, nothing()));
+}
+
 bool Covers::root(State& s) const {
     s.cover.assign(words, 0);
     for (size_t r = 0; r < rows; r++) set(s.cover.data(), r);
     s.pattern.assign(rows, 0);
     s.size.assign(1, u32(rows));
-    s.out.assign(1, 0);
+    s.out.assign(kinds(), 0);
     tally(s);
     return rows && peel(s);
 }
@@ -181,7 +215,8 @@ bool Covers::add(const State& s, u32 x, State& next) const {
     const auto part = [&](size_t p, u32 size, u64 flip, bool all) {
         const u64* cover = s.cover.data() + p * words;
         next.size.push_back(size);
-        next.out.push_back(s.out[p]);
+        const auto mine = s.out.begin() + i64(p * kinds());
+        next.out.insert(next.out.end(), mine, mine + i64(kinds()));
         for (size_t a = 0; a < words; a++)
             next.cover.push_back(all ? cover[a] : cover[a] & (column[a] ^ flip));
         return u32(next.size.size() - 1);
@@ -204,8 +239,8 @@ bool Covers::wasted(const State& s) const {
     if (!s.left_out) return false;
     for (const u32 x : s.columns) {
         const auto& held = columns[x].rows;
-        const auto stays = [&](u32 r) { return !s.out[s.pattern[r]]; };
-        if (!held.empty() && std::none_of(held.begin(), held.end(), stays)) return true;
+        const auto left = [&](u32 r) { return !s.out[out_at(s, r)]; };
+        if (!held.empty() && std::none_of(held.begin(), held.end(), left)) return true;
     }
     return false;
 }
@@ -222,12 +257,13 @@ bool Covers::peel(State& s) const {
     std::vector<u64> stay(words);
     for (bool again = true; again;) {
         again = false;
-        std::vector<u8> leaves(s.many(), 0);
-        for (size_t p = 0; p < s.many(); p++)
-            if (!s.out[p] && !whole(s.cover.data() + p * words)) leaves[p] = s.out[p] = again = true;
+        std::vector<u8> leaves(s.out.size(), 0);
+        for (size_t o = 0; o < s.out.size(); o++)
+            if (!s.out[o] && !stays(s.cover.data() + o / kinds() * words, o % kinds()))
+                leaves[o] = s.out[o] = again = true;
         std::fill(stay.begin(), stay.end(), ~u64(0));
         for (size_t r = 0; again && r < rows; r++) {
-            if (!leaves[s.pattern[r]]) continue;
+            if (!leaves[out_at(s, u32(r))]) continue;
             s.left_out += count[r];
             stay[r / 64] &= ~(u64(1) << r % 64);
         }

@@ -15,7 +15,7 @@ struct State {
     std::vector<u64> cover;    // by pattern, one bit a row
     std::vector<u32> pattern;  // by row
     std::vector<u32> size;     // rows by pattern
-    std::vector<u8> out;       // by pattern: whether its rows are left out
+    std::vector<u8> out;       // by pattern (and class, if known): whether its rows are left out
     std::vector<i64> counts;   // table rows by pattern and class, where pairs are counted
     i64 left_out = 0;          // table rows
     size_t many() const { return size.size(); }
@@ -57,9 +57,15 @@ class Covers {
     void shrink(const Items& items);
     void lay_out();
     template <bool INVERSE> Fill fill(const u64* cover, const u64* column) const;
+    template <bool INVERSE> Fill fill_classes(const u64* cover, const u64* column) const;
     template <bool INVERSE> bool diverse(const u64* cover, const u64* column) const;
-    bool whole(const u64* cover) const { return fill<true>(cover, nothing()) == Fill::enough; }
+    bool stays(const u64* cover, size_t kind) const;
+    i64 at_word(u64 z, size_t a) const;
     const u64* nothing() const { return bits.data() + columns.size() * words; }
+    size_t kinds() const { return rule.labelled ? rule.classes : 1; }
+    size_t out_at(const State& s, u32 r) const {
+        return s.pattern[r] * kinds() + label[r] % kinds();
+    }
     void tally(State& s) const;
     bool peel(State& s) const;
     bool wasted(const State& s) const;

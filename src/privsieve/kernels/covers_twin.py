@@ -45,6 +45,7 @@ class Covers:
     k: int
     l_diversity: int
     suppress: int
+    labelled: bool
     rows: int
     columns: list[Column]
     classes: list[int] = field(repr=False)
@@ -55,7 +56,7 @@ class Covers:
     def of(cls, items: Cells, y: npt.NDArray[np.int32], weights: I64 | None, facts: list[int],
            absent: list[int]) -> Covers:
         """The columns of a table; equal ones, and complements whose absence is known, as one."""
-        k, l_diversity, suppress, classes, _, _, equal = facts[:7]
+        k, l_diversity, suppress, classes, _, _, equal, labelled = facts[:8]
         suppress = min(suppress, len(y) - 1)  # somebody stays
         per = [bits(np.flatnonzero(y % classes == c), len(y)) for c in range(classes)]
         scored = [bits(np.flatnonzero(y == c), len(y)) for c in range(classes)]
@@ -75,7 +76,8 @@ class Covers:
             elif weights is not None:
                 found[key] = replace(old, weight=old.weight + column.weight, items=(*old.items, j))
         columns = sorted(found.values(), key=lambda c: 0 if weights is None else -c.weight)
-        return cls(k, l_diversity, suppress, len(y), columns, per, scored, weights is None)
+        return cls(k, l_diversity, suppress, bool(labelled), len(y), columns, per, scored,
+                   weights is None)
 
     @property
     def most(self) -> int:
@@ -113,8 +115,15 @@ class Covers:
 
     def group(self, rows: int) -> bool:
         """Whether these rows are a group that is large and diverse enough."""
-        found = sum(1 for c in self.classes if c & rows)
-        return rows.bit_count() >= self.k and (self.l_diversity <= 1 or found >= self.l_diversity)
+        return not rows & ~self.crowded(rows)
+
+    def crowded(self, cover: int) -> int:
+        """The rows of a cover whose group is large and diverse enough, if this is it."""
+        parts = [c & cover for c in self.classes]
+        if self.l_diversity > 1 and sum(1 for part in parts if part) < self.l_diversity:
+            return 0
+        known = parts if self.labelled else [cover]
+        return sum(part for part in known if part.bit_count() >= self.k)
 
     def gain(self, s: State, x: int) -> int:
         """What one more column is worth."""
@@ -136,8 +145,7 @@ class Covers:
         while True:
             leave = 0
             for own, cover in s.patterns:
-                if own & s.stay and not self.group(cover):
-                    leave |= own
+                leave |= own & ~self.crowded(cover)
             stay = s.stay & ~leave
             if self.rows - stay.bit_count() > self.suppress:
                 return None

@@ -8,15 +8,16 @@ namespace privsieve::pattern {
 
 // Whether even the empty set breaks the rule.
 bool keeps_nothing(const Items& items, const Rule& rule) {
-    std::vector<u8> seen(rule.classes);
-    size_t distinct = 0;
-    for (size_t i = 0; i < items.rows; i++) {
-        u8& one = seen[size_t(items.label[i]) % rule.classes];
-        distinct += !one;
-        one = 1;
+    std::vector<i64> size(rule.classes);
+    for (size_t i = 0; i < items.rows; i++) size[size_t(items.label[i]) % rule.classes]++;
+    i64 left = 0, distinct = 0;
+    for (const i64 rows : size) {
+        if (!rows || (rule.labelled ? rows : i64(items.rows)) < rule.k) continue;
+        left += rows;
+        distinct++;
     }
-    const bool bad = items.rows && (i64(items.rows) < rule.k || i64(distinct) < rule.diversity);
-    return bad && i64(items.rows) > rule.suppress;
+    if (distinct < rule.diversity) left = 0;
+    return i64(items.rows) - left > rule.suppress;
 }
 
 // Label by label, one pass over the items; two labels in small integers need no table.

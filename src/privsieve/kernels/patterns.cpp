@@ -107,8 +107,10 @@ bool Patterns::keeps(size_t item) {
     return covered(true) && (!rule.absent[item] || covered(false));
 }
 
-void Patterns::split(size_t p, bool held) {
-    const u32 rows = held ? part[p] : size[p] - part[p];
+void Patterns::split(size_t p, bool held, size_t label) {
+    const u32 rows = label != ALL ? rows_of_class(p, label, held)
+                     : held       ? part[p]
+                                  : size[p] - part[p];
     if (rows) shares.push_back({u32(p), rows});
 }
 
@@ -124,6 +126,20 @@ size_t Patterns::distinct(const u64* classes) const {
     return found;
 }
 
+// Rows of a pattern on one side that stay where it is a group by itself.
+i64 Patterns::alone(size_t p, bool held) const {
+    const u32 rows = held ? part[p] : size[p] - part[p];
+    if (!rule.labelled && (rows < rule.k || rule.diversity <= 1)) return rows < rule.k ? 0 : rows;
+    i64 left = 0, classes = 0;
+    for (size_t c = 0; c < rule.classes; c++) {
+        const u32 mine = rows_of_class(p, c, held);
+        if (!mine || (rule.labelled && mine < rule.k)) continue;
+        left += mine;
+        classes++;
+    }
+    return classes < rule.diversity ? 0 : left;
+}
+
 // k-anonymity: each pattern stands for itself, on both sides.
 bool Patterns::alone_keeps() {
     i64 lost = 0;
@@ -133,30 +149,31 @@ bool Patterns::alone_keeps() {
         for (bool held : {true, false}) {
             const u32 rows = held ? part[p] : size[p] - part[p];
             if (!rows) continue;
-            bool good = rows >= rule.k;
-            if (good && rule.diversity > 1) {
-                join.assign(seen_words, 0);
-                for (size_t c = 0; c < rule.codes; c++) {
-                    const size_t plain = c % rule.classes;
-                    if (rows_of(p, c, held)) join[plain / 64] |= u64(1) << plain % 64;
-                }
-                good = distinct(join.data()) >= size_t(rule.diversity);
-            }
-            if (!good && (lost += rows) > rule.suppress) return false;
-            seen |= good && held;
+            const i64 left = alone(p, held);
+            if ((lost += rows - left) > rule.suppress) return false;
+            seen |= left && held;
         }
     }
     return seen;
 }
 
-// Whether each share on this side has enough rows and classes in the shares that contain it.
+// Whether each share on this side has enough rows and classes in the shares that contain it; the
+// rows of its class, where that may be known.
 bool Patterns::covered(bool held) {
+    if (!rule.labelled) return covered(held, {rule.k, rule.diversity, ALL});
+    for (size_t c = 0; c < rule.classes; c++) if (!covered(held, {rule.k, 1, c})) return false;
+    return rule.diversity <= 1 || covered(held, {1, rule.diversity, ALL});
+}
+
+bool Patterns::covered(bool held, const Need& need) {
     shares.clear();
     i64 all = 0;
-    for (size_t a = 0; a < (held ? touched.size() : many); a++) split(held ? touched[a] : a, held);
+    for (size_t a = 0; a < (held ? touched.size() : many); a++) {
+        split(held ? touched[a] : a, held, need.label);
+    }
     for (const Share& one : shares) all += one.rows;
     if (shares.empty()) return true;
-    if (all < rule.k || lone()) return false;
+    if (all < need.k || lone(need.k)) return false;
     // Large ones first: small ones find their rows there soon, and the smallest fail first.
     std::sort(shares.begin(), shares.end(), [](const Share& a, const Share& b) {
         return a.rows != b.rows ? a.rows > b.rows : a.pattern < b.pattern;
@@ -166,7 +183,7 @@ bool Patterns::covered(bool held) {
         std::copy_n(mask(shares[a].pattern), words, &side[a * words]);
     }
     seen.clear();
-    if (rule.diversity > 1) {
+    if (need.diversity > 1) {
         seen.resize(shares.size() * seen_words);
         for (size_t a = 0; a < shares.size(); a++) {
             for (size_t c = 0; c < rule.codes; c++) {
@@ -178,14 +195,14 @@ bool Patterns::covered(bool held) {
         }
     }
     for (size_t a = shares.size(); a-- > 0;) {
-        if (rule.diversity <= 1 && shares[a].rows >= rule.k) return true;  // so do all before it
-        if (!enough(a)) return false;
+        if (need.diversity <= 1 && shares[a].rows >= need.k) return true;  // so do all before it
+        if (!enough(a, need)) return false;
     }
     return true;
 }
 
 // A guess before all is sorted: whether a small share with many items finds too few rows.
-bool Patterns::lone() const {
+bool Patterns::lone(i64 k) const {
     const Share* worst = &shares[0];
     for (const Share& one : shares) {
         if (one.rows < worst->rows || (one.rows == worst->rows && ones(one) > ones(*worst))) {
@@ -198,12 +215,12 @@ bool Patterns::lone() const {
         const u64* other = mask(one.pattern);
         size_t w = 0;
         while (w < words && !(mine[w] & ~other[w])) w++;
-        if (w == words && (found += one.rows) >= rule.k) return false;
+        if (w == words && (found += one.rows) >= k) return false;
     }
     return true;
 }
 
-bool Patterns::enough(size_t a) {
+bool Patterns::enough(size_t a, const Need& need) {
     const u64* mine = &side[a * words];
     i64 found = 0;
     join.assign(seen_words, 0);
@@ -213,11 +230,11 @@ bool Patterns::enough(size_t a) {
         while (w < words && !(mine[w] & ~other[w])) w++;
         if (w < words) continue;
         found += shares[b].rows;
-        if (rule.diversity > 1) {
+        if (need.diversity > 1) {
             for (size_t v = 0; v < seen_words; v++) join[v] |= seen[b * seen_words + v];
-            if (distinct(join.data()) < size_t(rule.diversity)) continue;
+            if (distinct(join.data()) < size_t(need.diversity)) continue;
         }
-        if (found >= rule.k) return true;
+        if (found >= need.k) return true;
     }
     return false;
 }
@@ -243,11 +260,13 @@ bool Patterns::suppressed_keeps(bool both) {
         }
     }
     const size_t found = holds.size();
-    std::vector<u8> stays(found);
+    std::vector<u8> stays(counts.size());
     const Bits table{sides.data(), found, words, counts.data(), rule.classes};
     if (peel(table, rule, stays.data()) > rule.suppress) return false;
     bool seen = touched.empty();
-    for (size_t a = 0; a < found; a++) seen |= holds[a] && stays[a];
+    for (size_t a = 0; a < stays.size(); a++) {
+        seen |= holds[a / rule.classes] && stays[a] && counts[a];
+    }
     return seen;
 }
 

@@ -23,7 +23,7 @@ struct Items {
 struct Rule {
     i64 k, diversity, suppress;
     size_t classes, codes;
-    bool skip, equal;
+    bool skip, equal, labelled;
     const u8* absent;
 };
 
@@ -61,6 +61,11 @@ struct Patterns {
     struct Share {  // a pattern's rows on one side of the item that was counted
         u32 pattern, rows;
     };
+    struct Need {  // what the groups on a side must have; of one class, or of all
+        i64 k, diversity;
+        size_t label;
+    };
+    static constexpr size_t ALL = ~size_t(0);
     const Items items;
     const Rule rule;
     const size_t seen_words;    // of a set of classes
@@ -76,12 +81,19 @@ struct Patterns {
         const size_t at = p << shift | label;
         return held ? inside[at] : whole[at] - inside[at];
     }
-    void split(size_t p, bool held);
+    u32 rows_of_class(size_t p, size_t c, bool held) const {  // hidden labels, too
+        u32 found = 0;
+        for (; c < rule.codes; c += rule.classes) found += rows_of(p, c, held);
+        return found;
+    }
+    void split(size_t p, bool held, size_t label);
     size_t distinct(const u64* classes) const;
     bool covered(bool held);
-    bool lone() const;
+    bool covered(bool held, const Need& need);
+    bool lone(i64 k) const;
     size_t ones(const Share& one) const;
-    bool enough(size_t a);
+    bool enough(size_t a, const Need& need);
+    i64 alone(size_t p, bool held) const;
     bool alone_keeps();
     bool suppressed_keeps(bool both);
     i64 errors(size_t p, bool held) const;
@@ -99,6 +111,6 @@ std::vector<i64> lazy_distinct(const Items& items, const i64* candidates, size_t
 std::vector<i64> class_errors(const Items& items, const i64* candidates, size_t many,
                               const std::vector<i64>& prefix, const Rule& rule, const Stop& stop);
 void superset_counts(const Bits& table, i64* out);
-i64 peel(const Bits& table, const Rule& rule, u8* stays);
+i64 peel(const Bits& table, const Rule& rule, u8* stays);  // by pattern and code
 
 }  // namespace privsieve::pattern

@@ -217,17 +217,24 @@ def superset_counts(masks: U64, counts: I64) -> I64:
     return out
 
 
-def peel(masks: U64, counts: I64, k: int, l_diversity: int = 1) -> Bools:
-    """Which patterns stay when all rows whose group is too small leave, again and again.
+def peel(
+    masks: U64, counts: I64, k: int, l_diversity: int = 1, *, labelled: bool = False
+) -> Bools:
+    """Which rows stay when all whose group is too small leave, again and again: bool[P, C].
 
-    What stays is the largest set of rows that keeps k and `l_diversity`.
+    What stays is the largest set of rows that keeps k and `l_diversity`.  Rows leave by pattern,
+    and by pattern and class if `labelled`: then k rows of the class must stay in the group.
 
-    >>> peel(np.array([[1], [3], [0]], np.uint64), np.array([[2], [1], [1]]), 2).tolist()
-    [True, False, True]
+    >>> table = np.array([[1], [3], [0]], np.uint64), np.array([[2, 1], [0, 1], [2, 0]])
+    >>> peel(*table, 2).tolist()
+    [[True, True], [False, False], [True, True]]
+    >>> peel(*table, 2, labelled=True).tolist()
+    [[True, False], [False, False], [True, False]]
     """
     _demand_table(masks, counts)
     k, l_diversity = _sizes(k=k, l_diversity=l_diversity)
-    out: npt.NDArray[np.uint8] = _kernels.peel(masks, counts, k, l_diversity)
+    out: npt.NDArray[np.uint8] = _kernels.peel(masks, counts, k, l_diversity,
+                                                 labelled=bool(labelled))
     return out.view(np.bool_)
 
 
@@ -255,7 +262,10 @@ def _known(absent: Bools | None, items: int) -> npt.NDArray[np.uint8]:
 
 
 def rule_facts(items: Cells, y: I32, order: I64, rule: Rule) -> tuple[I64, npt.NDArray[np.uint8]]:
-    """The rule as the kernels take it: (k, l, suppress, classes, codes, skip, equal), absent."""
+    """The rule as the kernels take it.
+
+    (k, l, suppress, classes, codes, skip, equal, labelled), absent.
+    """
     demand_array("y", y, np.int32, 1)
     classes = demand_whole("classes", rule.classes, 1, MOST_ROWS // 2)
     codes = 2 * classes if len(y) and y.max() >= classes else classes
@@ -268,7 +278,7 @@ def rule_facts(items: Cells, y: I32, order: I64, rule: Rule) -> tuple[I64, npt.N
     k, l_diversity, suppress = _sizes(k=rule.k, l_diversity=rule.l_diversity,
                                       suppress=rule.suppress)
     numbers = [k, l_diversity, suppress, rule.classes, codes,
-               rule.stop == "skip", rule.model == "k-anonymity"]
+               rule.stop == "skip", rule.model == "k-anonymity", bool(rule.labelled)]
     return np.array(numbers, np.int64), _known(rule.absent, d)
 
 

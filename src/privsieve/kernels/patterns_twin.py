@@ -12,6 +12,7 @@ import numpy.typing as npt
 I32: TypeAlias = npt.NDArray[np.int32]
 I64: TypeAlias = npt.NDArray[np.int64]
 U8: TypeAlias = npt.NDArray[np.uint8]
+Bools: TypeAlias = npt.NDArray[np.bool_]
 U64: TypeAlias = npt.NDArray[np.uint64]
 Cells: TypeAlias = tuple[I64, I32]
 
@@ -30,6 +31,7 @@ class _Rule:
     codes: int
     skip: bool
     equal: bool
+    labelled: bool
     absent: U8
 
 
@@ -95,12 +97,9 @@ class _State:
         rule, sides = self.rule, [self.inside, self.whole - self.inside]
         parts = [self.plain(side) for side in sides]
         if rule.equal:
-            sizes = [part.sum(1) for part in parts]
-            good = [(size >= rule.k) & ((part > 0).sum(1) >= rule.diversity)
-                    for size, part in zip(sizes, parts, strict=True)]  # fmt: skip
-            lost = sum(int(s[~g].sum()) for s, g in zip(sizes, good, strict=True))
-            seen = bool((good[0] & (sizes[0] > 0)).any()) or not sizes[0].any()
-            return lost <= rule.suppress and seen
+            left = [alone(part, rule.k, rule.diversity, labelled=rule.labelled) for part in parts]
+            lost = sum(int(part.sum() - some.sum()) for part, some in zip(parts, left, strict=True))
+            return lost <= rule.suppress and bool(left[0].any() or not parts[0].any())
         if rule.suppress:
             return self._suppressed_keeps(item, parts)
         known = parts[: 2 if rule.absent[item] else 1]
@@ -114,10 +113,12 @@ class _State:
         masks = np.vstack([np.hstack([self.masks, bits[0]]), np.hstack([self.masks, bits[1]])])
         counts = np.vstack(parts)
         there = counts.any(1)
-        stays = peel(masks[there], counts[there], self.rule.k, self.rule.diversity)
-        lost = int(counts[there][stays == 0].sum())
+        stays = peel(masks[there], counts[there], self.rule.k, self.rule.diversity,
+                     labelled=self.rule.labelled)
+        left = counts[there] * stays
         held = np.flatnonzero(there) < len(parts[0])
-        return lost <= self.rule.suppress and bool(stays[held].any() or not held.any())
+        lost = int(counts.sum() - left.sum())
+        return lost <= self.rule.suppress and bool(left[held].any() or not held.any())
 
     def told_apart(self) -> int:
         known = self.rule.classes
@@ -137,17 +138,32 @@ class _State:
 def _covered(masks: U64, counts: I64, rule: _Rule) -> bool:
     there = counts.any(1)
     group = superset_counts(masks[there], counts[there])
-    good = (group.sum(1) >= rule.k) & ((group > 0).sum(1) >= rule.diversity)
-    return bool(good.all())
+    good = kept(group, rule.k, rule.diversity, labelled=rule.labelled)
+    return bool(good[counts[there] > 0].all())
+
+
+def kept(group: I64, k: int, diversity: int, *, labelled: bool) -> Bools:
+    """Which rows, by pattern and class, have a group that is large and diverse enough."""
+    size = group if labelled else np.broadcast_to(group.sum(1, keepdims=True), group.shape)
+    good: Bools = (size >= k) & ((group > 0).sum(1, keepdims=True) >= diversity)
+    return good
+
+
+def alone(counts: I64, k: int, diversity: int, *, labelled: bool) -> I64:
+    """The rows that stay, by pattern and class, where each pattern is a group by itself."""
+    large = counts * kept(counts, k, 0, labelled=labelled)
+    left: I64 = large * ((large > 0).sum(1, keepdims=True) >= diversity)
+    return left
 
 
 def _begun(items: Cells, y: I32, facts: I64, absent: U8) -> _State | None:
     """The state with no item; none if even that breaks the rule."""
-    k, diversity, suppress, classes, codes, skip, equal = (int(fact) for fact in facts)
-    rule = _Rule(k, diversity, suppress, classes, codes, bool(skip), bool(equal), absent)
+    k, diversity, suppress, classes, codes, *flags = (int(fact) for fact in facts)
+    skip, equal, labelled = (bool(flag) for flag in flags)
+    rule = _Rule(k, diversity, suppress, classes, codes, skip, equal, labelled, absent)
     state = _State(items, y, rule)
-    bad = len(y) < rule.k or len(np.unique(y % rule.classes)) < rule.diversity
-    return None if len(y) and bad and len(y) > rule.suppress else state
+    left = alone(state.plain(state.whole), k, diversity, labelled=labelled)
+    return None if len(y) - int(left.sum()) > suppress else state
 
 
 def _take(state: _State, item: int) -> bool:
@@ -246,7 +262,7 @@ def _grow(
 
 def pattern_table(items: Cells, y: I32, classes: int, absent: U8) -> tuple[U64, I64, I32]:
     """Patterns of the rows, numbered by their first row."""
-    rule = _Rule(0, 1, 0, classes, classes, skip=True, equal=False, absent=absent)
+    rule = _Rule(0, 1, 0, classes, classes, True, False, False, absent)
     state = _State(items, y, rule)
     for item in range(len(items[0]) - 1):
         state.count(item)
@@ -270,12 +286,11 @@ def superset_counts(masks: U64, counts: I64) -> I64:
     return out
 
 
-def peel(masks: U64, counts: I64, k: int, diversity: int) -> U8:
-    """Which patterns stay when all rows whose group is too small leave, again and again."""
-    stays = np.ones(len(masks), np.bool_)
+def peel(masks: U64, counts: I64, k: int, diversity: int, *, labelled: bool) -> U8:
+    """Which rows stay, by pattern and class, when all whose group is too small leave."""
+    stays = np.ones(counts.shape, np.bool_)
     while True:
-        group = superset_counts(masks[stays], counts[stays])
-        good = (group.sum(1) >= k) & ((group > 0).sum(1) >= diversity)
-        if good.all():
+        good = kept(superset_counts(masks, counts * stays), k, diversity, labelled=labelled)
+        if good[stays].all():
             return stays.view(np.uint8)
-        stays[np.flatnonzero(stays)[~good]] = False
+        stays &= good

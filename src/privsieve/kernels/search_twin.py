@@ -40,7 +40,7 @@ def search(items: Cells, y: npt.NDArray[np.int32], weights: I64 | None, facts: I
     empty = covers.root()
     if empty is None:
         return np.empty(0, np.int64), -1, -1, True, 0
-    most, milliseconds = int(facts[7]), int(facts[8])
+    most, milliseconds = int(facts[8]), int(facts[9])
     end = time.monotonic() + milliseconds / 1000 if milliseconds else float("inf")
     run = _Search(covers, empty, most, end, told)
     try:

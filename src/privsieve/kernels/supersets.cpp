@@ -97,37 +97,65 @@ void superset_counts(const Bits& table, i64* out) {
     }
 }
 
+namespace {
+// Rows by pattern and code, which leave by pattern; by pattern and code where that may be known.
+struct Peeling {
+    const size_t C;
+    const Rule& rule;
+    u8* stays;
+    std::vector<i64> group, rest;  // rows in each group that are still counted; and those of each
+    std::vector<size_t> leaving;   // patterns of which some rows leave
+
+    Peeling(const Bits& table, const Rule& by, u8* out)
+        : C(table.codes), rule(by), stays(out), group(table.many * C),
+          rest(table.counts, table.counts + table.many * C) {
+        superset_counts(table, group.data());
+        std::fill_n(stays, group.size(), 1);
+    }
+
+    bool any(size_t p) const { return std::count(stays + p * C, stays + p * C + C, 1); }
+
+    void check(size_t p) {
+        const i64* mine = &group[p * C];
+        const i64 rows = std::accumulate(mine, mine + C, i64(0));
+        const bool diverse = i64(C) - std::count(mine, mine + C, 0) >= rule.diversity;
+        bool less = false;
+        for (size_t c = 0; c < C; c++) {
+            if (diverse && (rule.labelled ? mine[c] : rows) >= rule.k) continue;
+            less |= stays[p * C + c] && rest[p * C + c];
+            stays[p * C + c] = 0;
+        }
+        if (less) leaving.push_back(p);
+    }
+
+    // How many rows of the last of those leave, by code; these are counted no more.
+    size_t next(std::vector<i64>& many) {
+        const size_t p = leaving.back();
+        leaving.pop_back();
+        for (size_t c = 0; c < C; c++) {
+            many[c] = stays[p * C + c] ? 0 : rest[p * C + c];
+            rest[p * C + c] -= many[c];
+        }
+        return p;
+    }
+};
+}  // namespace
+
 // Rows that leave before all groups that remain are large enough; ends early above `suppress`.
 i64 peel(const Bits& table, const Rule& rule, u8* stays) {
     const size_t W = table.words, C = table.codes;
-    std::vector<i64> group(table.many * C);
-    superset_counts(table, group.data());
-    const auto small = [&](size_t p) {
-        i64 rows = 0, classes = 0;
-        for (size_t c = 0; c < C; c++) {
-            rows += group[p * C + c];
-            classes += group[p * C + c] > 0;
-        }
-        return rows < rule.k || classes < rule.diversity;
-    };
-    std::vector<size_t> leaving;
-    const auto check = [&](size_t p) {
-        if (!stays[p] || !small(p)) return;
-        stays[p] = 0;
-        leaving.push_back(p);
-    };
-    std::fill_n(stays, table.many, 1);
-    for (size_t p = 0; p < table.many; p++) check(p);
+    Peeling left(table, rule, stays);
+    for (size_t p = 0; p < table.many; p++) left.check(p);
+    std::vector<i64> many(C);
     i64 lost = 0;
-    while (!leaving.empty()) {
-        const size_t gone = leaving.back();
-        leaving.pop_back();
-        for (size_t c = 0; c < C; c++) lost += table.counts[gone * C + c];
+    while (!left.leaving.empty()) {
+        const size_t gone = left.next(many);
+        lost += std::accumulate(many.begin(), many.end(), i64(0));
         if (rule.suppress >= 0 && lost > rule.suppress) return lost;
         for (size_t p = 0; p < table.many; p++) {
-            if (!stays[p] || !inside(table.masks + p * W, table.masks + gone * W, W)) continue;
-            for (size_t c = 0; c < C; c++) group[p * C + c] -= table.counts[gone * C + c];
-            check(p);
+            if (!left.any(p) || !inside(table.masks + p * W, table.masks + gone * W, W)) continue;
+            for (size_t c = 0; c < C; c++) left.group[p * C + c] -= many[c];
+            left.check(p);
         }
     }
     return lost;
