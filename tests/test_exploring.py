@@ -28,7 +28,6 @@ from privsieve.containment.exploring import (
     method_way,
     profile_ways,
     strangers,
-    with_class,
 )
 from privsieve.containment.judging import area_of, folds, honest_area, ranked
 from privsieve.containment.labelled import Labelled, Sensitive
@@ -231,15 +230,6 @@ def test_k_is_cut_to_what_the_table_has():
         ks_of(table, rule_of(table), 61)
     with pytest.raises(ParameterError, match="with 7 rows in the smallest class"):
         ks_of(small, rule_of(table, labelled=True), 8)
-
-
-def test_the_class_is_one_item_each():
-    """Each row holds its class, and no other one."""
-    table = made(classes=3)
-    held = with_class(table.items, table)
-
-    assert table.y.tolist() == [min(row & {9, 10, 11}) - 9 for row in rows_of(held)]
-    assert {1} == {len(row & {9, 10, 11}) for row in rows_of(held)}
 
 
 def test_sources_are_counted_where_rows_are_of_persons():
@@ -456,6 +446,7 @@ def test_nouns_print_nothing():
 @click.option("--both", is_flag=True)
 def explored(data, **options):
     """As `publish --explore` calls it; absences of dose count, or with --both of all columns."""
+    options["k"], named = command.k_of(options), options["k"] is not None
     table = tables.opened(data, options)
     known = np.array([options["both"] or name == "dose" for name in table.items.origin])
     rule = Rule(k=command.k_of(options), classes=len(table.classes), absent=known)

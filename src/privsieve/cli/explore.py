@@ -145,14 +145,14 @@ def _people(table: Labelled, options: Mapping[str, Any], population: Items | Non
 def _population(table: Labelled, rule: Rule, selected: Mapping[str, Sequence[int]],
                 people: Any) -> Population:
     """Rows that are alone on the columns of each way, and on all columns."""
-    from privsieve.containment.exploring import with_class
+    from privsieve.containment.groups import with_classes
     from privsieve.containment.population import counted, estimated
     from privsieve.report.exploring import Alone, Population
 
     def uniques(positions: Sequence[int]) -> Uniques:
         part = table.items.take(positions)
         if isinstance(people, int):
-            return estimated(with_class(part, table) if rule.labelled else part, people)
+            return estimated(with_classes(part, table.y)[0] if rule.labelled else part, people)
         return counted(part, people.take(positions))
 
     found = [(name, uniques(chosen)) for name, chosen in selected.items()]

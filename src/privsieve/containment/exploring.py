@@ -15,14 +15,13 @@ import numpy as np
 from privsieve.containment.closed import closed
 from privsieve.containment.exact import exact
 from privsieve.containment.greedy import greedy, standing
-from privsieve.containment.groups import sources_of
+from privsieve.containment.groups import sources_of, with_classes
 from privsieve.containment.judging import FOLDS, honest_area
 from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.measures import cells
 from privsieve.containment.publish import sources_at
 from privsieve.containment.publishable import by_sources, publishable
 from privsieve.containment.told import tell
-from privsieve.core.items import Items
 from privsieve.errors import ParameterError, PrivsieveError
 from privsieve.kernels.patterns import Rule, levels, pattern_table, superset_counts
 from privsieve.report.exploring import Cost, Found, Point, Shut, Strangers
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
     from privsieve.containment.choice import Choice
     from privsieve.containment.labelled import Labelled
+    from privsieve.core.items import Items
 
     Bools = npt.NDArray[np.bool_]
     Ints = npt.NDArray[np.int64]
@@ -111,6 +111,7 @@ def ks_of(table: Labelled, rule: Rule, asked: int) -> tuple[int, ...]:
     Where the class is known, a class with fewer than k rows has no crowd of k.
 
     >>> from privsieve.containment.labelled import Labelled
+    >>> from privsieve.core.items import Items
     >>> table = Labelled(Items.dense([[1]] * 12), np.zeros(12, np.int32), ("all",))
     >>> ks_of(table, Rule(k=4, classes=1), 4)
     (2, 3, 4, 5, 8, 10, 11)
@@ -226,6 +227,7 @@ def strangers(table: Labelled, selected: Sequence[int], k: int) -> Strangers:
     """What the four usual strangers find in these columns.
 
     >>> from privsieve.containment.labelled import Labelled
+    >>> from privsieve.core.items import Items
     >>> items = Items.dense([[1, 0], [1, 0], [1, 1], [0, 1]])
     >>> table = Labelled(items, np.array([0, 0, 1, 1], np.int32), ("no", "yes"))
     >>> found = strangers(table, [0, 1], 2)
@@ -233,17 +235,7 @@ def strangers(table: Labelled, selected: Sequence[int], k: int) -> Strangers:
     (1, 2, 1)
     """
     part = table.items.take(selected)
-    return Strangers(*_found(part, table, k), *_found(with_class(part, table), table, k))
-
-
-def with_class(items: Items, table: Labelled) -> Items:
-    """The items, and one more for each class: what who knows the class knows as well."""
-    order = np.argsort(table.y, kind="stable").astype(np.int32)
-    many = np.bincount(table.y, minlength=len(table.classes)).astype(np.int64)
-    named = tuple(f"class {at}" for at in range(len(many)))
-    return Items(np.concatenate([items.indptr, items.indptr[-1] + np.cumsum(many)]),
-                 np.concatenate([items.indices, order]), items.rows, items.names + named,
-                 items.origin + named)
+    return Strangers(*_found(part, table, k), *_found(with_classes(part, table.y)[0], table, k))
 
 
 def _found(items: Items, table: Labelled, k: int) -> tuple[Found, Found]:
@@ -262,6 +254,7 @@ def largest_share(table: Labelled, rule: Rule, selected: Sequence[int]) -> float
     """The largest share of one class in a crowd, for the rule's stranger without the class.
 
     >>> from privsieve.containment.labelled import Labelled
+    >>> from privsieve.core.items import Items
     >>> items = Items.dense([[1], [1], [1], [1], [0]])
     >>> table = Labelled(items, np.array([0, 0, 0, 1, 1], np.int32), ("no", "yes"))
     >>> largest_share(table, Rule(k=2, classes=2), [0])
