@@ -12,13 +12,13 @@ import stat
 import time
 from pathlib import Path
 
-import click
 import numpy as np
 import pytest
 
 from naive_containment import group
 from privsieve.cli import explore as command
-from privsieve.cli import run, tables
+from privsieve.cli import run
+from privsieve.cli.publish import command as publish
 from privsieve.containment import exploring, judging
 from privsieve.containment.exploring import (
     Way,
@@ -51,6 +51,7 @@ from privsieve.report.exploring import (
 from test_report import CLASSES, HOSTILE, harmless
 
 KS = (2, 3, 5, 8)
+FLAGS = ("--presences-only", "age,ward")
 
 
 def made(rows=240, width=9, seed=1, classes=2, sources=None):
@@ -430,29 +431,6 @@ def test_nouns_print_nothing():
 # --- the command
 
 
-@click.command("explored")
-@click.argument("data")
-@tables.table
-@click.option("-k", "k", type=int)
-@click.option("--profile")
-@click.option("--method")
-@click.option("--weights")
-@click.option("--l-diversity", type=int)
-@click.option("--time-limit", type=int, default=60)
-@click.option("--publish-target", is_flag=True)
-@click.option("--explore")
-@click.option("--population-size", type=int)
-@click.option("--seconds", type=int)
-@click.option("--both", is_flag=True)
-def explored(data, **options):
-    """As `publish --explore` calls it; absences of dose count, or with --both of all columns."""
-    options["k"], named = command.k_of(options), options["k"] is not None
-    table = tables.opened(data, options)
-    known = np.array([options["both"] or name == "dose" for name in table.items.origin])
-    rule = Rule(k=command.k_of(options), classes=len(table.classes), absent=known)
-    command.explore(table, rule, options)
-
-
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """A folder with a table."""
@@ -474,14 +452,14 @@ def files(folder="."):
 
 
 def call(*args):
-    """Run the small command; a refusal is raised as it is."""
-    explored.main(["t.csv", "--target", "ill", *map(str, args)], standalone_mode=False)
+    """Run the command; a refusal is raised as it is."""
+    publish.main(["t.csv", "--target", "ill", *map(str, args)], standalone_mode=False)
 
 
 def test_exploring_writes_one_private_file_and_publishes_nothing(here, capsys):
     """One new file, for its owner alone; the same table gives the same page; nothing else."""
-    call("--explore", "one.html", "-k", 11, "--population-size", 2000)
-    call("--explore", "two.html", "-k", 11, "--population-size", 2000)
+    call("--explore", "one.html", "-k", 11, "--population-size", 2000, *FLAGS)
+    call("--explore", "two.html", "-k", 11, "--population-size", 2000, *FLAGS)
 
     assert {"t.csv", "one.html", "two.html"} == files()
     assert 0o600 == stat.S_IMODE(Path("one.html").stat().st_mode)
@@ -489,7 +467,7 @@ def test_exploring_writes_one_private_file_and_publishes_nothing(here, capsys):
     page = harmless(Path("one.html").read_bytes())
     assert "k of 2, 3, 5, 8, 10, 11, 20, 50, 100; few, strict and most." in page.words
     assert "The table holds 200 of 2,000 people: 10 %." in page.words
-    assert "and of dose also what it lacks" in page.words
+    assert "and of dose, smoker also what it lacks" in page.words
     said = capsys.readouterr()
     assert "" == said.out
     assert "PRIVATE: not to be released" in said.err
@@ -522,7 +500,15 @@ def test_what_is_refused_leaves_no_file(here):
         assert {"t.csv", "old.html"} == files()
     assert "mine" == Path("old.html").read_text()
     with pytest.raises(ParameterError, match="of at least two classes"):
-        explored.main(["t.csv", "--explore", "new.html"], standalone_mode=False)
+        publish.main(["t.csv", "--explore", "new.html", "--method", "greedy", "--weights", "even"],
+                     standalone_mode=False)
+    for more, says in ((("--explore", "new.html", "--out", "out"), "--out is for a release"),
+                       (("--explore", "new.html", "--json"), "--json is for a release"),
+                       (("-k", 5), "to publish, say --out DIR"),
+                       (("--out", "out"), "to publish, say -k K"),
+                       (("-k", 5, "--out", "out", "--seconds", 3), "--seconds is for --explore")):
+        with pytest.raises(ParameterError, match=says):
+            call(*more)
     assert {"t.csv", "old.html"} == files()
 
 
@@ -585,7 +571,7 @@ def test_the_figures_of_choosing_k_are_those_of_its_run(tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr("privsieve.report.explored_html", lambda told: seen.append(told) or b"page")
     monkeypatch.setattr(command, "_ways", lambda rule, options: profile_ways(rule, ["few"]))
-    explored.main(["--both", *shlex.split(line)], standalone_mode=False)
+    publish.main(shlex.split(line), standalone_mode=False)
 
     head = text.index("| k | columns (yes-or-no ones)")
     rows = [[cell.strip() for cell in line.strip("|").split("|")]

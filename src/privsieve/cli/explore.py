@@ -6,13 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from privsieve.cli import words
 from privsieve.cli.check import USUAL_K
 from privsieve.cli.private_file import new_file
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from privsieve.containment.exploring import Way
     from privsieve.containment.labelled import Labelled
@@ -25,6 +27,48 @@ if TYPE_CHECKING:
 SECONDS = 300
 #: Limits that `publish` checks after a choice, by the names of their options.
 _LIMITS = ("max_share", "entropy_l", "closeness")
+
+
+#: Options that speak of a release, and have no meaning where nothing is published.
+_RELEASE = ("out", "ledger", "other_people", "first", "internal_report", "as_json", "suppress",
+            "publish_sensitive")
+_OPTIONS = (
+    click.option("--explore", metavar="FILE",
+                 help="PRIVATE: publish nothing; write a page of what each k costs, to choose it."),
+    click.option("--population-size", metavar="N", type=int,
+                 help="With --explore: of so many people the rows are a random sample."),
+    click.option("--seconds", metavar="S", type=int,
+                 help=f"With --explore: how long to search ({SECONDS}, where nobody says)."),
+)
+
+
+def options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of exploring."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def check(options: Mapping[str, Any]) -> None:
+    """Refuse what does not go together: a page of each k, or a release at one."""
+    if not options["explore"]:
+        for name in ("population_size", "seconds"):
+            if options[name] is not None:
+                raise ParameterError(f"{_option(name)} is for --explore; say --explore FILE, or "
+                                     "leave it away")
+        for name, said in (("k", "-k K"), ("out", "--out DIR")):
+            if options[name] is None:
+                raise ParameterError(f"to publish, say {said}; to see what each k costs, and "
+                                     "publish nothing, --explore FILE")
+        return
+    for name in _RELEASE:
+        if options[name]:
+            raise ParameterError(f"{_option(name)} is for a release, and --explore publishes "
+                                 "nothing; leave one of them away")
+
+
+def _option(name: str) -> str:
+    return "--json" if name == "as_json" else f"--{name.replace('_', '-')}"
 
 
 def explore(table: Labelled, rule: Rule, options: Mapping[str, Any], *,
@@ -115,7 +159,7 @@ def _asked(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Any:
         sensitive=tuple(one.name for one in table.sensitive), target=table.target,
         known=rule.labelled, published=bool(options["publish_target"]),
         diversity=_diversity(options), sources=table.sources is not None,
-        limits=tuple(f"--{name.replace('_', '-')}" for name in _LIMITS
+        limits=tuple(_option(name) for name in _LIMITS
                      if options.get(name) is not None))
 
 

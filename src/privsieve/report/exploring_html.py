@@ -140,9 +140,10 @@ def _curve(told: Explored) -> Markup:
         paragraph("Crowds are counted on all rows, and where a crowd has to have two classes those "
                   "of all rows are looked at; to compare columns, and to fit, only the labels of "
                   "the four fifths are. The fifths follow from the place of a row, or from its "
-                  "source: the same table is always parted in the same way. Where numbers and dates "
-                  f"are cut at points of the table, they are cut as for k = {count(told.asked.k)}; "
-                  "for a larger k privsieve publish may have to cut them coarser.", "note"))
+                  "source: the same table is always parted in the same way. Where numbers and "
+                  "dates are cut at points of the table, they are cut as for k = "
+                  f"{count(told.asked.k)}; for a larger k privsieve publish may have to cut them "
+                  "coarser.", "note"))
 
 
 def _at(told: Explored, way: str, k: int, what: str) -> float | None:
