@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from privsieve.cli import explore, tables, words
+from privsieve.cli import explore, limits, tables, words
 from privsieve.cli.roles import roles_of
 from privsieve.errors import ParameterError
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from privsieve.containment.choice import Choice
     from privsieve.containment.issue import Issued
-    from privsieve.containment.limited import Method
     from privsieve.containment.publish import Labelled, Promise
     from privsieve.core.canonical import Json
     from privsieve.kernels.patterns import Rule
@@ -38,12 +38,9 @@ _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out colu
 @click.option("--model", type=click.Choice(["containment", "k-anonymity"]), default="containment",
               show_default=True, help="Whether absences are known: all of them, or none.")
 @click.option("--l-diversity", metavar="L", type=click.IntRange(1),
-              help="Classes in a group, at least: 2 where the target is published, else 1.")
-@click.option("--max-share", metavar="P",
-              help="A group has at most such a share of one class, and of one sensitive value.")
-@click.option("--entropy-l", metavar="L", help="The entropy l of a group is at least so much.")
-@click.option("--closeness", metavar="T",
-              help="A group differs from the whole table by at most so much (t-closeness).")
+              help="Classes, and values of each sensitive column, in a group at least: 2 where the "
+                   "target is published, else 1.")
+@limits.options
 @click.option("--publish-target", is_flag=True,
               help="Publish the target with the columns; it then counts toward k.")
 @click.option("--target-unknown", is_flag=True,
@@ -79,7 +76,6 @@ def command(data: str, **options: Any) -> None:
     from privsieve.containment.before import open_part
     from privsieve.containment.greedy import demand_rule
     from privsieve.containment.issue import Form, issue, people_of
-    from privsieve.containment.limited import limited
     from privsieve.containment.together import recognise, tightened, tightened_limits
     from privsieve.containment.told import listening
     from privsieve.privacy.folder import Folder
@@ -107,9 +103,10 @@ def command(data: str, **options: Any) -> None:
             with Folder.create(options["out"]) as folder:
                 try:
                     progress.stage("choosing (Ctrl-C ends it)")
-                    choice = open_part(table, rule, limited(
+                    choice = open_part(table, rule, limits.kept(
                         table, tightened(table, rule, before),
-                        tightened_limits(promise.limits, before), _method(options)))
+                        tightened_limits(promise.limits, before), options,
+                        partial(_choose, options)))
                     progress.stage("writing, and counting the file's groups and risks")
                     issued = issue(table, choice, promise, form, folder, people=people)
                 except BaseException:
@@ -164,7 +161,6 @@ def _check(options: Mapping[str, Any]) -> None:
 
 def _promise(table: Labelled, options: Mapping[str, Any]) -> Promise:
     """What the columns must keep, and what a stranger may know; a profile says a part of it."""
-    from privsieve.containment.limits import Limits
     from privsieve.containment.publish import Promise
     from privsieve.kernels.patterns import Rule
 
@@ -179,14 +175,12 @@ def _promise(table: Labelled, options: Mapping[str, Any]) -> Promise:
     roles = roles_of(table, options, tables.domain_of(options), target_known=known)
     equal = profile == "strict" or options["model"] == "k-anonymity"
     values = max(options["l_diversity"] or least, 2 if profile in ("few", "most") else 1)
-    limits = Limits.of(
-        distinct=values if table.sensitive else None, share=options["max_share"],
-        entropy=options["entropy_l"], closeness=options["closeness"])
-    return Promise(Rule(
+    rule = Rule(
         k=options["k"], classes=len(table.classes),
         model="k-anonymity" if equal else "containment", l_diversity=values,
         absent=None if equal else roles.absent(table.items),
-        suppress=options["suppress"], labelled=known), roles, limits)
+        suppress=options["suppress"], labelled=known)
+    return Promise(rule, roles, limits.asked(table, rule, options))
 
 
 def _profile(options: Mapping[str, Any]) -> str | None:
@@ -194,16 +188,7 @@ def _profile(options: Mapping[str, Any]) -> str | None:
     return found
 
 
-def _method(options: Mapping[str, Any]) -> Method:
-    """How columns are chosen, again and again where a limit is missed."""
-    from privsieve.containment.limited import Method
-
-    asked = None if _profile(options) or options["weights"] == "even" else (
-        options["weights"] or "mutual-information")
-    return Method(lambda part, rule: _choose(part, rule, options), asked)
-
-
-def _choose(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Choice:
+def _choose(options: Mapping[str, Any], table: Labelled, rule: Rule) -> Choice:
     """Call the method; each is a function of items, classes and the rule."""
     import numpy as np
 

@@ -86,7 +86,9 @@ def rests_on(claim: Mapping[str, Any]) -> tuple[bool, tuple[str, ...]]:
     (True, ())
     """
     roles = claim.get("roles") or {}
-    limited = claim.get("l_diversity", 1) > 1 or any((claim.get("limits") or {}).values())
+    limits = claim.get("limits") or {}
+    limited = claim.get("l_diversity", 1) > 1 or any(
+        limits.get(name) is not None for name in ("share", "entropy", "closeness"))
     sensitive = roles.get("sensitive", ()) if limited else claim.get("sensitive", ())
     return limited or claim.get("target") is not None, tuple(sorted(sensitive))
 

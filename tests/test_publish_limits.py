@@ -1,0 +1,114 @@
+"""Law: publish under limits.  What leaves keeps them, and everybody can count that again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from privsieve.cli import run
+from privsieve.core.canonical import canonical, digest
+from privsieve.privacy.verify import verify
+
+
+@pytest.fixture
+def privsieve(tmp_path, monkeypatch, capsys):
+    """Run one command line in a folder with a table of persons."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    ill = rng.random(400) < 0.4
+    lines = [f"{int(rng.random() < (0.6 if one else 0.3))},{'ABC'[rng.integers(3)]},"
+             f"{int(rng.random() < (0.7 if one else 0.2))},{'yes' if one else 'no'},"
+             f"{500 * rng.integers(1, 9)}" for one in ill]
+    Path("p.csv").write_text("smoker,ward,cough,ill,income\n" + "\n".join(lines) + "\n")
+
+    def call(*args):
+        capsys.readouterr()
+        code = run([str(arg) for arg in args])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+ASK = ("publish", "p.csv", "--target", "ill", "-k", 5)
+WHOLE = ("--publish-target", "--sensitive", "income", "--publish-sensitive")
+
+
+@pytest.mark.parametrize("limit", [("--max-share", "0.75"), ("--entropy-l", "1.8"),
+                                   ("--closeness", "0.2"), ("--l-diversity", "2")])
+@pytest.mark.parametrize("how", [("--profile", "few"), ("--profile", "strict"),
+                                 ("--method", "greedy"), ("--method", "maximal", "--presences-only",
+                                                          "all")])
+def test_limits_are_kept_and_recounted(privsieve, limit, how):
+    """A publication under a limit says it, keeps it, and is valid for who has the file alone."""
+    code, _, err = privsieve(*ASK, *WHOLE, *how, *limit, "--out", "out")
+    assert (0, "") == (code, err if code else "")
+    claim = json.loads(Path("out/certificate.json").read_bytes())["claim"]
+    told = json.loads(Path("out/release.json").read_bytes())["measured"]["disclosure"]
+    found = verify("out/certificate.json", "out/release.json", table="out/table.csv")
+    name = limit[0].removeprefix("--").removeprefix("max-").removesuffix("-l")
+
+    assert () == found.reasons
+    assert ["ill", "income"] == [one["column"] for one in told]
+    assert ["income"] == claim["limits"]["ordered"]
+    assert limit[1] == (str(claim["l_diversity"]) if name == "l-diversity"
+                        else claim["limits"][name])
+    assert "What a group tells" in Path("out/report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("name", "limit"), [("share", "0.5"), ("entropy", "1.999"),
+                                             ("closeness", "0.01")])
+def test_a_forged_limit_is_found(privsieve, name, limit):
+    """A claim of a limit that the file does not keep is a reason, though all digests agree."""
+    assert 0 == privsieve(*ASK, *WHOLE, "--out", "out")[0]
+    certificate = json.loads(Path("out/certificate.json").read_bytes())
+    certificate["claim"]["limits"][name] = limit
+
+    assert any("misses the claimed limit" in reason
+               for reason in verify(certificate, table="out/table.csv").reasons)
+
+
+def test_a_forged_figure_is_found(privsieve):
+    """A release that says less of its groups than the file shows is not valid with it."""
+    assert 0 == privsieve(*ASK, *WHOLE, "--out", "out")[0]
+    release = json.loads(Path("out/release.json").read_bytes())
+    release["measured"]["disclosure"][0]["share"] = "0.51"
+    certificate = json.loads(Path("out/certificate.json").read_bytes())
+    certificate["release_sha256"] = digest(canonical(release))
+
+    assert ("what the release says of a column's values is not what the table shows",) == verify(
+        certificate, release, table="out/table.csv").reasons
+
+
+def test_a_limit_that_nothing_keeps_is_refused(privsieve):
+    """One sentence with what would work, exit code 5, and no folder; what it names works."""
+    code, out, err = privsieve(*ASK, "--max-share", "0.5", "--out", "out")
+    least = err.rpartition("ask for at least ")[2].strip()
+
+    assert (5, "", False) == (code, out, Path("out").exists())
+    assert "--max-share 0.5 for 'ill' is kept by no set of columns that was found" in err
+    assert 0 == privsieve(*ASK, "--max-share", least, "--out", "out")[0]
+
+
+@pytest.mark.parametrize(("limit", "said"), [
+    (("--max-share", "1.5"), "at most 1"), (("--entropy-l", "0.2"), "at least 1"),
+    (("--closeness", "much"), "such as 0.8")])
+def test_a_limit_that_is_none_is_refused(privsieve, limit, said):
+    """A limit out of its range is refused by its option, and nothing is written."""
+    code, _, err = privsieve(*ASK, *limit, "--out", "out")
+
+    assert (2, True, False) == (code, said in err, Path("out").exists())
+    assert limit[0] in err
+
+
+def test_what_is_not_published_is_noted(privsieve):
+    """Limits on columns that stay behind are kept, and it is said that nobody recounted them."""
+    assert 0 == privsieve(*ASK, "--sensitive", "income", "--max-share", "0.8", "--out", "out")[0]
+    found = verify("out/certificate.json", "out/release.json", table="out/table.csv")
+
+    assert () == found.reasons
+    assert any("not recounted" in note and "limits" in note for note in found.notes)
+    assert [] == json.loads(Path("out/release.json").read_bytes())["measured"]["disclosure"]
