@@ -258,6 +258,32 @@ def test_targets_are_cut_and_merged():
         items_of(SALARIES, "salary", columns={"salary": 4}, k=70)
 
 
+def test_classes_that_came_apart_are_cut_and_merged(tmp_path):
+    """The ways out of a refusal are there for labels of arrays, lists and files, too."""
+    y = np.arange(60) + 0.5
+    matrix = np.array([[j % 2, 1] for j in range(60)])
+    np.savez(tmp_path / "t.npz", X=matrix, y=y)
+    (tmp_path / "t.svm").write_text("".join(f"{label} 1:1\n" for label in y))
+    (tmp_path / "t.dat").write_text("".join(f"{j} 7\n" for j in range(60)))
+    cut = [0] * 20 + [1] * 40
+    for X, label, name in ((matrix, y, "y"), (tmp_path / "t.npz", None, "y"),
+                           (tmp_path / "t.svm", None, "y"), (tmp_path / "t.dat", "first", "first"),
+                           (pd.DataFrame({"a": matrix[:, 0]}), y, "y")):
+        with pytest.raises(SchemaError, match=f"the target '{name}' tells almost every row"):
+            items_of(X, label)
+        for columns in ({name: [20]}, {name: [20], ...: None}):
+            items, found, classes = items_of(X, label, columns=columns)
+            assert ((f"{name}<20", f"{name}>=20"), cut) == (classes, found.tolist())
+            assert len(items)
+    assert (tmp_path / "t.svm").exists()
+    assert 2 == len(items_of(tmp_path / "t.npz", ["no", "yes"] * 30)[2])
+    found = table_of(pd.DataFrame({"a": matrix[:, 0], "pay": y}), y, Reading(
+        columns={"pay": [20], ...: None}, target="pay"))
+    assert (("a",), ("pay<20", "pay>=20")) == (found.items.names, found.classes)
+    frame = pd.DataFrame({"a": [0, 1], "y": [1, 0]})
+    assert ("a", "y") == items_of(frame, ["no", "yes"])[0].names
+
+
 def test_a_target_of_the_domain_is_read_by_it():
     """Labels in any spelling, unknown ones the default; a number is cut, missing is the middle."""
     frame = pd.DataFrame({"f": ["1", "0"] * 3, "y": ["True", "1.0", "0", "?", None, "FALSE"]})
@@ -320,6 +346,7 @@ def test_sensitive_columns_of_a_domain():
 @pytest.mark.parametrize(("sensitive", "columns", "text"), [
     (("y",), None, "column 'y' is the target"),
     (("z",), None, "column 'z' is not in the table"),
+    ("a", None, "sensitive is a text; give a list of names"),
     (("n",), None, "more than 1000 values; cut it"),
     (("n",), {"n": Thermometer((5,))}, "has one value in each row"),
     (("n", "a"), None, "no column is left"),
@@ -330,6 +357,8 @@ def test_sensitive_columns_are_refused_in_words(sensitive, columns, text):
                           "y": ["no", "yes"] * 550})
     with pytest.raises(PrivsieveError, match=text):
         table_of(frame, "y", Reading(columns=columns, sensitive=sensitive))
+    with pytest.raises(PrivsieveError, match="again is a text"):
+        Reading(again="a")
 
 
 def test_sensitive_items_of_a_table_without_cells():

@@ -315,6 +315,12 @@ def test_labels_in_a_file_of_their_own(tmp_path):
     (tmp_path / "y.txt").write_text("no\nyes\n")
     FRAME.to_parquet(tmp_path / "y.parquet")
 
+    table = wide_csv(tmp_path / "t.csv")
+    for label in (["b", "a", "b", "a"], np.array([1, 0, 1, 0])):
+        assert [1, 0, 1, 0] == items_of(table, label, columns=["x0"])[1].tolist()
+    for label in (["b", "a", "b"], ["b", "a", "b", "a", "a"]):
+        with pytest.raises(SchemaError, match="different numbers of rows"):
+            items_of(table, label)
     assert ["no", "yes"] == column_of(tmp_path / "y.txt", None)
     assert Y == column_of(tmp_path / "y.parquet", "ill")
     with pytest.raises(SchemaError, match="name its column"):

@@ -44,14 +44,15 @@ METHODS = {
 def hard(rng):
     """A random table, its rule and limits that it often misses."""
     while True:
-        matrix, table = table_of(rng, rows=int(rng.integers(6, 16)))
-        if matrix.shape[1] >= 2 and len(np.unique(table.y)) == len(table.classes) > 1:
+        matrix, table = table_of(rng, rows=int(rng.integers(8, 16)))
+        sizes = np.bincount(table.y, minlength=len(table.classes))
+        if matrix.shape[1] >= 2 and len(sizes) > 1 and sizes.min() >= 2:
             break
-    rule = replace(rule_of(rng, matrix.shape[1], len(table.classes)), k=2, labelled=False)
+    rule = replace(rule_of(rng, matrix.shape[1], len(table.classes)), k=2)
     return matrix, table, rule, Limits.of(
-        distinct=int(rng.integers(1, 3)), share=str(rng.choice(["0.6", "0.75", "0.9"])),
+        distinct=int(rng.integers(1, 3)), share=str(rng.choice(["0.6", "0.8", "1"])),
         entropy=str(rng.choice(["1", "1.2", "1.5"])),
-        closeness=str(rng.choice(["0.2", "0.35", "1"])))
+        closeness=str(rng.choice(["0.25", "0.45", "1"])))
 
 
 def broken(matrix, table, rule, limits, selected):
@@ -120,7 +121,7 @@ def test_greedy_under_monotone_limits_is_a_look_at_each_step():
         forbidden += expected != free.selected
 
         assert expected == limited(table, rule, limits, METHODS["greedy"]).selected
-    assert forbidden > 10
+    assert forbidden > 4
 
 
 def test_a_choice_that_may_not_be_made_again_is_repaired():

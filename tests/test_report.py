@@ -46,7 +46,7 @@ class Page(HTMLParser):
     """What a browser would make of a page: tags, attributes, ids, text by the tag around it."""
 
     VOID = ("meta", "br", "wbr")
-    EMPTY = ("rect", "line", "circle")
+    EMPTY = ("rect", "line", "circle", "path")
 
     def __init__(self, data):
         super().__init__(convert_charrefs=True)

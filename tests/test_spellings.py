@@ -210,6 +210,18 @@ def test_columns_that_no_domain_names():
     assert {"n<2": [0], "n>=2": [1], "t=12": [1], "t=12.000": [0]} == rows_of(items)
 
 
+def test_numbers_beside_texts():
+    """A number and the text that writes it are one level, in one batch or in two."""
+    from privsieve.sources.gather import Gather
+
+    column = Gather("a")
+    column.add(np.array([1.0, np.nan, 2.5]))
+    column.add(["1", 2.5, "A", 1.0])
+    coded = column.coded()
+
+    assert (("1", "2.5", "A"), [0, -1, 1, 0, 1, 2, 0]) == (coded.cells, coded.codes.tolist())
+
+
 def test_arrays_and_lists_have_the_names_of_the_domain():
     """Columns without names are those of the domain, in its order; a box has any width."""
     domain = Domain([Number("age", 0, 110, cuts=[18]), Category("ward", ["A"])],
@@ -244,6 +256,30 @@ def test_files_beside_the_table(tmp_path):
             people=People(tmp_path / "y.csv", "ill"))
         assert {"B": [], "Ödipus": [1]} == rows_of(items)
         assert ([0, 1], ("nö", "yes")) == (y.tolist(), classes)
+
+
+def test_the_command_line_reads_files_beside_the_table(tmp_path, monkeypatch, capsys):
+    """--labels, --source and --long read their files as --domain says."""
+    monkeypatch.chdir(tmp_path)
+    csv = Csv(";", ",", "cp1252")
+    Domain([Flag("raucht", true="ja", false="nein")], csv=csv).to_toml("d.toml")
+    Domain([Flag("n")], csv=csv).to_toml("log.toml")
+    rows = [("ja" if j % 3 else "nein", f"Ärztin {j % 20}", "nö" if j % 2 else "ja")
+            for j in range(80)]
+    for name, head, lines in (
+            ("t.csv", "raucht;wer", [";".join(row[:2]) for row in rows]),
+            ("y.csv", "krank;wer", [f"{row[2]};{row[1]}" for row in rows]),
+            ("log.csv", "wer;was;n", [f"{row[1]};{row[0]};{j % 2},0" for j, row in
+                                      enumerate(rows)])):
+        Path(name).write_text("\n".join([head, *lines]) + "\n", "cp1252")
+    for words, columns in (
+            (["t.csv", "--domain", "d.toml", "--labels", "y.csv", "--target", "krank"], 1),
+            (["t.csv", "--domain", "d.toml", "--source", "wer"], 1),
+            (["log.csv", "--domain", "log.toml", "--long", "wer", "was", "--value", "n"], 2)):
+        code = run(["check", *words, "--json"])
+        told = capsys.readouterr()
+        assert code == 0, told.err
+        assert columns == json.loads(told.out)["columns"]
 
 
 def test_the_command_line_cuts_targets_and_dates(tmp_path, monkeypatch, capsys):

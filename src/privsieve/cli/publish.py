@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from privsieve.cli import tables, words
+from privsieve.cli import explore, tables, words
 from privsieve.cli.roles import roles_of
 from privsieve.errors import ParameterError
 
@@ -25,8 +25,7 @@ _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out colu
 
 @click.command("publish", epilog=_EXAMPLE)
 @click.argument("data")
-@click.option("-k", "k", metavar="K", type=int, required=True,
-              help="Each row's group has at least so many rows.")
+@click.option("-k", "k", metavar="K", type=int, help="Each row's group has at least so many rows.")
 @tables.table
 @click.option("--profile", type=click.Choice(["few", "most", "strict"]),
               help="What the columns are for (few, where no method is named).")
@@ -57,8 +56,8 @@ _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out colu
 @click.option("--first", is_flag=True, help="Nothing was published or granted of them before.")
 @click.option("--other-people", metavar="NAME",
               help="Who signs that this snapshot is of other people than those before it.")
-@click.option("--out", metavar="DIR", required=True,
-              help="The release folder; it must not exist.")
+@click.option("--out", metavar="DIR", help="The release folder; it must not exist.")
+@explore.options
 @click.option("--internal-report", metavar="FILE",
               help="PRIVATE: a page that also speaks of closed columns, for the holder's eyes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
@@ -79,6 +78,9 @@ def command(data: str, **options: Any) -> None:
     from privsieve.privacy.folder import Folder
 
     _check(options)
+    if options["explore"]:
+        _explore(data, options)
+        return
     people = people_of(options["ledger"], options["population"], options["snapshot"],
                        signed=options["other_people"],
                        first=options["first"]) if options["ledger"] else None
@@ -110,7 +112,21 @@ def command(data: str, **options: Any) -> None:
         write(table, rule, choice, issued)
 
 
+def _explore(data: str, options: Mapping[str, Any]) -> None:
+    """Write the page for who has to choose k; the profiles are compared, whichever is named."""
+    from privsieve.cli.progress import shown
+    from privsieve.containment.told import listening
+
+    asked = {**options, "k": explore.k_of(options)}
+    with shown() as progress, listening(progress.known):
+        progress.stage("reading the table")
+        table = tables.opened(data, asked)
+        progress.stage("trying each k (Ctrl-C ends it)")
+        explore.explore(table, _promise(table, {**asked, "profile": None}).rule, options)
+
+
 def _check(options: Mapping[str, Any]) -> None:
+    explore.check(options)
     if options["source"] and (options["method"] or options["profile"]) not in (
             None, "greedy", "few", "strict"):
         raise ParameterError("--source is counted by --method greedy and by the profiles few and "

@@ -83,7 +83,8 @@ def opened(data: str, options: Mapping[str, Any], before: Sequence[Mapping[str, 
     sources = _sources(data, options["source"], csv) if options["source"] else None
     found = table_of(data, y, Reading(
         domain, columns, options["bins"], options["missing"], options["k"],
-        sensitive=roles.sensitive_names(options, domain), sources=sources))
+        sensitive=roles.sensitive_names(options, domain), sources=sources,
+        target=target if options["labels"] else None))
     sensitive = tuple(Sensitive(one.name, one.codes, one.values, one.ordered)
                       for one in found.sensitive)
     table = Labelled(found.items, found.y, found.classes,

@@ -90,7 +90,7 @@ class Groups:
         Where floating point cannot tell, whole numbers do.
         """
         above = self.logs - log(least)
-        below: Bools = above <= _NEAR
+        below: Bools = above < 0
         even = self.most * self.values == self.size  # then entropy l is the number of values
         below[even] = ~at_least(self.values[even], np.ones_like(self.values[even]), least)
         for at in np.flatnonzero((np.abs(above) <= _NEAR) & ~even).tolist():

@@ -101,7 +101,7 @@ class Limits:
         the columns.
         """
         if rule.suppress:
-            return Limits()
+            return NONE
         parts = rule.model == "k-anonymity" or (rule.absent is not None and bool(rule.absent.all()))
         return self if parts else Limits(distinct=self.distinct)
 
@@ -123,6 +123,10 @@ class Limits:
             return groups.poor(self.entropy)
         assert self.closeness is not None
         return beyond(groups.apart, groups.size * groups.unit, self.closeness)
+
+
+#: What asks nothing.
+NONE = Limits()
 
 
 def published(table: Labelled, rule: Rule, selected: Sequence[int]) -> tuple[Labelled, Rule]:

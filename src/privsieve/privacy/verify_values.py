@@ -94,8 +94,23 @@ def recount_values(data: bytes, column: str, of: Sequence[str], *, model: str = 
     return worst.told(rows)
 
 
-def limit_reasons(claim: Mapping[str, Any], data: bytes) -> Iterator[str]:
-    """What the published values do not keep of the claimed limits."""
+def recounted(claim: Mapping[str, Any], data: bytes) -> dict[str, Told]:
+    """The published target and sensitive columns of a claim, each with what groups tell of it.
+
+    Nothing of a claim of version 0.1.0, which has no roles.
+    """
+    if "roles" not in claim:
+        return {}
+    target, ordered = claim["target"], _ordered(claim)
+    known = target if claim["roles"]["target_known"] else None
+    return {column: recount_values(
+        data, column, claim["columns"], model=claim["model"], absent=claim["absent"],
+        ordered=column in ordered, known=None if column == target else known)
+        for column in [*([target] if target is not None else []), *claim["sensitive"]]}
+
+
+def limit_reasons(claim: Mapping[str, Any], counted: Mapping[str, Told]) -> Iterator[str]:
+    """What the published values, as `recounted`, do not keep of the claimed limits."""
     limits = claim.get("limits")
     if limits is None:
         return
@@ -103,18 +118,17 @@ def limit_reasons(claim: Mapping[str, Any], data: bytes) -> Iterator[str]:
            for name in ("share", "entropy", "closeness")):
         yield "a claimed limit is no decimal number"
         return
-    for column, told in _recounted(claim, data):
+    for column, told in counted.items():
         whose = "the target" if column == claim["target"] else "a sensitive column"
         yield from _missed(whose, told, limits, claim["l_diversity"])
 
 
-def figure_reasons(claim: Mapping[str, Any], release: Mapping[str, Any], data: bytes,
-                   ) -> Iterator[str]:
+def figure_reasons(claim: Mapping[str, Any], release: Mapping[str, Any],
+                   counted: Mapping[str, Told]) -> Iterator[str]:
     """What a release says of its groups' values, and the published table does not."""
     said = release.get("measured", {}).get("disclosure")
     if said is None:
         return
-    counted = dict(_recounted(claim, data))
     if [one["column"] for one in said] != list(counted):
         yield "the release speaks of values of other columns than the table's"
         return
@@ -141,17 +155,6 @@ def limit_notes(claim: Mapping[str, Any]) -> Iterator[str]:
     if hidden:
         yield ("limits on what a group tells hold for columns that are not published, too: these "
                "were not recounted")
-
-
-def _recounted(claim: Mapping[str, Any], data: bytes) -> Iterator[tuple[str, Told]]:
-    """The published target and sensitive columns, each with what groups tell of it."""
-    target, roles = claim["target"], claim["roles"]
-    known = target if roles["target_known"] else None
-    ordered = _ordered(claim)
-    for column in [*([target] if target is not None else []), *claim["sensitive"]]:
-        yield column, recount_values(
-            data, column, claim["columns"], model=claim["model"], absent=claim["absent"],
-            ordered=column in ordered, known=None if column == target else known)
 
 
 def _ordered(claim: Mapping[str, Any]) -> set[str]:

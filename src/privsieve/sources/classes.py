@@ -81,12 +81,15 @@ def labels(column: Coded, how: Any = None, cutting: Cutting | None = None,
         texts = [text_of(value) for value in part.values]
         places, names = _placed(column.texts(), texts), list(part.values)
     else:
+        _check_classes(column)
         places, names = _by_label(column)
-    codes = np.append(places, missing)[column.codes]
-    if (codes < 0).any():
-        raise SchemaError(f"the target {column.name!r} has rows without a label; give each row "
-                          "one, or drop those rows")
-    return _present(codes, names)
+    return _present(_demanded(column, np.append(places, missing)[column.codes]), names)
+
+
+def distinct(column: Coded) -> tuple[Codes, tuple[Any, ...]]:
+    """Labels as they are, however many: `labels` looks at them again, and may merge them."""
+    places, names = _by_label(column)
+    return _present(_demanded(column, np.append(places, -1)[column.codes]), names)
 
 
 def valued(column: Coded, how: Any = None, cutting: Cutting | None = None) -> Valued:
@@ -107,8 +110,8 @@ def valued(column: Coded, how: Any = None, cutting: Cutting | None = None) -> Va
     elif isinstance(part, Flag):
         places, names = _placed(column.texts(), ["0", "1"]), ["no", "yes"]
     elif numbers is not None and len(numbers):
-        distinct, places = np.unique(numbers, return_inverse=True)
-        names, ordered = [shown(one, dates=column.dates) for one in distinct.tolist()], True
+        known, places = np.unique(numbers, return_inverse=True)
+        names, ordered = [shown(one, dates=column.dates) for one in known.tolist()], True
     else:
         names = sorted(column.texts())
         places = _placed(column.texts(), names)
@@ -159,8 +162,15 @@ def _middle(part: Number) -> float:
     return part.low + (part.high - part.low) / 2
 
 
-def _by_label(column: Coded) -> tuple[Places, list[Any]]:
-    """A class for each distinct cell, in their order."""
+def _demanded(column: Coded, codes: Places) -> Places:
+    if (codes < 0).any():
+        raise SchemaError(f"the target {column.name!r} has rows without a label; give each row "
+                          "one, or drop those rows")
+    return codes
+
+
+def _check_classes(column: Coded) -> None:
+    """Refuse a target that says whose row it is, or has too many classes."""
     if differs(column):
         raise SchemaError(f"the target {column.name!r} tells almost every row from the others: it "
                           "is an identifier, and no k allows it; choose another target, cut it "
@@ -170,6 +180,10 @@ def _by_label(column: Coded) -> tuple[Places, list[Any]]:
         raise SchemaError(f"the target {column.name!r} has more than {LARGEST_LEVELS} classes; "
                           f"cut it (--cut {column.name}=…), or merge its classes (--levels "
                           f"{column.name}=…)")
+
+
+def _by_label(column: Coded) -> tuple[Places, list[Any]]:
+    """A class for each distinct cell, in their order."""
     texts, numbers = column.texts(), column.numbers()
     keys: Sequence[Any] = texts
     if numbers is not None and len(set(numbers.tolist())) == len(texts):

@@ -139,12 +139,9 @@ def _shared(rows: _Rows, quantile: float, *, dates: bool) -> float | None:
 
 
 def _rounded(rows: _Rows, value: float, among: Doubles, *, dates: bool) -> float | None:
-    """A value rounded down to a grid, not below those among which it stands."""
+    """A value rounded down to the finest grid that serves, for those among which it stands."""
     cells = _periods(value) if dates else _grid(value, _width(among, value))
-    # The rows below those among which it stands are not asked whether they share the point.
-    least = -math.inf if among is rows.values else rows.values[-len(among) - 1]
-    return next((low for low, high in cells
-                 if low > least and rows.enough(low, high) and rows.splits(low)), None)
+    return next((low for low, high in cells if rows.enough(low, high) and rows.splits(low)), None)
 
 
 def _width(values: Doubles, value: float) -> float:

@@ -90,14 +90,16 @@ class Gather:
         self._name, self._part, self._decimal = name, part, decimal
         self._dates = isinstance(part, Date)
         self._known: dict[float | str, int] = {}
-        self._pieces: list[npt.NDArray[np.int32]] = [np.zeros(0, np.int32)]
-        self._values: list[Doubles] = [np.zeros(0)]
+        #: The batches: numbers, whose distinct ones are found at the end, or codes.
+        self._pieces: list[Doubles | npt.NDArray[np.int32]] = []
         self._spelled, self._other = _spellings(part)
 
     def add(self, raw: RawColumn) -> None:
         """Take another batch."""
         if isinstance(self._part, Number | Date):
-            self._values.append(self._within(raw, self._part))
+            self._pieces.append(self._within(raw, self._part))
+        elif isinstance(raw, np.ndarray) and raw.dtype.kind in "biuf" and self._part is None:
+            self._pieces.append(raw.astype(np.float64))
         elif isinstance(raw, np.ndarray):
             distinct, inverse = np.unique(raw, return_inverse=True)
             self._pieces.append(self._codes(distinct)[inverse.reshape(-1)])
@@ -110,13 +112,17 @@ class Gather:
 
     def coded(self) -> Coded:
         """All that was added."""
-        if isinstance(self._part, Number | Date):
-            distinct, inverse = np.unique(np.concatenate(self._values), return_inverse=True)
+        if self._pieces and all(piece.dtype == np.float64 for piece in self._pieces):
+            distinct, inverse = np.unique(np.concatenate(self._pieces), return_inverse=True)
             there = int((~np.isnan(distinct)).sum())
             codes = np.where(inverse < there, inverse, -1).astype(np.int32).reshape(-1)
             cells: tuple[float | str, ...] = tuple(distinct[:there].tolist())
         else:
-            codes, cells = np.concatenate(self._pieces), tuple(self._known)
+            # Beside texts, a number is the text that writes it.
+            pieces = [self._codes(piece.tolist()) if piece.dtype == np.float64 else piece
+                      for piece in self._pieces]
+            codes = np.concatenate([np.zeros(0, np.int32), *pieces]).astype(np.int32)
+            cells = tuple(self._known)
         return Coded(self._name, cells, codes, self._dates, self._part, self._decimal)
 
     def _within(self, raw: RawColumn, part: Number | Date) -> Doubles:
@@ -135,8 +141,6 @@ class Gather:
             return date_cell(cell)
         text = text_cell(cell)
         if self._part is None:
-            if isinstance(cell, np.number | np.bool_):
-                return float(cell)
             # A point that is no decimal is part of the text: 12.000 is not 12 there.
             odd = self._decimal != "." and isinstance(cell, str) and "." in cell
             return cell.strip(BLANK) if odd and isinstance(cell, str) else text

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,11 @@ import numpy as np
 from privsieve.core.items import Items, check_size
 from privsieve.core.pairs import by_item
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.sources.arrays import target
-from privsieve.sources.classes import Valued, labels
+from privsieve.sources.arrays import target, target_type
+from privsieve.sources.classes import Valued, distinct, labels
 from privsieve.sources.coding import Thermometer
 from privsieve.sources.cutting import BINS, SHARED
-from privsieve.sources.gather import Gather
+from privsieve.sources.gather import Coded, Gather
 from privsieve.sources.opening import open_source
 from privsieve.sources.source import Source
 from privsieve.sources.table import BATCH, Reading, Table, guarded, how_coded, tabular
@@ -88,18 +89,32 @@ def table_of(X: Any, y: Any = None, reading: Reading | None = None) -> Table:
     if isinstance(X, Source) and y is not None and not isinstance(y, str):
         raise SchemaError("X is an opened source and y came apart; open both together")
     if whole is None:
-        source = open_source(X, None if isinstance(y, str) else y,
-                             csv=reading.domain.csv if reading.domain else None)
-        return tabular(source, y if isinstance(y, str) else None, reading)
+        csv, apart = reading.domain.csv if reading.domain else None, not isinstance(y, str)
+        if apart and y is not None and isinstance(X, str | os.PathLike):
+            source = replace(open_source(X, csv=csv), y=target(y), y_type=target_type(y))
+        else:
+            source = open_source(X, y if apart else None, csv=csv)
+        return tabular(source, None if apart else y, reading)
     if reading.domain is not None:
         raise ParameterError("a domain is for tables of cells; this one holds yes or no only: "
                              "give columns= instead")
-    items, code, classes = whole
-    apart = reading.sensitive or ()
+    return _of_items(whole, reading.target or (y if isinstance(y, str) else "y"), reading)
+
+
+def _of_items(whole: Found, label: str, reading: Reading) -> Table:
+    """A table without cells: some of its items, and its classes, which may be merged."""
+    (items, code, classes), columns, how = whole, reading.columns, None
+    if isinstance(columns, Mapping) and label in columns and label not in items.names:
+        how = columns[label]
+        columns = {name: one for name, one in columns.items() if name != label} or None
+    apart = list(dict.fromkeys(reading.sensitive or ()))
     sensitive = tuple(_yes_or_no(items, name) for name in apart)
-    kept = restricted(items, reading.columns)
+    kept = restricted(items, columns)
     if apart:
         kept = kept.take([j for j, name in enumerate(kept.names) if name not in apart])
+    if classes != (None,):
+        cells = tuple(float(one) if isinstance(one, int | float) else one for one in classes)
+        code, classes = labels(Coded(label, cells, code), how, reading.cutting(items.rows))
     return Table(kept, code, classes, sensitive)
 
 
@@ -232,4 +247,4 @@ def label_codes(raw: RawColumn) -> Labels:
     """
     column = Gather("y")
     column.add(raw)
-    return labels(column.coded())
+    return distinct(column.coded())

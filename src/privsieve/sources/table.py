@@ -42,6 +42,7 @@ class Reading:
     sensitive : columns that are read as values, never as items; None: those that the domain calls
         sensitive.
     sources : whose row each is, where k counts persons and not rows.
+    target : what classes are called that came apart from the table.
     """
 
     domain: Domain | None = None
@@ -51,6 +52,7 @@ class Reading:
     k: int = SHARED
     sensitive: Sequence[str] | None = None
     sources: npt.NDArray[np.integer] | None = None
+    target: str | None = None
 
     def __post_init__(self) -> None:
         if self.missing not in ("absent", "level"):
@@ -58,7 +60,18 @@ class Reading:
         if isinstance(self.cuts, bool) or not isinstance(self.cuts, int) or self.cuts < 2:
             raise ParameterError(f"cuts is {self.cuts!r}; write a whole number of bins from 2, and "
                                  "give cut points with the column: columns={'age': [18, 65]}")
+        for name in ("sensitive", "again"):
+            if isinstance(getattr(self, name), str):
+                raise ParameterError(f"{name} is a text; give a list of names, for example "
+                                     f"{name}=['diagnosis']")
         Cutting(self.cuts, self.k)  # refuses a k that is none
+
+    def cutting(self, rows: int) -> Cutting:
+        """How the numbers of so many rows are cut."""
+        if self.sources is not None and len(self.sources) != rows:
+            raise SchemaError("the sources and the table have different numbers of rows; give one "
+                              "source for each row")
+        return Cutting(self.cuts, self.k, self.sources)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,7 +119,9 @@ def tabular(source: Source, label: str | None, reading: Reading) -> Table:
         rows += len(batch[0])
         for column, raw in zip([*gathered, classes], batch, strict=False):
             column.add(raw)
-    cutting = _cutting(reading, rows)
+    if source.y is not None and len(source.y) != rows:
+        raise SchemaError("X and y have different numbers of rows; give one label for each row")
+    cutting = reading.cutting(rows)
     coded = {column.name: column for column in (one.coded() for one in gathered)}
     items = from_columns([(coded[name], encode(coded[name], how, cutting, reading.missing))
                           for name, how in plan.how.items()], rows)
@@ -163,9 +178,13 @@ def _matched(source: Source, domain: Domain | None) -> tuple[Source, Domain | No
 def _plan(source: Source, label: str | None, reading: Reading) -> _Plan:
     domain, columns = reading.domain, reading.columns
     parts: dict[str, Any] = {column.name: column for column in (domain.columns if domain else ())}
+    if source.y is not None:
+        label = reading.target
     if domain is not None and domain.target is not None and label in (None, domain.target.name):
         label = domain.target.name if source.by != "position" or source.y is not None else None
         parts[domain.target.name] = domain.target
+    if source.y is not None and label is None and "y" not in source.columns:
+        label = "y"
     apart = reading.sensitive
     if apart is None:
         apart = [name for name, part in parts.items() if getattr(part, "role", "") == "sensitive"
@@ -198,10 +217,3 @@ def _check(source: Source, plan: _Plan) -> None:
         kind = source.y_type if name == plan.label and source.y is not None else types[fold(name)]
         if name in plan.parts:
             check_type(plan.parts[name], kind, array=source.by == "position")
-
-
-def _cutting(reading: Reading, rows: int) -> Cutting:
-    if reading.sources is not None and len(reading.sources) != rows:
-        raise SchemaError("the sources and the table have different numbers of rows; give one "
-                          "source for each row")
-    return Cutting(reading.cuts, reading.k, reading.sources)
