@@ -149,7 +149,8 @@ def publication(rows, names, labels=None, *, sensitive=(), **claim):
              "roles": {"presences": list(names), "both": [], "target": target,
                        "sensitive": [one for one, _ in sensitive],
                        "target_known": target is not None},
-             "limits": {"share": None, "entropy": None, "closeness": None}, "fingerprint": None,
+             "limits": {"share": None, "entropy": None, "closeness": None, "ordered": []},
+             "fingerprint": None,
              **claim}
     table = Projection(tuple(names), np.asarray(rows, np.uint8), target, labels, tuple(sensitive))
     measured = facts(table, claim)

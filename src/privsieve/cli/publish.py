@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from privsieve.containment.choice import Choice
     from privsieve.containment.issue import Issued
+    from privsieve.containment.limited import Method
     from privsieve.containment.publish import Labelled, Promise
     from privsieve.core.canonical import Json
     from privsieve.kernels.patterns import Rule
@@ -38,6 +39,11 @@ _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out colu
               show_default=True, help="Whether absences are known: all of them, or none.")
 @click.option("--l-diversity", metavar="L", type=click.IntRange(1),
               help="Classes in a group, at least: 2 where the target is published, else 1.")
+@click.option("--max-share", metavar="P",
+              help="A group has at most such a share of one class, and of one sensitive value.")
+@click.option("--entropy-l", metavar="L", help="The entropy l of a group is at least so much.")
+@click.option("--closeness", metavar="T",
+              help="A group differs from the whole table by at most so much (t-closeness).")
 @click.option("--publish-target", is_flag=True,
               help="Publish the target with the columns; it then counts toward k.")
 @click.option("--target-unknown", is_flag=True,
@@ -73,7 +79,8 @@ def command(data: str, **options: Any) -> None:
     from privsieve.containment.before import open_part
     from privsieve.containment.greedy import demand_rule
     from privsieve.containment.issue import Form, issue, people_of
-    from privsieve.containment.together import recognise, tightened
+    from privsieve.containment.limited import limited
+    from privsieve.containment.together import recognise, tightened, tightened_limits
     from privsieve.containment.told import listening
     from privsieve.privacy.folder import Folder
 
@@ -100,8 +107,9 @@ def command(data: str, **options: Any) -> None:
             with Folder.create(options["out"]) as folder:
                 try:
                     progress.stage("choosing (Ctrl-C ends it)")
-                    choice = open_part(table, rule, _choose(
-                        table, tightened(table, rule, before), options))
+                    choice = open_part(table, rule, limited(
+                        table, tightened(table, rule, before),
+                        tightened_limits(promise.limits, before), _method(options)))
                     progress.stage("writing, and counting the file's groups and risks")
                     issued = issue(table, choice, promise, form, folder, people=people)
                 except BaseException:
@@ -156,6 +164,7 @@ def _check(options: Mapping[str, Any]) -> None:
 
 def _promise(table: Labelled, options: Mapping[str, Any]) -> Promise:
     """What the columns must keep, and what a stranger may know; a profile says a part of it."""
+    from privsieve.containment.limits import Limits
     from privsieve.containment.publish import Promise
     from privsieve.kernels.patterns import Rule
 
@@ -169,17 +178,29 @@ def _promise(table: Labelled, options: Mapping[str, Any]) -> Promise:
                              "COLUMN, or leave it away")
     roles = roles_of(table, options, tables.domain_of(options), target_known=known)
     equal = profile == "strict" or options["model"] == "k-anonymity"
+    values = max(options["l_diversity"] or least, 2 if profile in ("few", "most") else 1)
+    limits = Limits.of(
+        distinct=values if table.sensitive else None, share=options["max_share"],
+        entropy=options["entropy_l"], closeness=options["closeness"])
     return Promise(Rule(
         k=options["k"], classes=len(table.classes),
-        model="k-anonymity" if equal else "containment",
-        l_diversity=max(options["l_diversity"] or least, 2 if profile in ("few", "most") else 1),
+        model="k-anonymity" if equal else "containment", l_diversity=values,
         absent=None if equal else roles.absent(table.items),
-        suppress=options["suppress"], labelled=known), roles)
+        suppress=options["suppress"], labelled=known), roles, limits)
 
 
 def _profile(options: Mapping[str, Any]) -> str | None:
     found: str | None = options["profile"] or (None if options["method"] else "few")
     return found
+
+
+def _method(options: Mapping[str, Any]) -> Method:
+    """How columns are chosen, again and again where a limit is missed."""
+    from privsieve.containment.limited import Method
+
+    asked = None if _profile(options) or options["weights"] == "even" else (
+        options["weights"] or "mutual-information")
+    return Method(lambda part, rule: _choose(part, rule, options), asked)
 
 
 def _choose(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Choice:

@@ -11,13 +11,17 @@ Beside them lies a report, made of the release and its certificate alone.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from privsieve._version import __version__
+from privsieve.containment.disclosure import disclosures
 from privsieve.containment.facts import facts
 from privsieve.containment.fingerprint import fingerprint
 from privsieve.containment.ledger_key import seal_of
+from privsieve.containment.limits import published
 from privsieve.containment.measures import hub
 from privsieve.containment.publish import (
     body_of,
@@ -34,6 +38,7 @@ from privsieve.errors import CheckFailed, LedgerError
 from privsieve.privacy.certificate import contained
 from privsieve.privacy.ledger import Ledger, populations
 from privsieve.privacy.verify_table import recount_table
+from privsieve.privacy.verify_values import limit_reasons, recounted
 from privsieve.report import stage_report
 
 if TYPE_CHECKING:
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
     from privsieve.containment.measures import Hub
     from privsieve.containment.publish import Labelled, Promise
     from privsieve.core.canonical import Json
+    from privsieve.kernels.patterns import Rule
     from privsieve.privacy.folder import Folder
     from privsieve.privacy.ledger import Entry
 
@@ -124,10 +130,13 @@ def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder:
     if table.sources is not None and int(sources_at(table, rule, choice.selected).min()) < rule.k:
         raise CheckFailed("a group of the chosen columns has fewer sources than asked: this is a "
                           "mistake of privsieve; report it")
+    if any(limit_reasons(claim, recounted(claim, data))):
+        raise CheckFailed("a group of the written table tells more than was allowed: this is a "
+                          "mistake of privsieve; report it")
     claim |= {"level": counted.level, "table_sha256": digest(data)}
     if people is not None:
         claim["fingerprint"] = fingerprint(table, claim, people.seal)
-    measured = facts(projected, claim)
+    measured = {**facts(projected, claim), "disclosure": _told(table, choice, rule, form)}
     body = {**body_of(table.items, choice, form.plan), "measured": measured}
     release = canonical(body)
     folder.stage("release.json", release)
@@ -138,6 +147,17 @@ def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder:
     folder.link()
     return Issued(body, certificate, hub(Items.dense(projected.cells, projected.names), rule.k),
                   notes)
+
+
+def _told(table: Labelled, choice: Choice, rule: Rule, form: Form) -> list[Json]:
+    """What the groups of the published rows tell of the published target and sensitive columns."""
+    part, known = published(table, rule, choice.selected)
+    if not form.with_target:
+        part = replace(part, y=np.zeros(part.items.rows, np.int32), classes=(None,))
+        known = replace(known, labelled=False)
+    if not form.with_sensitive:
+        part = replace(part, sensitive=())
+    return [one.json() for one in disclosures(part, known)]
 
 
 def _note(table: Labelled, claim: Mapping[str, Any], release_sha256: str, people: People | None,

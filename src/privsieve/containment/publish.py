@@ -18,6 +18,7 @@ import numpy as np
 from privsieve.containment.greedy import kept_rows
 from privsieve.containment.groups import sources_of
 from privsieve.containment.labelled import Labelled
+from privsieve.containment.limits import NONE, Limits
 from privsieve.containment.publishable import largest_k
 from privsieve.core.columns import check_name, text_of
 from privsieve.core.release import FORMAT
@@ -64,12 +65,13 @@ class Projection:
         return (*self.sensitive, (self.target, self.labels))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Promise:
     """What is promised of a publication: what each column is, and what the choice keeps."""
 
     rule: Rule
     roles: Roles
+    limits: Limits = NONE
 
 
 def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
@@ -121,6 +123,7 @@ def claim_of(table: Labelled, projected: Projection, choice: Choice, promise: Pr
     """
     rule, items = promise.rule, table.items
     counted: dict[str, Json] = {"counted": "sources"} if table.sources is not None else {}
+    beside = [name for name, _ in projected.sensitive]
     return {
         **counted,
         "kind": "containment", "k": rule.k, "model": rule.model,
@@ -128,8 +131,9 @@ def claim_of(table: Labelled, projected: Projection, choice: Choice, promise: Pr
         "l_diversity": rule.l_diversity, "suppressed": choice.suppressed,
         "columns": list(projected.names), "target": projected.target,
         "rows": len(projected.cells), "origins": [items.origin[j] for j in choice.selected],
-        "roles": promise.roles.json(), "sensitive": [name for name, _ in projected.sensitive],
-        "limits": {"share": None, "entropy": None, "closeness": None},
+        "roles": promise.roles.json(), "sensitive": list(beside),
+        "limits": {**promise.limits.json(), "ordered": [
+            one.name for one in table.sensitive if one.ordered and one.name in beside]},
         "fingerprint": None,
     }
 

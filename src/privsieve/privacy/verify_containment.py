@@ -15,6 +15,12 @@ from privsieve.core.shown import visible
 from privsieve.privacy import strangers
 from privsieve.privacy.chain import link
 from privsieve.privacy.verify_table import Recount, Unreadable, recount_table
+from privsieve.privacy.verify_values import (
+    figure_reasons,
+    limit_notes,
+    limit_reasons,
+    recounted,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,7 +50,7 @@ ROLES: Mapping[str, Any] = {"presences": list, "both": list, "sensitive": list,
 SINCE_ROLES: Mapping[str, Any] = {
     "rows": int, "origins": list, "roles": ROLES, "sensitive": list,
     "limits": {"share": (str, type(None)), "entropy": (str, type(None)),
-               "closeness": (str, type(None))},
+               "closeness": (str, type(None)), "ordered": list},
     "fingerprint": (str, type(None)),
 }
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
@@ -87,7 +93,8 @@ def _role_reasons(claim: Mapping[str, Any]) -> Iterator[str]:
     """What contradicts itself in the roles: each column has one, and it is the one that counts."""
     roles, origins = claim["roles"], claim["origins"]
     named = [*roles["presences"], *roles["both"], *roles["sensitive"]]
-    if not all(isinstance(name, str) for name in [*named, *origins, *claim["sensitive"]]):
+    if not all(isinstance(name, str) for name in [
+            *named, *origins, *claim["sensitive"], *claim["limits"]["ordered"]]):
         yield "the roles name something else than columns"
         return
     equal = claim["model"] == "k-anonymity"
@@ -107,6 +114,8 @@ def _role_reasons(claim: Mapping[str, Any]) -> Iterator[str]:
             claim["target"] in (None, target),
         "a target that is not published counts as known":
             not roles["target_known"] or claim["target"] is not None,
+        "an ordered column is not a published sensitive one":
+            set(claim["limits"]["ordered"]) <= set(claim["sensitive"]),
         "a published sensitive column has another role": set(claim["sensitive"]) <= set(
             roles["sensitive"]) and len(set(claim["sensitive"])) == len(claim["sensitive"]),
         "the claimed number of rows is not a count": claim["rows"] >= 1,
@@ -150,7 +159,8 @@ def entry_reasons(body: Mapping[str, Any]) -> Iterator[str]:
     })
 
 
-def table_reasons(body: Mapping[str, Any], table: str | Path | bytes) -> Iterator[str]:
+def table_reasons(body: Mapping[str, Any], table: str | Path | bytes,
+                  release: Mapping[str, Any] | None = None) -> Iterator[str]:
     """Recount the published table, and compare."""
     claim = body["claim"]
     try:
@@ -158,6 +168,7 @@ def table_reasons(body: Mapping[str, Any], table: str | Path | bytes) -> Iterato
         found = recount_table(
             data, target=claim["target"], model=claim["model"], absent=claim["absent"],
             target_known=_target_known(claim), sensitive=claim.get("sensitive", ()))
+        values = recounted(claim, data)
     except Unreadable as error:
         yield str(error)
         return
@@ -170,6 +181,9 @@ def table_reasons(body: Mapping[str, Any], table: str | Path | bytes) -> Iterato
         "the table has another number of rows than claimed":
             found.rows == claim.get("rows", found.rows),
     })
+    yield from limit_reasons(claim, values)
+    if release is not None:
+        yield from figure_reasons(claim, release, values)
 
 
 def notes(body: Mapping[str, Any], *, release: bool, ledger: bool, table: bool) -> Iterator[str]:
@@ -178,6 +192,7 @@ def notes(body: Mapping[str, Any], *, release: bool, ledger: bool, table: bool) 
     hidden = claim["target"] is None and claim["l_diversity"] > 1
     yield from (f"{role}: {', '.join(map(visible, names))}"
                 for role, names in strangers.spoken(claim))
+    yield from limit_notes(claim)
     beside = "roles" not in claim and claim["target"] is not None
     yield from _failed({
         "made by version 0.1.0: the published target was not counted toward k, so that who knows "

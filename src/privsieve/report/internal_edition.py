@@ -9,6 +9,7 @@ from markupsafe import Markup
 from privsieve.report import publication_end as end
 from privsieve.report import publication_html as shared
 from privsieve.report.charts import Piece, bar
+from privsieve.report.disclosure_html import disclosure
 from privsieve.report.markup import (
     clean_sentence,
     count,
@@ -54,7 +55,8 @@ def page(told: InternalPage) -> bytes:
         _BAND, Markup('<main class="page">'), shared.line(public, "Internal edition"),
         shared.question(public), shared.answers(public), _decide(told), steps(places),
         shared.columns(public, "The open columns, and what each costs"), _closed(told),
-        shared.roles(public), shared.crowds(public), shared.risk(public), shared.use(public),
+        shared.roles(public), shared.crowds(public), shared.risk(public),
+        disclosure(public.disclosed, public.limits), shared.use(public),
         end.limits(public), end.assumed(public, _ADDS), end.expert(public), end.check(public),
         _SIGN.format(_TICK), shared.FOOTER, Markup("</main>")])
     return whole("INTERNAL, do not release: which columns may be published? privsieve report",

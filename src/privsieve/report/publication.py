@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from privsieve.core.canonical import canonical, digest
 from privsieve.privacy.certificate import sentence
 from privsieve.privacy.strangers import WHO, known, spoken
+from privsieve.report.disclosure_html import limits_of, told_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from privsieve.report.disclosure_html import Limit, Told
 
 
 class Item(NamedTuple):
@@ -76,6 +79,8 @@ class PublicationPage(NamedTuple):
     suppressed: int
     sources: bool
     measured: Measured | None
+    disclosed: tuple[Told, ...] | None
+    limits: tuple[Limit, ...]
     population: str | None
     snapshot: str | None
     entry: str | None
@@ -122,6 +127,7 @@ def page_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Publi
         knows=known(claim), roles=spoken(claim), l_diversity=int(claim["l_diversity"]),
         suppressed=int(claim["suppressed"]), sources=claim.get("counted") == "sources",
         measured=_measured(release.get("measured"), claim),
+        disclosed=told_of(release), limits=limits_of(claim),
         population=certificate["population"],
         snapshot=ledger["snapshot"] if ledger else None,
         entry=str(ledger["publish"]["seq"]) if ledger else None,

@@ -9,6 +9,8 @@ from markupsafe import Markup
 from privsieve.privacy.strangers import BOTH, SENSITIVE, TARGET_INSIDE, TARGET_KNOWN
 from privsieve.report import publication_end as end
 from privsieve.report.charts import Piece, bar
+from privsieve.report.disclosure_html import PLACE as TELLS
+from privsieve.report.disclosure_html import disclosure
 from privsieve.report.markup import (
     clean,
     clean_sentence,
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 _MANY = 30
 
 PLACES = (("cols", "The columns"), ("roles", "Who may know what"), ("crowds", "The crowds"),
-          ("risk", "The risk of being found"),
+          ("risk", "The risk of being found"), TELLS,
           ("use", "Usefulness"), ("not", "What is not protected"), ("assume", "Assumptions"),
           ("expert", "For experts"), ("check", "Check this report"))
 FOOTER = Markup("<footer>This page loads nothing, runs nothing and stores nothing.</footer>")
@@ -45,9 +47,9 @@ def page(told: PublicationPage) -> bytes:
     """The whole page."""
     body = joined([
         Markup('<main class="page">'), line(told, "Public edition"), question(told), answers(told),
-        steps(PLACES), columns(told), roles(told), crowds(told), risk(told), use(told),
-        end.limits(told), end.assumed(told, end.HELD), end.expert(told), end.check(told),
-        FOOTER, Markup("</main>")])
+        steps(PLACES), columns(told), roles(told), crowds(told), risk(told),
+        disclosure(told.disclosed, told.limits), use(told), end.limits(told),
+        end.assumed(told, end.HELD), end.expert(told), end.check(told), FOOTER, Markup("</main>")])
     return whole("Which columns may be published? privsieve report, public edition", "public", body)
 
 
