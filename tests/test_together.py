@@ -157,6 +157,18 @@ def test_a_fingerprint_that_was_edited(privsieve):
     assert alone["claim"]["fingerprint"] is None
 
 
+def test_the_same_again_within_a_limit(privsieve):
+    """What was published within a limit may be published again, as after a lost folder."""
+    asked = ("--columns", "ward,age", "--max-share", "0.9", *GREEDY)
+    first = privsieve(*publish(*asked, "--first", out="1"))
+    assert 0 == first[0], first[2]
+    again = privsieve(*publish(*asked, out="2"))
+    assert 0 == again[0], again[2]
+    names = [json.loads(Path(out, "release.json").read_text())["columns"] for out in "12"]
+
+    assert sorted(names[0]) == sorted(names[1])
+
+
 # --- a ledger of 0.1.0 ----------------------------------------------------------------------------
 
 def test_an_old_ledger(tmp_path):
