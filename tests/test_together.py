@@ -30,6 +30,7 @@ from privsieve.containment.together import (
 from privsieve.errors import LedgerError, NothingFits
 from privsieve.kernels.patterns import Rule
 from privsieve.privacy.ledger import Ledger
+from privsieve.privacy.verify import verify
 
 GOLDEN = Path(__file__).parent / "golden" / "ledger-0.1.0.sql"
 LEDGER = ("--ledger", "L.db", "--population", "P", "--snapshot", "S")
@@ -139,6 +140,33 @@ def test_the_same_table(privsieve, how):
                      for out in "12")
     assert (first, 64) == (second, len(first))
     assert 0 == privsieve("verify", "2", "--ledger", "L.db")[0]
+
+
+def test_a_fingerprint_that_was_edited(privsieve):
+    """`verify` refuses a certificate whose fingerprint is none, another, or without a ledger."""
+    assert 0 == privsieve(*publish("--columns", "a", "--first", out="1"))[0]
+    assert 0 == privsieve("publish", "u.csv", "--target", "ill", "-k", 5, "--columns", "a", "--out",
+                          "2")[0]
+    noted, alone = (json.loads(Path(out, "certificate.json").read_text()) for out in "12")
+    print_of = noted["claim"]["fingerprint"]
+    for body, other in ((noted, None), (noted, "0" * 63), (noted, "0" * 64),
+                        (noted, print_of[::-1]), (noted, print_of.upper()), (alone, print_of)):
+        assert verify({**body, "claim": {**body["claim"], "fingerprint": other}}).reasons
+
+    assert () == verify(noted).reasons == verify(alone).reasons
+    assert alone["claim"]["fingerprint"] is None
+
+
+def test_the_same_again_within_a_limit(privsieve):
+    """What was published within a limit may be published again, as after a lost folder."""
+    asked = ("--columns", "ward,age", "--max-share", "0.9", *GREEDY)
+    first = privsieve(*publish(*asked, "--first", out="1"))
+    assert 0 == first[0], first[2]
+    again = privsieve(*publish(*asked, out="2"))
+    assert 0 == again[0], again[2]
+    names = [json.loads(Path(out, "release.json").read_text())["columns"] for out in "12"]
+
+    assert sorted(names[0]) == sorted(names[1])
 
 
 # --- a ledger of 0.1.0 ----------------------------------------------------------------------------

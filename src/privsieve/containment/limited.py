@@ -96,7 +96,10 @@ def limited(table: Labelled, rule: Rule, limits: Limits, method: Method) -> Choi
     run = _Run(table, rule, limits, method, first.selected)
     choice = run.monotone(first)
     selected = run.repaired(choice.selected)
-    if selected <= run.counted:
+    # What was published before may leave again, unless its column is not to be chosen from.
+    again = {j for j in run.counted & set(first.selected)
+             if table.items.origin[j] not in table.closed}
+    if not selected - (run.counted - again):
         raise NothingFits(run.refusal())
     if not run.counted <= set(first.selected):
         selected -= run.counted

@@ -5,6 +5,7 @@ Here, unlike for noise, the claim itself can be recounted, by anybody who has th
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,7 @@ SINCE_ROLES: Mapping[str, Any] = {
                "closeness": (str, type(None)), "ordered": list},
     "fingerprint": (str, type(None)),
 }
+_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 LEDGER = {"snapshot": str, "publish": {"seq": int, "prev": str, "hash": str}, "head": str}
 
 
@@ -67,6 +69,10 @@ def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
     claim = body["claim"]
     if "roles" in claim:
         yield from _role_reasons(claim)
+        noted = body["ledger"] is not None
+        if (claim["fingerprint"] is not None) != noted or (
+                noted and not _FINGERPRINT.fullmatch(claim["fingerprint"])):
+            yield "the table has no fingerprint in the ledger, or one that is none"
     yield from _failed({
         "the claim names no known model": claim["model"] in MODELS,
         "the claim counts neither rows nor sources": claim.get("counted", SOURCES) == SOURCES,
