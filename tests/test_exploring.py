@@ -52,9 +52,11 @@ from test_report import CLASSES, HOSTILE, harmless
 
 KS = (2, 3, 5, 8)
 FLAGS = ("--presences-only", "age,ward")
+#: Of the curves that are recounted: each k; and more seconds than any machine needs.
+DRAWN, LONG = (3, 5), 6000
 
 
-def made(rows=240, width=9, seed=1, classes=2, sources=None):
+def made(rows=160, width=9, seed=1, classes=2, sources=None):
     """Rows whose class follows the first columns."""
     rng = np.random.default_rng(seed)
     held = rng.random((rows, width)) < np.linspace(0.25, 0.6, width)
@@ -86,13 +88,13 @@ def drawn(request):
     table = made(classes=3 if request.param == "three classes" else 2)
     absent = np.arange(9) % 2 == 0 if request.param == "absences" else None
     ways = profile_ways(rule_of(table, absent=absent))
-    return table, ways, curve(table, ways, KS, 5, 60)
+    return table, ways, curve(table, ways, DRAWN, 5, LONG)
 
 
 def test_each_choice_keeps_its_k_by_loops(drawn):
     """The smallest crowd of each choice is that of loops, and at least k."""
     table, ways, found = drawn
-    assert [(way.name, k) for way in ways for k in KS] == [(p.way, p.k) for p in found.points]
+    assert [(way.name, k) for way in ways for k in DRAWN] == [(p.way, p.k) for p in found.points]
     for point in found.points:
         rule = next(way.rule for way in ways if way.name == point.way)
         chosen = found.choices[point.way, point.k].selected
@@ -167,7 +169,7 @@ def test_a_curve_ends_in_time_and_says_what_is_missing(monkeypatch):
     monkeypatch.setattr(exploring, "monotonic", lambda: float(next(clock)))
     short, none = curve(table, ways, KS, 5, 12.5), curve(table, ways, KS, 5, -1)
     monkeypatch.setattr(exploring, "monotonic", time.monotonic)
-    whole = {(p.way, p.k): p for p in curve(table, ways, KS, 5, 60).points}
+    whole = {(p.way, p.k): p for p in curve(table, ways, KS, 5, LONG).points}
 
     assert 0 < len(short.points) < len(whole)
     assert ("few", 5) == min((p.way, p.k) for p in short.points if p.way == "few" and p.k == 5)
@@ -209,12 +211,12 @@ def test_ctrl_c_keeps_what_was_reached():
 
     def choose(table, rule, marked):
         seen.append(rule.k)
-        if len(seen) == 3:
+        if len(seen) == 8:  # six for the first k, one for the next
             raise KeyboardInterrupt
         return few.choose(table, rule, marked)
 
-    found = curve(table, [Way("few", few.rule, choose)], KS, 5, 60)
-    assert [2, 5] == [point.k for point in found.points]
+    found = curve(table, [Way("few", few.rule, choose)], KS, 5, LONG)
+    assert [3, 5] == [point.k for point in found.points]
     assert "Somebody ended the search (Ctrl-C)." == found.unreached[0]
 
 
@@ -235,18 +237,18 @@ def test_k_is_cut_to_what_the_table_has():
 
 def test_sources_are_counted_where_rows_are_of_persons():
     """Crowds, strangers and folds are of sources, where a person has several rows."""
-    sources = (np.arange(240) // 4).astype(np.int32)
+    sources = (np.arange(160) // 4).astype(np.int32)
     table = made(sources=sources)
-    found = curve(table, profile_ways(rule_of(table)), (2, 5), 5, 60)
-    by_source = {int(s): set(folds(table)[sources == s]) for s in range(60)}
+    found = curve(table, profile_ways(rule_of(table)), (2, 5), 5, LONG)
+    by_source = {int(s): set(folds(table)[sources == s]) for s in range(40)}
 
     assert {1} == {len(one) for one in by_source.values()}
     assert {"few", "strict"} == {point.way for point in found.points}
     assert any("most, k = 2: " in text and "sources" in text for text in found.unreached)
     for point in found.points:
         rows, of = rows_of(table.items.take(found.choices[point.way, point.k].selected)), point
-        sizes = [len({int(sources[h]) for h in range(240) if rows[i] <= rows[h]})
-                 for i in range(240)]
+        sizes = [len({int(sources[h]) for h in range(160) if rows[i] <= rows[h]})
+                 for i in range(160)]
         assert sum(size < of.k for size in sizes) == of.strangers.has.below == 0
 
 
@@ -255,7 +257,7 @@ def test_a_method_is_explored_as_it_publishes(method):
     """Where a method is named the curve is that of the method."""
     table = made(rows=80, width=6)
     way = method_way(rule_of(table), method, "mutual-information", 60)
-    found = curve(table, [way], (2, 5), 5, 60)
+    found = curve(table, [way], (2, 5), 5, LONG)
 
     assert [(method, 2), (method, 5)] == [(point.way, point.k) for point in found.points]
     assert all(point.level >= point.k and point.area for point in found.points)
@@ -265,21 +267,21 @@ def test_a_method_is_explored_as_it_publishes(method):
 
 
 def test_labels_that_say_nothing_give_a_half():
-    """With shuffled labels the honest area is a half, but for .05; on all rows it is not.
+    """With shuffled labels the honest area is a half, but for .06; on all rows it is not.
 
     The other way of judging, columns that were chosen with the labels of all rows, shows that the
     test can fail: on the same noise it is far above a half.
     """
     rng = np.random.default_rng(11)
-    items = Items.dense(rng.random((400, 300)) < 0.3)
-    table = Labelled(items, rng.permutation(np.arange(400) % 2).astype(np.int32), (0, 1))
+    items = Items.dense(rng.random((300, 120)) < 0.3)
+    table = Labelled(items, rng.permutation(np.arange(300) % 2).astype(np.int32), (0, 1))
     rule = rule_of(table)
     everything = publishable(items, table.y, rule, "few")
     honest = honest_area(table, lambda marked: publishable(items, table.y, rule, "few",
                                                            label_rows=marked))
     leaky = honest_area(table, lambda _: everything)
 
-    assert abs(honest.mean - 0.5) < 0.05
+    assert abs(honest.mean - 0.5) < 0.06
     assert leaky.mean > 0.6
     assert honest.least <= honest.mean <= honest.largest
 
@@ -303,7 +305,7 @@ def test_folds_follow_from_the_place_of_a_row():
     """The same place is in the same fold in any table, and folds are about equal."""
     many = folds(made(rows=5000))
 
-    assert many[:240].tolist() == folds(made()).tolist()
+    assert many[:160].tolist() == folds(made()).tolist()
     assert 5 == len(np.unique(many))
     assert np.bincount(many).min() > 900
 
@@ -341,8 +343,8 @@ def test_ranks_are_those_of_loops():
 def test_what_cannot_be_judged_is_not(monkeypatch):
     """One class, a fold without two classes, a choice too large: no area; no column: a half."""
     table = made()
-    nobody = dataclasses.replace(table, y=np.zeros(240, np.int32))
-    rare = dataclasses.replace(table, y=(np.arange(240) == 0).astype(np.int32))
+    nobody = dataclasses.replace(table, y=np.zeros(160, np.int32))
+    rare = dataclasses.replace(table, y=(np.arange(160) == 0).astype(np.int32))
     none = exploring.profile_ways(rule_of(table))[0]
 
     def everything(marked):
@@ -458,14 +460,15 @@ def call(*args):
 
 def test_exploring_writes_one_private_file_and_publishes_nothing(here, capsys):
     """One new file, for its owner alone; the same table gives the same page; nothing else."""
-    call("--explore", "one.html", "-k", 11, "--population-size", 2000, *FLAGS)
-    call("--explore", "two.html", "-k", 11, "--population-size", 2000, *FLAGS)
+    common = ("-k", 11, "--population-size", 2000, "--method", "greedy", *FLAGS)
+    call("--explore", "one.html", *common)
+    call("--explore", "two.html", *common)
 
     assert {"t.csv", "one.html", "two.html"} == files()
     assert 0o600 == stat.S_IMODE(Path("one.html").stat().st_mode)
     assert Path("one.html").read_bytes() == Path("two.html").read_bytes()
     page = harmless(Path("one.html").read_bytes())
-    assert "k of 2, 3, 5, 8, 10, 11, 20, 50, 100; few, strict and most." in page.words
+    assert "k of 2, 3, 5, 8, 10, 11, 20, 50, 100; greedy." in page.words
     assert "The table holds 200 of 2,000 people: 10 %." in page.words
     assert "and of dose, smoker also what it lacks" in page.words
     said = capsys.readouterr()
@@ -475,7 +478,7 @@ def test_exploring_writes_one_private_file_and_publishes_nothing(here, capsys):
 
 def test_nothing_of_the_page_leaves_with_a_publication(here):
     """A folder that is published beside it holds nothing of the page, and no word of it."""
-    call("--explore", "one.html", "-k", 5, "--population-size", 2000)
+    call("--explore", "one.html", "-k", 5, "--population-size", 2000, "--method", "greedy")
     assert 0 == run(["publish", "t.csv", "--target", "ill", "-k", "5", "--out", "out"])
 
     assert {"table.csv", "release.json", "certificate.json", "report.html"} == files("out")
@@ -514,8 +517,9 @@ def test_what_is_refused_leaves_no_file(here):
 
 def test_without_a_k_the_usual_one_is_taken_and_said(here):
     """Nobody has to name a k to see the curve."""
-    call("--explore", "one.html", "--profile", "strict", "--publish-target")
+    call("--explore", "one.html", "--profile", "strict", "--publish-target", "--seconds", LONG)
     words = harmless(Path("one.html").read_bytes()).words
+    assert "k of 2, 3, 5, 8, 10, 11, 20, 50; few, strict and most." in words
 
     assert "Nobody named a k for the tables below: 5 is taken." in words
     assert "For k = 5, strict." in words
@@ -539,15 +543,18 @@ def test_a_method_and_a_table_of_all_people(here):
 
 def test_a_way_that_cannot_be_gone_is_refused_with_its_reason(here):
     """Where the profile that was asked for is refused, no page is left behind."""
+    table = made(rows=60, sources=(np.arange(60) % 30).astype(np.int32))
+    asked = {**dict.fromkeys(("method", "weights", "l_diversity")), "profile": "most", "k": 5,
+             "publish_target": False, "time_limit": 60, "explore": "one.html"}
     with pytest.raises(ParameterError, match=r"most, k = 5: .*sources are counted in 'few'"):
-        call("--explore", "one.html", "--profile", "most", "--source", "age")
+        command.explore(table, rule_of(table), asked)
     assert {"t.csv"} == files()
 
 
 def test_a_sensitive_column_is_said_and_never_chosen():
     """What must not be learned is named on the page; earlier publications are refused."""
     table = made()
-    secret = Sensitive("income", np.zeros(240, np.int32), ("low",))
+    secret = Sensitive("income", np.zeros(160, np.int32), ("low",))
     options = {"k": None, "profile": None, "method": None, "weights": None, "l_diversity": None,
                "publish_target": False, "time_limit": 60, "closeness": "0.3"}
     asked = command._asked(dataclasses.replace(table, sensitive=(secret,)),

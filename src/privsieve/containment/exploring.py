@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 #: Each k that agencies use, and some between them.
 KS = (2, 3, 5, 8, 10, 11, 20, 50, 100)
+#: Those that are tried first, far from each other, so that a cut search has a curve.
+FIRST = (5, 11, 50, 3, 20)
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,19 +172,18 @@ class _Search:
 
 def curve(table: Labelled, ways: Sequence[Way], ks: Sequence[int], asked: int,
           seconds: float) -> Curve:
-    """Choose at each k in each way, then judge each choice; what takes too long is left, and said.
+    """Choose at each k in each way, and judge each choice; what takes too long is left, and said.
 
-    The k that was asked for comes first; a way that ends by time comes after all others.  Ctrl-C
-    ends it with what was reached by then.
+    The k that was asked for comes first, then those of `FIRST`; a way that ends by time comes after
+    all others.  Ctrl-C ends it with what was reached by then.
     """
     search = _Search(table, monotonic() + seconds)
-    ordered = sorted(ks, key=lambda k: (k != asked, k))
+    wanted = [asked, *FIRST, *ks]
+    steps = [(step, way, k) for timed in (False, True) for k in sorted(ks, key=wanted.index)
+             for step in (search.choose, search.judge) for way in ways if way.timed == timed]
     try:
-        for timed in (False, True):
-            for step in (search.choose, search.judge):
-                for way in ways:
-                    for k in ordered if way.timed == timed else ():
-                        step(way, k)
+        for step, way, k in steps:
+            step(way, k)
     except KeyboardInterrupt:
         search.why.append("Somebody ended the search (Ctrl-C).")
     points = tuple(search.points[way.name, k] for way in ways for k in ks
