@@ -79,14 +79,12 @@ def arx(table: Exported, limits: Limits | None = None) -> dict[str, bytes]:
 
 def hierarchy_of(column: Column, at: int) -> Hierarchy:
     """The hierarchy of a key variable; `at` numbers the columns."""
-    levels = column.levels
-    chains = _chains(levels)
-    cells = _cells(levels)
-    lines = tuple((cell, *(() if levels.identical else (chains[group][0],)),
-                   *chains[group][1:], SUPPRESSED)
-                  for cell, group in sorted(zip(cells, levels.group, strict=True),
+    levels, chains = column.levels, _chains(column.levels)
+    # Where each cell is a group of its own, the group is no step above it.
+    lowest = 0 if levels.identical() else 1
+    lines = tuple((cell, *chains[group][1 - lowest:], SUPPRESSED)
+                  for cell, group in sorted(zip(_cells(levels), levels.group, strict=True),
                                             key=lambda one: one[1]))
-    lowest = 0 if levels.identical else 1
     # A target that is published is not made coarser: its classes are what it is published for.
     fixed = column.is_target
     return Hierarchy(column.name, f"hierarchies/{file_name(at, column.name)}.csv", lowest,

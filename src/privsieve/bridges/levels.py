@@ -48,7 +48,6 @@ class Levels:
     cuts: tuple[str, ...] = ()
     kind: Kind = "text"
 
-    @property
     def identical(self) -> bool:
         """Whether each cell is a group of its own, under its own text."""
         return tuple(self.labels[at] for at in self.group) == self.cells
