@@ -22,7 +22,7 @@ HOSTILE = ['a"); quit("no', "b\\", "c'`d", "# e", "f;g,h", "\\u0022); int x = 1;
 SHOWN = [*HOSTILE, "-", "=1+2", "a,b;c", '"', "\\", "tab\\t"]
 
 
-def rows_of(seed, rows=120):
+def rows_of(seed, rows=400):
     """Rows with numbers, flags, categories, rare levels and missing cells; a class each."""
     rng = random.Random(seed)
     wards = ["A", "B", "C", "rare"][:rng.randint(2, 4)]
@@ -55,28 +55,30 @@ def labelled(path, known, *, target="ill", domain=None, columns=None):
 def random_table(tmp_path, seed, *, target_known):
     """A random table with its roles."""
     path = write_csv(tmp_path / "t.csv", rows_of(seed))
-    known = ("age", "dose", "ward", "smoker")[:2 + seed % 3]
+    known = [("ward", "smoker"), ("age", "ward"), ("age", "smoker", "dose"),
+             ("age", "dose", "ward", "smoker")][seed % 4]
     roles = Roles(presences=known[:1], both=known[1:], sensitive=("income",), target="ill",
                   target_known=target_known)
     return path, labelled(path, known), roles
 
 
-def pandas_k(path, known, cuts=None):
-    """The k of a raw table, by pandas alone: `pd.cut` cuts, and missing is a value of its own."""
+def pandas_k(path, known, k, cuts):
+    """The smallest group of a raw table and rows below k, by pandas: missing is a value, too."""
     import pandas as pd
 
     frame = pd.read_csv(path, dtype=str, keep_default_na=False)[list(known)]
     for name in known:
-        if name in (cuts or {}):
+        if name in cuts:
             ends = [-float("inf"), *cuts[name], float("inf")]
             frame[name] = pd.cut(pd.to_numeric(frame[name]), ends, right=False).astype(str)
         elif name == "smoker":
             frame[name] = frame[name].str.lower() == "yes"
-    return int(frame.groupby(list(known), dropna=False, observed=True).size().min())
+    sizes = frame.groupby(list(known), dropna=False, observed=True).size()
+    return int(sizes.min()), int(sizes[sizes < k].sum())
 
 
-def loops_k(folder, lowest):
-    """The k of an export for ARX, by dictionaries: each cell on its lowest level."""
+def loops_k(folder, lowest, k):
+    """The same of an export for ARX, by dictionaries: each cell on its lowest level."""
     with (folder / "data.csv").open(encoding="utf-8", newline="") as file:
         head, *rows = csv.reader(file, delimiter=";")
     groups = [()] * len(rows)
@@ -85,7 +87,8 @@ def loops_k(folder, lowest):
             shown = {line[0]: line[level] for line in csv.reader(file, delimiter=";")}
         at = head.index(name)
         groups = [(*group, shown[row[at]]) for group, row in zip(groups, rows, strict=True)]
-    return min(Counter(groups).values())
+    sizes = Counter(groups).values()
+    return min(sizes), sum(size for size in sizes if size < k)
 
 
 def rscript(*args, cwd=None, env=None):

@@ -410,6 +410,8 @@ SHOWN = {
     "containment.choice": {"Choice"}, "containment.selector": {"Published"},
     "containment.maximal": {"Mining"}, "sources.inspect": {"Finding", "Inspection"},
     "containment.issue": {"People", "Form"},
+    # limits that are asked for, and where a key variable's hierarchy is
+    "bridges.arx": {"Limits"}, "bridges.hierarchies": {"Setting"},
 }
 
 

@@ -35,7 +35,7 @@ class Setting:
     highest: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Settings:
     """What is asked of ARX.
 

@@ -55,7 +55,8 @@ for (n in names(numbers)) {
 
 # k, counted in base R: the rows of the smallest group that agrees in all key variables.
 groups <- table(do.call(paste, c(unname(lapply(dat[keys], as.integer)), sep = ":")))
-cat("smallest group, base R: ", min(groups), " of ", nrow(dat), " rows\n", sep = "")
+cat("smallest group, base R: ", min(groups), " of ", nrow(dat), " rows; ",
+    sum(groups[groups < k]), " rows in groups below k\n", sep = "")
 
 if (!requireNamespace("sdcMicro", quietly = TRUE)) {
   stop("what follows needs sdcMicro: install.packages(\"sdcMicro\")")

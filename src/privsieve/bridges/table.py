@@ -67,6 +67,7 @@ class Exported:
 
     level : rows in the smallest group of rows that are equal in all known columns, as both tools
         count: whoever knows a column knows its absences, too.
+    below : rows in groups with fewer than k.
     """
 
     path: Path
@@ -74,6 +75,7 @@ class Exported:
     rows: int
     k: int
     level: int
+    below: int
     columns: tuple[Column, ...]
 
     def of(self, *roles: Role) -> tuple[Column, ...]:
@@ -105,7 +107,9 @@ def exported(data: str | Path, table: Labelled, roles: Roles, k: int,
     if roles.target is not None and len(table.classes) > 1:
         columns.append(_target(table, roles))
     _check_columns(columns)
-    return Exported(path, how, table.items.rows, k, _level(table, roles, known), tuple(columns))
+    sizes = _sizes(table, roles, known)
+    return Exported(path, how, table.items.rows, k, int(sizes.min(initial=table.items.rows)),
+                    int(sizes[sizes < k].sum()), tuple(columns))
 
 
 def _check(table: Labelled, roles: Roles, known: Sequence[str], k: int) -> None:
@@ -121,12 +125,11 @@ def _check(table: Labelled, roles: Roles, known: Sequence[str], k: int) -> None:
         raise ParameterError(f"the target {roles.target!r} has a second role; name it once")
 
 
-def _level(table: Labelled, roles: Roles, known: Sequence[str]) -> int:
-    """Our k: rows that are equal in all known items, and of one class where this is known."""
+def _sizes(table: Labelled, roles: Roles, known: Sequence[str]) -> npt.NDArray[np.int64]:
+    """The groups of rows that are equal in all known items, and of one class where it is known."""
     items = table.items.take([j for j, name in enumerate(table.items.origin) if name in known])
     counts = pattern_table((items.indptr, items.indices), table.y, len(table.classes)).counts
-    sizes = counts[counts > 0] if _counts_target(table, roles) else counts.sum(axis=1)
-    return int(sizes.min(initial=table.items.rows))
+    return counts[counts > 0] if _counts_target(table, roles) else counts.sum(axis=1)
 
 
 def _counts_target(table: Labelled, roles: Roles) -> bool:

@@ -48,8 +48,8 @@ def export(data: str, table: Labelled, roles: Roles, options: Mapping[str, Any])
                         _text(options.get("closeness")), _text(options.get("max_share")))
         write_folder(options["out"], arx(found, limits), read_arx)
     words.say("level", f"{found.level} rows in the smallest group that is equal in all "
-                       f"{len(found.of('known'))} known columns, as {_NAMES[kind]} counts "
-                       f"(k = {found.k})")
+                       f"{len(found.of('known'))} known columns, as {_NAMES[kind]} counts; "
+                       f"{found.below} rows in groups below k = {found.k}")
     words.say("folder", f"{options['out']} (PRIVATE: not to be released)", fg="yellow")
     words.say("next", _NEXT[kind])
 
