@@ -111,6 +111,7 @@ def test_what_arx_writes_is_read_back(tmp_path, capsys, seed):
 
     assert [] == [row[at] for row in rows for at in places
                   if row[at] not in listed[head[at]] | {"*"}]
+    assert "*" not in set().union(*listed.values())
     k = checked(result, tmp_path / "arx" / "domain.toml", known, capsys)
     assert k == pandas_k(result, known, ";")
     assert k == counted_in_r(result, [at + 1 for at in places], ";")
