@@ -18,7 +18,7 @@ columns <- @COLUMNS@
 keys <- @KEYS@
 # What must not be learned.
 sensitive <- @SENSITIVE@
-# What is predicted, where it is published and nobody outside knows it (else it is among the keys).
+# What is predicted, unless it is published and may be known: then it is among the keys.
 target <- @TARGET@
 # The numbers that were cut, as they were.
 numbers <- @NUMBERS@

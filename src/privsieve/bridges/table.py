@@ -43,9 +43,9 @@ Role = Literal["known", "sensitive", "target"]
 class Column:
     """One column of an export.
 
-    role : "known" counts toward k; "sensitive" must not be learned; "target" is published, and
-        nobody outside knows it.
-    is_target : whether columns are chosen for it; where it is known, its role is "known".
+    role : "known" counts toward k; "sensitive" must not be learned; "target" is what columns are
+        chosen for, where nobody outside knows it.
+    is_target : whether columns are chosen for it; where it may be known, its role is "known".
     codes : for each row the position of its cell among `levels.cells`.
     """
 
