@@ -8,6 +8,7 @@ import re
 import stat
 
 import click
+import numpy as np
 import pytest
 
 from bridge_tables import (
@@ -172,6 +173,32 @@ def test_r_reads_hostile_names_as_they_are(tmp_path):
     assert "what follows needs sdcMicro" in wrong
 
 
+@pytest.mark.parametrize(("encoding", "mark", "header"), [
+    ("cp1252", b"", True), ("utf-8", b"\xef\xbb\xbf", True), ("utf-8", b"", False),
+    ("latin-1", b"", True)])
+def test_r_reads_the_file_as_we_do(tmp_path, encoding, mark, header):
+    """In whatever way a file is written, R counts our k in it; and refuses a line that we skip."""
+    cells = ['"say ""ü"", a;b"', "é", "é"]
+    lines = ["größe;ödeme;ill"] * header + [f"{row % 7},5;{cells[row % 3]};{'ny'[row % 2]}"
+                                            for row in range(90)]
+    names = lines[0].split(";") if header else ["c1", "c2", "c3"]
+    domain = Domain([Number(names[0], 0, 10), Category(names[1], ["é", 'say "ü", a;b'])],
+                    target=Label(names[2], ["n", "y"]), csv=Csv(";", ",", encoding, header))
+    roles, known = Roles(both=tuple(names[:2]), target=names[2]), names[:2]
+    path = tmp_path / "t.csv"
+    for at, more in enumerate(([], ["3,5", "2,5", "1,5"])):
+        path.write_bytes(mark + "\r\n".join([*lines, *more, ""]).encode(encoding))
+        items, _, _ = items_of(str(path), domain=Domain(domain.columns, csv=domain.csv),
+                               columns=known)
+        found = exported(path, Labelled(items, np.zeros(items.rows, np.int32), (None,)), roles, 3,
+                         domain.csv)
+        write_folder(tmp_path / f"sdc{at}", sdcmicro(found, by_path=True))
+        _, said, wrong = rscript("sdc.R", cwd=tmp_path / f"sdc{at}")
+
+        assert ([] if more else [said_by_r(found)]) == BASE.findall(said)
+        assert ("in another way here" in wrong) == bool(more)
+
+
 def test_javac_parses_hostile_names_as_they_are(tmp_path):
     """No name is code: javac's parser finds no error, our three methods, and each name whole."""
     found = hostile(tmp_path)
@@ -204,8 +231,6 @@ def test_a_hierarchy_begins_with_the_cell_and_grows():
     for at, name in enumerate(("x0", "x1")):
         cells = tuple(dict.fromkeys(row[at] for row in path_rows))
         codes = [cells.index(row[at]) for row in path_rows]
-        import numpy as np
-
         codes = np.array(codes, np.int32)
         columns.append(Column(name, "known", codes, grouped(name, cells, codes, items)))
 

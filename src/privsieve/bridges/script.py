@@ -50,11 +50,19 @@ for (n in names(numbers)) {
   cell <- sub(@DEC@, ".", raw[[columns[[numbers[[n]]]]]], fixed = TRUE)
   dat[[n]] <- suppressWarnings(as.numeric(cell))
 }
+# The rows of each group that agrees in all key variables.
+groups_of <- function() {
+  table(do.call(paste, c(unname(lapply(dat[keys], as.integer)), sep = ":")))
+}
+groups <- groups_of()
+if (min(groups) != @LEVEL@ || sum(groups[groups < k]) != @BELOW@) {
+  stop("the file is read in another way here than by privsieve: export it without --by-path")
+}
 # To cut a number in another way, here, before it is counted (intervals are open on the left):
 # dat$v1_age <- sdcMicro::globalRecode(dat$n1_age, breaks = c(0, 18, 65, 120))
 
-# k, counted in base R: the rows of the smallest group that agrees in all key variables.
-groups <- table(do.call(paste, c(unname(lapply(dat[keys], as.integer)), sep = ":")))
+# k, counted in base R.
+groups <- groups_of()
 cat("smallest group, base R: ", min(groups), " of ", nrow(dat), " rows; ",
     sum(groups[groups < k]), " rows in groups below k\n", sep = "")
 

@@ -83,6 +83,7 @@ def _script(table: Exported, names: Sequence[str], *, by_path: bool) -> str:
                if column.role == "known" and column.levels.cuts and column.levels.kind == "number"}
     filled = {
         "VERSION": __version__, "SDCMICRO": SDCMICRO, "K": f"{table.k}L", "ROWS": f"{table.rows}L",
+        "LEVEL": f"{table.level}L", "BELOW": f"{table.below}L",
         "COLUMNS": _named({name: column.name
                            for name, column in zip(names, table.columns, strict=True)}),
         "KEYS": _vector(known), "SENSITIVE": _vector(sensitive), "TARGET": _vector(target),
