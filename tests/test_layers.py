@@ -32,6 +32,8 @@ BELOW = {
     "sources": WORDS | {"kernels"},
     # Another kind of guarantee: it meets rows, the ledger and the folder, and never noise.
     "containment": ROWS | {"privacy", "report"},
+    # The forms of other tools: a table with roles goes out, a generalised one comes back.
+    "bridges": WORDS | {"sources", "containment", "kernels"},
     # As printed, for experiments and tests: no module of the package imports it.
     "papers": ROWS | {"containment"},
     "privacy": WORDS,
@@ -43,7 +45,8 @@ BELOW = {
     # A product beside them, which may begin with a choice of columns.
     "histogram": ROWS | {"privacy", "fit", "selectors"},
     "demo": ROWS | {"privacy", "fit", "selectors"},
-    "cli": ROWS | {"privacy", "fit", "selectors", "regression", "histogram", "demo", "report"},
+    "cli": ROWS | {"bridges", "privacy", "fit", "selectors", "regression", "histogram", "demo",
+                   "report"},
     "__main__": {"cli"},
     # The names of the public surface, imported when they are asked for.
     "__init__": ROWS | {"privacy", "selectors", "regression", "histogram", "local"},

@@ -379,7 +379,7 @@ def test_a_session_leaves_the_same_behind_for_either_of_two_neighbours():
 
 #: Packages in which rows, and what is counted of them, live.
 PRIVATE = ("summaries", "scores", "engines", "regression", "histogram", "local", "containment",
-           "kernels", "sources", "selectors", "core")
+           "kernels", "sources", "selectors", "core", "bridges")
 #: Classes that print their fields there: each of them holds public facts, or what was released.
 SHOWN = {
     "core.columns": {"Number", "Date", "Flag", "Category", "Label"}, "core.cost": {"Cost"},
@@ -412,6 +412,8 @@ SHOWN = {
     "containment.choice": {"Choice"}, "containment.selector": {"Published"},
     "containment.maximal": {"Mining"}, "sources.inspect": {"Finding", "Inspection"},
     "containment.issue": {"Form"},
+    # limits that are asked for, and where a key variable's hierarchy is
+    "bridges.arx": {"Limits"}, "bridges.hierarchies": {"Setting"},
 }
 
 

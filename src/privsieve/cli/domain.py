@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,35 +23,55 @@ _HEADER_BYTES = 2**16
 @click.command("domain", epilog=_EXAMPLE)
 @click.argument("data")
 @click.option("--out", metavar="FILE", help="Write the draft here; the file must not exist.")
+@click.option("--levels", is_flag=True,
+              help="DATA was generalised by another tool: list the levels in it, from its rows.")
 @click.option("--csv-delimiter", metavar="C",
               help="What parts the fields; guessed from the header line where left out.")
 @click.option("--csv-decimal", type=click.Choice([".", ","]), default=".", show_default=True,
               help="What parts the decimals.")
 @click.option("--csv-encoding", metavar="NAME", default="utf-8", show_default=True,
               help="How letters are stored, for example cp1252.")
-def command(data: str, out: str | None, csv_delimiter: str | None, csv_decimal: str,
-            csv_encoding: str) -> None:
+def command(data: str, out: str | None, csv_delimiter: str | None, **options: Any) -> None:
     """Draft a domain file from the schema of DATA: names and types, and no row.
 
     What is missing in the draft is for you to fill in from a code book.
     """
-    from privsieve.core.domain import Csv, Domain
-    from privsieve.sources import open_source
+    from privsieve.core.domain import Csv
 
-    path = Path(data)
+    path, levels = Path(data), options["levels"]
     text = path.suffix.lower() not in (".parquet", ".pq")
     delimiter = (csv_delimiter or (guess(_header(path)) if text else ",")).replace("\\t", "\t")
-    csv = Csv(delimiter=delimiter, decimal=csv_decimal, encoding=csv_encoding)
-    draft = Domain.draft(open_source(path, csv=csv))
-    if csv != Csv():
-        draft = draft.replace("[table]\n", f"[table]\n{_written(csv)}\n", 1)
+    csv = Csv(delimiter=delimiter, decimal=options["csv_decimal"],
+              encoding=options["csv_encoding"])
+    draft = _listed(path, csv) if levels else _draft(path, csv)
     if out is None:
         click.echo(draft, nl=False)
     else:
         _write(out, draft)
         words.say("written", out)
-    words.say("next", "fill in each `<-`: bounds and values from a code book, never from this "
+    words.say("next", "its levels come from the rows: say who may know them, and take away the "
+                      "columns that you do not publish" if levels else
+                      "fill in each `<-`: bounds and values from a code book, never from this "
                       "table; then [target] and the unit")
+
+
+def _draft(path: Path, csv: Csv) -> str:
+    """What the header says."""
+    from privsieve.core.domain import Csv, Domain
+    from privsieve.sources import open_source
+
+    draft = Domain.draft(open_source(path, csv=csv))
+    if csv != Csv():
+        draft = draft.replace("[table]\n", f"[table]\n{_written(csv)}\n", 1)
+    return draft
+
+
+def _listed(path: Path, csv: Csv) -> str:
+    """Each column as a category, with the levels that it has."""
+    from privsieve.bridges.back import generalised
+    from privsieve.core.domain_file import to_toml
+
+    return to_toml(generalised(path, csv))
 
 
 def _written(csv: Csv) -> str:

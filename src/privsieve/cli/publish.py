@@ -60,6 +60,10 @@ _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out colu
 @click.option("--other-people", metavar="NAME",
               help="Who signs that this snapshot is of other people than those before it.")
 @click.option("--out", metavar="DIR", help="The release folder; it must not exist.")
+@click.option("--export", type=click.Choice(["sdcmicro", "arx"]),
+              help="PRIVATE: instead of publishing, write DIR for another tool.")
+@click.option("--by-path", is_flag=True,
+              help="With --export sdcmicro: the script names DATA, and no table is written.")
 @explore.options
 @click.option("--internal-report", metavar="FILE",
               help="PRIVATE: a page that also speaks of closed columns, for the holder's eyes.")
@@ -83,6 +87,9 @@ def command(data: str, **options: Any) -> None:
     _check(options)
     if options["explore"]:
         _explore(data, options)
+        return
+    if options["export"]:
+        _export(data, options)
         return
     people = people_of(options["ledger"], options["population"], options["snapshot"],
                        signed=options["other_people"],
@@ -117,6 +124,19 @@ def command(data: str, **options: Any) -> None:
         write(table, rule, choice, issued)
 
 
+def _export(data: str, options: Mapping[str, Any]) -> None:
+    """Write the folder for sdcMicro or ARX; nothing is chosen, and nothing is published."""
+    from privsieve.cli.export import export
+    from privsieve.cli.progress import shown
+
+    with shown() as progress:
+        progress.stage("reading the table")
+        table = tables.opened(data, options)
+    known = options["publish_target"] and not options["target_unknown"]
+    export(data, table, roles_of(table, options, tables.domain_of(options), target_known=known),
+           options)
+
+
 def _explore(data: str, options: Mapping[str, Any]) -> None:
     """Write the page for who has to choose k; the profiles are compared, whichever is named."""
     from privsieve.cli.progress import shown
@@ -132,6 +152,12 @@ def _explore(data: str, options: Mapping[str, Any]) -> None:
 
 def _check(options: Mapping[str, Any]) -> None:
     explore.check(options)
+    if options["by_path"] and options["export"] != "sdcmicro":
+        raise ParameterError("--by-path is for --export sdcmicro; leave it away")
+    if options["export"] and any(options[name] for name in (
+            "explore", "ledger", "internal_report", "as_json", "profile", "method", "suppress")):
+        raise ParameterError("--export chooses and publishes nothing; leave --explore, --ledger, "
+                             "--internal-report, --json, --profile, --method and --suppress away")
     if options["source"] and (options["method"] or options["profile"]) not in (
             None, "greedy", "few", "strict"):
         raise ParameterError("--source is counted by --method greedy and by the profiles few and "

@@ -1,0 +1,53 @@
+"""Back: a domain for a table that another tool generalised, with its levels as categories.
+
+`[18, 40[`, `18-40`, `(18,40]` and `{A, B}` are levels like any other: nothing reads what they
+mean.  What was taken out is missing: no item says it, and rows that lack it are alike in that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privsieve.core.columns import Category
+from privsieve.core.domain import Csv, Domain
+from privsieve.errors import SchemaError
+from privsieve.sources.cells import text_cell
+from privsieve.sources.coding import LARGEST_LEVELS
+from privsieve.sources.items import BATCH, guarded
+from privsieve.sources.opening import open_source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: How sdcMicro, R and ARX write a cell that was taken out; an empty cell is missing anyhow.
+SUPPRESSED = ("*", "NA")
+
+
+def generalised(path: str | Path, csv: Csv | None = None) -> Domain:
+    """A domain that lists the levels of each column, as they stand in the table.
+
+    The levels are read from the rows: who holds the table has to say that they may be known.
+    """
+    source = open_source(path, csv=csv)
+    found: list[dict[str, None]] = [{} for _ in source.columns]
+    for batch in guarded(source.raw(source.columns, BATCH)):
+        for levels, raw in zip(found, batch, strict=True):
+            levels.update(dict.fromkeys(map(text_cell, dict.fromkeys(raw))))
+    columns = [column for name, levels in zip(source.columns, found, strict=True)
+               if (column := _category(name, levels)) is not None]
+    if not columns:
+        raise SchemaError("no column of the table has a level: every cell was taken out")
+    return Domain(tuple(columns), csv=csv or Csv())
+
+
+def _category(name: str, levels: dict[str, None]) -> Category | None:
+    """A column with its levels; None where all cells were taken out."""
+    missing = {"", *SUPPRESSED} & levels.keys()
+    if len(missing) > 1:
+        raise SchemaError(f"column {name!r} writes in more than one way that a cell was taken out "
+                          f"(an empty cell, {', '.join(SUPPRESSED)}); write all of them alike")
+    texts = sorted(levels.keys() - missing)
+    if len(texts) > LARGEST_LEVELS:
+        raise SchemaError(f"column {name!r} has more than {LARGEST_LEVELS} levels, and was not "
+                          "generalised; leave it out of the table, or generalise it")
+    return Category(name, tuple(texts)) if texts else None

@@ -1,0 +1,112 @@
+"""Tables for the bridges, and counts of k that share nothing with ours."""
+
+from __future__ import annotations
+
+import csv
+import random
+import shutil
+import subprocess
+from collections import Counter
+
+import pytest
+
+from privsieve.containment.labelled import Labelled
+from privsieve.containment.roles import Roles
+from privsieve.sources.items import items_of
+
+#: Points at which the numbers of a random table are cut.
+CUTS = {"age": [30, 50, 70], "dose": [1.5]}
+#: Names and levels that would end a string, a line, a comment or a name in R, Java, CSV or TOML.
+HOSTILE = ['a"); quit("no', "b\\", "c'`d", "# e", "f;g,h", "\\u0022); int x = 1; //", "é€😀",
+           "}; */ /*", "@K@", "if", "weight", "%s${x}"]
+SHOWN = [*HOSTILE, "-", "=1+2", "a,b;c", '"', "\\", "tab\\t"]
+
+
+def rows_of(seed, rows=400):
+    """Rows with numbers, flags, categories, rare levels and missing cells; a class each."""
+    rng = random.Random(seed)
+    wards = ["A", "B", "C", "rare"][:rng.randint(2, 4)]
+    head = ["age", "dose", "ward", "smoker", "income", "ill"]
+
+    def row():
+        return [str(rng.randint(18, 90)) if rng.random() > 0.05 else "",
+                rng.choice(["0.5", "1", "1.0", "1.5", "2.25", ""]),
+                rng.choices(wards, [9, 6, 4, 1][:len(wards)])[0] if rng.random() > 0.03 else "",
+                rng.choice(["yes", "no", "Yes", "0", ""]), str(1000 * rng.randint(1, 4)),
+                rng.choice(["n", "y"])]
+
+    return [head, *(row() for _ in range(rows))]
+
+
+def write_csv(path, rows, delimiter=","):
+    """Rows into a file."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    return path
+
+
+def labelled(path, known, *, target="ill", domain=None, columns=None):
+    """The table of a file, as `publish` would read it."""
+    how = {name: CUTS.get(name) for name in known} if columns is None else columns
+    items, y, classes = items_of(str(path), target, domain=domain, columns=how)
+    return Labelled(items, y, classes, target)
+
+
+def random_table(tmp_path, seed, *, target_known):
+    """A random table with its roles."""
+    path = write_csv(tmp_path / "t.csv", rows_of(seed))
+    known = [("ward", "smoker"), ("age", "ward"), ("age", "smoker", "dose"),
+             ("age", "dose", "ward", "smoker")][seed % 4]
+    roles = Roles(presences=known[:1], both=known[1:], sensitive=("income",), target="ill",
+                  target_known=target_known)
+    return path, labelled(path, known), roles
+
+
+def pandas_k(path, known, k, cuts):
+    """The smallest group of a raw table and rows below k, by pandas: missing is a value, too."""
+    import pandas as pd
+
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False)[list(known)]
+    for name in known:
+        if name in cuts:
+            ends = [-float("inf"), *cuts[name], float("inf")]
+            frame[name] = pd.cut(pd.to_numeric(frame[name]), ends, right=False).astype(str)
+        elif name == "smoker":
+            frame[name] = frame[name].str.lower() == "yes"
+    sizes = frame.groupby(list(known), dropna=False, observed=True).size()
+    return int(sizes.min()), int(sizes[sizes < k].sum())
+
+
+def loops_k(folder, lowest, k):
+    """The same of an export for ARX, by dictionaries: each cell on its lowest level."""
+    with (folder / "data.csv").open(encoding="utf-8", newline="") as file:
+        head, *rows = csv.reader(file, delimiter=";")
+    groups = [()] * len(rows)
+    for name, (path, level) in lowest.items():
+        with (folder / path).open(encoding="utf-8", newline="") as file:
+            shown = {line[0]: line[level] for line in csv.reader(file, delimiter=";")}
+        at = head.index(name)
+        groups = [(*group, shown[row[at]]) for group, row in zip(groups, rows, strict=True)]
+    sizes = Counter(groups).values()
+    return min(sizes), sum(size for size in sizes if size < k)
+
+
+def rscript(*args, cwd=None, env=None):
+    """Run R: its exit code, and all that it said."""
+    found = shutil.which("Rscript")
+    if found is None:
+        pytest.skip("Rscript is not here (Debian's r-base-core)")
+    done = subprocess.run([found, "--vanilla", *map(str, args)], cwd=cwd, env=env, check=False,
+                          capture_output=True, text=True, encoding="utf-8", timeout=300)
+    return done.returncode, done.stdout, done.stderr
+
+
+def java(program, *args, cwd=None):
+    """Run one file of Java with the compiler's own library: what it printed."""
+    if shutil.which("javac") is None or shutil.which("java") is None:
+        pytest.skip("javac is not here (Debian's default-jdk-headless)")
+    done = subprocess.run(["java", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", str(program),
+                           *map(str, args)], cwd=cwd, check=False, capture_output=True, text=True,
+                          encoding="utf-8", timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
