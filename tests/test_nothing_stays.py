@@ -406,7 +406,8 @@ SHOWN = {
     "regression.maps": {"Map"}, "regression.model": {"Model"},
     "histogram.axes": {"Axis"}, "histogram.noisy_histogram": {"Tabling", "Output"},
     # what somebody who holds the table asked to be measured, or chose to publish
-    "containment.measures": {"Crowd", "Hub", "Risk", "Sample"}, "containment.groups": {"SourceCrowds"},
+    "containment.measures": {"Crowd", "Hub", "Risk", "Sample"},
+    "containment.groups": {"SourceCrowds"},
     "containment.choice": {"Choice"}, "containment.selector": {"Published"},
     "containment.maximal": {"Mining"}, "sources.inspect": {"Finding", "Inspection"},
     "containment.issue": {"People", "Form"},
