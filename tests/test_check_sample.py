@@ -135,3 +135,32 @@ def test_a_sample_never_confirms_a_level(privsieve):
     assert (7, True) == (code, "a sample does not tell whether it is 2; say --sample 0" in err)
     assert 7 == privsieve("check", "t.csv", "--sample", 50, "-k", 300)[0]
     assert 0 == privsieve("check", "t.csv", "--sample", 0, "-k", 2)[0]
+
+
+def test_what_columns_cost_in_many_rounds():
+    """The level without a column is that of the other columns, however many groups it takes."""
+    found = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        width = int(rng.integers(3, 9))
+        matrix = rng.random((1500, width)) < 0.6 * rng.random(width)
+        matrix[rng.integers(0, 1500)] = True
+        items, nobody = Items.dense(matrix), np.zeros(1500, np.int32)
+        items = Items(items.indptr, items.indices, 1500, items.names,
+                      ("pair", "pair", *items.origin[2:]))
+        absent = rng.random(width) < 0.5 if seed % 2 else None
+
+        def level(kept, items=items, absent=absent):
+            part = items.take(kept)
+            return int(levels((part.indptr, part.indices), np.zeros(1500, np.int32), 1,
+                              None if absent is None else absent[kept]).group.min())
+
+        now, survey = level(list(range(width))), survey_of(items, nobody, 1, absent=absent)
+        without = {name: level([j for j in range(width) if items.origin[j] != name])
+                   for name in dict.fromkeys(items.origin)}
+        wanted = {name: one for name, one in without.items() if one > now}
+        found += sum(one > 50 for one in wanted.values())
+
+        assert wanted == gains(items, survey)
+        assert absent is not None or wanted == gains(items)
+    assert found
