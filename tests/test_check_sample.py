@@ -164,3 +164,15 @@ def test_what_columns_cost_in_many_rounds():
         assert wanted == gains(items, survey)
         assert absent is not None or wanted == gains(items)
     assert found
+
+
+def test_a_later_round_may_hold_the_smallest_group():
+    """Small groups that all grow without a column do not hide a larger one that stays."""
+    alike = 200  # rows that are alone with "c" and have 40 equals without it
+    rows = np.zeros((alike * 41 + 30, alike + 2), np.bool_)
+    rows[:alike * 41, :alike] = np.repeat(np.eye(alike, dtype=np.bool_), 41, axis=0)
+    rows[:alike * 41:41, alike] = True
+    rows[alike * 41:, alike + 1] = True
+    items = Items.dense(rows, [*(f"x{j}" for j in range(alike)), "c", "t"])
+
+    assert {"c": 30} == gains(items)
