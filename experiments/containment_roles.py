@@ -121,7 +121,8 @@ def row(memory: protocol.Memory, name: str, k: int, profile: str, role: str, fol
     """One line of the table."""
     table = load(name)
     rule = rule_of(table, k, role)
-    if rule is None or (profile == "strict" and role == "presences"):
+    if rule is None or (profile == "strict" and role == "presences"
+                        and rule_of(table, k, "by kind")):  # which is the same for "strict"
         return ""
     cuts = list(protocol.splits(table.y, 0))[:folds]
     scores, sizes, figures = [], [], []

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -79,9 +81,10 @@ def test_a_column_of_several_items_is_one():
 
 def test_check_shows(privsieve):
     """The toy table of the paper: level 1, what each column costs, and what breaks k = 2."""
-    code, out, err = privsieve("check", "toy.csv", "-k", 2)
+    has = ("--presences-only", "all")
+    code, out, err = privsieve("check", "toy.csv", "-k", 2, *has)
     assert (7, True) == (code, "containment level is 1, below k = 2" in err)
-    code, said, _err = privsieve("check", "toy.csv", "--json", "-k", 2)
+    code, said, _err = privsieve("check", "toy.csv", "--json", "-k", 2, *has)
     assert 7 == code
     found = json.loads(said)
 
@@ -103,6 +106,42 @@ def test_a_search_that_stops_says_so(privsieve, monkeypatch):
 
     assert "rare       there may be more: the search was stopped here" in out
     assert "larger ones do" not in out
+
+
+def test_what_groups_tell_is_shown(privsieve, monkeypatch):
+    """Of a target, figures of disclosure as JSON and as a table; without one, nothing."""
+    Path("ill.csv").write_text("smoker,ill\n" + "1,0\n" * 4 + "0,0\n" * 2 + "0,1\n" * 2)
+    ask = ("check", "ill.csv", "--target", "ill")
+    found, out = json.loads(privsieve(*ask, "--json")[1]), privsieve(*ask)[1]
+
+    assert [{"column": "ill", "role": "target", "rows": 8, "values": 2, "share": "1",
+             "above": [["0.8", 4], ["0.95", 4]], "distinct": 1, "entropy": "1",
+             "closeness": "0.25", "ordered": False}] == found["disclosure"]
+    assert "at 0.95" in out
+    assert re.search(r"^ +ill +2 +1 +1 +1 +0.25 +4 +4$", out, re.MULTILINE)
+    assert [] == json.loads(privsieve("check", "toy.csv", "--json")[1])["disclosure"]
+    assert "tells" not in privsieve("check", "toy.csv")[1]
+    monkeypatch.setattr("privsieve.cli.disclosed.MOST_PAIRS", 1)
+    assert "not counted" in privsieve(*ask)[1]
+    assert json.loads(privsieve(*ask, "--json")[1])["disclosure"] is None
+
+
+def test_sensitive_columns_are_told_of(capsys):
+    """Each sensitive column has a line, and a long name is cut."""
+    from privsieve.cli.disclosed import measured, show
+    from privsieve.containment.labelled import Labelled, Sensitive
+
+    ages = Sensitive("a very long name of a column", np.array([0, 1, 2, 2], np.int32),
+                     ("20", "30", "40"), ordered=True)
+    items = Items.dense([[1], [1], [0], [0]])
+    made = Labelled(replace(items, absent=(True,)), np.zeros(4, np.int32), ("all",),
+                    sensitive=(ages,))
+    told = measured(made, np.array([True]), 2)
+    show(told)
+
+    assert ("0.375", 1, "1") == (told[0].json()["closeness"], told[0].distinct,
+                                 told[0].json()["share"])
+    assert "a very long name …" in capsys.readouterr().out
 
 
 def test_check_passes(privsieve):

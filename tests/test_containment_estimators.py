@@ -96,7 +96,7 @@ def test_manners(name):
     """A fitted one is cloned without its fit, pickled with it, and holds no more than it says."""
     X, y = table()
     frame = pd.DataFrame(X, columns=list("abcdefghi"))
-    made = clone(KINDS[name]).fit(frame, y)
+    made = clone(KINDS[name]).set_params(absent="none").fit(frame, y)
     kept = {"n_features_in_", "feature_names_in_", "release_"} | set(made.get_params())
 
     assert kept == set(vars(made))
@@ -285,6 +285,8 @@ SHORT = {
     "stop": (lambda: GreedyContainment(stop="go").fit(X0, Y0), "'skip' or 'break'"),
     "model": (lambda: GreedyContainment(model="t-closeness").fit(X0, Y0), "'k-anonymity'"),
     "classes": (lambda: GreedyContainment(l_diversity=3).fit(X0, Y0), "1 to 2"),
+    "mined": (lambda: MaximalContainment(complete=False, absent="all").fit(X0, Y0),
+              "complete=True"),
     "r": (lambda: MaximalContainment(r=0).fit(X0, Y0), "at least 1"),
     "time": (lambda: ExactContainment(time_limit=0).fit(X0, Y0), "seconds above 0"),
     "known": (lambda: GreedyContainment(target_known="yes").fit(X0, Y0), "target_known is 'yes'"),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from data_makers import DOMAIN, SEMICOLON, csv_file
 from privsieve.core.columns import Category, Date, Flag, Label, Number
-from privsieve.core.domain import Csv, Domain
+from privsieve.core.domain import Csv, Domain, part_of
 from privsieve.core.domain_file import draft, parse, to_toml
 from privsieve.errors import DomainError
 from privsieve.sources import open_source
@@ -64,14 +64,20 @@ values = st.lists(scalars, min_size=2, max_size=4, unique_by=lambda v: str(v).st
                         for v in listed}) == len(listed))
 moments = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1))
 missing = st.sampled_from(["middle", "level"])
-numbers = st.builds(lambda name, low, width, scale, gap: Number(name, low, low + width, scale, gap),
+roles = st.sampled_from(["known", "presences", "both", "sensitive"])
+#: Which of the two bounds are cut points, too.
+cuts = st.sampled_from([(), (0,), (1,), (0, 1)])
+numbers = st.builds(lambda name, low, width, scale, gap, at, role: Number(
+                        name, low, low + width, scale, gap, [(low, low + width)[j] for j in at],
+                        role),
                     names, st.floats(1e-6, 1e6), st.floats(1, 1e6),
-                    st.sampled_from(["linear", "log"]), missing)
-dates = st.builds(lambda name, low, days, form, gap: Date(name, low, low + days, form, gap),
+                    st.sampled_from(["linear", "log"]), missing, cuts, roles)
+dates = st.builds(lambda name, low, days, form, gap, at, role: Date(
+                      name, low, low + days, form, gap, [(low, low + days)[j] for j in at], role),
                   names, moments, st.timedeltas(dt.timedelta(seconds=1), dt.timedelta(999)),
-                  st.sampled_from([None, "%d.%m.%Y", "%y-%m-%d %H:%M %z"]), missing)
-parts = st.one_of(numbers, dates, st.builds(Flag, names, st.booleans()),
-                  st.builds(Category, names, values))
+                  st.sampled_from([None, "%d.%m.%Y", "%y-%m-%d %H:%M %z"]), missing, cuts, roles)
+parts = st.one_of(numbers, dates, st.builds(Flag, names, st.booleans(), role=roles),
+                  st.builds(Category, names, values, roles))
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -93,6 +99,7 @@ def test_round_trip(columns, target, options):
     assert domain == again
     assert domain.digest() == again.digest()
     assert domain.unit_declared == again.unit_declared
+    assert domain.columns == tuple(map(part_of, domain.json()["columns"]))
 
 
 def test_files(tmp_path):
@@ -104,6 +111,60 @@ def test_files(tmp_path):
 
     assert Domain.from_toml(path) == DOMAIN
     assert Domain.from_toml(str(path)) == DOMAIN
+
+
+def test_roles_and_cuts_that_are_not_said():
+    """A domain without roles and cuts, or with the usual ones, has the digest of version 0.1.0."""
+    parts = [Number("age", 0, 110), Date("d", "2020-01-01", "2021-01-01"), Flag("s"),
+             Category("c", ["A", 1])]
+    usual = [Number("age", 0, 110, cuts=[], role="known"),
+             Date("d", "2020-01-01", "2021-01-01", cuts=(), role="known"), Flag("s", role="known"),
+             Category("c", ["A", 1], role="known")]
+    other = [Number("age", 0, 110, cuts=[18]), Date("d", "2020-01-01", "2021-01-01", role="both"),
+             Flag("s", role="presences"), Category("c", ["A", 1], "sensitive")]
+
+    assert Domain(parts).json() == Domain(usual).json()
+    assert not {"cuts", "role"} & {key for one in Domain(parts).json()["columns"] for key in one}
+    assert {"cuts": ["18.0"]}.items() <= Domain(other).json()["columns"][0].items()
+    assert 5 == len({Domain([*parts[:j], other[j], *parts[j + 1:]]).digest() for j in range(4)}
+                    | {Domain(parts).digest()})
+
+
+CUT = '[[column]]\nname = "age"\nkind = "number"\nlow = 0\nhigh = 110\n'
+DAY = '[[column]]\nname = "d"\nkind = "date"\nlow = 2020-01-01\nhigh = 2020-12-31\n'
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    (CUT + "cuts = [18, 111]", "the cut point 111 lies outside of its bounds, 0 to 110"),
+    (CUT + "cuts = [-1]", "the cut point -1 lies outside of its bounds"),
+    (CUT + "cuts = [65, 18]", "each is larger than the one before"),
+    (CUT + "cuts = [18, 18.0]", "each is larger than the one before"),
+    (CUT + "cuts = 18", r"write a list of points, for example cuts = \[18, 65\]"),
+    (CUT + 'cuts = ["18"]', "a cut point is '18'; write a finite number"),
+    (CUT + "cuts = [nan]", "write a finite number"),
+    (CUT + f"cuts = {list(range(1001))}", "1000 are allowed"),
+    (CUT + "cuts = [18]\nrole = 'secret'", "role is 'secret'; write \"known\", \"presences\""),
+    (CUT + "role = ['both']", "role is"),
+    (DAY + "cuts = [2021-01-01]", "the cut point 2021-01-01 lies outside of its bounds, 2020-01"),
+    (DAY + "cuts = ['soon']", "a cut point is 'soon'; write a date"),
+    (CUT + '[target]\nname = "y"\nkind = "number"\nlow = 0\nhigh = 1\nrole = "known"',
+     "role is for columns"),
+    (CUT + '[target]\nname = "y"\nkind = "label"\nvalues = [0, 1]\nrole = "both"',
+     r"target 'y' \(\[target\]\): role is for columns"),
+    ('[[column]]\nname = "s"\nkind = "flag"\ncuts = [1]', "'cuts' is not known"),
+])
+def test_roles_and_cuts_are_refused_in_words(text, said):
+    """A role that is none, or of a target, and cut points that fit no column, are refused."""
+    with pytest.raises(DomainError, match=said):
+        parse(text)
+
+
+def test_a_target_in_python_has_no_role():
+    """What a domain file refuses is refused in Python."""
+    with pytest.raises(DomainError, match="role is for columns"):
+        Domain([Flag("s")], target=Number("y", 0, 1, role="sensitive"))
+    with pytest.raises(DomainError, match="a point at each place"):
+        Number("age", 0, 110, cuts=[None])
 
 
 @pytest.mark.parametrize("content", [None, b"\xff"])

@@ -17,6 +17,7 @@ from scipy import sparse
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
 import bars
+import containment_roles as roles
 import fwell_epsilon as by_epsilon
 import fwell_features as by_number
 import fwell_objective
@@ -28,6 +29,7 @@ import protocol
 import rule_sieve_needs as needs
 import synthetic_rows
 from methods import OURS, PRINTED
+from privsieve.containment.greedy import Rule
 from privsieve.core.domain import Domain
 from privsieve.core.items import Items
 from privsieve.local.solver import minimise
@@ -280,6 +282,35 @@ def test_a_figure_that_was_cut_off_goes_on(tmp_path, monkeypatch):
     assert (-signal.SIGKILL, 3) == (ended.returncode, kept)
     assert by_epsilon.table("wdbc", first, ASKED) == by_epsilon.table("wdbc", second, ASKED)
     assert first == second == third
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_a_choice_exposes(seed):
+    """Levels and rows below k are those that loops find, with and without the class."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 2, (14, 4)), rng.integers(0, 2, 14)
+    known, labelled = rng.random(4) < 0.5, bool(seed % 2)
+    table = roles.Table(Items.dense(X), y.astype(np.int32), None)
+    groups = [sum((X[h] >= X[i]).all() and (X[h] <= X[i])[known].all()
+                  and (y[h] == y[i] or not labelled) for h in range(14)) for i in range(14)]
+    cells, both = ([sum((Z[h] == Z[i]).all() for h in range(14)) for i in range(14)]
+                   for Z in (X, np.column_stack([X, y])))
+    rule = Rule(3, 2, absent=known, labelled=labelled)
+
+    assert [min(groups), sum(n < 3 for n in cells), cells.count(1), sum(n < 3 for n in both),
+            both.count(1)] == roles.exposed(table, [0, 1, 2, 3], rule)
+
+
+def test_roles_of_an_experiment():
+    """Where nothing but presences may be known there is no row of its own for absences."""
+    y = np.array([0, 1], np.int32)
+    items = Items.dense([[1], [0]])
+    words, cells = (roles.Table(replace(items, absent=one), y, None) for one in ((), (True,)))
+
+    assert (None, None) == (roles.rule_of(words, 2, "presences").absent,
+                            roles.rule_of(words, 2, "by kind"))
+    assert roles.rule_of(words, 2, "by kind, and the class").labelled
+    assert [True] == roles.rule_of(cells, 2, "by kind").absent.tolist()
 
 
 def test_columns_are_added_one_by_one(tmp_path, monkeypatch):

@@ -166,7 +166,7 @@ def test_logs_refuse_what_they_do_not_know():
 
 def test_mixed_frames():
     """Texts become levels, numbers bins by quantiles, yes and no one item; origins are kept."""
-    items, y, classes = items_of(FRAME, "ill", cuts=2)
+    items, y, classes = items_of(FRAME, "ill", cuts=2, k=1)
 
     assert {"age<64": [1, 1, 0, 0], "age>=64": [0, 0, 1, 1], "ward=A": [1, 0, 0, 1],
             "ward=B": [0, 1, 0, 0], "smoker": [1, 0, 0, 1]} == held(items)
@@ -181,8 +181,8 @@ def test_cuts_are_as_asked():
             "ward=B": [0, 1, 0, 0]} == held(items_of(FRAME, columns=how)[0])
     assert {"age>=18": [0, 1, 1, 1], "age>=65": [0, 0, 0, 1]} == held(
         items_of(FRAME, columns={"age": Thermometer((18, 65))})[0])
-    names = items_of(FRAME, "ill", columns={"age": 2, ...: None}, missing="level")[0].names
-    assert ("age<64", "age>=64", "age=missing", "ward=A", "ward=B", "ward=missing", "smoker",
+    names = items_of(FRAME, "ill", columns={"age": 2, ...: None}, missing="level", k=2)[0].names
+    assert ("age<60", "age>=60", "age=missing", "ward=A", "ward=B", "ward=missing", "smoker",
             "smoker=missing") == names
     assert ("smoker",) == items_of(FRAME, columns=["smoker"])[0].names
     assert ("smoker",) == items_of(FRAME, "ill", columns={"age": False, "ward": False,
@@ -197,7 +197,7 @@ def test_domains_say_what_columns_are(tmp_path):
                                     "3;02.03.2020;no;1\n")
     domain = Domain([Category("w", [1, 2]), Date("d", "2019-01-01", "2021-01-01", "%d.%m.%Y"),
                      Flag("f")], target=Label("ill", [0, 1]), csv=Csv(";"))
-    items, y, _ = items_of(tmp_path / "t.csv", domain=domain, cuts=2)
+    items, y, _ = items_of(tmp_path / "t.csv", domain=domain, cuts=2, k=1)
 
     assert {"w=1": [1, 0, 0], "w=2": [0, 1, 0], "d<2020-03-01": [1, 0, 0],
             "d>=2020-03-01": [0, 1, 1], "f": [1, 0, 0]} == held(items)
@@ -206,14 +206,17 @@ def test_domains_say_what_columns_are(tmp_path):
         items_of(pd.DataFrame({"d": pd.to_datetime(["2020-01-31", "2020-03-01", "2020-03-02"])}),
                  columns={"d": ["2020-02-01"]})[0])
     assert ("age<50", "age>=50") == items_of(
-        pd.DataFrame({"age": [1, 50, 60]}), domain=Domain([Number("age", 0, 110)]), cuts=2)[0].names
+        pd.DataFrame({"age": [1, 50, 60]}), domain=Domain([Number("age", 0, 110)]), cuts=2,
+        k=1)[0].names
 
 
 def test_skewed_numbers_are_cut_above_the_lowest():
     """Where most share the lowest number the others are told from it; a constant is no item."""
-    items, _y, _classes = items_of(pd.DataFrame({"dose": [0] * 18 + [7.25, 9], "one": [3] * 20}))
+    frame = pd.DataFrame({"dose": [0] * 18 + [7.25, 9], "one": [3] * 20})
 
-    assert ("dose<7.25", "dose>=7.25") == items.names
+    assert ("dose<7.25", "dose>=7.25") == items_of(frame, k=1)[0].names
+    assert ("dose<5", "dose>=5") == items_of(frame, k=2)[0].names
+    assert () == items_of(frame, k=3)[0].names
 
 
 def test_large_and_odd_tables():
@@ -312,6 +315,12 @@ def test_labels_in_a_file_of_their_own(tmp_path):
     (tmp_path / "y.txt").write_text("no\nyes\n")
     FRAME.to_parquet(tmp_path / "y.parquet")
 
+    table = wide_csv(tmp_path / "t.csv")
+    for label in (["b", "a", "b", "a"], np.array([1, 0, 1, 0])):
+        assert [1, 0, 1, 0] == items_of(table, label, columns=["x0"])[1].tolist()
+    for label in (["b", "a", "b"], ["b", "a", "b", "a", "a"]):
+        with pytest.raises(SchemaError, match="different numbers of rows"):
+            items_of(table, label)
     assert ["no", "yes"] == column_of(tmp_path / "y.txt", None)
     assert Y == column_of(tmp_path / "y.parquet", "ill")
     with pytest.raises(SchemaError, match="name its column"):

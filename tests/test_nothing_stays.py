@@ -407,10 +407,11 @@ SHOWN = {
     "histogram.axes": {"Axis"}, "histogram.noisy_histogram": {"Tabling", "Output"},
     # what somebody who holds the table asked to be measured, or chose to publish
     "containment.measures": {"Crowd", "Hub", "Risk", "Sample"},
-    "containment.groups": {"SourceCrowds"},
+    "containment.limited": {"Method"}, "containment.limits": {"Limits"},
+    "containment.roles": {"Roles"}, "containment.groups": {"SourceCrowds"},
     "containment.choice": {"Choice"}, "containment.selector": {"Published"},
     "containment.maximal": {"Mining"}, "sources.inspect": {"Finding", "Inspection"},
-    "containment.issue": {"People", "Form"},
+    "containment.issue": {"Form"},
 }
 
 

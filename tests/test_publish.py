@@ -19,7 +19,7 @@ from privsieve.containment.publish import Labelled, project, written
 from privsieve.core.canonical import canonical, digest
 from privsieve.core.items import Items
 from privsieve.core.release import load
-from privsieve.errors import LedgerError, ParameterError
+from privsieve.errors import CheckFailed, LedgerError, ParameterError
 from privsieve.kernels.patterns import Rule
 from privsieve.privacy import chain
 from privsieve.privacy.ledger import Ledger, populations
@@ -95,7 +95,8 @@ def test_publish(privsieve, form, how):
     assert {0o600} == {path.stat().st_mode & 0o777 for path in Path("out").iterdir()}
     assert out.splitlines() == list(load("out").selected)
     assert set(out.split()) <= {"age", "dose", "ward", "smoker"}
-    found = recount_table(data, target=claim["target"], model=claim["model"])
+    found = recount_table(data, target=claim["target"], model=claim["model"],
+                          absent=claim["absent"], target_known=claim["roles"]["target_known"])
     assert (tuple(claim["columns"]), ROWS, claim["level"]) == (
         found.columns, found.rows, found.level)
     assert claim["level"] >= 5
@@ -221,7 +222,8 @@ def test_suppressed_rows_are_left_out(privsieve):
 
 def test_known_absences(privsieve):
     """A column whose absence is known counts as equal in groups, and the certificate says it."""
-    code, _out, err = privsieve(*publish("--method", "greedy", "--absent", "smoker,ward"))
+    code, _out, err = privsieve(*publish("--method", "greedy", "--presences-only", "all",
+                                         "--absent", "smoker,ward"))
     assert 0 == code, err
     claim = json.loads(Path("out/certificate.json").read_text())["claim"]
     known = [claim["columns"].index(name) for name in claim["absent"]]
@@ -316,18 +318,9 @@ def test_the_union_rule(privsieve):
     assert 0 == privsieve(*publish(*even, *LEDGER, "--columns", "a", out="2"))[0]
     assert 0 == privsieve(*publish(*even, "--columns", "b", out="alone"))[0]
     code, _out, err = privsieve(*publish(*even, *LEDGER, "--columns", "b", out="3"))
-    assert (4, True) == (code, "'a' of this snapshot was published" in err)
 
-    def both(out, *more, k=5):
-        """Choose b from a table that holds a, too."""
-        return privsieve(*publish("--method", "greedy", "--weights", "youden", *LEDGER, *more,
-                                  out=out, k=k))
-
-    Path("t.csv").write_text("a,b,ill\n" + "1,0,0\n1,0,1\n0,1,1\n0,1,1\n0,0,1\n0,0,0\n" * 5
-                             + "1,1,1\n")
-    code, _out, err = both("4")
-    assert (4, True) == (code, "would leave 1 of 31 rows in groups below k = 5" in err)
-    assert not Path("4").exists()
+    assert (5, True) == (code, "no further column keeps the rule together" in err), err
+    assert not Path("3").exists()
     assert [("a",), ("a",)] == [noted.columns for noted in
                                 Ledger("budget.db", population="clinic").publications()]
 
@@ -336,12 +329,15 @@ def test_the_largest_k_rules(privsieve):
     """Columns at k = 2 after others at k = 5 have to keep 5 together with these."""
     Path("t.csv").write_text("a,b,ill\n" + "1,0,0\n1,0,1\n0,0,1\n0,0,0\n" * 5 + "1,1,0\n1,1,1\n"
                              "0,1,1\n0,1,1\n0,1,0\n0,1,0\n")
-    even = ("--method", "greedy", "--weights", "hamming")
+    even = ("--method", "greedy", "--weights", "even")
     assert 0 == privsieve(*publish(*even, *LEDGER, "--columns", "a", "--first", out="1"))[0]
     assert 0 == privsieve(*publish(*even, out="fits", k=2))[0]
-    code, _out, err = privsieve(*publish(*even, *LEDGER, out="2", k=2))
+    assert 0 == privsieve(*publish(*even, *LEDGER, out="2", k=2))[0]
+    code, _out, err = privsieve(*publish(*even, *LEDGER, "--columns", "b", out="3", k=2))
 
-    assert (4, True) == (code, "below k = 5" in err), err
+    assert ["a", "b"] == json.loads(Path("fits/release.json").read_text())["columns"]
+    assert ["a"] == json.loads(Path("2/release.json").read_text())["columns"]
+    assert (5, True) == (code, "no further column keeps the rule together" in err), err
 
 
 def test_suppression_does_not_add_up(privsieve):
@@ -376,11 +372,14 @@ def test_strict_and_contained_together(privsieve):
     Path("t.csv").write_text("a,b,ill\n" + "1,0,0\n1,0,1\n0,0,1\n0,0,0\n" * 5
                              + "1,1,0\n1,1,1\n0,1,1\n" * 3)
     asked = ("--method", "greedy", "--weights", "even", *LEDGER)
+    has = ("--presences-only", "all")
     assert 0 == privsieve(*publish(*asked, "--columns", "a", "--first", "--model", "k-anonymity",
                                    out="1"))[0]
-    assert 0 == privsieve(*publish(*asked[:-6], out="alone"))[0]
-    code, _out, err = privsieve(*publish(*asked, out="2"))
-    assert (4, True) == (code, "3 of 29 rows in groups below k = 5" in err), err
+    assert 0 == privsieve(*publish(*asked[:-6], *has, out="alone"))[0]
+    assert 0 == privsieve(*publish(*asked, *has, out="2"))[0]
+
+    assert ["a", "b"] == json.loads(Path("alone/release.json").read_text())["columns"]
+    assert ["a"] == json.loads(Path("2/release.json").read_text())["columns"]
 
 
 def test_one_target_only(privsieve):
@@ -518,6 +517,14 @@ def test_a_mistake_of_ours_is_not_published(privsieve, monkeypatch):
     assert (7, True) == (code, "mistake of privsieve" in err)
     assert not Path("out").exists()
     assert () == Ledger("budget.db", population="clinic").publications()
+
+
+def test_no_row_is_left_out_unasked():
+    """A choice that does not keep the rule is refused, and not mended by leaving rows out."""
+    place = Labelled(Items.dense([[1], [0], [0]]), np.zeros(3, np.int32), ("x",))
+
+    with pytest.raises(CheckFailed, match="mistake of privsieve"):
+        project(place, Choice((0,), 2), Rule(k=2, classes=1), with_target=False)
 
 
 @pytest.mark.parametrize("fault", [KeyboardInterrupt, OSError])

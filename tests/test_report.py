@@ -18,7 +18,7 @@ import privsieve as ps
 from privsieve.cli import run
 from privsieve.containment.closed import closed
 from privsieve.containment.facts import facts
-from privsieve.containment.publish import Labelled
+from privsieve.containment.publish import Labelled, Projection
 from privsieve.core.canonical import canonical, digest
 from privsieve.core.cost import Cost
 from privsieve.core.items import Items
@@ -46,7 +46,7 @@ class Page(HTMLParser):
     """What a browser would make of a page: tags, attributes, ids, text by the tag around it."""
 
     VOID = ("meta", "br", "wbr")
-    EMPTY = ("rect", "line", "circle")
+    EMPTY = ("rect", "line", "circle", "path")
 
     def __init__(self, data):
         super().__init__(convert_charrefs=True)
@@ -140,19 +140,26 @@ def chosen(tmp_path_factory):
     return json.loads(canonical(made.body)), json.loads(canonical(made.certificate))
 
 
-def publication(rows, names, labels=None, **claim):
+def publication(rows, names, labels=None, *, sensitive=(), **claim):
     """A release and a certificate as `publish` writes them, for any names."""
-    items = Items.dense(rows, names)
-    k = claim.get("k", 2)
-    _, measured = facts(items, labels, k)
-    plan = {"method": "greedy", "k": k}
+    target = claim.get("target")
+    claim = {"kind": "containment", "k": 2, "model": "containment", "absent": [], "l_diversity": 1,
+             "suppressed": 0, "columns": list(names), "target": None, "table_sha256": "0" * 64,
+             "rows": len(rows), "origins": list(names), "sensitive": [one for one, _ in sensitive],
+             "roles": {"presences": list(names), "both": [], "target": target,
+                       "sensitive": [one for one, _ in sensitive],
+                       "target_known": target is not None},
+             "limits": {"share": None, "entropy": None, "closeness": None, "ordered": []},
+             "fingerprint": None,
+             **claim}
+    table = Projection(tuple(names), np.asarray(rows, np.uint8), target, labels, tuple(sensitive))
+    measured = facts(table, claim)
+    plan = {"method": "greedy", "k": claim["k"]}
     release = {"format": "privsieve-release/1", "kind": "containment", "columns": list(names),
                "selected": list(names), "partial": {}, "plan": plan, "measured": measured}
     certificate = {
         "format": "privsieve-certificate/1",
-        "claim": {"kind": "containment", "k": 2, "level": measured["has"]["level"],
-                  "model": "containment", "absent": [], "l_diversity": 1, "suppressed": 0,
-                  "columns": list(names), "target": None, "table_sha256": "0" * 64, **claim},
+        "claim": {**claim, "level": measured["strangers"][measured["promised"]]["level"]},
         "plan": plan, "software": {"privsieve": "0"}, "population": None, "ledger": None,
         "release_sha256": digest(canonical(release)), "key": None, "signature": None}
     return release, certificate
@@ -427,26 +434,35 @@ def test_a_free_release_is_said(tmp_path):
     assert "Nothing was charged." in words
 
 
-def naive_facts(rows, k, labels):
-    """From the definitions, with loops."""
-    held = [frozenset(np.flatnonzero(row)) for row in rows]
-    has = [sum(mine <= other for other in held) for mine in held]
-    every = [sum(mine == other for other in held) for mine in held]
+def naive_facts(rows, k, labels, absent):
+    """The same facts by loops: crowds of each stranger, and the promised level without columns."""
+    every = range(rows.shape[1])
+
+    def crowds(lacking, *, by_class, columns=every):
+        def fits(mine, other):
+            return all(rows[other][j] >= rows[mine][j]
+                       and (j not in lacking or rows[other][j] == rows[mine][j])
+                       for j in columns) and (not by_class or labels[mine] == labels[other])
+
+        return [[i for i in range(len(rows)) if fits(mine, i)] for mine in range(len(rows))]
+
+    def said(sizes):
+        return {"level": min(sizes), "below": sum(size < k for size in sizes),
+                "alone": sizes.count(1), "average": sum(Fraction(1, size) for size in sizes)
+                / len(sizes)}
+
+    who = {"known": (absent, False), "known_class": (absent, True), "all": (every, False),
+           "all_class": (every, True)}
+    sizes = {one: [len(crowd) for crowd in crowds(lacking, by_class=by)]
+             for one, (lacking, by) in who.items()}
     without = []
-    for j in range(rows.shape[1]):
-        less = [mine - {j} for mine in held]
-        without.append(min(sum(mine <= other for other in less) for mine in less))
-    one_class = tuple(
-        sum(len({labels[i] for i, other in enumerate(held) if fits(mine, other)}) == 1
-            for mine in held) for fits in (frozenset.issubset, frozenset.__eq__))
-    return {
-        "one_class": one_class,
-        "has": {"level": min(has), "below": sum(size < k for size in has),
-                "average": sum(Fraction(1, size) for size in has) / len(has)},
-        "all": {"level": min(every), "below": sum(size < k for size in every),
-                "average": sum(Fraction(1, size) for size in every) / len(every),
-                "alone": every.count(1)},
-        "without": without, "sizes": has}
+    for j in every:
+        rest = [other for other in every if other != j]
+        without.append(min(map(len, crowds(absent, by_class=True, columns=rest))))
+    return {"strangers": {one: said(found) for one, found in sizes.items()},
+            "one_class": sum(len({labels[i] for i in crowd}) == 1
+                             for crowd in crowds(absent, by_class=False)),
+            "without": without, "sizes": sizes["known_class"]}
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -454,24 +470,27 @@ def test_facts_are_counted_as_defined(seed):
     """Levels, bins, costs of columns and chances are those of loops; chances are rounded up."""
     rng = np.random.default_rng(seed)
     rows = (rng.random((40, 5)) < 0.5 + seed / 40).astype(int)
-    k = 2 + seed % 4
+    k, absent = 2 + seed % 4, [j for j in range(5) if rng.random() < 0.4]
     labels = rng.choice(["no", "yes", "unknown"], len(rows), p=[0.9, 0.05, 0.05]).tolist()
-    _, told = facts(Items.dense(rows), labels, k)
-    true = naive_facts(rows, k, labels)
+    names = [f"x{j}" for j in range(5)]
+    release, _ = publication(rows, names, tuple(labels), target="ill", k=k,
+                             absent=[names[j] for j in absent])
+    told, true = release["measured"], naive_facts(rows, k, labels, absent)
 
-    assert true["one_class"] == (told["one_class"], told["one_class_equals"])
-    for kind in ("has", "all"):
-        assert (true[kind]["level"], true[kind]["below"]) == (told[kind]["level"],
-                                                              told[kind]["below"])
-        average = Fraction(told[kind]["average"])
-        assert true[kind]["average"] <= average <= true[kind]["average"] + Fraction(2, 10**9)
-    assert true["all"]["alone"] == told["all"]["alone"]
+    assert true["one_class"] == told["one_class"]
+    assert true["strangers"].keys() == told["strangers"].keys()
+    for who, found in told["strangers"].items():
+        for figure in ("level", "below", "alone"):
+            assert true["strangers"][who][figure] == found[figure]
+        average, exact = Fraction(found["average"]), true["strangers"][who]["average"]
+        assert exact <= average <= exact + Fraction(2, 10**9)
     assert true["without"] == [without for _, _, without in told["items"]]
     assert rows.sum(axis=0).tolist() == [held for _, held, _ in told["items"]]
-    assert (1, k - 1) == tuple(told["has"]["bins"][0][:2])
-    for low, high, found in told["has"]["bins"]:
+    bins = told["strangers"]["known_class"]["bins"]
+    assert (1, k - 1, "known_class") == (*bins[0][:2], told["promised"])
+    for low, high, found in bins:
         assert sum(low <= size <= (high or size) for size in true["sizes"]) == found
-    assert len(rows) == sum(found for _, _, found in told["has"]["bins"])
+    assert len(rows) == sum(found for _, _, found in bins)
 
 
 @pytest.mark.parametrize("model", ["containment", "k-anonymity"])
@@ -524,8 +543,9 @@ def test_the_public_edition_knows_no_closed_column(published):
 
 def test_what_is_published_reveals_no_more_than_the_table(published):
     """The facts of a release are those of its published table: rows left behind change nothing."""
-    release, _ = published
-    again = facts(Items.dense(ROWS, ("a", "b", "c")), ("x", "y", "x", "x", "y", "x"), 2)[1]
+    release, certificate = published
+    again = facts(Projection(("a", "b", "c"), ROWS.astype(np.uint8), "ill",
+                             ("x", "y", "x", "x", "y", "x")), certificate["claim"])
 
     assert again == release["measured"]
 

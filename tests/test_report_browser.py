@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from privsieve.core.canonical import canonical, digest
-from privsieve.report import html, internal_html
+from privsieve.report import explored_html, html, internal_html
 from releases import KINDS
+from test_exploring import told
 from test_report import CLOSED, ROWS, publication, selection
 from test_report_kinds import HUNDREDS, answered, of_columns
 
@@ -26,7 +27,7 @@ webdriver = pytest.importorskip("selenium.webdriver",
 
 pytestmark = pytest.mark.browser
 
-EDITIONS = ("selection", "publication", "internal", *KINDS)
+EDITIONS = ("selection", "publication", "internal", "explored", *KINDS)
 #: What a page may overflow: nothing.
 WIDER = """
 const wide = document.documentElement.clientWidth;
@@ -101,6 +102,7 @@ def pages(tmp_path_factory):
         for name, data in (("selection", html(made.body, made.certificate)),
                            ("publication", html(release, certificate)),
                            ("internal", internal_html(release, certificate, inner)),
+                           ("explored", explored_html(told(columns[0]))),
                            *((kind_of, html(*of_columns(kind_of, columns))) for kind_of in KINDS)):
             written[name, kind] = place / kind / f"{name}.html"
             written[name, kind].write_bytes(data)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from privsieve.cli import tables, words
+from privsieve.cli import disclosed, tables, words
 from privsieve.errors import CheckFailed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+
     from privsieve.containment.breaking import Rare
     from privsieve.containment.groups import SourceCrowds
+    from privsieve.containment.labelled import Labelled
     from privsieve.containment.measures import Crowd, Risk, Sample
+    from privsieve.containment.roles import Roles
     from privsieve.core.canonical import Json
     from privsieve.core.items import Items
 
@@ -20,10 +27,24 @@ _EXAMPLE = "Example: privsieve check patients.csv --target ill -k 5"
 
 #: The k against which risks are counted where nobody names one.
 USUAL_K = 5
+#: Of more columns only their number is said.
+_MANY = 12
+
+
+class Checked(NamedTuple):
+    """What was measured.  by_class: the crowds where the class is known, too; None of no class."""
+
+    items: Items
+    roles: Roles
+    risk: Risk
+    by_class: tuple[Crowd, Crowd] | None
+    crowds: SourceCrowds | None
+    gained: dict[str, int]
+    rare: Rare
 
 
 @click.command("check", epilog=_EXAMPLE)
-@click.argument("data")
+@click.argument("data", nargs=-1, required=True, metavar="DATA...")
 @tables.table
 @click.option("-k", "k", metavar="K", type=int,
               help="Exit with code 7 unless each group has at least so many rows.")
@@ -31,34 +52,52 @@ USUAL_K = 5
               help="Count the groups of so many rows, drawn at random; 0 for all rows, however "
                    "long that takes.  By default a sample is drawn where all would take minutes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
-def command(data: str, k: int | None, sample: int | None, as_json: bool, **options: Any) -> None:  # noqa: FBT001  # click gives it by name
+def command(data: tuple[str, ...], k: int | None, sample: int | None, as_json: bool,  # noqa: FBT001  # click gives it by name
+            **options: Any) -> None:
     """Measure DATA: levels, risks, what each column costs, and what breaks k.
+
+    DATA is a table; or folders that `publish` wrote, to learn what these tell together, with or
+    without their table before them.
 
     PRIVATE: what it says is about the rows, for the eyes of who holds them.
     """
+    from privsieve.cli import union
     from privsieve.cli.progress import shown
+    from privsieve.cli.roles import roles_of
     from privsieve.containment.breaking import gains, rare_sets
     from privsieve.containment.groups import source_crowds
+    from privsieve.containment.known import as_known
     from privsieve.containment.measures import demand_k, risk_of
     from privsieve.containment.survey import surveyed
 
     asked = USUAL_K if k is None else k
     demand_k(asked)
+    if union.asked(data):
+        union.check(data, {**options, "k": asked}, k, as_json=as_json)
+        return
     with shown() as progress:
         progress.stage("reading the table")
-        table = tables.opened(data, options)
+        table = tables.opened(data[0], {**options, "k": asked})
+        roles = roles_of(table, options, tables.domain_of(options))
+        absent = roles.absent(table.items)
+        known = as_known(table.items, absent, None)
         progress.stage("counting the groups")
-        survey = surveyed(table.items, table.y, len(table.classes), k=k, sample=sample)
+        survey = surveyed(known, table.y, len(table.classes), k=k, sample=sample)
         risk = risk_of(survey, asked, labelled=len(table.classes) > 1)
+        by_class = _with_class(table, absent, asked, sample)
         progress.stage("looking for what costs, and for what breaks k")
-        gained, rare = gains(table.items, survey), rare_sets(table.items, asked)
-        crowds = None if table.sources is None else source_crowds(table.items, table.sources, asked,
+        gained, rare = gains(known, survey), rare_sets(_facts(table.items, absent), asked)
+        crowds = None if table.sources is None else source_crowds(known, table.sources, asked,
                                                                   survey=survey)
+        progress.stage("counting what a group tells")
+        told = disclosed.measured(table, absent, risk.patterns)
+    found = Checked(table.items, roles, risk, by_class, crowds, gained, rare)
     if as_json:
-        words.json({**_json(table.items, risk, gained, rare),
-                    **({"sources": _of_sources(crowds)} if crowds else {})})
+        words.json({**_json(found),
+                    "disclosure": None if told is None else [one.json() for one in told]})
     else:
-        _show(table.items, risk, crowds, gained, rare)
+        _show(found)
+        disclosed.show(told)
     level = crowds.containment.level if crowds else risk.containment.level
     if k is not None and level < k:
         counted = " in sources" if crowds else ""
@@ -69,22 +108,53 @@ def command(data: str, k: int | None, sample: int | None, as_json: bool, **optio
                           f"whether it is {k}; say --sample 0 to count all rows")
 
 
-def _json(items: Items, risk: Risk, gained: dict[str, int], rare: Rare) -> dict[str, Json]:
+def _with_class(table: Labelled, absent: npt.NDArray[np.bool_] | None, k: int,
+                sample: int | None) -> tuple[Crowd, Crowd] | None:
+    """The crowds of who knows the class, too: what may be known, and all; None of no class."""
+    from privsieve.containment.known import as_known
+    from privsieve.containment.measures import crowd
+    from privsieve.containment.survey import surveyed
+    from privsieve.core.columns import text_of
+
+    if len(table.classes) < 2:
+        return None
+    label = table.target or "label", table.y, [text_of(one) for one in table.classes]
+    found = surveyed(as_known(table.items, absent, label), table.y, len(table.classes), k=k,
+                     sample=sample)
+    equal = found.table.counts.sum(axis=1)[found.table.pattern]
+    return crowd(found.group(), k), crowd(equal, k)
+
+
+def _facts(items: Items, absent: npt.NDArray[np.bool_] | None) -> Items:
+    """What may be known, one thing at a time: of several items of a column its value is enough."""
+    import numpy as np
+
+    from privsieve.containment.known import as_known
+
+    alone = np.array([items.origin.count(name) == 1 for name in items.origin], np.bool_)
+    return as_known(items, None if absent is None else absent & alone, None)
+
+
+def _json(found: Checked) -> dict[str, Json]:
+    items, risk = found.items, found.risk
     return {
         "rows": risk.rows, "items": len(items), "columns": len(set(items.origin)), "k": risk.k,
-        "patterns": risk.patterns,
+        "patterns": risk.patterns, "roles": found.roles.json(),
         "sample": None if risk.sample is None else {
             "rows": risk.sample.rows, "half_width": f"{risk.sample.margin:.6g}",
             "confidence": "0.95"},
         "containment": _crowd(risk.containment), "k_anonymity": _crowd(risk.prosecutor),
+        "with_class": None if found.by_class is None else {
+            "containment": _crowd(found.by_class[0]), "k_anonymity": _crowd(found.by_class[1])},
         "unique": risk.unique, "marketer": f"{risk.marketer:.6g}", "one_class": risk.one_class,
         "hub": {"everywhere": risk.hub.everywhere, "left": risk.hub.left,
                 "below": risk.hub.below, "alone": risk.hub.alone},
         "warning": risk.hub.warning,
-        "level_without": gained,
-        "rare": [{"items": [items.names[j] for j in one], "rows": rows}
-                 for one, rows in zip(rare.sets, rare.rows, strict=True)],
-        "rare_complete": rare.complete,
+        "level_without": found.gained,
+        "rare": [{"items": [found.rare.names[j] for j in one], "rows": rows}
+                 for one, rows in zip(found.rare.sets, found.rare.rows, strict=True)],
+        "rare_complete": found.rare.complete,
+        **({"sources": _of_sources(found.crowds)} if found.crowds else {}),
     }
 
 
@@ -98,18 +168,25 @@ def _crowd(crowd: Crowd) -> dict[str, Json]:
             "average": f"{crowd.average:.6g}", "below": crowd.below}
 
 
-def _show(items: Items, risk: Risk, crowds: SourceCrowds | None, gained: dict[str, int],
-          rare: Rare) -> None:
+def _show(found: Checked) -> None:
+    items, risk, crowds = found.items, found.risk, found.crowds
     words.show("private", "about rows: for the eyes of who holds them", fg="yellow")
     words.show("table", f"{risk.rows} rows, {len(items)} items of {len(set(items.origin))} "
                         f"columns, {risk.patterns} different rows, {risk.unique} without an equal")
+    for role, names in (("presences only", found.roles.presences),
+                        ("presences and absences", found.roles.both)):
+        if names:
+            words.show("known", f"{role}: {_few(names)}")
     if risk.sample:
         words.show("sample", _of_sample(risk.sample), fg="yellow")
     click.echo()
+    one, other = found.by_class or (None, None)
     words.table(("who knows", "level", "highest", "average", f"rows below {risk.k}"), [
-        ("what a person has", *_row(risk.containment, risk.sample)),
+        ("what may be known", *_row(risk.containment, risk.sample)),
+        *([("and the class", *_row(one, risk.sample))] if one else []),
         ("all of a person", *_row(risk.prosecutor)),
-        *([("has, in sources", *_row(crowds.containment, risk.sample)),
+        *([("all and the class", *_row(other))] if other else []),
+        *([("known, in sources", *_row(crowds.containment, risk.sample)),
            ("all, in sources", *_row(crowds.equal))] if crowds else []),
     ])
     click.echo()
@@ -118,23 +195,28 @@ def _show(items: Items, risk: Risk, crowds: SourceCrowds | None, gained: dict[st
     if risk.one_class is not None:
         words.show("classes", f"{risk.one_class} rows have a group of one class: who finds the "
                               "group knows the class")
-    words.show("hub", tables.hub(risk))
+    words.show("hub", tables.hub(risk.hub, risk.k))
     if risk.hub.warning:
         words.show("warning", risk.hub.warning, fg="yellow")
-    _speak(items, risk, gained, rare)
+    _speak(found)
 
 
-def _speak(items: Items, risk: Risk, gained: dict[str, int], rare: Rare) -> None:
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= _MANY else f"{len(names)} columns"
+
+
+def _speak(found: Checked) -> None:
     """What costs, and what breaks."""
-    for name, level in sorted(gained.items(), key=lambda one: (-one[1], one[0])):
+    risk, rare = found.risk, found.rare
+    for name, level in sorted(found.gained.items(), key=lambda one: (-one[1], one[0])):
         words.show("without", f"{name}: level {level} instead of {risk.containment.level}")
     if risk.sample:
         words.show("without", "what a column costs is not looked for in a sample")
-    elif not gained:
+    elif not found.gained:
         words.show("without", "no single column: the level stays the same")
     for one, rows in zip(rare.sets, rare.rows, strict=True):
         held = "1 row has" if rows == 1 else f"{rows} rows have"
-        words.show("rare", f"{', '.join(items.names[j] for j in one)}: {held} "
+        words.show("rare", f"{', '.join(rare.names[j] for j in one)}: {held} "
                            f"{'all of it' if len(one) > 1 else 'it'}")
     if not rare.complete:
         words.show("rare", "there may be more: the search was stopped here")

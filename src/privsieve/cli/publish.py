@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from privsieve.cli import tables, words
+from privsieve.cli import explore, tables, words
+from privsieve.cli.roles import roles_of
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -14,7 +16,8 @@ if TYPE_CHECKING:
 
     from privsieve.containment.choice import Choice
     from privsieve.containment.issue import Issued
-    from privsieve.containment.publish import Labelled
+    from privsieve.containment.limited import Method
+    from privsieve.containment.publish import Labelled, Promise
     from privsieve.core.canonical import Json
     from privsieve.kernels.patterns import Rule
 
@@ -23,8 +26,7 @@ _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out colu
 
 @click.command("publish", epilog=_EXAMPLE)
 @click.argument("data")
-@click.option("-k", "k", metavar="K", type=int, required=True,
-              help="Each row's group has at least so many rows.")
+@click.option("-k", "k", metavar="K", type=int, help="Each row's group has at least so many rows.")
 @tables.table
 @click.option("--profile", type=click.Choice(["few", "most", "strict"]),
               help="What the columns are for (few, where no method is named).")
@@ -35,10 +37,19 @@ _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out colu
                    "distinct, or even (needs no target).")
 @click.option("--model", type=click.Choice(["containment", "k-anonymity"]), default="containment",
               show_default=True, help="Whether absences are known: all of them, or none.")
-@click.option("--absent", metavar="A,B,…", help="Columns of which absences are known.")
 @click.option("--l-diversity", metavar="L", type=click.IntRange(1),
               help="Classes in a group, at least: 2 where the target is published, else 1.")
-@click.option("--publish-target", is_flag=True, help="Publish the target with the columns.")
+@click.option("--max-share", metavar="P",
+              help="A group has at most such a share of one class, and of one sensitive value.")
+@click.option("--entropy-l", metavar="L", help="The entropy l of a group is at least so much.")
+@click.option("--closeness", metavar="T",
+              help="A group differs from the whole table by at most so much (t-closeness).")
+@click.option("--publish-target", is_flag=True,
+              help="Publish the target with the columns; it then counts toward k.")
+@click.option("--target-unknown", is_flag=True,
+              help="Declare that nobody outside knows the published target of a person.")
+@click.option("--publish-sensitive", is_flag=True,
+              help="Publish the sensitive columns, too, as they are.")
 @click.option("--suppress", metavar="N", type=click.IntRange(0), default=0, show_default=True,
               help="Leave out at most so many rows.")
 @click.option("--time-limit", metavar="SECONDS", type=int, default=60, show_default=True,
@@ -51,8 +62,8 @@ _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out colu
 @click.option("--first", is_flag=True, help="Nothing was published or granted of them before.")
 @click.option("--other-people", metavar="NAME",
               help="Who signs that this snapshot is of other people than those before it.")
-@click.option("--out", metavar="DIR", required=True,
-              help="The release folder; it must not exist.")
+@click.option("--out", metavar="DIR", help="The release folder; it must not exist.")
+@explore.options
 @click.option("--internal-report", metavar="FILE",
               help="PRIVATE: a page that also speaks of closed columns, for the holder's eyes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
@@ -65,26 +76,42 @@ def command(data: str, **options: Any) -> None:
     """
     from privsieve.cli.internal import internal
     from privsieve.cli.progress import shown
+    from privsieve.containment.before import open_part
+    from privsieve.containment.greedy import demand_rule
     from privsieve.containment.issue import Form, issue, people_of
+    from privsieve.containment.limited import limited
+    from privsieve.containment.together import recognise, tightened, tightened_limits
     from privsieve.containment.told import listening
     from privsieve.privacy.folder import Folder
 
     _check(options)
+    if options["explore"]:
+        _explore(data, options)
+        return
     people = people_of(options["ledger"], options["population"], options["snapshot"],
                        signed=options["other_people"],
                        first=options["first"]) if options["ledger"] else None
     with internal(options["internal_report"]) as write:
         with shown() as progress, listening(progress.known):
             progress.stage("reading the table")
-            table = tables.opened(data, options)
-            rule = _rule(table, options)
-            form = Form(_plan(rule, options), options["publish_target"], options["form"])
+            before = people.before if people else ()
+            table = tables.opened(data, options, before)
+            if people:
+                recognise(table, before, people.seal)
+            promise = _promise(table, options)
+            rule = promise.rule
+            if options["publish_target"]:  # also where nobody is said to know it
+                demand_rule(table.items, replace(rule, labelled=True), table.y)
+            form = Form(_plan(promise, options), options["publish_target"],
+                        options["publish_sensitive"], options["form"])
             with Folder.create(options["out"]) as folder:
                 try:
                     progress.stage("choosing (Ctrl-C ends it)")
-                    choice = _choose(table, rule, options)
+                    choice = open_part(table, rule, limited(
+                        table, tightened(table, rule, before),
+                        tightened_limits(promise.limits, before), _method(options)))
                     progress.stage("writing, and counting the file's groups and risks")
-                    issued = issue(table, choice, rule, form, folder, people=people)
+                    issued = issue(table, choice, promise, form, folder, people=people)
                 except BaseException:
                     # A note that was made stands; the same may be published again.
                     folder.discard()
@@ -93,7 +120,21 @@ def command(data: str, **options: Any) -> None:
         write(table, rule, choice, issued)
 
 
+def _explore(data: str, options: Mapping[str, Any]) -> None:
+    """Write the page for who has to choose k; the profiles are compared, whichever is named."""
+    from privsieve.cli.progress import shown
+    from privsieve.containment.told import listening
+
+    asked = {**options, "k": explore.k_of(options)}
+    with shown() as progress, listening(progress.known):
+        progress.stage("reading the table")
+        table = tables.opened(data, asked)
+        progress.stage("trying each k (Ctrl-C ends it)")
+        explore.explore(table, _promise(table, {**asked, "profile": None}).rule, options)
+
+
 def _check(options: Mapping[str, Any]) -> None:
+    explore.check(options)
     if options["source"] and (options["method"] or options["profile"]) not in (
             None, "greedy", "few", "strict"):
         raise ParameterError("--source is counted by --method greedy and by the profiles few and "
@@ -109,6 +150,9 @@ def _check(options: Mapping[str, Any]) -> None:
                              "COLUMN, or --method greedy --weights even for as many as fit")
     if options["publish_target"] and not labelled:
         raise ParameterError("--publish-target needs a target: give --target COLUMN")
+    if options["target_unknown"] and not options["publish_target"]:
+        raise ParameterError("--target-unknown speaks of a published target: give "
+                             "--publish-target, or leave it away")
     given = [name for name in ("ledger", "population", "snapshot") if options[name]]
     if given and len(given) < 3:
         raise ParameterError("--ledger, --population and --snapshot go together; give all three "
@@ -118,32 +162,45 @@ def _check(options: Mapping[str, Any]) -> None:
                              "--population and --snapshot")
 
 
-def _rule(table: Labelled, options: Mapping[str, Any]) -> Rule:
-    """What the columns must keep; a profile says a part of it."""
-    import numpy as np
-
+def _promise(table: Labelled, options: Mapping[str, Any]) -> Promise:
+    """What the columns must keep, and what a stranger may know; a profile says a part of it."""
+    from privsieve.containment.limits import Limits
+    from privsieve.containment.publish import Promise
     from privsieve.kernels.patterns import Rule
 
     profile = _profile(options)
-    least = 2 if options["publish_target"] or profile in ("few", "most") else 1
-    absent = options["absent"].split(",") if options["absent"] else []
-    unknown = [name for name in absent if name not in table.items.origin]
-    if unknown:
-        raise ParameterError(f"--absent names {unknown[0]!r}, which is no column of the table; "
-                             "correct it")
     if profile and options["model"] == "k-anonymity" and profile != "strict":
         raise ParameterError("--model k-anonymity is --profile strict; or name a --method")
-    return Rule(
+    least = 2 if options["publish_target"] or profile in ("few", "most") else 1
+    known = options["publish_target"] and not options["target_unknown"]
+    if options["publish_sensitive"] and not table.sensitive:
+        raise ParameterError("--publish-sensitive needs a sensitive column: give --sensitive "
+                             "COLUMN, or leave it away")
+    roles = roles_of(table, options, tables.domain_of(options), target_known=known)
+    equal = profile == "strict" or options["model"] == "k-anonymity"
+    values = max(options["l_diversity"] or least, 2 if profile in ("few", "most") else 1)
+    limits = Limits.of(
+        distinct=values if table.sensitive else None, share=options["max_share"],
+        entropy=options["entropy_l"], closeness=options["closeness"])
+    return Promise(Rule(
         k=options["k"], classes=len(table.classes),
-        model="k-anonymity" if profile == "strict" else options["model"],
-        l_diversity=max(options["l_diversity"] or least, 2 if profile in ("few", "most") else 1),
-        absent=np.array([name in absent for name in table.items.origin]) if absent else None,
-        suppress=options["suppress"])
+        model="k-anonymity" if equal else "containment", l_diversity=values,
+        absent=None if equal else roles.absent(table.items),
+        suppress=options["suppress"], labelled=known), roles, limits)
 
 
 def _profile(options: Mapping[str, Any]) -> str | None:
     found: str | None = options["profile"] or (None if options["method"] else "few")
     return found
+
+
+def _method(options: Mapping[str, Any]) -> Method:
+    """How columns are chosen, again and again where a limit is missed."""
+    from privsieve.containment.limited import Method
+
+    asked = None if _profile(options) or options["weights"] == "even" else (
+        options["weights"] or "mutual-information")
+    return Method(lambda part, rule: _choose(part, rule, options), asked)
 
 
 def _choose(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Choice:
@@ -155,13 +212,13 @@ def _choose(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Choice:
 
     items, y, profile = table.items, table.y, _profile(options)
     if profile:
-        return publishable(items, y, rule, profile, sources=table.sources)
+        return publishable(items, y, rule, profile, sources=table.sources, prefix=table.counted)
     asked: Any = options["weights"] or "mutual-information"
     weights = np.ones(len(items), np.int64) if asked == "even" else asked
     if table.sources is not None:
-        return by_sources(items, y, rule, weights, sources=table.sources)
+        return by_sources(items, y, rule, weights, sources=table.sources, prefix=table.counted)
     if options["method"] == "greedy":
-        return greedy(items, y, rule, weights)
+        return greedy(items, y, rule, weights, prefix=table.counted)
     if options["method"] == "maximal":
         from privsieve.containment.maximal import Mining, maximal
 
@@ -171,8 +228,8 @@ def _choose(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Choice:
     return exact(items, y, rule, weights, time_limit=options["time_limit"])
 
 
-def _plan(rule: Rule, options: Mapping[str, Any]) -> dict[str, Json]:
-    profile = _profile(options)
+def _plan(promise: Promise, options: Mapping[str, Any]) -> dict[str, Json]:
+    profile, rule = _profile(options), promise.rule
     return {
         "method": options["method"] or "profile",
         "profile": profile,
@@ -186,14 +243,16 @@ def _plan(rule: Rule, options: Mapping[str, Any]) -> dict[str, Json]:
 def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str, Any]) -> None:
     from privsieve.containment.publishable import PROFILES
     from privsieve.privacy.certificate import sentence
+    from privsieve.privacy.strangers import spoken
 
     selected = list(dict.fromkeys(table.items.origin[j] for j in choice.selected))
     claim, promise = issued.certificate["claim"], sentence(issued.certificate)
-    risk = issued.risk
+    measured = issued.release["measured"]
     if options["as_json"]:
         words.json({"claim": claim, "selected": selected, "promise": promise,
-                    "complete": choice.complete,
-                    "unique": risk.unique, "hub": tables.hub(risk), "warning": risk.hub.warning})
+                    "complete": choice.complete, "measured": measured,
+                    "unique": measured["strangers"]["all"]["alone"],
+                    "hub": tables.hub(issued.hub, claim["k"]), "warning": issued.hub.warning})
     else:
         for name in selected:
             words.line(name)
@@ -203,15 +262,29 @@ def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str,
     if choice.bound is not None or not choice.complete:
         words.say("search", _searched(choice))
     words.say("promise", promise)
+    for role, names in spoken(claim):
+        words.say("role", f"{role}: {', '.join(names)}")
     profile = _profile(options)
     if profile:
         words.say("profile", f"{profile}: {PROFILES[profile]}")
-    words.say("alone", f"{risk.unique} of {risk.rows} rows have no equal: who knows all of their "
-                       "cells finds them")
-    words.say("hub", tables.hub(risk))
-    if risk.hub.warning:
-        words.say("warning", risk.hub.warning, fg="yellow")
+    for line in _found(measured, claim):
+        words.say("found", line)
+    words.say("hub", tables.hub(issued.hub, claim["k"]))
+    if issued.hub.warning:
+        words.say("warning", issued.hub.warning, fg="yellow")
+    for note in issued.notes:
+        words.say("ledger", note, fg="yellow")
     words.say("folder", options["out"])
+
+
+def _found(measured: Mapping[str, Any], claim: Mapping[str, Any]) -> list[str]:
+    """How many rows each stranger finds alone, or in a crowd below k."""
+    from privsieve.privacy.strangers import WHO
+
+    rows, strangers = measured["rows"], measured["strangers"]
+    return [f"who knows {who.format(target=claim['target'])}: {strangers[key]['alone']} of {rows} "
+            f"rows alone, {strangers[key]['below']} below {claim['k']}"
+            for key, who in WHO.items() if key in strangers]
 
 
 def _searched(choice: Choice) -> str:

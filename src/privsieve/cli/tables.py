@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from privsieve.errors import ParameterError, SchemaError
+from privsieve.cli import roles
+from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from privsieve.containment.measures import Risk
-    from privsieve.containment.publish import Labelled
-    from privsieve.core.domain import Domain
+    from privsieve.containment.labelled import Labelled
+    from privsieve.containment.measures import Hub
+    from privsieve.core.domain import Csv, Domain
 
     Command = Callable[..., Any]
 
@@ -44,6 +46,7 @@ _OPTIONS = (
                  show_default=True, help="A missing cell holds nothing, or is an item."),
     click.option("--domain", "domain_file", metavar="FILE",
                  help="A domain file: columns, their kinds, and how the CSV file is written."),
+    *roles.OPTIONS,
 )
 
 
@@ -54,29 +57,39 @@ def table(command: Command) -> Command:
     return command
 
 
-def opened(data: str, options: Mapping[str, Any]) -> Labelled:
-    """Read the table that the options describe."""
-    from privsieve.containment.publish import Labelled
-    from privsieve.core.domain import Domain
-    from privsieve.sources.items import column_of, items_of
+def opened(data: str, options: Mapping[str, Any], before: Sequence[Mapping[str, Any]] = (),
+           ) -> Labelled:
+    """Read the table that the options describe, and what claims of `before` published of it."""
+    from privsieve.containment.before import beside, reading
+    from privsieve.containment.labelled import Labelled, Sensitive
+    from privsieve.sources.items import Reading, column_of, table_of
 
     _check_source(options)
     if options["long"]:
-        items, y, classes = _log(data, options)
-        return Labelled(items, y, classes, options["target"])
+        columns = options["columns"].split(",") if options["columns"] else None
+        columns, closed = reading(columns, before)
+        items, y, classes = _log(data, options, columns)
+        return beside(Labelled(items, y, classes, options["target"]), before, closed)
     if options["value"] or options["people"]:
         raise ParameterError("--value and --people are for logs: say --long USER ITEM")
-    domain = Domain.from_toml(options["domain_file"]) if options["domain_file"] else None
+    domain = domain_of(options)
     target = options["target"]
     if domain is not None and domain.target is not None and target is None:
         target = domain.target.name
-    y = column_of(Path(options["labels"]), target) if options["labels"] else target
+    csv = domain.csv if domain else None
+    y = column_of(Path(options["labels"]), target, csv) if options["labels"] else target
     source = options["source"] if domain is None or options["source"] in domain.names else None
-    items, codes, classes = items_of(data, y, domain=domain, columns=_columns(options, source),
-                                     cuts=options["bins"], missing=options["missing"])
-    sources = _sources(data, options, domain, items.rows) if options["source"] else None
-    return Labelled(items, codes, classes, target or ("label" if len(classes) > 1 else None),
-                    sources)
+    columns, closed = reading(_columns(options, source, target), before)
+    sources = _sources(data, options["source"], csv) if options["source"] else None
+    found = table_of(data, y, Reading(
+        domain, columns, options["bins"], options["missing"], options["k"],
+        sensitive=roles.sensitive_names(options, domain), sources=sources,
+        target=target if options["labels"] else None))
+    sensitive = tuple(Sensitive(one.name, one.codes, one.values, one.ordered)
+                      for one in found.sensitive)
+    table = Labelled(found.items, found.y, found.classes,
+                     target or ("label" if len(found.classes) > 1 else None), sources, sensitive)
+    return beside(table, before, closed)
 
 
 def _check_source(options: Mapping[str, Any]) -> None:
@@ -89,39 +102,41 @@ def _check_source(options: Mapping[str, Any]) -> None:
                              "the target nor among --columns; name another")
 
 
-def _sources(data: str, options: Mapping[str, Any], domain: Domain | None, rows: int) -> Any:
+def _sources(data: str, source: str, csv: Csv | None) -> Any:
     from privsieve.sources.whose import whose
 
-    found = whose(data, options["source"], domain.csv if domain else None)
-    if len(found) != rows:
-        raise SchemaError("the table changed while it was read; try again")
-    return found
+    return whose(data, source, csv)
 
 
-def hub(risk: Risk) -> str:
+def hub(found: Hub, k: int) -> str:
     """The figure that stands beside every level: whether the same few rows hide everybody."""
-    return (f"{risk.hub.everywhere} rows sit in every group; without the busiest {risk.k} rows "
-            f"{risk.hub.below} of {risk.hub.left} fall below {risk.k}")
+    return (f"{found.everywhere} rows sit in every group; without the busiest {k} rows "
+            f"{found.below} of {found.left} fall below {k}")
 
 
-def _log(data: str, options: Mapping[str, Any]) -> Any:
+def domain_of(options: Mapping[str, Any]) -> Domain | None:
+    """The domain file, where one was given."""
+    from privsieve.core.domain import Domain
+
+    return Domain.from_toml(options["domain_file"]) if options["domain_file"] else None
+
+
+def _log(data: str, options: Mapping[str, Any], columns: Sequence[str] | None) -> Any:
     from privsieve.sources.long_log import Long, People, read_long
 
     if options["target"] and not options["people"]:
         raise ParameterError("the target of a log stands in a table of its users: give --people "
                              "FILE")
-    if any(options[name] for name in ("cuts", "thermometer", "levels", "without", "domain_file",
-                                      "labels")):
+    if any(options[name] for name in ("cuts", "thermometer", "levels", "without", "labels")):
         raise ParameterError("the items of a log are not cut, and are chosen by --columns; leave "
-                             "--cut, --thermometer, --levels, --without, --domain and --labels "
-                             "away")
+                             "--cut, --thermometer, --levels, --without and --labels away")
     user, item = options["long"]
     people = People(options["people"], options["target"]) if options["people"] else None
     return read_long(data, Long(user, item, options["value"]), people=people,
-                     items=options["columns"].split(",") if options["columns"] else None)
+                     items=columns, domain=domain_of(options))
 
 
-def _columns(options: Mapping[str, Any], source: str | None) -> Any:
+def _columns(options: Mapping[str, Any], source: str | None, target: str | None) -> Any:
     """What `items_of` takes: names, or how each column is coded."""
     from privsieve.sources.items import Thermometer
 
@@ -146,11 +161,11 @@ def _columns(options: Mapping[str, Any], source: str | None) -> Any:
         return names
     if names is None:
         return how | {...: None}
-    absent = [name for name in how if name not in names]
+    absent = [name for name in how if name not in names and name != target]
     if absent:
         raise ParameterError(f"column {absent[0]!r} is cut or left out, and is not among "
                              "--columns; add it there, or say nothing of it")
-    return {name: how.get(name) for name in names}
+    return dict.fromkeys(names) | how
 
 
 def _split(text: str, option: str) -> tuple[str, list[str]]:
@@ -161,11 +176,11 @@ def _split(text: str, option: str) -> tuple[str, list[str]]:
     return name, values.split(",")
 
 
-def _number(text: str) -> float | str:
-    """A number; of a date column a date, which stays a text."""
+def _number(text: str) -> float | dt.datetime:
+    """A number; of a date column a date."""
     from privsieve.sources.cells import date_cell, number_cell
 
     found = number_cell(text)
     if isnan(found) and isnan(date_cell(text)):
         raise ParameterError(f"the cut point {text!r} is no number and no date (2020-12-31)")
-    return text if isnan(found) else found
+    return dt.datetime.fromisoformat(text.strip()) if isnan(found) else found

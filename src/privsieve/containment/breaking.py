@@ -34,7 +34,7 @@ MOST_READ = 200_000_000
 class Rare:
     """Sets of items that some rows hold, but fewer than k, and of which each part is held by k.
 
-    sets : positions of items, the smallest sets first.
+    sets : positions of items, the smallest sets first; `names` are those of all items.
     rows : how many rows hold each.
     complete : whether there is no other set of at most three.
     """
@@ -42,6 +42,7 @@ class Rare:
     sets: tuple[tuple[int, ...], ...]
     rows: tuple[int, ...]
     complete: bool
+    names: tuple[str, ...] = ()
 
 
 def gains(items: Items, survey: Survey | None = None) -> dict[str, int]:
@@ -139,7 +140,7 @@ def rare_sets(items: Items, k: int, at_most: int = 20) -> Rare:
         found += search.triples()
     found = found[:at_most]
     return Rare(tuple(one for one, _ in found), tuple(rows for _, rows in found),
-                search.left > 0 and search.budget > 0)
+                search.left > 0 and search.budget > 0, items.names)
 
 
 class _Search:

@@ -155,6 +155,10 @@ class MaximalContainment(ContainmentSelector):
         _demand_rows(sources)
         objective = _objective(self.objective, self.weights, ("size", "distinct", "class-errors"))
         _demand_classes(rule, objective)
+        if not self.complete and rule.absent is not None and rule.absent.all():
+            raise ParameterError("complete is False, and maximal sets are mined only of columns of "
+                                 "which absences are not known: here are none; give complete=True, "
+                                 "or say with absent what is not known")
         return maximal(items, y, rule, objective,
                        Mining(self.r, self.complete, self.time_limit), label_rows=label_rows)
 

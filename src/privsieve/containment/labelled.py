@@ -35,8 +35,8 @@ class Labelled:
 
     sources : whose row each is, where a group is k distinct sources; never published.
     sensitive : columns that are not chosen from, and must not be learned.
-    counted : positions of items that were published before and have to be counted; they are not
-        chosen from.
+    counted : positions of items that were published before: they count, whatever is chosen.
+    closed : columns of which only these are here, because they are counted; they do not leave now.
     """
 
     items: Items
@@ -46,3 +46,4 @@ class Labelled:
     sources: Codes | None = None
     sensitive: tuple[Sensitive, ...] = ()
     counted: tuple[int, ...] = ()
+    closed: tuple[str, ...] = ()

@@ -208,7 +208,7 @@ def disclosure_risk(X: Any, y: Any = None, *, k: int = 5, population: Any = None
     items, labels, classes = read(X, y)
     if not items.rows:
         raise SchemaError("the table has no row; a risk is a share of rows: give at least one")
-    found = None if population is None else _in_population(items, population)
+    found = None if population is None else in_population(items, population)
     return risk_of(survey_of(items, labels, classes), k, labelled=y is not None, found=found)
 
 
@@ -294,7 +294,7 @@ def crowd(group: Ints, k: int) -> Crowd:
                  tuple(zip(sizes.tolist(), rows.tolist(), strict=True)))
 
 
-def _in_population(items: Items, population: Any) -> tuple[Ints, Ints]:
+def in_population(items: Items, population: Any) -> tuple[Ints, Ints]:
     """How many rows of the population equal each row, and how many hold all that it holds."""
     whole, _, _ = read(population)
     if whole.names != items.names:

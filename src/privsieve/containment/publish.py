@@ -1,4 +1,4 @@
-"""Publish: what is written of a choice, and what it says together with what was published before.
+"""Publish: what is written of a choice.
 
 Rows leave in an order that the system's entropy drew, in a fresh table of zeros and ones, without
 an index, metadata or statistics.  The level that is claimed is counted from the written file, by
@@ -11,18 +11,18 @@ import csv
 import io
 import random
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privsieve.containment.greedy import kept_rows, standing
+from privsieve.containment.greedy import kept_rows
 from privsieve.containment.groups import sources_of
 from privsieve.containment.labelled import Labelled
+from privsieve.containment.limits import NONE, Limits
 from privsieve.containment.publishable import largest_k
 from privsieve.core.columns import check_name, text_of
 from privsieve.core.release import FORMAT
-from privsieve.errors import DomainError, LedgerError, NothingFits, SchemaError
-from privsieve.kernels.patterns import Rule
+from privsieve.errors import CheckFailed, DomainError, NothingFits, SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from privsieve.containment.choice import Choice
+    from privsieve.containment.roles import Roles
     from privsieve.core.canonical import Json
     from privsieve.core.items import Items
+    from privsieve.kernels.patterns import Rule
 
-__all__ = ["Labelled", "Projection", "body_of", "check_snapshot", "check_together", "claim_of",
-           "project", "sources_at", "written"]
+__all__ = ["Labelled", "Projection", "Promise", "body_of", "claim_of", "known_absences", "project",
+           "sources_at", "written"]
 
 #: A text that begins so is run by a spreadsheet that opens it.
 FORMULA = ("=", "+", "-", "@")
@@ -46,15 +48,34 @@ class Projection:
 
     cells : uint8, rows x columns.
     labels : a text for each row; None where the target does not leave.
+    sensitive : sensitive columns that leave, by name, with a text for each row.
     """
 
     names: tuple[str, ...]
     cells: npt.NDArray[np.uint8]
     target: str | None = None
     labels: tuple[str, ...] | None = None
+    sensitive: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def beside(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The columns of texts: what is sensitive, then the target."""
+        if self.target is None or self.labels is None:
+            return self.sensitive
+        return (*self.sensitive, (self.target, self.labels))
 
 
-def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool) -> Projection:
+@dataclass(frozen=True, eq=False, repr=False)
+class Promise:
+    """What is promised of a publication: what each column is, and what the choice keeps."""
+
+    rule: Rule
+    roles: Roles
+    limits: Limits = NONE
+
+
+def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
+            with_sensitive: bool = False) -> Projection:
     """The chosen columns of the rows that stay, shuffled by the system's entropy."""
     if not choice.selected and not choice.complete:
         raise NothingFits(f"the search ended before it found a column that keeps k = {rule.k}; "
@@ -65,8 +86,12 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool) -
                           "ask for less, or let some rows be left out (--suppress N)")
     part = table.items.take(choice.selected)
     target = table.target if with_target else None
-    _check_names([*part.names, *([target] if target else [])])
+    beside = table.sensitive if with_sensitive else ()
+    _check_names([*part.names, *(one.name for one in beside), *([target] if target else [])])
     order = np.flatnonzero(kept_rows(table.items, table.y, rule, choice.selected)).tolist()
+    if part.rows - len(order) > rule.suppress:
+        raise CheckFailed("the chosen columns do not keep what was asked: this is a mistake of "
+                          "privsieve; report it")
     random.SystemRandom().shuffle(order)
     cells = np.zeros((part.rows, len(part)), np.uint8)
     for j in range(len(part)):
@@ -74,7 +99,11 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool) -
     texts = [text_of(one) for one in table.classes]
     _check_cells(texts if target else [])
     labels = tuple(texts[table.y[row]] for row in order) if target else None
-    return Projection(part.names, cells[order], target, labels)
+    sensitive = []
+    for one in beside:
+        _check_cells(one.values)
+        sensitive.append((one.name, tuple(one.values[one.codes[row]] for row in order)))
+    return Projection(part.names, cells[order], target, labels, tuple(sensitive))
 
 
 def written(table: Projection, form: str) -> bytes:
@@ -86,19 +115,34 @@ def written(table: Projection, form: str) -> bytes:
     return _parquet(table) if form == "parquet" else _csv(table)
 
 
-def claim_of(table: Projection, choice: Choice, rule: Rule, absent: Sequence[str], *,
-             sources: bool = False) -> dict[str, Json]:
+def claim_of(table: Labelled, projected: Projection, choice: Choice, promise: Promise,
+             ) -> dict[str, Json]:
     """What is claimed of the table, but for its level and digest: these come from the file.
 
     Where k counts sources and not rows, `counted` says it; the level of the file is one of rows.
     """
-    counted: dict[str, Json] = {"counted": "sources"} if sources else {}
+    rule, items = promise.rule, table.items
+    counted: dict[str, Json] = {"counted": "sources"} if table.sources is not None else {}
+    beside = [name for name, _ in projected.sensitive]
     return {
         **counted,
-        "kind": "containment", "k": rule.k, "model": rule.model, "absent": list(absent),
+        "kind": "containment", "k": rule.k, "model": rule.model,
+        "absent": list(known_absences(table, choice, rule)),
         "l_diversity": rule.l_diversity, "suppressed": choice.suppressed,
-        "columns": list(table.names), "target": table.target,
+        "columns": list(projected.names), "target": projected.target,
+        "rows": len(projected.cells), "origins": [items.origin[j] for j in choice.selected],
+        "roles": promise.roles.json(), "sensitive": list(beside),
+        "limits": {**promise.limits.json(), "ordered": [
+            one.name for one in table.sensitive if one.ordered and one.name in beside]},
+        "fingerprint": None,
     }
+
+
+def known_absences(table: Labelled, choice: Choice, rule: Rule) -> list[str]:
+    """The published items of which it may be known that somebody lacks them, one by one."""
+    if rule.absent is None or rule.model == "k-anonymity":
+        return []
+    return [table.items.names[j] for j in choice.selected if rule.absent[j]]
 
 
 def body_of(items: Items, choice: Choice, plan: Mapping[str, Json]) -> dict[str, Json]:
@@ -123,89 +167,12 @@ def body_of(items: Items, choice: Choice, plan: Mapping[str, Json]) -> dict[str,
     }
 
 
-def check_snapshot(earlier: Sequence[Any], snapshot: str, *, signed: bool) -> None:
-    """Refuse another state of a table about the same people: two states together break both.
-
-    `earlier` are the ledger's publications of these people.
-    """
-    others = {noted.snapshot for noted in earlier}
-    if not others or snapshot in others or signed:
-        return
-    raise LedgerError(f"columns of another snapshot of these people were published "
-                      f"({', '.join(sorted(others))}), and rows of both could be joined; publish "
-                      f"from that one, or, if {snapshot} is of other people, let somebody sign for "
-                      'it: --other-people "NAME"')
-
-
-def check_together(table: Labelled, claim: Mapping[str, Any], earlier: Sequence[Any],
-                   snapshot: str) -> None:
-    """Refuse a publication that with those of the same snapshot breaks the largest k promised.
-
-    The columns of all of them are taken as one publication, under the strictest of their rules:
-    an attacker may be able to join their rows.
-    """
-    same = [noted for noted in earlier if noted.snapshot == snapshot]
-    if not same:
-        return
-    claims = [claim, *({"k": noted.k, "model": noted.model, "columns": noted.columns,
-                        **noted.claim} for noted in same)]
-    if any(one.get("suppressed") for one in claims):
-        if all(_terms(one) == _terms(claim) for one in claims):
-            return  # the same rows of the same columns
-        raise LedgerError("of this snapshot something was or would be published without some "
-                          "rows, and who is missing shows beside the rest; publish the same "
-                          "columns under the same rule, or nothing more")
-    targets = {one.get("target") for one in claims} - {None}
-    if len(targets) > 1:
-        raise LedgerError("another target of this snapshot was published, and both together are "
-                          "not counted; publish with that target, or without one")
-    rule, selected = _union(table.items, len(table.classes), claims)
-    _, below = standing(table.items, table.y, rule, selected)
-    if any(one.get("counted") for one in claims):
-        below = max(below, _below_sources(table, rule, selected))
-    if below:
-        raise LedgerError(f"together with what was published of {snapshot} the {len(selected)} "
-                          f"columns would leave {below} of {table.items.rows} rows in groups below "
-                          f"k = {rule.k}; publish fewer columns, or those of before")
-
-
-def _below_sources(table: Labelled, rule: Rule, selected: Sequence[int]) -> int:
-    """Rows whose group has fewer than k sources."""
-    if table.sources is None:
-        raise LedgerError("of this snapshot something was published whose groups are of k "
-                          "sources; name the column of the sources here, too: --source COLUMN")
-    return int((sources_at(table, rule, selected) < rule.k).sum())
-
-
 def sources_at(table: Labelled, rule: Rule, selected: Sequence[int]) -> npt.NDArray[np.int64]:
     """The distinct sources in each row's group, if these columns are published."""
     assert table.sources is not None
     absent = None if rule.absent is None else rule.absent[list(selected)]
     return sources_of(table.items.take(selected), replace(rule, absent=absent), table.sources,
                       table.y)
-
-
-def _terms(claim: Mapping[str, Any]) -> tuple[object, ...]:
-    return (sorted(claim["columns"]), claim["k"], claim["model"], claim.get("l_diversity", 1),
-            sorted(claim.get("absent", ())), claim.get("suppressed"), claim.get("counted"))
-
-
-def _union(items: Items, classes: int, claims: Sequence[Mapping[str, Any]],
-           ) -> tuple[Rule, list[int]]:
-    """The strictest rule and all columns."""
-    place = {name: at for at, name in enumerate(items.names)}
-    names = {name for one in claims for name in one["columns"]}
-    if names - place.keys():
-        lost = min(names - place.keys())
-        raise LedgerError(f"column {lost!r} of this snapshot was published, and this table does "
-                          "not have it; give the same table, cut in the same way")
-    known = {name for one in claims for name in one.get("absent", ())}
-    equal = any(one["model"] == "k-anonymity" for one in claims)
-    rule = Rule(k=max(one["k"] for one in claims), classes=classes,
-                model="k-anonymity" if equal else "containment",
-                l_diversity=max(one.get("l_diversity", 1) for one in claims),
-                absent=np.array([name in known for name in items.names], np.bool_))
-    return rule, sorted(place[name] for name in names)
 
 
 def _largest(table: Labelled, rule: Rule) -> int:
@@ -241,16 +208,17 @@ def _check_cells(texts: Sequence[str]) -> None:
 
 
 def _csv(table: Projection) -> bytes:
-    head = _line([*table.names, *([table.target] if table.target else [])])
+    head = _line([*table.names, *(name for name, _ in table.beside)])
     rows, width = table.cells.shape
     body = np.full((rows, 2 * width), ord(","), np.uint8)
     body[:, ::2] = table.cells + ord("0")
-    if table.labels is None:
+    if not table.beside:
         body[:, -1] = ord("\n")
         return head + body.tobytes()
-    ends = {label: _line([label]) for label in set(table.labels)}
-    return head + b"".join(piece for row, label in zip(body, table.labels, strict=True)
-                           for piece in (row.tobytes(), ends[label]))
+    texts = list(zip(*(texts for _, texts in table.beside), strict=True))
+    ends = {text: _line(text) for text in set(texts)}
+    return head + b"".join(piece for row, text in zip(body, texts, strict=True)
+                           for piece in (row.tobytes(), ends[text]))
 
 
 def _line(fields: Sequence[str]) -> bytes:
@@ -265,9 +233,9 @@ def _parquet(table: Projection) -> bytes:
 
     arrays = [pa.array(column.astype(np.int8)) for column in table.cells.T]
     fields = [pa.field(name, pa.int8(), nullable=False) for name in table.names]
-    if table.target and table.labels is not None:
-        arrays.append(pa.array(table.labels, pa.string()))
-        fields.append(pa.field(table.target, pa.string(), nullable=False))
+    for name, texts in table.beside:
+        arrays.append(pa.array(texts, pa.string()))
+        fields.append(pa.field(name, pa.string(), nullable=False))
     sink = io.BytesIO()
     pq.write_table(pa.table(arrays, schema=pa.schema(fields)), sink, write_statistics=False,
                    store_schema=False, compression="zstd")

@@ -150,8 +150,9 @@ def best_by_prediction(items: Items, y: Codes, classes: int, choices: Sequence[C
     marked = np.ones(items.rows, bool) if label_rows is None else label_rows
     if marked.sum() < 3:  # without a pair of them nothing is left to learn from
         return choices[0]
-    return max(choices,
-               key=lambda choice: pair_area(items.take(choice.selected), y, classes, marked))
+    areas = {one: pair_area(items.take(one), y, classes, marked)
+             for one in dict.fromkeys(choice.selected for choice in choices)}
+    return max(choices, key=lambda choice: areas[choice.selected])
 
 
 def by_sources(items: Items, y: Codes, rule: Rule, objective: str | npt.ArrayLike, *,

@@ -105,7 +105,7 @@ class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
 
         if hasattr(X, "__array__") and not hasattr(X, "shape"):
             X = array_of(X)
-        items, codes, classes = items_of(X, y)
+        items, codes, classes = items_of(X, y, k=self.k)
         marked = None if label_rows is None else _mask(label_rows, items.rows)
         numbers = None if sources is None else numbered(sources)
         if numbers is not None and len(numbers) != items.rows:

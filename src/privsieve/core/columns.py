@@ -7,13 +7,21 @@ import math
 import re
 import unicodedata
 from dataclasses import dataclass, field
-from typing import Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
 
 from privsieve.core.shown import hidden, quoted
 from privsieve.core.spelling import FLAGS, plain, words
 from privsieve.errors import DomainError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 Scalar = str | int | bool
+#: What a stranger may know of a column that is published: "known" is what its kind says,
+#: "presences" that a person has an item, "both" its absence as well; "sensitive" is not to be
+#: learned.  Methods with noise do not ask.
+Role = Literal["known", "presences", "both", "sensitive"]
 
 #: Codes are unsigned 16-bit integers.
 CODES = 65536
@@ -24,6 +32,8 @@ MIDDLE = CODES // 2
 LARGEST_NAME = 128
 #: Of a whole number among the values of a column.
 LARGEST_DIGITS = 100
+LARGEST_CUTS = 1000
+_ROLES = ("known", "presences", "both", "sensitive")
 #: Controls, formats, halves of characters, private ones, and ends of lines and paragraphs.
 _NOT_IN_NAMES = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 
@@ -45,8 +55,10 @@ def text_of(value: object) -> str:
 class Number:
     """A number with declared bounds; values beyond them become the bound.
 
-    >>> Number("age", 0, 110).low
-    0.0
+    cuts : where it is cut into items that may be published; methods with noise do not ask.
+
+    >>> Number("age", 0, 110, cuts=[18, 65]).cuts
+    (18.0, 65.0)
     """
 
     name: str
@@ -54,6 +66,9 @@ class Number:
     high: float
     scale: Literal["linear", "log"] = "linear"
     missing: Literal["middle", "level"] = "middle"
+    # Left out of a domain's JSON where they are not given: its digest is that of earlier versions.
+    cuts: tuple[float, ...] = field(default=(), metadata={"optional": True})
+    role: Role = field(default="known", metadata={"optional": True})
     kind = "number"
 
     def __post_init__(self) -> None:
@@ -74,6 +89,8 @@ class Number:
             raise DomainError(f"column {self.name!r}: scale is log and low is {self.low:g}; "
                               "a log scale needs low above 0")
         _check_missing(self.name, self.missing)
+        object.__setattr__(self, "cuts", _cuts(self, _finite, "[18, 65]"))
+        _check_role(self.name, self.role)
 
     @property
     def levels(self) -> None:
@@ -98,6 +115,8 @@ class Date:
     high: dt.datetime
     format: str | None = None
     missing: Literal["middle", "level"] = "middle"
+    cuts: tuple[dt.datetime, ...] = field(default=(), metadata={"optional": True})
+    role: Role = field(default="known", metadata={"optional": True})
     kind = "date"
     scale = "linear"
 
@@ -110,6 +129,8 @@ class Date:
                               "low must be the earlier")
         _check_format(self.name, self.format)
         _check_missing(self.name, self.missing)
+        object.__setattr__(self, "cuts", _cuts(self, _moment, "[2020-01-01]"))
+        _check_role(self.name, self.role)
 
     @property
     def levels(self) -> None:
@@ -133,9 +154,9 @@ class Flag:
 
     name: str
     default: bool = False
-    # Left out of a domain's JSON where they are not given: its digest is that of earlier versions.
     true: tuple[str, ...] = field(default=(), metadata={"optional": True})
     false: tuple[str, ...] = field(default=(), metadata={"optional": True})
+    role: Role = field(default="known", metadata={"optional": True})
     kind = "flag"
     missing_level = False
 
@@ -150,6 +171,7 @@ class Flag:
         if both:
             raise DomainError(f"column {self.name!r}: {quoted(min(both))} stands for true and for "
                               "false; take one away")
+        _check_role(self.name, self.role)
 
     @property
     def levels(self) -> int:
@@ -173,12 +195,14 @@ class Category:
 
     name: str
     values: tuple[Scalar, ...]
+    role: Role = field(default="known", metadata={"optional": True})
     kind = "category"
     missing_level = False
 
     def __post_init__(self) -> None:
         check_name(self.name)
         object.__setattr__(self, "values", _values(self.values, self.name))
+        _check_role(self.name, self.role)
 
     @property
     def levels(self) -> int:
@@ -295,6 +319,42 @@ def _values(values: object, name: str) -> tuple[Scalar, ...]:
 def _long(value: object) -> bool:
     """Whether a whole number has more digits than one that a cell could say."""
     return isinstance(value, int) and abs(value) >= 10**LARGEST_DIGITS
+
+
+def _cuts(part: Number | Date, read: Callable[[object, str, str], Any],
+          example: str) -> tuple[Any, ...]:
+    """Cut points, each larger than the one before, inside of the bounds."""
+    given: object = part.cuts
+    shown = f"column {part.name!r}: cuts is {quoted(given)}; write"
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
+        raise DomainError(f"{shown} a list of points, for example cuts = {example}")
+    listed = list(given)
+    if len(listed) > LARGEST_CUTS:
+        raise DomainError(f"column {part.name!r}: cuts has {len(listed)} points; "
+                          f"{LARGEST_CUTS} are allowed")
+    if any(one is None for one in listed):
+        raise DomainError(f"{shown} a point at each place, for example cuts = {example}")
+    points = tuple(read(one, part.name, "a cut point") for one in listed)
+    if any(first >= second for first, second in pairwise(points)):
+        raise DomainError(f"{shown} points of which each is larger than the one before")
+    for point in points:
+        if not part.low <= point <= part.high:
+            raise DomainError(f"column {part.name!r}: the cut point {_plainly(point)} lies outside "
+                              f"of its bounds, {_plainly(part.low)} to {_plainly(part.high)}; "
+                              "leave it out, or correct the bounds")
+    return points
+
+
+def _plainly(point: float | dt.datetime) -> str:
+    if isinstance(point, dt.datetime):
+        return point.isoformat().removesuffix("T00:00:00")
+    return f"{point:g}"
+
+
+def _check_role(name: str, role: object) -> None:
+    if not isinstance(role, str) or role not in _ROLES:
+        raise DomainError(f"column {name!r}: role is {quoted(role)}; write "
+                          '"known", "presences", "both" or "sensitive"')
 
 
 def _check_missing(name: str, missing: object) -> None:

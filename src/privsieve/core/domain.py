@@ -10,12 +10,22 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from privsieve.core.canonical import LARGEST, Json, canonical, digest
-from privsieve.core.columns import Column, Label, Number, Scalar, Target, check_name
+from privsieve.core.columns import (
+    Category,
+    Column,
+    Date,
+    Flag,
+    Label,
+    Number,
+    Scalar,
+    Target,
+    check_name,
+)
 from privsieve.core.shown import quoted
 from privsieve.errors import DomainError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 
@@ -103,6 +113,9 @@ class Domain:
             raise DomainError("the domain names no column; add at least one [[column]]")
         names = [*self.names]
         names += [self.target.name] if self.target else []
+        if isinstance(self.target, Number) and self.target.role != "known":
+            raise DomainError(f"target {self.target.name!r}: role is for columns; whether the "
+                              "target is known is said where it is published: take it away")
         if self.person is not None:
             check_name(self.person)
             names.append(self.person)
@@ -251,6 +264,21 @@ class Box(Domain):
                       target=replace(self.target, name=_free("y", names)))
 
 
+def part_of(said: Mapping[str, Any]) -> Column | Target:
+    """A column, or the target, from the words of `Domain.json`.
+
+    >>> part_of({"kind": "number", "name": "age", "low": "0.0", "high": "110.0", "cuts": ["18.0"]})
+    Number(name='age', low=0.0, high=110.0, scale='linear', missing='middle', cuts=(18.0,), \
+role='known')
+    """
+    kinds = {kind.kind: kind for kind in (Number, Date, Flag, Category, Label)}
+    own = {name: value for name, value in said.items() if name != "kind"}
+    if said["kind"] == "number":
+        own |= {end: float(own[end]) for end in ("low", "high")}
+        own |= {"cuts": [float(cut) for cut in own.get("cuts", ())]}
+    return kinds[said["kind"]](**own)
+
+
 def _ends(target: object) -> tuple[float, float]:
     if not isinstance(target, (tuple, list)) or len(target) != 2:
         raise DomainError(f"target is {quoted(target)}; write its two bounds, for example (0, "
@@ -271,20 +299,17 @@ def _fields(part: Column | Target) -> dict[str, Json]:
         value = getattr(part, item.name)
         if item.metadata.get("optional") and value == item.default:
             continue
-        if isinstance(value, float):
-            value = repr(value)
-        elif isinstance(value, dt.datetime):
-            value = value.isoformat()
-        elif isinstance(value, tuple):
-            value = [_plain(one) for one in value]
-        elif item.name == "default":
-            value = _plain(value)
-        found[item.name] = value
+        found[item.name] = ([_plain(one) for one in value] if isinstance(value, tuple)
+                            else _plain(value))
     return found
 
 
-def _plain(value: Scalar) -> Scalar:
-    """A level as JSON keeps it: a long number as its text, by which it is compared anyhow."""
+def _plain(value: Any) -> Any:
+    """A value as JSON keeps it: a long number as its text, by which it is compared anyhow."""
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, dt.datetime):
+        return value.isoformat()
     return str(value) if isinstance(value, int) and abs(value) > LARGEST else value
 
 

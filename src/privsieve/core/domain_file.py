@@ -184,7 +184,11 @@ def _column(entry: Mapping[str, Any], at: int) -> Column:
 
 
 def _target(entry: Mapping[str, Any]) -> Target:
-    made = _made(entry, _TARGETS, f"target {quoted(entry.get('name', ''))} ([target])", "[target]")
+    where = f"target {quoted(entry.get('name', ''))} ([target])"
+    if "role" in entry:
+        raise DomainError(f"{where}: role is for columns; whether the target is known is said "
+                          "where it is published: take it away")
+    made = _made(entry, _TARGETS, where, "[target]")
     assert isinstance(made, (Label, Number))
     return made
 
@@ -268,7 +272,7 @@ def _plain(value: object) -> object:
         return value.date() if value.time() == dt.time() else value
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
-    return list(value) if isinstance(value, tuple) else value
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
 
 
 def _named(name: str) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privsieve.core.columns import Date, Number
+from privsieve.core.domain import part_of
 from privsieve.core.shown import quoted
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.histogram import values
@@ -158,7 +159,7 @@ def _table(body: Mapping[str, Any]) -> Table:
     said = body["cells"]
     domain = body["domain"]
     parts = [*domain["columns"], *([domain["target"]] if domain["target"] else [])]
-    known = {part["name"]: values.column_of(part) for part in parts}
+    known = {part["name"]: part_of(part) for part in parts}
     edges = [said["bins"].get(name) for name in said["names"]]
     axes = tuple(Axis(known[name], len(ends) - 1 if ends else 0)
                  for name, ends in zip(said["names"], edges, strict=True))

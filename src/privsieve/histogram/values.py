@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privsieve.core.columns import CODES, Category, Date, Flag, Label, Number, text_of
+from privsieve.core.columns import CODES, Date, Flag, Number, text_of
 from privsieve.sources.cells import DAY
 from privsieve.sources.columns import bounds, log_edges
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from privsieve.core.columns import Column, Target
     from privsieve.histogram.axes import Axis
 
     Ints = npt.NDArray[np.int64]
@@ -28,19 +27,6 @@ if TYPE_CHECKING:
 #: What a level that is not listed is called, where no listed one has this name.
 OTHER = "other"
 _SECONDS = 86_400
-
-
-def column_of(said: Mapping[str, Any]) -> Column | Target:
-    """A column from the words of a release.
-
-    >>> column_of({"kind": "flag", "name": "smoker", "default": False})
-    Flag(name='smoker', default=False, true=(), false=())
-    """
-    kinds = {"number": Number, "category": Category, "flag": Flag, "date": Date, "label": Label}
-    own = {name: value for name, value in said.items() if name != "kind"}
-    if said["kind"] == "number":
-        own |= {end: float(own[end]) for end in ("low", "high")}
-    return kinds[said["kind"]](**own)  # type: ignore[no-any-return]  # one of the five
 
 
 def at_code(column: Number | Date, codes: npt.NDArray[Any] | Sequence[int],

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from privsieve.privacy import strangers
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -136,14 +138,7 @@ def sentence(certificate: Mapping[str, Any]) -> str:
     """
     claim = certificate["claim"]
     if claim["kind"] == "containment":
-        known = ("what a person has and lacks" if claim["model"] == "k-anonymity"
-                 else "any things that a person has")
-        if claim["absent"]:
-            known += f" (and lacks, of {len(claim['absent'])})"
-        rows = "rows of {} different sources" if claim.get("counted") else "{} rows"
-        return (f"Whoever knows {known} among the {len(claim['columns'])} columns finds at least "
-                f"{rows.format(claim['k'])} that fit; this is neither differential privacy nor a "
-                "promise against other knowledge.")
+        return strangers.promise(claim)
     result, results = _RESULT.get(claim["kind"], ("result", "results"))
     changes = f"{_NEIGHBOURS[claim['neighbours']]} {claim['unit']} changes the probability of any "
     if claim["delta"] == "0":

@@ -145,12 +145,13 @@ def _containment(body: Mapping[str, Any], release: Source | None,
     reasons = [*containment.claim_reasons(body), *_key(body, key)]
     if body["ledger"] is not None:
         reasons += containment.entry_reasons(body)
-    if release is not None:
-        reasons += containment.release_reasons(body, _read(release, "the release"))
+    said = None if release is None else _read(release, "the release")
+    if said is not None:
+        reasons += containment.release_reasons(body, said)
     if ledger is not None:
         reasons += _ledger(body, ledger, ("publish",))
     if isinstance(table, str | Path | bytes):
-        reasons += containment.table_reasons(body, table)
+        reasons += containment.table_reasons(body, table, said)
     elif table is not None:
         reasons.append("the table is to be given as a file")
     found = containment.notes(body, release=release is not None, ledger=ledger is not None,

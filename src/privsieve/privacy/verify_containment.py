@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from privsieve.core.canonical import canonical, digest
 from privsieve.core.release import FORMAT as RELEASE_FORMAT
+from privsieve.core.shown import visible
+from privsieve.privacy import strangers
 from privsieve.privacy.chain import link
 from privsieve.privacy.verify_table import Recount, Unreadable, recount_table
+from privsieve.privacy.verify_values import (
+    figure_reasons,
+    limit_notes,
+    limit_reasons,
+    recounted,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,18 +43,31 @@ SHAPE: Mapping[str, Any] = {
 }
 #: What k counts, where that is not rows.
 SOURCES = "sources"
+#: Fields of a claim since roles are claimed; one of version 0.1.0 has none of them.
+ROLES: Mapping[str, Any] = {"presences": list, "both": list, "sensitive": list,
+                            "target": (str, type(None)), "target_known": bool}
+SINCE_ROLES: Mapping[str, Any] = {
+    "rows": int, "origins": list, "roles": ROLES, "sensitive": list,
+    "limits": {"share": (str, type(None)), "entropy": (str, type(None)),
+               "closeness": (str, type(None)), "ordered": list},
+    "fingerprint": (str, type(None)),
+}
 LEDGER = {"snapshot": str, "publish": {"seq": int, "prev": str, "hash": str}, "head": str}
 
 
 def shape(claim: Mapping[str, Any]) -> Mapping[str, Any]:
     """The fields of a certificate with this claim."""
-    return {**SHAPE, "claim": {**SHAPE["claim"], "counted": str}} if "counted" in claim else SHAPE
+    more = {**({"counted": str} if "counted" in claim else {}),
+            **(SINCE_ROLES if "roles" in claim else {})}
+    return {**SHAPE, "claim": {**SHAPE["claim"], **more}}
 
 
 def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
     """What contradicts itself in a certificate."""
     claim = body["claim"]
-    return _failed({
+    if "roles" in claim:
+        yield from _role_reasons(claim)
+    yield from _failed({
         "the claim names no known model": claim["model"] in MODELS,
         "the claim counts neither rows nor sources": claim.get("counted", SOURCES) == SOURCES,
         "the claimed k protects nobody": claim["k"] >= 2,
@@ -62,6 +83,39 @@ def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
     })
 
 
+def _role_reasons(claim: Mapping[str, Any]) -> Iterator[str]:
+    """What contradicts itself in the roles: each column has one, and it is the one that counts."""
+    roles, origins = claim["roles"], claim["origins"]
+    named = [*roles["presences"], *roles["both"], *roles["sensitive"]]
+    if not all(isinstance(name, str) for name in [
+            *named, *origins, *claim["sensitive"], *claim["limits"]["ordered"]]):
+        yield "the roles name something else than columns"
+        return
+    equal = claim["model"] == "k-anonymity"
+    both = set(roles["both"])
+    lacking = [] if equal else [name for name, origin in
+                                zip(claim["columns"], origins, strict=False) if origin in both]
+    target = roles["target"]
+    yield from _failed({
+        "a column has two roles, or none":
+            len(set(named)) == len(named) and target not in named
+            and set(origins) <= {*roles["presences"], *both},
+        "the origins are not one for each claimed column": len(origins) == len(claim["columns"]),
+        "under k-anonymity a column counts in its presences only":
+            not equal or set(origins) <= both,
+        "the known absences are not those of the roles": lacking == claim["absent"],
+        "the target of the claim is not the one of its roles":
+            claim["target"] in (None, target),
+        "a target that is not published counts as known":
+            not roles["target_known"] or claim["target"] is not None,
+        "an ordered column is not a published sensitive one":
+            set(claim["limits"]["ordered"]) <= set(claim["sensitive"]),
+        "a published sensitive column has another role": set(claim["sensitive"]) <= set(
+            roles["sensitive"]) and len(set(claim["sensitive"])) == len(claim["sensitive"]),
+        "the claimed number of rows is not a count": claim["rows"] >= 1,
+    })
+
+
 def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
     """What does not agree with the release."""
     return _failed({
@@ -73,6 +127,9 @@ def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iter
         "the columns of the release are not the claimed ones":
             release.get("columns") == body["claim"]["columns"],
         "the plan of the release is not the certified one": release.get("plan") == body["plan"],
+        "the columns of the table that the release names are not those of the claim":
+            "origins" not in body["claim"]
+            or release.get("selected") == list(dict.fromkeys(body["claim"]["origins"])),
     })
 
 
@@ -96,13 +153,16 @@ def entry_reasons(body: Mapping[str, Any]) -> Iterator[str]:
     })
 
 
-def table_reasons(body: Mapping[str, Any], table: str | Path | bytes) -> Iterator[str]:
+def table_reasons(body: Mapping[str, Any], table: str | Path | bytes,
+                  release: Mapping[str, Any] | None = None) -> Iterator[str]:
     """Recount the published table, and compare."""
     claim = body["claim"]
     try:
         data = _bytes(table)
-        found = recount_table(data, target=claim["target"], model=claim["model"],
-                              absent=claim["absent"])
+        found = recount_table(
+            data, target=claim["target"], model=claim["model"], absent=claim["absent"],
+            target_known=_target_known(claim), sensitive=claim.get("sensitive", ()))
+        values = recounted(claim, data)
     except Unreadable as error:
         yield str(error)
         return
@@ -112,14 +172,25 @@ def table_reasons(body: Mapping[str, Any], table: str | Path | bytes) -> Iterato
         "the table does not keep the claimed k": found.level >= claim["k"],
         "the level of the table is not the claimed one": found.level == claim["level"],
         "the table does not keep the claimed l-diversity": _diverse(found, claim),
+        "the table has another number of rows than claimed":
+            found.rows == claim.get("rows", found.rows),
     })
+    yield from limit_reasons(claim, values)
+    if release is not None:
+        yield from figure_reasons(claim, release, values)
 
 
 def notes(body: Mapping[str, Any], *, release: bool, ledger: bool, table: bool) -> Iterator[str]:
     """What the check cannot show."""
     claim = body["claim"]
     hidden = claim["target"] is None and claim["l_diversity"] > 1
-    return _failed({
+    yield from (f"{role}: {', '.join(map(visible, names))}"
+                for role, names in strangers.spoken(claim))
+    yield from limit_notes(claim)
+    beside = "roles" not in claim and claim["target"] is not None
+    yield from _failed({
+        "made by version 0.1.0: the published target was not counted toward k, so that who knows "
+        "the class of a person, too, may find fewer rows": not beside,
         "the target is published, and a group may have one class: who is in it is known to be of "
         "that class": claim["target"] is None or claim["l_diversity"] > 1,
         "k counts sources, which the table does not hold: only that a group has as many rows was "
@@ -133,6 +204,10 @@ def notes(body: Mapping[str, Any], *, release: bool, ledger: bool, table: bool) 
         "the release was not given: only its digest was seen": release,
         "the table was not given: its level was not recounted": table,
     })
+
+
+def _target_known(claim: Mapping[str, Any]) -> bool:
+    return "roles" in claim and claim["roles"]["target_known"]
 
 
 def _diverse(found: Recount, claim: Mapping[str, Any]) -> bool:

@@ -40,40 +40,56 @@ class Recount:
 
 
 def recount_table(data: bytes, *, target: str | None = None, model: str = "containment",
-                  absent: Iterable[str] = ()) -> Recount:
+                  absent: Iterable[str] = (), target_known: bool = False,
+                  sensitive: Iterable[str] = ()) -> Recount:
     r"""Count the groups of a published file, CSV or Parquet.
 
-    `target` is not among the columns; of the columns in `absent` it counts as known, too, who does
-    not have them.
+    `target` is not among the columns, and neither are `sensitive` ones; of the columns in `absent`
+    it counts as known, too, who does not have them.  With `target_known` a group is of one class;
+    `classes` are counted in the group without it.
 
     >>> recount_table(b"a,b\n1,0\n1,1\n1,1\n", absent=["b"])
     Recount(columns=('a', 'b'), rows=3, level=1, classes=1)
+    >>> recount_table(b"a,y\n1,n\n1,y\n1,y\n", target="y", target_known=True)
+    Recount(columns=('a',), rows=3, level=1, classes=2)
     """
     table = _read(data)
     labels = table.pop(target) if target is not None and target in table else None
-    if (target is not None and labels is None) or not table:
-        raise Unreadable("the table lacks the claimed target, or every other column")
-    rows = len(next(iter(table.values())))
-    if not rows or any(set(cells) - {"0", "1"} for cells in table.values()):
+    beside = set(sensitive)
+    if (target is not None and labels is None) or not beside <= table.keys():
+        raise Unreadable("the table lacks the claimed target, or a sensitive column")
+    held = {name: cells for name, cells in table.items() if name not in beside}
+    if not held:
+        raise Unreadable("the table has no column of zeros and ones")
+    rows = len(next(iter(held.values())))
+    if not rows or any(set(cells) - {"0", "1"} for cells in held.values()):
         raise Unreadable("the table has no row, or holds something else than 0 and 1")
-    hidden = set(absent)
-    known = [name in hidden for name in table]
+    hidden = set(held) if model == "k-anonymity" else set(absent)
+    level, poorest = _smallest(held, labels, hidden, apart=target_known)
+    return Recount(tuple(held), rows, level, poorest)
+
+
+def _smallest(table: Mapping[str, Sequence[str]], labels: Sequence[str] | None, absent: set[str],
+              *, apart: bool) -> tuple[int, int]:
+    """Rows in the smallest group, and classes in the poorest; groups of one class if `apart`."""
+    rows = len(next(iter(table.values())))
+    known = [name in absent for name in table]
     held = [int("".join(cells), 2) for cells in table.values()]
-    counts: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    size: dict[tuple[str, ...], int] = defaultdict(int)
-    for place, pattern in enumerate(zip(*table.values(), strict=True)):
-        size[pattern] += 1
-        counts[pattern].add(labels[place] if labels is not None else "")
     classes = _classes(labels, rows)
+    size: dict[tuple[str, ...], dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for place, pattern in enumerate(zip(*table.values(), strict=True)):
+        size[pattern][labels[place] if labels is not None else ""] += 1
     level, poorest = rows, len(classes)
-    for pattern in sorted(size, key=size.__getitem__):
+    for pattern, found in sorted(size.items(), key=lambda one: min(one[1].values())):
         # A group is never smaller than its own pattern: common patterns are passed over.
-        if size[pattern] >= level and len(counts[pattern]) >= poorest:
+        least = min(found.values()) if apart else sum(found.values())
+        if least >= level and len(found) >= poorest:
             continue
-        group = (_equal if model == "k-anonymity" else _group)(pattern, held, known, rows)
-        level = min(level, group.bit_count())
-        poorest = min(poorest, sum(1 for one in classes if one & group))
-    return Recount(tuple(table), rows, level, poorest)
+        group = _group(pattern, held, known, rows)
+        parts = [classes[one] & group for one in found] if apart else [group]
+        level = min(level, *(part.bit_count() for part in parts))
+        poorest = min(poorest, sum(1 for one in classes.values() if one & group))
+    return level, poorest
 
 
 def _group(pattern: Sequence[str], held: Sequence[int], known: Sequence[bool], rows: int) -> int:
@@ -85,17 +101,12 @@ def _group(pattern: Sequence[str], held: Sequence[int], known: Sequence[bool], r
     return reduce(and_, lacking, reduce(and_, having, whole))
 
 
-def _equal(pattern: Sequence[str], held: Sequence[int], known: Sequence[bool], rows: int) -> int:
-    """The rows of the same pattern."""
-    return _group(pattern, held, [True] * len(known), rows)
-
-
-def _classes(labels: Sequence[str] | None, rows: int) -> list[int]:
+def _classes(labels: Sequence[str] | None, rows: int) -> dict[str, int]:
     """The rows of each label."""
     if labels is None:
-        return [(1 << rows) - 1]
-    return [int("".join("1" if label == one else "0" for label in labels), 2)
-            for one in sorted(set(labels))]
+        return {"": (1 << rows) - 1}
+    return {one: int("".join("1" if label == one else "0" for label in labels), 2)
+            for one in sorted(set(labels))}
 
 
 def _read(data: bytes) -> dict[str, Sequence[str]]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from privsieve.core.canonical import Json
+    from privsieve.report.exploring import Explored
 
 NAME = "report.html"
 #: Each kind of release, and the modules that say and show its page.
@@ -62,6 +63,13 @@ def internal_html(release: Mapping[str, Any], certificate: Mapping[str, Any],
     from privsieve.report.publication import internal_of
 
     return page(internal_of(release, certificate, closed))
+
+
+def explored_html(told: Explored) -> bytes:
+    """The page for whom has to choose k: PRIVATE, for who holds the table."""
+    from privsieve.report.exploring_html import page
+
+    return page(told)
 
 
 def stage_report(folder: Place, release: Mapping[str, Any], certificate: Mapping[str, Any]) -> None:

@@ -9,7 +9,9 @@ from markupsafe import Markup
 from privsieve.report import publication_end as end
 from privsieve.report import publication_html as shared
 from privsieve.report.charts import Piece, bar
+from privsieve.report.disclosure_html import disclosure
 from privsieve.report.markup import (
+    clean_sentence,
     count,
     joined,
     name,
@@ -53,9 +55,10 @@ def page(told: InternalPage) -> bytes:
         _BAND, Markup('<main class="page">'), shared.line(public, "Internal edition"),
         shared.question(public), shared.answers(public), _decide(told), steps(places),
         shared.columns(public, "The open columns, and what each costs"), _closed(told),
-        shared.crowds(public), shared.risk(public), shared.use(public), end.limits(public),
-        end.assumed(public, _ADDS), end.expert(public), end.check(public), _SIGN.format(_TICK),
-        shared.FOOTER, Markup("</main>")])
+        shared.roles(public), shared.crowds(public), shared.risk(public),
+        disclosure(public.disclosed, public.limits), shared.use(public),
+        end.limits(public), end.assumed(public, _ADDS), end.expert(public), end.check(public),
+        _SIGN.format(_TICK), shared.FOOTER, Markup("</main>")])
     return whole("INTERNAL, do not release: which columns may be published? privsieve report",
                  "internal", body)
 
@@ -63,7 +66,7 @@ def page(told: InternalPage) -> bytes:
 def _decide(told: InternalPage) -> Markup:
     """Questions that nobody but a person can answer, each with its number and a way out."""
     public = told.public
-    asked = [_absences(told)] if not public.equal else []
+    asked = [_known(told)]
     asked.append(_classes(told))
     if public.suppressed:
         asked.append(("May rows be missing?", Markup(
@@ -80,17 +83,19 @@ def _decide(told: InternalPage) -> Markup:
                       Markup("<p>{}<b>{}</b> {}</p>").format(_TICK, *one) for one in asked))
 
 
-def _absences(told: InternalPage) -> tuple[str, Markup]:
-    asked, measured = "Can a recipient know what somebody does not have?", told.public.measured
-    out = Markup("If so, ask again with <code>--profile strict</code>, or name such columns with "
-                 "<code>--absent</code>.")
+def _known(told: InternalPage) -> tuple[str, Markup]:
+    asked = "Can a recipient know more of a person than was counted?"
+    measured = told.public.measured
+    first = Markup("Counted was who knows {}. ").format(clean_sentence(told.public.knows))
+    out = Markup("If more can be known, ask again with <code>--absences</code>, without "
+                 "<code>--target-unknown</code>, or with <code>--profile strict</code>.")
     if measured is None:
-        return asked, out
-    return asked, Markup("With every answer known, {} of {} rows ({}) fall below {}, and {} stand "
-                         "alone. ").format(
-        count(measured.every.below), count(measured.rows),
-        share_up(measured.every.below, measured.rows), count(told.public.k),
-        count(measured.alone)) + out
+        return asked, first + out
+    every = measured.every
+    return asked, first + Markup("Of who knows {}, {} of {} rows ({}) fall below {}, and {} stand "
+                                 "alone. ").format(
+        clean_sentence(every.who), count(every.below), count(measured.rows),
+        share_up(every.below, measured.rows), count(told.public.k), count(every.alone or 0)) + out
 
 
 def _classes(told: InternalPage) -> tuple[str, Markup]:

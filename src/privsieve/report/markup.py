@@ -138,7 +138,7 @@ def facts(caption: str, rows: Iterable[tuple[str, str]]) -> Markup:
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *,
-          marked: int | None = None, words: int = 1) -> Markup:
+          marked: int | None = None, words: int = 1, kind: str = "long") -> Markup:
     """A table; the first `words` columns hold words, the others figures.
 
     >>> table("t", ["a", "b"], [["x", "1"]]).striptags()
@@ -156,8 +156,8 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *,
         Markup(' class="me"') if at == marked else Markup(""),
         joined((cell(place, text) for place, text in enumerate(row)), ""))
         for at, row in enumerate(rows))
-    return Markup('<table class="long"><caption>{}</caption><thead><tr>{}</tr></thead>\n<tbody>\n'
-                  "{}\n</tbody></table>").format(caption, top, joined(lines))
+    return Markup('<table class="{}"><caption>{}</caption><thead><tr>{}</tr></thead>\n<tbody>\n'
+                  "{}\n</tbody></table>").format(kind, caption, top, joined(lines))
 
 
 def steps(places: Iterable[tuple[str, str]]) -> Markup:

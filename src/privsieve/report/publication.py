@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.core.canonical import canonical, digest
 from privsieve.privacy.certificate import sentence
+from privsieve.privacy.strangers import WHO, known, spoken
+from privsieve.report.disclosure_html import limits_of, told_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from privsieve.report.disclosure_html import Limit, Told
 
 
 class Item(NamedTuple):
@@ -26,27 +30,33 @@ class Item(NamedTuple):
 class Crowds(NamedTuple):
     """The crowds of one kind of stranger.
 
+    who : what this stranger knows, in words.
+    alone : rows without anybody else in their crowd; None where the release does not say.
     average : the mean chance that a row is found, rounded up, in billionths.
     """
 
+    who: str
     level: int
     below: int
+    alone: int | None
     billionths: int
 
 
 class Measured(NamedTuple):
     """What was counted on the published table.
 
-    bins : from this size to that (None: and more), how many rows have such a crowd.
-    one_class : rows whose whole crowd (under k-anonymity: all of whose equals) has one class; None
-        where no class was published.
+    promised : the stranger of whom the promise speaks; every : the one who knows all cells.
+    strangers : each kind, the promised one among them.
+    bins : from this size to that (None: and more), how many rows have such a crowd, as promised.
+    one_class : rows whose whole crowd has one class, for who knows the columns alone; None where
+        no class was published.
     """
 
     rows: int
     patterns: int
-    has: Crowds
+    promised: Crowds
     every: Crowds
-    alone: int
+    strangers: tuple[Crowds, ...]
     one_class: int | None
     bins: tuple[tuple[int, int | None, int], ...]
     items: tuple[Item, ...]
@@ -63,11 +73,14 @@ class PublicationPage(NamedTuple):
     k: int
     level: int
     equal: bool
-    absent: tuple[str, ...]
+    knows: str
+    roles: tuple[tuple[str, tuple[str, ...]], ...]
     l_diversity: int
     suppressed: int
     sources: bool
     measured: Measured | None
+    disclosed: tuple[Told, ...] | None
+    limits: tuple[Limit, ...]
     population: str | None
     snapshot: str | None
     entry: str | None
@@ -111,9 +124,10 @@ def page_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Publi
         partial=tuple((name, tuple(items)) for name, items in sorted(release["partial"].items())),
         target=claim["target"],
         k=int(claim["k"]), level=int(claim["level"]), equal=claim["model"] == "k-anonymity",
-        absent=tuple(claim["absent"]), l_diversity=int(claim["l_diversity"]),
+        knows=known(claim), roles=spoken(claim), l_diversity=int(claim["l_diversity"]),
         suppressed=int(claim["suppressed"]), sources=claim.get("counted") == "sources",
-        measured=_measured(release.get("measured"), equal=claim["model"] == "k-anonymity"),
+        measured=_measured(release.get("measured"), claim),
+        disclosed=told_of(release), limits=limits_of(claim),
         population=certificate["population"],
         snapshot=ledger["snapshot"] if ledger else None,
         entry=str(ledger["publish"]["seq"]) if ledger else None,
@@ -135,17 +149,32 @@ def internal_of(release: Mapping[str, Any], certificate: Mapping[str, Any],
         passed_over=closed["passed_over"])
 
 
-def _measured(said: Mapping[str, Any] | None, *, equal: bool) -> Measured | None:
+def _measured(said: Mapping[str, Any] | None, claim: Mapping[str, Any]) -> Measured | None:
     if said is None:
         return None
+    if "strangers" not in said:
+        said = _before_roles(said, claim)
+    strangers = {who: _crowds(words.format(target=claim["target"]), said["strangers"][who])
+                 for who, words in WHO.items() if who in said["strangers"]}
+    every = [who for who in ("everything", "all_class", "all") if who in strangers]
     return Measured(
-        rows=int(said["rows"]), patterns=int(said["patterns"]), has=_crowds(said["has"]),
-        every=_crowds(said["all"]), alone=int(said["all"]["alone"]),
-        one_class=said["one_class_equals" if equal else "one_class"],
-        bins=tuple((int(low), high, int(rows)) for low, high, rows in said["has"]["bins"]),
+        rows=int(said["rows"]), patterns=int(said["patterns"]),
+        promised=strangers[said["promised"]], every=strangers[every[0]],
+        strangers=tuple(strangers.values()), one_class=said["one_class"],
+        bins=tuple((int(low), high, int(rows))
+                   for low, high, rows in said["strangers"][said["promised"]]["bins"]),
         items=tuple(Item(str(name), int(rows), without) for name, rows, without in said["items"]))
 
 
-def _crowds(said: Mapping[str, Any]) -> Crowds:
+def _before_roles(said: Mapping[str, Any], claim: Mapping[str, Any]) -> dict[str, Any]:
+    """What version 0.1.0 counted: who knows what a row has, and who knows all of its cells."""
+    equal = claim["model"] == "k-anonymity"
+    return {**said, "promised": "known",
+            "one_class": said["one_class_equals" if equal else "one_class"],
+            "strangers": {"known": {**said["has"], "alone": None}, "all": said["all"]}}
+
+
+def _crowds(who: str, said: Mapping[str, Any]) -> Crowds:
     whole, _, part = said["average"].partition(".")
-    return Crowds(int(said["level"]), int(said["below"]), int(whole) * 10**9 + int(part))
+    return Crowds(who, int(said["level"]), int(said["below"]), said["alone"],
+                  int(whole) * 10**9 + int(part))

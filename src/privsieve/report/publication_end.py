@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from privsieve.privacy.strangers import (
+    PRESENCES,
+    SENSITIVE_OUT,
+    TARGET_BESIDE,
+    TARGET_UNKNOWN,
+)
 from privsieve.report.markup import (
     clean,
+    clean_sentence,
     count,
     digest,
     facts,
@@ -44,18 +51,28 @@ def limits(told: PublicationPage) -> Markup:
 
 
 def _absences(told: PublicationPage) -> list[Markup]:
-    if told.equal:
+    by_role = dict(told.roles)
+    unknown = [name for role in (TARGET_UNKNOWN, TARGET_BESIDE, SENSITIVE_OUT)
+               for name in by_role.get(role, ())]
+    presences = by_role.get(PRESENCES, ())
+    if not presences and not unknown:
         return []
-    first = Markup("<b>Knowing what somebody does not have.</b> The promise counts what is there. ")
-    if told.absent:
-        first += Markup("Only the absences of {} are counted with it. ").format(names(told.absent))
+    said = []
+    if presences:
+        said.append(Markup("<b>Knowing what somebody does not have.</b> Of {} the promise counts "
+                           "what is there, and not what is lacking. ").format(names(presences)))
+    if unknown:
+        said.append(Markup("<b>Knowing {}.</b> It was declared that nobody outside knows it of a "
+                           "person; the promise does not count it. ").format(names(unknown)))
     if told.measured is None:
-        return [first + Markup("This release does not say how much more such a stranger finds.")]
+        return [*said[:-1], said[-1] + Markup("This release does not say how much more such a "
+                                              "stranger finds.")]
     every, rows = told.measured.every, told.measured.rows
-    return [first + Markup(
-        "With every answer known, {} of {} rows ({}) stand alone, and {} ({}) are in a crowd below "
-        "{}.").format(count(told.measured.alone), count(rows), share_up(told.measured.alone, rows),
-                      count(every.below), share_up(every.below, rows), count(told.k))]
+    return [*said[:-1], said[-1] + Markup(
+        "Of who knows {}, {} of {} rows ({}) stand alone, and {} ({}) are in a crowd below {}."
+        ).format(clean_sentence(every.who), count(every.alone or 0), count(rows),
+                 share_up(every.alone or 0, rows), count(every.below), share_up(every.below, rows),
+                 count(told.k))]
 
 
 def _shared(told: PublicationPage) -> Markup:
@@ -74,9 +91,8 @@ def _shared(told: PublicationPage) -> Markup:
 
 def assumed(told: PublicationPage, beside: Markup) -> Markup:
     """What was declared, and beside it what the edition holds."""
-    knows = [] if told.equal else [Markup(
-        "Nobody outside knows for certain what somebody does <b>not</b> have{}.").format(
-            Markup(", but for {}").format(names(told.absent)) if told.absent else "")]
+    knows = [Markup("Nobody outside knows more of a person than {}.").format(
+        clean_sentence(told.knows))]
     whose = (Markup("The table is the snapshot {} of {}, whole.").format(
         name(told.snapshot), name(told.population)) if told.population else
         "Nothing else about these people is published: no ledger looks.")
@@ -98,16 +114,17 @@ def expert(told: PublicationPage) -> Markup:
         "expert", "For experts",
         Markup("<p>A set of columns may be published when every row <i>e</i> of the published "
                "table has at least <i>k</i> rows that {}.</p>").format(
-                   "equal it in all of them" if told.equal else Markup("hold all its ones")),
+                   "equal it in all of them" if told.equal else Markup(
+                       "fit all that may be known of it: its ones, its zeros in the columns known "
+                       "with absences, and its class where that is known")),
         facts("Guarantee and method", [
             ("Claim", told.sentence),
             ("Guarantee", Markup("{}, <i>k</i>&nbsp;=&nbsp;{} asked, level {} reached").format(
-                "k-anonymity" if told.equal else "k-anonymity by containment; presences only",
+                "k-anonymity" if told.equal else "k-anonymity by containment",
                 count(told.k), count(told.level))),
             ("Counted", ("different sources, which the published table does not show; whoever has "
                          "it can recount rows only") if told.sources else "rows"),
-            ("Known absences", names(told.absent) if told.absent else
-             "all" if told.equal else "none"),
+            *((role[:1].upper() + role[1:], names(columns)) for role, columns in told.roles),
             ("Classes in a crowd", f"at least {told.l_diversity}" if told.l_diversity > 1
              else "any number: no limit was asked for"),
             ("Rows left out", count(told.suppressed) if told.suppressed else "none"),

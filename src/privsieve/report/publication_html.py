@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from privsieve.privacy.strangers import BOTH, SENSITIVE, TARGET_INSIDE, TARGET_KNOWN
 from privsieve.report import publication_end as end
 from privsieve.report.charts import Piece, bar
+from privsieve.report.disclosure_html import PLACE as TELLS
+from privsieve.report.disclosure_html import disclosure
 from privsieve.report.markup import (
+    clean,
+    clean_sentence,
     count,
     five,
     joined,
@@ -31,7 +36,8 @@ if TYPE_CHECKING:
 #: More names than this stand in the table only.
 _MANY = 30
 
-PLACES = (("cols", "The columns"), ("crowds", "The crowds"), ("risk", "The risk of being found"),
+PLACES = (("cols", "The columns"), ("roles", "Who may know what"), ("crowds", "The crowds"),
+          ("risk", "The risk of being found"), TELLS,
           ("use", "Usefulness"), ("not", "What is not protected"), ("assume", "Assumptions"),
           ("expert", "For experts"), ("check", "Check this report"))
 FOOTER = Markup("<footer>This page loads nothing, runs nothing and stores nothing.</footer>")
@@ -41,7 +47,8 @@ def page(told: PublicationPage) -> bytes:
     """The whole page."""
     body = joined([
         Markup('<main class="page">'), line(told, "Public edition"), question(told), answers(told),
-        steps(PLACES), columns(told), crowds(told), risk(told), use(told), end.limits(told),
+        steps(PLACES), columns(told), roles(told), crowds(told), risk(told),
+        disclosure(told.disclosed, told.limits), use(told), end.limits(told),
         end.assumed(told, end.HELD), end.expert(told), end.check(told), FOOTER, Markup("</main>")])
     return whole("Which columns may be published? privsieve report, public edition", "public", body)
 
@@ -62,9 +69,6 @@ def question(told: PublicationPage) -> Markup:
 def answers(told: PublicationPage) -> Markup:
     """The five answers."""
     k, level = count(told.k), count(told.level)
-    knows = ("everything in a row" if told.equal else
-             Markup("only things that a row <b>has</b>, such as “has {}”").format(
-                 name(told.columns[0])))
     return five([
         ("What was asked",
          Markup("Columns that can be published row by row, so that every row hides in a crowd of "
@@ -78,11 +82,11 @@ def answers(told: PublicationPage) -> Markup:
          "a level, not an ε; it never adds to a budget"),
         ("What it protects",
          Markup("Each row, from a stranger who knows {}. At least {} rows always fit, so a guess "
-                "is right at most 1 time in {}.").format(knows, level, level),
+                "is right at most 1 time in {}.").format(clean_sentence(told.knows), level, level),
          Markup("level {}; the chance of a hit is at most 1/{}").format(level, level)),
         ("What it does not protect", _unprotected(told),
-         "not differential privacy" if told.equal
-         else "weaker than k-anonymity, which also covers absences; not differential privacy"),
+         "not differential privacy" if not _hidden(told)
+         else "weaker than k-anonymity, which covers every column; not differential privacy"),
     ])
 
 
@@ -102,19 +106,44 @@ def _answer_term(told: PublicationPage) -> str:
     return f"{rows}columns of zeros and ones, here from A to Z{left_out}"
 
 
+def _hidden(told: PublicationPage) -> bool:
+    """Whether something is published that does not count as known."""
+    return any(role not in (BOTH, TARGET_KNOWN, TARGET_INSIDE, SENSITIVE) for role, _ in told.roles)
+
+
 def _unprotected(told: PublicationPage) -> Markup:
-    if told.equal:
-        return Markup("<b>What a whole crowd shares</b>, and what is known from elsewhere: equal "
-                      "rows can have the same class, and other tables can tell them apart.")
-    first = Markup("<b>Knowing what somebody does not have.</b> ")
+    if not _hidden(told):
+        return Markup("<b>What a whole crowd shares</b>, and what is known from elsewhere: rows "
+                      "that look alike can agree, and other tables can tell them apart.")
+    first = Markup("<b>Knowing more than was counted.</b> ")
     if told.measured is None:
         return first + Markup("This release does not say how many rows then stand alone.")
-    if not told.measured.alone:
-        return first + Markup("Who knows every answer, yes and no, finds a crowd of {} for some "
-                              "rows: nobody promised more.").format(
-                                  count(told.measured.every.level))
-    return first + Markup("Who knows every answer, yes and no, finds {} of the {} rows alone."
-                          ).format(count(told.measured.alone), count(told.measured.rows))
+    every = told.measured.every
+    if not every.alone:
+        return first + Markup("Who knows {} finds a crowd of {} for some rows: nobody promised "
+                              "more.").format(clean_sentence(every.who), count(every.level))
+    return first + Markup("Who knows {} finds {} of the {} rows alone.").format(
+        clean_sentence(every.who), count(every.alone), count(told.measured.rows))
+
+
+def roles(told: PublicationPage) -> Markup:
+    """What each column is for a stranger, and what each kind of stranger finds."""
+    rows = [[clean(role), names(columns)] for role, columns in told.roles]
+    measured = told.measured
+    found = [] if measured is None else [table(
+        "What a stranger finds, by what is known",
+        ["Who knows", "Smallest crowd", f"Rows in a crowd below {count(told.k)}", "Rows alone"],
+        [[Markup("<b>{}</b> (promised)").format(clean_sentence(one.who)) if one == measured.promised
+          else clean_sentence(one.who), count(one.level), _share(one.below, measured.rows),
+          "not counted" if one.alone is None else _share(one.alone, measured.rows)]
+         for one in measured.strangers])]
+    return section(
+        "roles", "Who may know what", pair(
+            "What may be known counts toward k. Whoever knows the value of a category, a number or "
+            "a date knows all of its columns, those that are no, too. What is declared unknown "
+            "was not checked, and cannot be.",
+            "roles of the columns"),
+        table("What each column is", ["Role", "Columns"], rows, words=2), *found)
 
 
 def columns(told: PublicationPage, title: str = "The columns, and what each costs") -> Markup:
@@ -127,7 +156,7 @@ def columns(told: PublicationPage, title: str = "The columns, and what each cost
             "This release does not say what each column costs."),
             table("What is published", ["Column"], [[name(one)] for one in told.columns]),
             *partial)
-    level = measured.has.level
+    level = measured.promised.level
     counted = [item.without for item in measured.items if item.without is not None]
     if len(counted) < len(measured.items):
         held = [[name(item.name), count(item.rows)]
@@ -147,7 +176,7 @@ def columns(told: PublicationPage, title: str = "The columns, and what each cost
         "cols", title,
         pair(Markup("Without a column some crowds may grow. By how much the smallest one grows is "
                     "what that column costs: with all of them it is {}.").format(count(level)),
-             "level without the column, for a stranger who knows what a row has"),
+             "level without the column, for the promised stranger"),
         table("What each column costs",
               [f"Column, and smallest crowd without it (line: {count(level)}, with it)",
                "Smallest crowd", "Cost", "Rows that have it"], rows), *partial)
@@ -166,25 +195,13 @@ def crowds(told: PublicationPage) -> Markup:
             for at, (low, high, found) in enumerate(measured.bins)]
     return section(
         "crowds", title,
-        pair(Markup("The crowd of a row is all rows that have everything it has, itself included. "
-                    "Crowds below {} are forbidden: that line comes first.").format(count(told.k)),
-             "containment counts of the published rows; shares rounded up"),
+        pair(Markup("The crowd of a row is all rows that fit what may be known of it, itself "
+                    "included. Crowds below {} are forbidden: that line comes first.").format(
+                        count(told.k)),
+             Markup("crowds of who knows {}; shares rounded up").format(
+                 clean_sentence(measured.promised.who))),
         table("In how large a crowd the rows hide", ["Size of the crowd", "Rows", "Share"], rows),
-        *_counted_for(told),
         paragraph("The steps get wider further down: compare neighbours with care.", "note"))
-
-
-def _counted_for(told: PublicationPage) -> list[Markup]:
-    """For whom the crowds were counted, where the promise speaks of more."""
-    level = count(told.level)
-    if told.equal:
-        return [paragraph("Counted for who knows only what a row has. The promise is stronger: "
-                          f"every row has at least {level} equals, itself included.", "note")]
-    if told.absent:
-        return [paragraph(Markup("Counted for who knows only what a row has. Who also knows who "
-                                 "lacks {} finds at least {} rows.").format(
-                                     names(told.absent), level), "note")]
-    return []
 
 
 def _span(low: int, high: int | None, at: int) -> str:
@@ -201,38 +218,38 @@ def risk(told: PublicationPage) -> Markup:
         return section("risk", title, paragraph(
             f"A guess at a single row is right at most 1 time in {count(told.level)}. This release "
             "does not say what a stranger finds who knows more."))
-    has, every = measured.has, measured.every
+    has, every = measured.promised, measured.every
     kept = Markup("<b>yes</b>: 1 in {} at most").format(count(told.k))
     rows: list[list[str]] = [
         [_stranger("For one known row", "prosecutor"), f"1 in {count(has.level)} at most",
-         _worst(every, measured)],
+         _worst(every)],
         [_stranger("For anybody at all", "journalist"), f"1 in {count(has.level)} at most",
          f"up to 1 in {count(every.level)}"],
         [_stranger("For everybody on a list", "marketer"), _list(has, measured),
          _list(every, measured)],
-        [Markup("<b>Promised here</b>"), kept, kept if told.equal else Markup("<b>no</b>")],
+        [Markup("<b>Promised here</b>"), kept, Markup("<b>no</b>") if _hidden(told) else kept],
     ]
     return section(
         "risk", title,
-        pair("Who looks matters less than what is known: only what somebody has, or also what "
-             "somebody does not have.",
+        pair("Who looks matters less than what is known: what may be known, or all that is "
+             "published.",
              "re-identification risk of prosecutor, journalist and marketer; rounded up"),
         table("The chance of a hit", ["Who looks, and for whom",
-              Markup("Knows only what rows <b>have</b>"), "Knows every answer, yes and no"],
+              Markup("Knows {}").format(clean_sentence(has.who)), Markup("Knows {}").format(
+                  clean_sentence(every.who))],
               rows, words=3),
         paragraph("The prosecutor knows that the row is in the table; the journalist does not. No "
                   "table of all the people was given, so that the journalist’s chance is only "
-                  "known to be no higher.", "note"),
-        _lost(told, measured))
+                  "known to be no higher.", "note"))
 
 
 def _stranger(plain: str, term: str) -> Markup:
     return Markup("<b>{}</b><br>{}").format(plain, term)
 
 
-def _worst(every: Crowds, measured: Measured) -> str:
+def _worst(every: Crowds) -> str:
     if every.level == 1:
-        return f"1 in 1, for {count(measured.alone)} rows"
+        return f"1 in 1, for {count(every.alone or 0)} rows"
     return f"1 in {count(every.level)} at most"
 
 
@@ -240,18 +257,6 @@ def _list(crowd: Crowds, measured: Measured) -> Markup:
     hits = -(-crowd.billionths * measured.rows // 10**9)
     return Markup('about {} of {} right <span class="nb">({})</span>').format(
         count(min(hits, measured.rows)), count(measured.rows), share_up(crowd.billionths, 10**9))
-
-
-def _lost(told: PublicationPage, measured: Measured) -> Markup:
-    k, rows = count(told.k), measured.rows
-    return table(
-        "Rows that lose their crowd, as the stranger knows more",
-        ["What the stranger knows", f"In a crowd below {k}", "Alone"],
-        [[bar("what a row has", [Piece(0, 100 * measured.has.below / rows)]),
-          _share(measured.has.below, rows), "none" if measured.has.level > 1 else
-          share_up(measured.has.below, rows)],
-         [bar("every answer, yes and no", [Piece(0, 100 * measured.every.below / rows)]),
-          _share(measured.every.below, rows), _share(measured.alone, rows)]])
 
 
 def _share(part: int, rows: int) -> str:

@@ -6,26 +6,30 @@ decided once for each distinct cell.  No text here quotes a cell.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import datetime as dt
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privsieve.core.columns import Date, Flag, check_name, text_of
+from privsieve.core.columns import Category, Date, Flag, Number, check_name, text_of
 from privsieve.core.items import Items
-from privsieve.core.spelling import FLAGS
+from privsieve.core.spelling import FLAGS, coded
 from privsieve.errors import DomainError, ParameterError, SchemaError
-from privsieve.sources.cells import date_cell, number_cell, text_cell
+from privsieve.sources.cells import date_cell, number_cell
+from privsieve.sources.columns import bounds
+from privsieve.sources.cutting import shared_cuts
+from privsieve.sources.gather import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     import numpy.typing as npt
 
-    from privsieve.core.columns import Column
-    from privsieve.sources.source import RawColumn
+    from privsieve.sources.cutting import Cutting
+    from privsieve.sources.gather import Coded, Doubles
 
     Mask = npt.NDArray[np.bool_]
 
@@ -43,182 +47,144 @@ class Thermometer:
     (18, 65)
     """
 
-    cuts: tuple[float | str, ...]
+    cuts: tuple[float | str | dt.date, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Coded:
-    """A column: its distinct cells, and for each row the position of its own (-1: missing).
+class Points:
+    """A column of numbers or dates, told apart at cut points.
 
-    dates : whether numbers are days since 1970.
+    numbers : the distinct cells.
     """
 
-    name: str
-    cells: tuple[float | str, ...]
-    codes: npt.NDArray[np.int32]
-    dates: bool = False
+    column: Coded
+    numbers: Doubles
+    points: tuple[float, ...]
 
-    def numbers(self) -> npt.NDArray[np.float64] | None:
-        """The distinct cells as numbers; None where one of them is none."""
-        read = date_cell if self.dates else number_cell
-        found = np.array([read(cell) if isinstance(cell, str) else cell for cell in self.cells],
-                         np.float64)
-        return None if np.isnan(found).any() else found
+    def names(self) -> list[str]:
+        """What the bins are called; without a cut point there is none."""
+        if not self.points:
+            return []
+        name, ends = self.column.name, [shown(cut, dates=self.column.dates) for cut in self.points]
+        return [f"{name}<{ends[0]}", *(f"{name}={low}..{high}" for low, high in pairwise(ends)),
+                f"{name}>={ends[-1]}"]
 
-    def texts(self) -> list[str]:
-        """The distinct cells as texts."""
-        return [_shown(cell, dates=self.dates) for cell in self.cells]
-
-    def held(self, mask: Mask) -> npt.NDArray[np.int32]:
-        """The rows whose distinct cell is marked; the mask's last place stands for missing."""
-        return np.flatnonzero(mask[self.codes]).astype(np.int32)
+    def places(self) -> npt.NDArray[np.intp]:
+        """The bin of each distinct cell."""
+        return np.searchsorted(self.points, self.numbers, side="right")
 
 
-class Gather:
-    """Batches of one raw column, gathered into a `Coded`.
+@dataclass(frozen=True, eq=False, repr=False)
+class Levels:
+    """A column of texts, of which these are told apart."""
 
-    >>> column = Gather("ward")
-    >>> column.add(["A", None, "B", " A"])
-    >>> coded = column.coded()
-    >>> coded.cells, coded.codes.tolist()
-    (('A', 'B'), [0, -1, 1, 0])
-    """
+    column: Coded
+    levels: tuple[str, ...]
 
-    def __init__(self, name: str, part: Column | None = None) -> None:
-        self._name, self._part, self._dates = name, part, isinstance(part, Date)
-        self._known: dict[float | str, int] = {}
-        self._pieces: list[npt.NDArray[np.int32]] = [np.zeros(0, np.int32)]
+    def names(self) -> list[str]:
+        """What the levels are called."""
+        return [f"{self.column.name}={level}" for level in self.levels]
 
-    def add(self, raw: RawColumn) -> None:
-        """Take another batch."""
-        if isinstance(raw, np.ndarray):
-            distinct, inverse = np.unique(raw, return_inverse=True)
-            read: Callable[[Any], float | str] = float
-            if raw.dtype.kind == "M":
-                self._dates, read = True, date_cell
-            elif isinstance(self._part, Flag):
-                read = self._cell
-            codes = np.array([self._code(read(cell)) for cell in distinct], np.int32)
-            self._pieces.append(codes[inverse.reshape(-1)])
-            return
-        try:
-            known = {cell: self._code(self._cell(cell)) for cell in dict.fromkeys(raw)}
-            self._pieces.append(np.fromiter((known[cell] for cell in raw), np.int32, len(raw)))
-        except TypeError:  # a cell that has no hash is no text either
-            self._pieces.append(np.array([self._code(self._cell(cell)) for cell in raw], np.int32))
-
-    def coded(self) -> Coded:
-        """All that was added."""
-        return Coded(self._name, tuple(self._known), np.concatenate(self._pieces), self._dates)
-
-    def _cell(self, cell: object) -> float | str:
-        if isinstance(self._part, Date):
-            return date_cell(cell, self._part.format)
-        text = text_cell(cell)
-        if isinstance(self._part, Flag) and text.lower() in self._part.words:
-            return str(self._part.words[text.lower()])
-        return text
-
-    def _code(self, cell: float | str) -> int:
-        if cell == "" or cell != cell:  # noqa: PLR0124  # what differs from itself is no number
-            return -1
-        return self._known.setdefault(cell, len(self._known))
+    def places(self) -> npt.NDArray[np.intp]:
+        """The level of each distinct cell, in any spelling; beyond the last where it is none."""
+        table = coded(self.levels)
+        return np.array([table.get(text, len(self.levels)) for text in self.column.texts()],
+                        np.intp)
 
 
-def encode(column: Coded, how: Any, bins: int, missing: str) -> list[tuple[str, Mask]]:
+def encode(column: Coded, how: Any, cutting: Cutting, missing: str = "absent",
+           ) -> list[tuple[str, Mask]]:
     """The items of a column: their names, and which distinct cells each holds.
 
-    `how` is None (decide by the cells), a number of bins, a list of cut points (numbers) or of
-    levels (texts), or a `Thermometer`.
+    `how` is None (decide by the domain, or by the cells), a number of bins, a list of cut points
+    (numbers or dates) or of levels (texts), or a `Thermometer`.
 
+    >>> from privsieve.sources.cutting import Cutting
+    >>> from privsieve.sources.gather import Gather
     >>> column = Gather("age")
     >>> column.add([17, 30, 70, None])
-    >>> [name for name, _ in encode(column.coded(), [18, 65], 4, "level")]
+    >>> [name for name, _ in encode(column.coded(), [18, 65], Cutting(), "level")]
     ['age<18', 'age=18..65', 'age>=65', 'age=missing']
     """
-    numbers = column.numbers() if column.cells else None
-    listed = isinstance(how, (list, tuple)) and any(isinstance(one, str) for one in how)
     if isinstance(how, Thermometer):
-        found = _thermometer(column, _demanded(column, numbers), _points(column, how.cuts))
-    elif listed and not column.dates:
-        found = _levels(column, [text_of(one) for one in how])
-    elif isinstance(how, (list, tuple)):
-        found = _bins(column, _demanded(column, numbers), _points(column, how))
-    elif isinstance(how, int) and not isinstance(how, bool):
-        found = _bins(column, _demanded(column, numbers), _quantiles(column, numbers, how))
-    elif how is not None:
-        raise ParameterError(f"column {column.name!r} is to be coded by something else than None, "
-                             "a number of bins, a list of cuts or levels, or a Thermometer")
+        told = _at_points(column, how.cuts)
+        found = [(f"{column.name}>={shown(cut, dates=told.column.dates)}",
+                  _mask(told.numbers >= cut)) for cut in told.points]
+    elif (parts := told_apart(column, how, cutting)) is None:
+        found = [(column.name, _mask([FLAGS[text.lower()] == 1 for text in column.texts()]))]
     else:
-        found = _by_cells(column, numbers, bins)
-    if missing == "level":
+        places = parts.places()
+        found = [(name, _mask(places == at)) for at, name in enumerate(parts.names())]
+    # The missing cells of a flag are its default, where a domain says that it is one.
+    declared = isinstance(column.part, Number | Date) and column.part.missing_level
+    if (missing == "level" or declared) and not isinstance(column.part, Flag):
         nothing = np.zeros(len(column.cells) + 1, np.bool_)
         nothing[-1] = True
         found.append((f"{column.name}=missing", nothing))
     return found
 
 
-def labels(column: Coded) -> tuple[npt.NDArray[np.int32], tuple[Any, ...]]:
-    """Classes 0, 1, … in the order of their labels, and these.
-
-    >>> column = Gather("ill")
-    >>> column.add(["yes", "no", "yes"])
-    >>> labels(column.coded())
-    (array([1, 0, 1], dtype=int32), ('no', 'yes'))
-    """
-    if (column.codes < 0).any():
-        raise SchemaError(f"the target {column.name!r} has rows without a label; give each row "
-                          "one, or drop those rows")
-    if len(column.cells) > LARGEST_LEVELS:
-        raise SchemaError(f"the target {column.name!r} has more than {LARGEST_LEVELS} classes; "
-                          "cut it into classes first")
-    numbers = column.numbers() if column.cells else None
-    keys: Sequence[Any] = column.texts() if numbers is None else numbers.tolist()
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    place = np.empty(len(order), np.int32)
-    place[order] = np.arange(len(order))
-    classes = [keys[at] for at in order]
-    if numbers is not None and not column.dates:
-        classes = [int(one) if one.is_integer() else one for one in classes]
-    if column.dates:
-        classes = [column.texts()[at] for at in order]
-    return place[column.codes], tuple(classes)
+def told_apart(column: Coded, how: Any, cutting: Cutting) -> Points | Levels | None:
+    """How the cells of a column are told apart; None: it holds yes and no."""
+    part = column.part
+    if how is None and isinstance(part, Number | Date):
+        how = list(part.cuts) or cutting.bins
+    elif how is None and isinstance(part, Category):
+        how = [text_of(value) for value in part.values]
+    elif how is None and isinstance(part, Flag):
+        return None
+    if how is None:
+        return _by_cells(column, cutting)
+    if isinstance(how, list | tuple):
+        if any(isinstance(one, str) for one in how) and not column.dates:
+            return Levels(column, tuple(dict.fromkeys(text_of(one) for one in how)))
+        return _at_points(column, how)
+    if isinstance(how, int) and not isinstance(how, bool):
+        return _quantiles(column, replace(cutting, bins=how))
+    raise ParameterError(f"column {column.name!r} is to be coded by something else than None, "
+                         "a number of bins, a list of cuts or levels, or a Thermometer")
 
 
 def from_columns(columns: Sequence[tuple[Coded, list[tuple[str, Mask]]]], rows: int) -> Items:
-    """Items from coded columns, each with its items."""
+    """Items from coded columns, each with its items; whoever knows a cell knows what it is not."""
     pieces, names, origin = [np.zeros(0, np.int32)], [], []
     for column, items in columns:
         for name, mask in items:
             _check_level(column.name, name)
-            pieces.append(column.held(mask))
+            pieces.append(np.flatnonzero(mask[column.codes]).astype(np.int32))
             names.append(name)
             origin.append(column.name)
     if len(set(names)) != len(names):
         raise SchemaError("two items would have the same name; rename a column, or list the "
                           "levels of the one whose texts look like another")
     indptr = np.cumsum([len(piece) for piece in pieces]).astype(np.int64)
-    return Items(indptr, np.concatenate(pieces), rows, tuple(names), tuple(origin))
+    return Items(indptr, np.concatenate(pieces), rows, tuple(names), tuple(origin),
+                 (True,) * len(names))
 
 
-def _by_cells(column: Coded, numbers: npt.NDArray[np.float64] | None, bins: int,
-              ) -> list[tuple[str, Mask]]:
-    """What the cells say: yes or no, a number, or one of some texts."""
-    texts = [text.lower() for text in column.texts()]
-    if set(texts) <= FLAGS.keys():
-        return [(column.name, _mask([FLAGS[text] == 1 for text in texts]))]
+def differs(column: Coded) -> bool:
+    """Whether a column tells most rows from all others."""
     rows = len(column.codes)
+    return rows >= MANY and 2 * len(column.cells) > rows
+
+
+def _by_cells(column: Coded, cutting: Cutting) -> Points | Levels | None:
+    """What the cells say: yes or no, a number, or one of some texts."""
+    texts = column.texts()
+    if {text.lower() for text in texts} <= FLAGS.keys():
+        return None
+    rows, numbers = len(column.codes), column.numbers()
     if numbers is not None:
         in_order = np.ptp(numbers) + 1 == len(numbers) == rows
         if rows >= MANY and in_order and not column.dates:
             raise SchemaError(_identifier(column.name))
-        return _bins(column, numbers, _quantiles(column, numbers, bins))
-    if rows >= MANY and 2 * len(texts) > rows:
+        return _quantiles(column, cutting)
+    if differs(column):
         raise SchemaError(_identifier(column.name))
     if len(texts) > LARGEST_LEVELS:
         raise SchemaError(f"column {column.name!r} has more than {LARGEST_LEVELS} levels; list "
                           "those that count, or leave the column out")
-    return _levels(column, sorted(column.texts()))
+    return Levels(column, tuple(sorted(texts)))
 
 
 def _identifier(name: str) -> str:
@@ -226,70 +192,50 @@ def _identifier(name: str) -> str:
             "no k allows it; leave it out (--without), or say how to cut it")
 
 
-def _demanded(column: Coded, numbers: npt.NDArray[np.float64] | None) -> npt.NDArray[np.float64]:
-    if numbers is None and column.cells:
+def _demanded(column: Coded) -> Doubles:
+    if not column.cells:
+        return np.zeros(0)
+    numbers = column.numbers()
+    if numbers is None:
+        what = "dates" if column.dates else "numbers"
         raise SchemaError(f"column {column.name!r} is to be cut, and has cells that are no "
-                          "numbers; correct them, or list its levels")
-    return np.zeros(0) if numbers is None else numbers
+                          f"{what}; correct them, or list its levels")
+    return numbers
 
 
-def _points(column: Coded, cuts: Sequence[object]) -> list[float]:
+def _at_points(column: Coded, cuts: Sequence[object]) -> Points:
     """Given cut points, checked."""
+    if any(isinstance(cut, dt.date | np.datetime64) for cut in cuts):
+        column = column.as_dates()
     read = date_cell if column.dates else number_cell
     found = [read(cut) for cut in cuts]
     if not found or any(cut != cut for cut in found) or sorted(set(found)) != found:  # noqa: PLR0124  # NaN
         raise ParameterError(f"the cuts of column {column.name!r} must be numbers (of a date "
                              "column, dates), each larger than the one before")
-    return found
+    if isinstance(column.part, Number | Date):
+        low, high = bounds(column.part)
+        for cut in found:
+            if not low <= cut <= high:
+                ends = [shown(one, dates=column.dates) for one in (cut, low, high)]
+                raise ParameterError(f"the cut point {ends[0]} of column {column.name!r} lies "
+                                     f"outside of its bounds in the domain, {ends[1]} to {ends[2]}"
+                                     "; leave it out, or correct the domain")
+    return Points(column, _demanded(column), tuple(found))
 
 
-def _quantiles(column: Coded, numbers: npt.NDArray[np.float64] | None, bins: int) -> list[float]:
-    """Cut points with about as many rows between them, in three digits where these do."""
-    if bins < 2:
-        raise ParameterError(f"column {column.name!r} is to be cut into {bins} bins; choose from 2")
-    values = _demanded(column, numbers)[column.codes[column.codes >= 0]]
-    if not len(values) or values.min() == values.max():
-        return []
-    low, high = values.min(), values.max()
-    exact = np.quantile(values, np.arange(1, bins) / bins, method="higher").tolist()
-    # A cut point is the value of somebody: round it where the rows are still told apart.
-    rounded = [cut if column.dates else float(f"{cut:.3g}") for cut in exact]
-    kept = sorted({cut for cut in rounded if low < cut <= high})
-    return kept or [float(values[values > low].min())]
-
-
-def _bins(column: Coded, numbers: npt.NDArray[np.float64], cuts: list[float],
-          ) -> list[tuple[str, Mask]]:
-    at = np.searchsorted(cuts, numbers, side="right")
-    if not cuts:
-        return []
-    name, text = column.name, [_shown(cut, dates=column.dates) for cut in cuts]
-    names = [f"{name}<{text[0]}", *(f"{name}={low}..{high}" for low, high in pairwise(text)),
-             f"{name}>={text[-1]}"]
-    return [(one, _mask(at == place)) for place, one in enumerate(names)]
-
-
-def _thermometer(column: Coded, numbers: npt.NDArray[np.float64], cuts: list[float],
-                 ) -> list[tuple[str, Mask]]:
-    return [(f"{column.name}>={_shown(cut, dates=column.dates)}", _mask(numbers >= cut))
-            for cut in cuts]
-
-
-def _levels(column: Coded, levels: Sequence[str]) -> list[tuple[str, Mask]]:
-    texts = column.texts()
-    return [(f"{column.name}={level}", _mask([text == level for text in texts]))
-            for level in levels]
+def _quantiles(column: Coded, cutting: Cutting) -> Points:
+    """Cut points with about as many rows between them, each shared by k rows."""
+    if cutting.bins < 2:
+        raise ParameterError(f"column {column.name!r} is to be cut into {cutting.bins} bins; "
+                             "choose from 2")
+    numbers = _demanded(column)
+    return Points(column, numbers, tuple(shared_cuts(column.of_rows(numbers), cutting,
+                                                     dates=column.dates)))
 
 
 def _mask(marked: Any) -> Mask:
     """The mask of distinct cells, with a last place for missing: it holds nothing."""
     return np.append(np.asarray(marked, np.bool_), False)
-
-
-def _shown(cell: float | str, *, dates: bool) -> str:
-    if dates and not isinstance(cell, str):
-        return str(np.datetime64(0, "D") + np.timedelta64(int(cell), "D"))
-    return text_of(cell)
 
 
 def _check_level(column: str, item: str) -> None:

@@ -7,46 +7,46 @@ and is published with it.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privsieve.core.columns import Category, text_of
 from privsieve.core.items import Items, check_size
 from privsieve.core.pairs import by_item
-from privsieve.errors import ParameterError, PrivsieveError, SchemaError
-from privsieve.sources.arrays import target
-from privsieve.sources.coding import Gather, Thermometer, encode, from_columns, labels
+from privsieve.errors import ParameterError, SchemaError
+from privsieve.sources.arrays import target, target_type
+from privsieve.sources.classes import Valued, distinct, labels
+from privsieve.sources.coding import Thermometer
+from privsieve.sources.cutting import BINS, SHARED
+from privsieve.sources.gather import Coded, Gather
 from privsieve.sources.opening import open_source
-from privsieve.sources.source import TARGET, Source, check_names
+from privsieve.sources.source import Source
+from privsieve.sources.table import BATCH, Reading, Table, guarded, how_coded, tabular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from privsieve.core.domain import Domain
+    from privsieve.core.domain import Csv, Domain
     from privsieve.sources.source import RawColumn
 
     Labels = tuple[npt.NDArray[np.int32], tuple[Any, ...]]
     Found = tuple[Items, npt.NDArray[np.int32], tuple[Any, ...]]
 
-__all__ = ["Thermometer", "column_of", "from_pairs", "items_of", "label_codes", "restricted",
-           "without_labels"]
+__all__ = ["Reading", "Table", "Thermometer", "column_of", "from_pairs", "items_of", "label_codes",
+           "restricted", "table_of", "without_labels"]
 
-#: Bins of a column of numbers for which nobody gave cut points.
-BINS = 4
-BATCH = 65_536
 _FORMS = {".npz": "npz", ".dat": "basket", ".basket": "basket", ".svm": "svmlight",
           ".svmlight": "svmlight", ".libsvm": "svmlight"}
 
 
 def items_of(X: Any, y: Any = None, *, domain: Domain | None = None,
              columns: Sequence[str] | Mapping[Any, Any] | None = None, cuts: int = BINS,
-             missing: str = "absent") -> Found:
+             missing: str = "absent", k: int = SHARED) -> Found:
     """A table as items, the class of each row, and the classes.
 
     Parameters
@@ -56,13 +56,16 @@ def items_of(X: Any, y: Any = None, *, domain: Domain | None = None,
     y : array, or the name of a column, optional
         without it all rows are of one class, None.
     domain : Domain, optional
-        which columns there are and of what kind; otherwise their cells say it.
+        which columns there are, of what kind, and how they are written; otherwise their cells say
+        it.  Those that it calls sensitive are no items.
     columns : names, or a mapping of name to how it is coded, optional
-        how: None, a number of bins, a list of cut points (numbers) or of levels (texts: the
-        others are not told apart), a `Thermometer`, or False (leave it out).  The key `...`
-        stands for all other columns.
+        how: None, a number of bins, a list of cut points (numbers or dates) or of levels (texts:
+        the others are not told apart), a `Thermometer`, or False (leave it out).  The key `...`
+        stands for all other columns.  A target that is cut, or of which levels are listed, has
+        the bins, or these levels and "other", as classes.
     cuts : into how many bins a number is cut where nobody gave cut points, by quantiles.
     missing : "absent" (a missing cell holds no item) or "level" (an item of its own).
+    k : so many rows share a cut point that nobody gave, and stand in each bin.
 
     Examples
     --------
@@ -70,24 +73,59 @@ def items_of(X: Any, y: Any = None, *, domain: Domain | None = None,
     >>> items.names, items.origin, y.tolist(), classes
     (('x0', 'x1=A', 'x1=B'), ('x0', 'x1', 'x1'), [0, 1], ('no', 'yes'))
     """
-    if missing not in ("absent", "level"):
-        raise ParameterError(f"missing is {missing!r}; choose 'absent' or 'level'")
-    if isinstance(cuts, bool) or not isinstance(cuts, int) or cuts < 2:
-        raise ParameterError(f"cuts is {cuts!r}; write a whole number of bins from 2, and give "
-                             "cut points with the column: columns={'age': [18, 65]}")
+    found = table_of(X, y, Reading(domain, columns, cuts, missing, k))
+    return found.items, found.y, found.classes
+
+
+def table_of(X: Any, y: Any = None, reading: Reading | None = None) -> Table:
+    """Items, classes and sensitive columns of a table, of the same rows in the same order.
+
+    >>> found = table_of([[1, "A"], [0, "B"]], None, Reading(sensitive=("x1",)))
+    >>> found.items.names, [(one.name, one.values) for one in found.sensitive]
+    (('x0',), [('x1', ('A', 'B'))])
+    """
+    reading = reading or Reading()
     whole = _whole(X, y)
     if isinstance(X, Source) and y is not None and not isinstance(y, str):
         raise SchemaError("X is an opened source and y came apart; open both together")
     if whole is None:
-        return _tabular(open_source(X, None if isinstance(y, str) else y,
-                                    csv=domain.csv if domain else None),
-                        y if isinstance(y, str) else None,
-                        {"domain": domain, "columns": columns, "cuts": cuts, "missing": missing})
-    items, code, classes = whole
-    if domain is not None:
+        csv, apart = reading.domain.csv if reading.domain else None, not isinstance(y, str)
+        if apart and y is not None and isinstance(X, str | os.PathLike):
+            source = replace(open_source(X, csv=csv), y=target(y), y_type=target_type(y))
+        else:
+            source = open_source(X, y if apart else None, csv=csv)
+        return tabular(source, None if apart else y, reading)
+    if reading.domain is not None:
         raise ParameterError("a domain is for tables of cells; this one holds yes or no only: "
                              "give columns= instead")
-    return restricted(items, columns), code, classes
+    return _of_items(whole, reading.target or (y if isinstance(y, str) else "y"), reading)
+
+
+def _of_items(whole: Found, label: str, reading: Reading) -> Table:
+    """A table without cells: some of its items, and its classes, which may be merged."""
+    (items, code, classes), columns, how = whole, reading.columns, None
+    if isinstance(columns, Mapping) and label in columns and label not in items.names:
+        how = columns[label]
+        columns = {name: one for name, one in columns.items() if name != label} or None
+    apart = list(dict.fromkeys(reading.sensitive or ()))
+    sensitive = tuple(_yes_or_no(items, name) for name in apart)
+    kept = restricted(items, columns)
+    if apart:
+        kept = kept.take([j for j, name in enumerate(kept.names) if name not in apart])
+    if classes != (None,):
+        cells = tuple(float(one) if isinstance(one, int | float) else one for one in classes)
+        code, classes = labels(Coded(label, cells, code), how, reading.cutting(items.rows))
+    return Table(kept, code, classes, sensitive)
+
+
+def _yes_or_no(items: Items, name: str) -> Valued:
+    """An item of a table without cells as a column of values."""
+    if name not in items.names:
+        raise SchemaError(f"column {name!r} is not in the table; correct its name")
+    at = items.names.index(name)
+    codes = np.zeros(items.rows, np.int32)
+    codes[items.indices[items.indptr[at]:items.indptr[at + 1]]] = 1
+    return Valued(name, codes, ("no", "yes"))
 
 
 def restricted(items: Items, columns: Sequence[str] | Mapping[Any, Any] | None) -> Items:
@@ -97,7 +135,7 @@ def restricted(items: Items, columns: Sequence[str] | Mapping[Any, Any] | None) 
     if isinstance(columns, Mapping) and any(how not in (None, False) for how in columns.values()):
         raise ParameterError("the table holds yes or no only: its columns are not cut; give "
                              "their names")
-    columns = _how(columns, items.names, {})
+    columns = how_coded(columns, items.names)
     place = {name: at for at, name in enumerate(items.names)}
     absent = [name for name in columns if name not in place]
     if absent:
@@ -116,15 +154,15 @@ def from_pairs(row: npt.NDArray[np.integer[Any]], item: npt.NDArray[np.integer[A
     return Items(indptr, indices, rows, tuple(names), tuple(names))
 
 
-def column_of(path: Path, name: str | None) -> list[Any]:
+def column_of(path: Path, name: str | None, csv: Csv | None = None) -> list[Any]:
     """One column: of a table the one of this name, of other files each line."""
     if path.suffix.lower() not in (".csv", ".tsv", ".parquet", ".pq"):
         try:
-            return path.read_text("utf-8").splitlines()
+            return path.read_text(csv.encoding if csv else "utf-8").splitlines()
         except (OSError, UnicodeError):
             raise SchemaError("the file of labels cannot be read as text; give one label a "
                               "line") from None
-    source = open_source(path)
+    source = open_source(path, csv=csv)
     if name is None or name not in source.columns:
         raise SchemaError("the file of labels is a table; name its column of labels as target")
     return [cell for batch in guarded(source.raw([name], BATCH))
@@ -209,79 +247,4 @@ def label_codes(raw: RawColumn) -> Labels:
     """
     column = Gather("y")
     column.add(raw)
-    return labels(column.coded())
-
-
-def _tabular(source: Source, label: str | None, asked: Mapping[str, Any]) -> Found:
-    """A table of cells, column by column."""
-    domain, columns = asked["domain"], asked["columns"]
-    if label is None and domain is not None and domain.target is not None and source.y is None:
-        label = domain.target.name
-    kinds = _kinds(domain)
-    how = _how(columns, list(kinds) or source.columns, kinds)
-    names = [name for name in how if name != label]
-    _check_present(source, [*names, *([label] if label else [])])
-    parts = {column.name: column for column in (domain.columns if domain else ())}
-    gathered = [Gather(name, parts.get(name)) for name in names]
-    classes = Gather(label or "y")
-    labelled = label is not None or source.y is not None
-    wanted = [*names, *([label or TARGET] if labelled else [])]
-    rows = 0
-    for batch in guarded(source.raw(wanted, BATCH)):
-        rows += len(batch[0])
-        for column, raw in zip([*gathered, classes], batch, strict=False):
-            column.add(raw)
-    found = [(coded, encode(coded, how[coded.name], asked["cuts"], asked["missing"]))
-             for coded in (column.coded() for column in gathered)]
-    code = labels(classes.coded()) if labelled else without_labels(rows)
-    return from_columns(found, rows), *code
-
-
-def _how(columns: Sequence[str] | Mapping[Any, Any] | None, known: Sequence[str],
-         kinds: Mapping[str, Any]) -> dict[str, Any]:
-    """How each column that is used is coded."""
-    if not isinstance(columns, Mapping):
-        return {name: kinds.get(name) for name in (known if columns is None else columns)}
-    how = {name: columns.get(name, kinds.get(name, columns.get(...)))
-           for name in known if name in columns or ... in columns}
-    how |= {name: one for name, one in columns.items() if name is not ...}
-    absent = [name for name, one in how.items() if one is False and name not in known]
-    if absent:
-        raise SchemaError(f"column {absent[0]!r} is to be left out and is not in the table; "
-                          "correct its name")
-    return {name: one for name, one in how.items() if one is not False}
-
-
-def _kinds(domain: Domain | None) -> dict[str, Any]:
-    """How a domain's columns are coded: categories by their values, the others by their cells."""
-    if domain is None:
-        return {}
-    return {column.name: [text_of(value) for value in column.values]
-            if isinstance(column, Category) else None for column in domain.columns}
-
-
-def _check_present(source: Source, names: Sequence[str]) -> None:
-    if source.by == "name":
-        check_names(source.columns)
-    if not names:
-        raise SchemaError("no column is left to choose from; name at least one")
-    absent = [name for name in names if name not in source.columns]
-    if absent:
-        raise SchemaError(f"column {absent[0]!r} is not in the table; correct its name")
-
-
-def guarded(batches: Iterator[list[RawColumn]]) -> Iterator[list[RawColumn]]:
-    """The body, without the warnings and texts of foreign libraries: these could quote a cell."""
-    while True:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                batch = next(batches, None)
-        except (PrivsieveError, KeyboardInterrupt):
-            raise
-        except BaseException:  # noqa: BLE001  # see above; a panic is no Exception
-            raise SchemaError("the table cannot be read to its end: it is damaged; copy or "
-                              "write it again") from None
-        if batch is None:
-            return
-        yield batch
+    return distinct(column.coded())

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privsieve.errors import SchemaError
-from privsieve.sources.coding import Gather, labels
-from privsieve.sources.items import BATCH, from_pairs, guarded, without_labels
+from privsieve.sources.classes import labels
+from privsieve.sources.gather import Gather
+from privsieve.sources.items import from_pairs, without_labels
 from privsieve.sources.opening import open_source
+from privsieve.sources.table import BATCH, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privsieve.sources.coding import Coded
+    from privsieve.core.columns import Column, Target
+    from privsieve.core.domain import Domain
+    from privsieve.sources.gather import Coded
     from privsieve.sources.items import Found, Labels
 
 
@@ -40,10 +44,11 @@ class People:
 
 
 def read_long(log: Any, how: Long, *, people: People | None = None,
-              items: Sequence[str] | None = None) -> Found:
+              items: Sequence[str] | None = None, domain: Domain | None = None) -> Found:
     """Items of a log (a path or a frame); a line that comes twice counts once.
 
     With `people`, a line of somebody else is refused; with `items`, a line with another item.
+    `domain` says how the files are written, and how `value` and the people's target are read.
 
     >>> import pyarrow as pa
     >>> log = pa.table({"user": ["u2", "u1", "u2"], "film": ["A", "B", "B"]})
@@ -52,13 +57,14 @@ def read_long(log: Any, how: Long, *, people: People | None = None,
     (2, ('A', 'B'), [1, 0, 1])
     """
     wanted = [how.user, how.item, *([how.value] if how.value else [])]
-    user, item, *value = _columns(log, wanted, "the log")
+    user, item, *value = _columns(log, wanted, "the log", domain)
     for column in (user, item):
         if (column.codes < 0).any():
             raise SchemaError(f"the log has lines without {column.name!r}; give each line a user "
                               "and an item")
     keep = _kept(value[0]) if value else np.ones(len(user.codes), np.bool_)
-    known, found = _people(people, how.user) if people else (sorted(user.texts()), None)
+    known, found = (_people(people, how.user, domain) if people
+                    else (sorted(user.texts()), None))
     row = _looked_up(user, known, "user")
     column = _looked_up(item, items if items is not None else sorted(item.texts()), "item")
     names = list(items) if items is not None else sorted(item.texts())
@@ -66,22 +72,31 @@ def read_long(log: Any, how: Long, *, people: People | None = None,
     return made, *(found or without_labels(len(known)))
 
 
-def _columns(table: Any, names: Sequence[str], what: str) -> list[Coded]:
-    source = open_source(table)
+def _columns(table: Any, names: Sequence[str], what: str, domain: Domain | None) -> list[Coded]:
+    source = open_source(table, csv=domain.csv if domain else None)
     for name in names:
         if name not in source.columns:
             raise SchemaError(f"column {name!r} is not in {what}; correct its name")
-    gathered = [Gather(name) for name in names]
+    parts: dict[str, Column | Target] = {}
+    if domain is not None:
+        parts = {part.name: part for part in domain.columns}
+        parts |= {domain.target.name: domain.target} if domain.target else {}
+    # Users and items are known by their texts, whatever a domain says.
+    texts = 2 if what == "the log" else 1
+    decimal = domain.csv.decimal if domain else "."
+    gathered = [Gather(name) if at < texts else Gather(name, parts.get(name), decimal)
+                for at, name in enumerate(names)]
     for batch in guarded(source.raw(names, BATCH)):
         for column, raw in zip(gathered, batch, strict=True):
             column.add(raw)
     return [column.coded() for column in gathered]
 
 
-def _people(people: People, user: str) -> tuple[list[str], Labels | None]:
+def _people(people: People, user: str, domain: Domain | None,
+            ) -> tuple[list[str], Labels | None]:
     """The users in the order of their names, and their classes."""
     wanted = [user, *([people.target] if people.target else [])]
-    who, *label = _columns(people.table, wanted, "the table of people")
+    who, *label = _columns(people.table, wanted, "the table of people", domain)
     if (who.codes < 0).any() or len(set(who.codes.tolist())) != len(who.codes):
         raise SchemaError(f"the table of people must hold each {user!r} in one row, and none "
                           "that is empty; correct it")

@@ -39,8 +39,14 @@ def check_types(domain: Domain, shape: Shape, types: Iterable[Type]) -> None:
         if isinstance(part, str):
             if kind == "unreadable":
                 raise SchemaError(f"the person {part!r} is a column of {_WORDS[kind]}; {_WAY_OUT}")
-        elif not reads(part, kind, array=shape.by == "position"):
-            raise SchemaError(_refusal(part, kind))
+        else:
+            check_type(part, kind, array=shape.by == "position")
+
+
+def check_type(part: Column | Target, kind: Type, *, array: bool = False) -> None:
+    """Refuse a declared type whose cells cannot be read as a part of the domain."""
+    if not reads(part, kind, array=array):
+        raise SchemaError(_refusal(part, kind))
 
 
 def reads(part: Column | Target, kind: Type, *, array: bool = False) -> bool:

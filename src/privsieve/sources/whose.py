@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.sources.coding import Gather
-from privsieve.sources.items import BATCH, guarded
+from privsieve.sources.gather import Gather
 from privsieve.sources.opening import open_source
+from privsieve.sources.table import BATCH, guarded
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -1,0 +1,206 @@
+"""`privsieve publish --explore FILE`: a private page for whom has to choose k; nothing leaves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from privsieve.cli import words
+from privsieve.cli.check import USUAL_K
+from privsieve.cli.private_file import new_file
+from privsieve.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from privsieve.containment.exploring import Way
+    from privsieve.containment.labelled import Labelled
+    from privsieve.containment.population import Uniques
+    from privsieve.core.items import Items
+    from privsieve.kernels.patterns import Rule
+    from privsieve.report.exploring import Explored, Population
+
+#: Seconds of the search, where nobody says more.
+SECONDS = 300
+#: Limits that `publish` checks after a choice, by the names of their options.
+_LIMITS = ("max_share", "entropy_l", "closeness")
+
+
+#: Options that speak of a release, and have no meaning where nothing is published.
+_RELEASE = ("out", "ledger", "other_people", "first", "internal_report", "as_json", "suppress",
+            "publish_sensitive")
+_OPTIONS = (
+    click.option("--explore", metavar="FILE",
+                 help="PRIVATE: publish nothing; write a page of what each k costs, to choose it."),
+    click.option("--population-size", metavar="N", type=int,
+                 help="With --explore: of so many people the rows are a random sample."),
+    click.option("--seconds", metavar="S", type=int,
+                 help=f"With --explore: how long to search ({SECONDS}, where nobody says)."),
+)
+
+
+def options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of exploring."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def check(options: Mapping[str, Any]) -> None:
+    """Refuse what does not go together: a page of each k, or a release at one."""
+    if not options["explore"]:
+        for name in ("population_size", "seconds"):
+            if options[name] is not None:
+                raise ParameterError(f"{_option(name)} is for --explore; say --explore FILE, or "
+                                     "leave it away")
+        for name, said in (("k", "-k K"), ("out", "--out DIR")):
+            if options[name] is None:
+                raise ParameterError(f"to publish, say {said}; to see what each k costs, and "
+                                     "publish nothing, --explore FILE")
+        return
+    for name in _RELEASE:
+        if options[name]:
+            raise ParameterError(f"{_option(name)} is for a release, and --explore publishes "
+                                 "nothing; leave one of them away")
+
+
+def _option(name: str) -> str:
+    return "--json" if name == "as_json" else f"--{name.replace('_', '-')}"
+
+
+def explore(table: Labelled, rule: Rule, options: Mapping[str, Any], *,
+            population: Items | None = None) -> None:
+    """Write the page to a new file that only its owner may read; it is taken away if that fails.
+
+    `rule` says which absences and whether the class count as known; its k is that of the tables on
+    costs.  `population` is a table of all people, of which the rows are a part.
+    """
+    path = options["explore"]
+    _check(table, options)
+    file, written = new_file(path, "of --explore"), False
+    try:
+        with file:
+            from privsieve.report import explored_html
+
+            told = _explored(table, rule, options, population)
+            written = bool(file.write(explored_html(told)))
+    finally:
+        if not written:
+            Path(path).unlink(missing_ok=True)
+    for text in told.unreached:
+        words.say("left out", text, fg="yellow")
+    words.say("explored", f"{path} (PRIVATE: not to be released); nothing was published")
+
+
+def k_of(options: Mapping[str, Any]) -> int:
+    """The k that was asked for, or the usual one."""
+    return USUAL_K if options["k"] is None else int(options["k"])
+
+
+def _check(table: Labelled, options: Mapping[str, Any]) -> None:
+    if len(table.classes) < 2:
+        raise ParameterError("--explore compares columns by what they say about classes: give "
+                             "--target COLUMN of at least two classes")
+    if table.counted:
+        raise ParameterError("--explore looks at one table alone, and not at what was published "
+                             "of it before; leave --ledger away")
+    seconds = options.get("seconds")
+    if seconds is not None and seconds < 1:
+        raise ParameterError(f"--seconds is {seconds}; give 1 or more")
+    if options.get("population_size") is not None and table.sources is not None:
+        raise ParameterError("--population-size is for tables with one row of each person; leave "
+                             "it, or --source, away")
+
+
+def _explored(table: Labelled, rule: Rule, options: Mapping[str, Any],
+              population: Items | None) -> Explored:
+    from privsieve.containment.exploring import costs, curve, ks_of, shut
+    from privsieve.containment.told import tell
+    from privsieve.report import exploring as page
+
+    ways, asked = _ways(rule, options), _asked(table, rule, options)
+    people = _people(table, options, population)
+    ks = ks_of(table, rule, asked.k)
+    seconds = int(options.get("seconds") or SECONDS)
+    found = curve(table, ways, ks, asked.k, seconds)
+    choice = found.choices.get((asked.way, asked.k))
+    if choice is None:
+        raise ParameterError(next(
+            (text for text in found.unreached if text.startswith(f"{asked.way}, k = {asked.k}:")),
+            f"{seconds} seconds were too few for the first choice; give more with --seconds"))
+    way = next(way for way in ways if way.name == asked.way)
+    kept = replace(way.rule, k=asked.k)
+    tell("counting what each column costs")
+    closed, passed = shut(table, kept, choice.selected)
+    selected = {name: one.selected for (name, k), one in found.choices.items() if k == asked.k}
+    return page.Explored(
+        asked, ks, tuple(way.name for way in ways), found.points,
+        tuple(table.items.names[j] for j in choice.selected),
+        tuple(costs(table, kept, choice.selected)), tuple(closed), passed,
+        _population(table, rule, selected, people) if people is not None else None,
+        found.unreached, seconds)
+
+
+def _asked(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Any:
+    from privsieve.report.exploring import Asked
+
+    origin = dict.fromkeys(table.items.origin)
+    known = set() if rule.absent is None else {
+        name for name, told in zip(table.items.origin, rule.absent, strict=True) if told}
+    return Asked(
+        k=rule.k, named=options["k"] is not None,
+        way=options["method"] or options["profile"] or "few", rows=table.items.rows,
+        items=len(table.items), columns=len(origin), classes=len(table.classes),
+        both=tuple(name for name in origin if name in known),
+        presences=tuple(name for name in origin if name not in known),
+        sensitive=tuple(one.name for one in table.sensitive), target=table.target,
+        known=rule.labelled, published=bool(options["publish_target"]),
+        diversity=_diversity(options), sources=table.sources is not None,
+        limits=tuple(_option(name) for name in _LIMITS
+                     if options.get(name) is not None))
+
+
+def _diversity(options: Mapping[str, Any]) -> int:
+    return int(options["l_diversity"] or (2 if options["publish_target"] else 1))
+
+
+def _ways(rule: Rule, options: Mapping[str, Any]) -> Sequence[Way]:
+    """The profiles, or the method that was named."""
+    from privsieve.containment.exploring import method_way, profile_ways
+
+    if not options["method"]:
+        return profile_ways(replace(rule, l_diversity=_diversity(options), suppress=0))
+    return [method_way(rule, options["method"], options["weights"] or "mutual-information",
+                       options["time_limit"])]
+
+
+def _people(table: Labelled, options: Mapping[str, Any], population: Items | None) -> Any:
+    """A table of all people, or their number; None if nobody said."""
+    size = options.get("population_size")
+    if size is not None and size < table.items.rows:
+        raise ParameterError(f"--population-size is {size} and the table has {table.items.rows} "
+                             f"rows, which are a part of it; give at least {table.items.rows}")
+    return size if population is None else population
+
+
+def _population(table: Labelled, rule: Rule, selected: Mapping[str, Sequence[int]],
+                people: Any) -> Population:
+    """Rows that are alone on the columns of each way, and on all columns."""
+    from privsieve.containment.groups import with_classes
+    from privsieve.containment.population import counted, estimated
+    from privsieve.report.exploring import Alone, Population
+
+    def uniques(positions: Sequence[int]) -> Uniques:
+        part = table.items.take(positions)
+        if isinstance(people, int):
+            return estimated(with_classes(part, table.y)[0] if rule.labelled else part, people)
+        return counted(part, people.take(positions))
+
+    found = [(name, uniques(chosen)) for name, chosen in selected.items()]
+    found.append(("all columns", uniques(range(len(table.items)))))
+    return Population(found[0][1].people, not isinstance(people, int), tuple(
+        Alone(name, one.alone, one.pairs, one.unique, one.share, one.right)
+        for name, one in found))

@@ -1,0 +1,283 @@
+"""Exploring: the curve of k, for the steward.  PRIVATE: it speaks of all rows and closed columns.
+
+For each k and each way of choosing: how many columns, how well they predict rows that nothing of
+the choice has seen, and what strangers find who know more than was promised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privsieve.containment.closed import closed
+from privsieve.containment.exact import exact
+from privsieve.containment.greedy import greedy, standing
+from privsieve.containment.groups import sources_of, with_classes
+from privsieve.containment.judging import FOLDS, honest_area
+from privsieve.containment.maximal import Mining, maximal
+from privsieve.containment.measures import cells
+from privsieve.containment.publish import sources_at
+from privsieve.containment.publishable import by_sources, publishable
+from privsieve.containment.told import tell
+from privsieve.errors import ParameterError, PrivsieveError
+from privsieve.kernels.patterns import Rule, levels, pattern_table, superset_counts
+from privsieve.report.exploring import Cost, Found, Point, Shut, Strangers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from privsieve.containment.choice import Choice
+    from privsieve.containment.labelled import Labelled
+    from privsieve.core.items import Items
+
+    Bools = npt.NDArray[np.bool_]
+    Ints = npt.NDArray[np.int64]
+    Choose = Callable[[Labelled, Rule, Bools | None], Choice]
+
+#: Each k that agencies use, and some between them.
+KS = (2, 3, 5, 8, 10, 11, 20, 50, 100)
+
+
+@dataclass(frozen=True, repr=False)
+class Way:
+    """A way of choosing: its name, the rule that it keeps (with any k), and how it chooses.
+
+    choose : gets the table, the rule, and a mask of rows whose labels may be used (None: all).
+    timed : whether it ends by itself after some time.
+    """
+
+    name: str
+    rule: Rule
+    choose: Choose
+    timed: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class Curve:
+    """Points that were reached, their choices, and why others were not, in sentences."""
+
+    points: tuple[Point, ...]
+    choices: dict[tuple[str, int], Choice]
+    unreached: tuple[str, ...]
+
+
+def profile_ways(rule: Rule, names: Sequence[str] = ("few", "strict", "most")) -> list[Way]:
+    """The profiles, each with the rule that it keeps.
+
+    >>> [way.rule.model for way in profile_ways(Rule(k=5, classes=2))]
+    ['containment', 'k-anonymity', 'containment']
+    """
+    def way(name: str) -> Way:
+        kept = (replace(rule, model="k-anonymity") if name == "strict" else
+                replace(rule, model="containment", l_diversity=max(2, rule.l_diversity)))
+
+        def choose(table: Labelled, rule: Rule, marked: Bools | None) -> Choice:
+            return publishable(table.items, table.y, rule, name, label_rows=marked,
+                               sources=table.sources)
+
+        return Way(name, kept, choose, timed=name == "most")
+
+    return [way(name) for name in names]
+
+
+def method_way(rule: Rule, method: str, weights: Any, seconds: float) -> Way:
+    """The method that somebody named, with its weights; where it has a time limit, that one.
+
+    >>> method_way(Rule(k=5, classes=2), "greedy", "even", 60).timed
+    False
+    """
+    def choose(table: Labelled, rule: Rule, marked: Bools | None) -> Choice:
+        items, y = table.items, table.y
+        asked = np.ones(len(items), np.int64) if weights == "even" else weights
+        if table.sources is not None:
+            return by_sources(items, y, rule, asked, sources=table.sources, label_rows=marked)
+        if method == "maximal":
+            return maximal(items, y, rule, asked, Mining(time_limit=seconds), label_rows=marked)
+        if method == "exact":
+            return exact(items, y, rule, asked, time_limit=seconds, label_rows=marked)
+        return greedy(items, y, rule, asked, label_rows=marked)
+
+    return Way(method, rule, choose, timed=method != "greedy")
+
+
+def ks_of(table: Labelled, rule: Rule, asked: int) -> tuple[int, ...]:
+    """What k can be: `KS` and the one that was asked for, as far as there are rows.
+
+    Where the class is known, a class with fewer than k rows has no crowd of k.
+
+    >>> from privsieve.containment.labelled import Labelled
+    >>> from privsieve.core.items import Items
+    >>> table = Labelled(Items.dense([[1]] * 12), np.zeros(12, np.int32), ("all",))
+    >>> ks_of(table, Rule(k=4, classes=1), 4)
+    (2, 3, 4, 5, 8, 10, 11)
+    """
+    rows, what = table.items.rows, "rows"
+    if table.sources is not None:
+        rows, what = len(np.unique(table.sources)), "sources"
+    if rule.labelled:
+        sizes = np.bincount(table.y, minlength=rule.classes)
+        if 0 < sizes[sizes > 0].min(initial=rows) < rows:
+            rows, what = int(sizes[sizes > 0].min()), "rows in the smallest class"
+    if not 2 <= asked <= rows:
+        raise ParameterError(f"k is {asked}; with {rows} {what} it can be 2 to {rows}")
+    return tuple(sorted(k for k in {*KS, asked} if k <= rows))
+
+
+@dataclass(eq=False, repr=False)
+class _Search:
+    """What was reached so far, how long each choice took, and why something was not reached."""
+
+    table: Labelled
+    end: float
+    points: dict[tuple[str, int], Point] = field(default_factory=dict)
+    choices: dict[tuple[str, int], Choice] = field(default_factory=dict)
+    took: dict[tuple[str, int], float] = field(default_factory=dict)
+    why: list[str] = field(default_factory=list)
+
+    def choose(self, way: Way, k: int) -> None:
+        """Choose on all rows and count what strangers find, if one like it took no longer."""
+        longest = max((took for (name, _), took in self.took.items() if name == way.name),
+                      default=0.0)
+        began = monotonic()
+        if began + longest > self.end:
+            return
+        tell(f"{way.name}, k = {k}: choosing")
+        try:
+            point, choice = _chosen(self.table, way, k)
+        except PrivsieveError as error:
+            self.why.append(f"{way.name}, k = {k}: {error}")
+            return
+        self.points[way.name, k], self.choices[way.name, k] = point, choice
+        self.took[way.name, k] = monotonic() - began
+        if not choice.complete and not way.timed:
+            raise KeyboardInterrupt  # nothing else ends such a choice early
+
+    def judge(self, way: Way, k: int) -> None:
+        """Judge a choice on rows that it has not seen: as many choices again as there are folds."""
+        took = self.took.get((way.name, k))
+        if took is None or monotonic() + FOLDS * took > self.end:
+            return
+        tell(f"{way.name}, k = {k}: judging on rows that the choice has not seen")
+        rule = replace(way.rule, k=k)
+        area = honest_area(self.table, lambda marked: way.choose(self.table, rule, marked))
+        self.points[way.name, k] = replace(self.points[way.name, k], area=area)
+
+
+def curve(table: Labelled, ways: Sequence[Way], ks: Sequence[int], asked: int,
+          seconds: float) -> Curve:
+    """Choose at each k in each way, then judge each choice; what takes too long is left, and said.
+
+    The k that was asked for comes first; a way that ends by time comes after all others.  Ctrl-C
+    ends it with what was reached by then.
+    """
+    search = _Search(table, monotonic() + seconds)
+    ordered = sorted(ks, key=lambda k: (k != asked, k))
+    try:
+        for timed in (False, True):
+            for step in (search.choose, search.judge):
+                for way in ways:
+                    for k in ordered if way.timed == timed else ():
+                        step(way, k)
+    except KeyboardInterrupt:
+        search.why.append("Somebody ended the search (Ctrl-C).")
+    points = tuple(search.points[way.name, k] for way in ways for k in ks
+                   if (way.name, k) in search.points)
+    return Curve(points, search.choices, (*search.why, *_unreached(points, ways, ks, search.why)))
+
+
+def _unreached(points: Sequence[Point], ways: Sequence[Way], ks: Sequence[int],
+               why: Sequence[str]) -> Iterator[str]:
+    """What there was no time for."""
+    reached = {(one.way, one.k) for one in points}
+    refused = {text.split(":")[0] for text in why}
+    for way in ways:
+        lost = [k for k in ks if (way.name, k) not in reached
+                and f"{way.name}, k = {k}" not in refused]
+        if lost:
+            yield (f"{way.name}: no columns were chosen at k = {', '.join(map(str, lost))}, for "
+                   "want of time.")
+        dull = [one.k for one in points if one.way == way.name and one.area is None]
+        if dull:
+            yield (f"{way.name}: the area under the curve is missing at k = "
+                   f"{', '.join(map(str, dull))}, for want of time, or of classes in a fold.")
+
+
+def _chosen(table: Labelled, way: Way, k: int) -> tuple[Point, Choice]:
+    rule = replace(way.rule, k=k)
+    choice = way.choose(table, rule, None)
+    part = table.items.take(choice.selected)
+    return Point(way.name, k, len(set(part.origin)), len(part), level(table, rule, choice.selected),
+                 choice.complete, strangers(table, choice.selected, k),
+                 largest_share(table, rule, choice.selected) if rule.classes > 1 else None), choice
+
+
+def level(table: Labelled, rule: Rule, selected: Sequence[int]) -> int:
+    """The smallest crowd of these columns for the stranger of the rule, in rows or in sources."""
+    if table.sources is not None:
+        return int(sources_at(table, rule, selected).min(initial=table.items.rows))
+    return standing(table.items, table.y, replace(rule, suppress=0), tuple(selected))[0]
+
+
+def strangers(table: Labelled, selected: Sequence[int], k: int) -> Strangers:
+    """What the four usual strangers find in these columns.
+
+    >>> from privsieve.containment.labelled import Labelled
+    >>> from privsieve.core.items import Items
+    >>> items = Items.dense([[1, 0], [1, 0], [1, 1], [0, 1]])
+    >>> table = Labelled(items, np.array([0, 0, 1, 1], np.int32), ("no", "yes"))
+    >>> found = strangers(table, [0, 1], 2)
+    >>> found.has.alone, found.every.alone, found.has_class.below
+    (1, 2, 1)
+    """
+    part = table.items.take(selected)
+    return Strangers(*_found(part, table, k), *_found(with_classes(part, table.y)[0], table, k))
+
+
+def _found(items: Items, table: Labelled, k: int) -> tuple[Found, Found]:
+    """What who knows presences finds, and who knows absences as well."""
+    if table.sources is not None:
+        groups = [sources_of(items, Rule(k, 1, model=model), table.sources)
+                  for model in ("containment", "k-anonymity")]
+    else:
+        counted = levels(cells(items), np.zeros(items.rows, np.int32), 1)
+        groups = [counted.group, counted.equal]
+    first, second = (Found(int((group < k).sum()), int((group == 1).sum())) for group in groups)
+    return first, second
+
+
+def largest_share(table: Labelled, rule: Rule, selected: Sequence[int]) -> float:
+    """The largest share of one class in a crowd, for the rule's stranger without the class.
+
+    >>> from privsieve.containment.labelled import Labelled
+    >>> from privsieve.core.items import Items
+    >>> items = Items.dense([[1], [1], [1], [1], [0]])
+    >>> table = Labelled(items, np.array([0, 0, 0, 1, 1], np.int32), ("no", "yes"))
+    >>> largest_share(table, Rule(k=2, classes=2), [0])
+    0.75
+    """
+    absent = None if rule.absent is None else rule.absent[list(selected)]
+    masks, counts, _ = pattern_table(cells(table.items.take(selected)), table.y,
+                                     len(table.classes), absent)
+    crowd = counts if rule.model == "k-anonymity" else superset_counts(masks, counts)
+    return float((crowd.max(axis=1) / crowd.sum(axis=1)).max())
+
+
+def costs(table: Labelled, rule: Rule, selected: Sequence[int]) -> list[Cost]:
+    """The smallest crowd without each chosen column of the table, the dearest first."""
+    origin = [table.items.origin[j] for j in selected]
+    found = []
+    for name in dict.fromkeys(origin):
+        rest = [j for j, of in zip(selected, origin, strict=True) if of != name]
+        found.append(Cost(name, level(table, rule, rest), origin.count(name)))
+    return sorted(found, key=lambda one: (-one.without, one.name))
+
+
+def shut(table: Labelled, rule: Rule, selected: Sequence[int]) -> tuple[list[Shut], int]:
+    """What each item that stays closed would do, and how many were not looked at."""
+    said: Any = closed(table, rule, selected)
+    return [Shut(*one) for one in said["closed"]], said["passed_over"]

@@ -1,0 +1,370 @@
+"""Union: what published folders tell together, without a ledger.
+
+Rows leave in an order that was drawn, so that folders alone do not say which row of one is which of
+the other.  They say how many rows of each kind there are among those that agree on what both
+publish, and so between which bounds the smallest group of all columns lies.  With the table it is
+counted.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privsieve.containment.before import counted_items
+from privsieve.containment.fingerprint import rests_on, target_of
+from privsieve.containment.groups import numbered, sources_of
+from privsieve.containment.known import as_known
+from privsieve.containment.labelled import Labelled
+from privsieve.containment.together import limits_of, union_of
+from privsieve.core.columns import text_of
+from privsieve.core.items import Items
+from privsieve.core.release import load
+from privsieve.errors import CheckFailed, ParameterError
+from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
+from privsieve.privacy.verify import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    Codes = npt.NDArray[np.int32]
+    Ints = npt.NDArray[np.int64]
+
+#: What `publish` calls the table in its folder.
+TABLES = ("table.csv", "table.parquet")
+#: Numbers that are kept, and compared, at most for bounds of two folders; then wide ones are given.
+MOST_KEPT, MOST = 2**25, 10**9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Published:
+    """A folder that was verified: what is claimed, its items, and its columns of texts.
+
+    texts : the classes and sensitive values that were published, by column.
+    """
+
+    name: str
+    claim: Mapping[str, Any]
+    items: Items
+    texts: Mapping[str, tuple[str, ...]]
+
+    @property
+    def known(self) -> str | None:
+        """The target, where its classes may be known."""
+        known = (self.claim.get("roles") or {}).get("target_known", False)
+        return self.claim["target"] if known else None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Differing:
+    """Rows of two folders that have no equal in the other, on what both publish."""
+
+    first: str
+    second: str
+    shared: tuple[str, ...]
+    only_first: int
+    only_second: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bounds:
+    """Between which the smallest group of the columns of two folders lies."""
+
+    lowest: int
+    highest: int
+
+
+def is_folder(path: str) -> bool:
+    """Whether a path is a release folder."""
+    return (Path(path) / "certificate.json").is_file()
+
+
+def published(path: str) -> Published:
+    """Read a folder that `publish` wrote; refused where it is not what its certificate claims."""
+    place = Path(path)
+    inside = [place / name for name in TABLES if (place / name).is_file()]
+    if len(inside) != 1:
+        raise ParameterError(f"{path} holds no published table, or two; name folders that "
+                             "`privsieve publish` wrote")
+    found = verify(place / "certificate.json", place / "release.json", table=inside[0])
+    if not found.valid:
+        raise CheckFailed(f"{path} is not what its certificate claims: {found.reasons[0]}; take "
+                          "the folder as `privsieve publish` wrote it")
+    certificate = load(place).certificate
+    claim: Any = certificate["claim"] if certificate else None
+    if claim is None or claim["kind"] != "containment":
+        raise ParameterError(f"{path} is no publication of columns: there is no table in what it "
+                             "promises")
+    beside = [*claim.get("sensitive", ()), *([claim["target"]] if claim["target"] else [])]
+    cells = _cells(inside[0])
+    held = [cells[name] == "1" for name in claim["columns"]]
+    items = Items.dense(np.stack(held, axis=1), claim["columns"])
+    return Published(path, claim, items, {name: tuple(cells[name].tolist()) for name in beside})
+
+
+def differing(folders: Sequence[Published]) -> Differing | None:
+    """The first two folders that are not of the same rows; None where none can be told.
+
+    They differ in their number of rows, or in the rows on what both publish.
+    """
+    for first, second in combinations(folders, 2):
+        shared = _shared(first, second)
+        codes, other = _numbered(first, second, shared)
+        width = max([-1, *codes.tolist(), *other.tolist()]) + 1
+        there, here = np.bincount(codes, minlength=width), np.bincount(other, minlength=width)
+        only = int(np.maximum(there - here, 0).sum()), int(np.maximum(here - there, 0).sum())
+        if any(only):
+            return Differing(first.name, second.name, shared, *only)
+    return None
+
+
+def bounds(folders: Sequence[Published], rule: Strict) -> Bounds:
+    """Between which the smallest group of all columns together lies, if the rows are the same.
+
+    Of two rows that agree on what two folders share, `a` of n with the one's columns and `b` of n
+    with the other's, at least max(0, a + b - n) and at most min(a, b) agree on both.  Of more
+    than two folders the smallest group is no larger than that of any two.
+    """
+    alone = [_smallest(one, rule) for one in folders]
+    rows = folders[0].items.rows
+    if len(folders) == 1:
+        return Bounds(alone[0], alone[0])
+    pairs = [_pair(*two, rule) for two in combinations(folders, 2)]
+    highest = min([*alone, *(pair.highest for pair in pairs if pair)])
+    lowest = max(1, sum(alone) - (len(alone) - 1) * rows)
+    if len(folders) == 2 and pairs[0]:
+        lowest = max(lowest, pairs[0].lowest)
+    return Bounds(lowest, highest)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Strict:
+    """The strictest of the rules of folders, by the names of items.
+
+    lacking : items of which it may be known that somebody lacks them; None for all.
+    """
+
+    k: int
+    l_diversity: int
+    lacking: frozenset[str] | None
+
+    @classmethod
+    def of(cls, folders: Sequence[Published]) -> Strict:
+        """What all of them keep."""
+        claims = [one.claim for one in folders]
+        columns = {name: origin for one in claims
+                   for name, origin in zip(one["columns"], one.get("origins") or one["columns"],
+                                           strict=True)}
+        both = {columns[name] for one in claims for name in one["absent"]}
+        equal = any(one["model"] == "k-anonymity" for one in claims)
+        return cls(max(one["k"] for one in claims), max(one["l_diversity"] for one in claims),
+                   None if equal else frozenset(name for name, origin in columns.items()
+                                                if origin in both))
+
+    def absent(self, items: Items) -> npt.NDArray[np.bool_]:
+        """The items of which absences count."""
+        return np.array([self.lacking is None or name in self.lacking for name in items.names],
+                        np.bool_)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Counted:
+    """What folders tell together, counted from their table.
+
+    level : rows, or sources, in the smallest group.
+    below : rows in groups below k; poor : in groups of fewer than l classes.
+    notes : what was not counted.
+    """
+
+    level: int
+    below: int
+    poor: int
+    notes: tuple[str, ...] = ()
+
+
+def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Published], k: int,
+            ) -> Counted:
+    """Count the smallest group of all columns of folders from their table.
+
+    `tables` is the table as it is read with each target on which a folder rests (`targets`).
+    """
+    table, rule = next(iter(tables.values())), Strict.of(folders)
+    for one in folders:
+        if not is_of(one, tables.get(one.claim["target"], table)):
+            raise CheckFailed(f"{one.name} is not of the rows of this table: they are others, "
+                              "fewer, more, or read in another way; give the table of which it "
+                              "was published")
+    chosen = table.items.take(counted_items(table, [one.claim for one in folders]))
+    absent, items, notes = rule.absent(chosen), chosen, []
+    for known in sorted({one.known for one in folders if one.known}):
+        labelled = tables[known]
+        items = as_known(items, None, (known, labelled.y, list(map(text_of, labelled.classes))))
+    told = np.append(absent, np.zeros(len(items) - len(chosen), np.bool_)).astype(np.bool_)
+    masks, counts, pattern = pattern_table((items.indptr, items.indices),
+                                           np.zeros(items.rows, np.int32), 1, told)
+    groups = superset_counts(masks, counts)[:, 0][pattern]
+    if any(one.claim.get("counted") for one in folders):
+        if table.sources is None:
+            notes.append("k counts sources in one of them, and rows here: name their column, too "
+                         "(--source)")
+        else:
+            groups = sources_of(items, Rule(k, 1, absent=told), table.sources)
+    poor = 0
+    for one in folders:
+        name = target_of(one.claim)
+        if one.claim["l_diversity"] > 1 and name is None:
+            notes.append("classes were counted in a group, and it was not noted of which target "
+                         "(version 0.1.0): here they are not")
+        elif one.claim["l_diversity"] > 1:
+            poor = max(poor, _poor(chosen, tables[name], rule))
+    if limits_of([one.claim for one in folders]):
+        notes.append("limits of what a group tells were promised, and are not counted here; "
+                     "`publish` with a ledger counts them")
+    return Counted(int(groups.min()), int((groups < k).sum()), poor, tuple(dict.fromkeys(notes)))
+
+
+def _poor(chosen: Items, table: Labelled, rule: Strict) -> int:
+    """The rows in groups of fewer classes than the rule asks for."""
+    diverse = Rule(k=1, classes=len(table.classes), l_diversity=rule.l_diversity,
+                   absent=rule.absent(chosen))
+    part = Labelled(chosen, table.y, table.classes)
+    return union_of(part, diverse, range(len(chosen))).poor
+
+
+def targets(folders: Sequence[Published]) -> tuple[str, ...]:
+    """The targets on which folders rest: published, or counted in classes."""
+    found = [target_of(one.claim) for one in folders if rests_on(one.claim)[0]]
+    return tuple(dict.fromkeys(name for name in found if name is not None))
+
+
+def is_of(folder: Published, table: Labelled) -> bool:
+    """Whether a folder's rows are those of a table, as many of each kind."""
+    items = table.items.take(counted_items(table, [folder.claim]))
+    whole: dict[str, Sequence[str]] = {}
+    if folder.claim["target"] is not None:
+        texts = [text_of(one) for one in table.classes]
+        whole[folder.claim["target"]] = [texts[code] for code in table.y]
+    for one in table.sensitive:
+        if one.name in folder.texts:
+            whole[one.name] = [one.values[code] for code in one.codes]
+    mine = Published("", {**folder.claim, "columns": items.names}, items,
+                     {name: tuple(texts) for name, texts in whole.items()})
+    return differing([folder, mine]) is None
+
+
+def _cells(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """The cells of a published file by column, as texts; it was verified to be such a table.
+
+    A name may be a number, as of the items of a basket, which a reader of tables refuses.
+    """
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(path)
+        return {name: np.asarray(column.to_pylist()).astype(np.str_)
+                for name, column in zip(table.column_names, table.columns, strict=True)}
+    with path.open(encoding="utf-8", newline="") as file:
+        names, *rows = csv.reader(file, strict=True)
+    return {name: np.asarray(cells) for name, cells in zip(names, zip(*rows, strict=True),
+                                                           strict=True)}
+
+
+def _shared(first: Published, second: Published) -> tuple[str, ...]:
+    """The items and columns of texts that both publish."""
+    return (*sorted(set(first.items.names) & set(second.items.names)),
+            *sorted(first.texts.keys() & second.texts.keys()))
+
+
+def _numbered(first: Published, second: Published, shared: Sequence[str]) -> tuple[Codes, Codes]:
+    """Rows numbered such that those that agree on what is shared have one number in both."""
+    rows = first.items.rows, second.items.rows
+    columns = [np.concatenate([_column(one, name) for one in (first, second)]) for name in shared]
+    found = reduce(lambda number, column: np.unique(
+        number.astype(np.int64) * (len(column) + 1) + np.unique(column, return_inverse=True)[1],
+        return_inverse=True)[1].reshape(-1), columns, np.zeros(sum(rows), np.int64))
+    codes = found.astype(np.int32)
+    return codes[:rows[0]], codes[rows[0]:]
+
+
+def _column(one: Published, name: str) -> npt.NDArray[Any]:
+    """A shared column as texts."""
+    if name in one.texts:
+        return np.asarray(one.texts[name])
+    j = one.items.names.index(name)
+    held = np.zeros(one.items.rows, np.int8)
+    held[one.items.indices[one.items.indptr[j]:one.items.indptr[j + 1]]] = 1
+    return held
+
+
+def _known_items(one: Published) -> Items:
+    """The items of a folder, with those of its target where classes may be known."""
+    if one.known is None:
+        return one.items
+    texts = one.texts[one.known]
+    return as_known(one.items, None, (one.known, numbered(texts), list(dict.fromkeys(texts))))
+
+
+def _patterns(one: Published, codes: Codes, rule: Strict) -> tuple[Ints, Ints]:
+    """Of each pattern of a folder the rows by number, and those of its group by number."""
+    items = _known_items(one)
+    count = int(codes.max(initial=-1)) + 1
+    absent = np.append(rule.absent(one.items),
+                       np.zeros(len(items) - len(one.items), np.bool_)).astype(np.bool_)
+    masks, counts, _ = pattern_table((items.indptr, items.indices), codes, count, absent)
+    return counts, superset_counts(masks, counts)
+
+
+def _smallest(one: Published, rule: Strict) -> int:
+    """The smallest group of a folder alone, under the strictest rule."""
+    return int(_patterns(one, np.zeros(one.items.rows, np.int32), rule)[1].min())
+
+
+def _pair(first: Published, second: Published, rule: Strict) -> Bounds | None:
+    """Bounds of two folders; None where there is too much to compare."""
+    codes, other = _numbered(first, second, _shared(first, second))
+    most = int(codes.max(initial=-1)) + 1
+    nobody = np.zeros(len(codes), np.int32)
+    if most * max(len(_patterns(one, nobody, rule)[0]) for one in (first, second)) > MOST_KEPT:
+        return None
+    (mine, groups), (theirs, others) = (_patterns(first, codes, rule),
+                                        _patterns(second, other, rule))
+    pairs = int(((mine > 0).sum(0) * (theirs > 0).sum(0)).sum())
+    if pairs * most > MOST:
+        return None
+    whole = mine.sum(0)
+    lowest, highest = [], []
+    for stratum in range(most):
+        found = list(_stratum((mine, groups), (theirs, others), whole, stratum))
+        lowest += [int(low.min()) for low, _, _ in found]
+        up = np.stack([high for _, high, _ in found])
+        # Each row of one folder is some row of the other, at best the one of the largest group.
+        highest += [int(up.max(axis=1).min()), int(up.max(axis=0).min())]
+        sure = np.stack([certain for _, _, certain in found])
+        if sure.any():
+            highest.append(int(up[sure].min()))
+    return Bounds(min(lowest), min(highest))
+
+
+def _stratum(first: tuple[Ints, Ints], second: tuple[Ints, Ints], whole: Ints, stratum: int,
+             ) -> Iterator[tuple[Ints, Ints, npt.NDArray[np.bool_]]]:
+    """For each pattern of one folder, with those of the other, what its group can be.
+
+    The least and the largest group, and whether some row must have both patterns.
+    """
+    (mine, groups), (theirs, others) = first, second
+    there = np.flatnonzero(theirs[:, stratum])
+    for pattern in np.flatnonzero(mine[:, stratum]).tolist():
+        least = np.maximum(groups[pattern] + others[there] - whole, 0)
+        # If some row has both patterns it is in the group itself.
+        least[:, stratum] = np.maximum(least[:, stratum], 1)
+        largest = np.minimum(groups[pattern], others[there])
+        certain = mine[pattern, stratum] + theirs[there, stratum] > whole[stratum]
+        yield least.sum(axis=1), largest.sum(axis=1), certain

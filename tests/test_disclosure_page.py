@@ -1,0 +1,83 @@
+"""Law: page.  The section on what groups tell says the release's figures, against ourselves."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from markupsafe import Markup
+
+from privsieve.report.disclosure_html import disclosure, limits_of, told_of
+from privsieve.report.markup import count
+from privsieve.report.rounding import share_up
+from test_verify_values import published, said
+
+FIGURES = {"column": "ill", "role": "target", "rows": 3343, "values": 2, "share": "0.998208",
+           "above": [["0.8", 2506], ["0.95", 2061]], "distinct": 2, "entropy": "1.01321",
+           "closeness": "0.505537", "ordered": False}
+
+
+def page(*figures, **claim):
+    """The text of the section."""
+    release = {"measured": {"disclosure": [{**FIGURES, **one} for one in figures]}}
+    made = disclosure(told_of(release), limits_of({"l_diversity": 1, **claim}))
+    return " ".join(Markup(re.sub(r"<[^>]*>", " ", made)).unescape().split())
+
+
+def test_the_figures_of_a_release_are_said():
+    """Waveform, most, k = 5: 62 % of the rows lie in groups of 95 % one class, and it is said."""
+    text = page({})
+
+    assert ("For 2,061 of 3,343 rows (62 %) at least 95 % of the group have the same value of ill"
+            in text)
+    assert "ill class 2 2 99.9 % 1.013 0.506" in text
+    assert "No limit was asked for" in text
+    assert "near to each other" not in text
+
+
+def test_figures_are_rounded_against_ourselves():
+    """Shares and distances up, entropy and nothing else down, and none of it is lost."""
+    text = page({"share": "0.500001", "entropy": "1.999999", "closeness": "0.000001",
+                 "ordered": True, "role": "sensitive", "column": "age"})
+
+    assert "age sensitive 2 2 50.1 % 1.999 0.001" in text
+    assert "Of age values near to each other count as less different" in text
+    assert "100 %" in page({"share": "1"})
+
+
+def test_limits_are_said():
+    """What was asked for stands on the page in the words and digits of the claim."""
+    text = page({}, l_diversity=2, limits={"share": "0.8", "entropy": None, "closeness": "0.3"})
+
+    assert ("Asked for, and kept by every group: different values, at least 2; share of one value, "
+            "at most 0.8; distance to the whole table, at most 0.3.") in text
+
+
+def test_a_release_without_figures_says_so():
+    """An older release, and one that publishes no such column, say what is not known of them."""
+    assert "does not say what its groups tell" in disclosure(told_of({}))
+    assert "No class and no sensitive column" in disclosure(())
+
+
+def test_names_do_no_harm():
+    """A name with markup or directions in it stays text."""
+    raw = disclosure(told_of({"measured": {"disclosure": [
+        {**FIGURES, "column": "<script>\u202e"}]}}))
+
+    assert "<script>" not in raw
+    assert "\u202e" not in raw
+    assert "&lt;script&gt;" in raw
+
+
+def test_every_count_of_a_release_is_on_the_page():
+    """On 30 random tables all counts of rows and values that a release says are shown."""
+    rng = np.random.default_rng(2)
+    for _ in range(30):
+        _, table, rule, _, _ = published(rng, rows=30)
+        release = said(table, rule)
+        text = disclosure(told_of(release)).striptags()
+        for one in release["measured"]["disclosure"]:
+            assert one["column"] in text
+            for _, rows in one["above"]:
+                assert (count(rows) if rows else "none") in text
+                assert share_up(rows, 30) in text

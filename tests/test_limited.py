@@ -1,0 +1,311 @@
+"""Law: limits.  What was chosen under limits keeps them, and a refusal says what is true."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import naive_disclosure as naive
+from naive_containment import feasible, stays
+from privsieve.containment.disclosure import columns_of
+from privsieve.containment.exact import exact
+from privsieve.containment.forward import forward
+from privsieve.containment.greedy import greedy
+from privsieve.containment.labelled import Labelled, Sensitive
+from privsieve.containment.limited import Method, limited
+from privsieve.containment.limits import Limits
+from privsieve.containment.maximal import Mining, maximal
+from privsieve.containment.publish import sources_at
+from privsieve.containment.weights import weights
+from privsieve.core.items import Items
+from privsieve.errors import NothingFits
+from privsieve.kernels.patterns import Rule
+from privsieve.privacy.verify_values import recount_values
+from real_data import folder
+from test_disclosure import naive_groups, rule_of, table_of
+
+MUTUAL = "mutual-information"
+METHODS = {
+    "greedy": Method(lambda part, rule: greedy(part.items, part.y, rule), MUTUAL),
+    "distinct": Method(lambda part, rule: greedy(part.items, part.y, rule, "distinct"),
+                       "distinct"),
+    "forward": Method(lambda part, rule: forward(part.items, part.y, rule)),
+    "maximal": Method(lambda part, rule: maximal(part.items, part.y, rule, MUTUAL, Mining()),
+                      MUTUAL),
+    "exact": Method(lambda part, rule: exact(part.items, part.y, rule), MUTUAL),
+}
+
+
+def hard(rng):
+    """A random table, its rule and limits that it often misses."""
+    while True:
+        matrix, table = table_of(rng, rows=int(rng.integers(8, 16)))
+        sizes = np.bincount(table.y, minlength=len(table.classes))
+        if matrix.shape[1] >= 2 and len(sizes) > 1 and sizes.min() >= 2:
+            break
+    rule = replace(rule_of(rng, matrix.shape[1], len(table.classes)), k=2)
+    return matrix, table, rule, Limits.of(
+        distinct=int(rng.integers(1, 3)), share=str(rng.choice(["0.6", "0.8", "1"])),
+        entropy=str(rng.choice(["1", "1.2", "1.5"])),
+        closeness=str(rng.choice(["0.25", "0.45", "1"])))
+
+
+def broken(matrix, table, rule, limits, selected):
+    """Whether a choice breaks its rule or a limit, from the definitions."""
+    rows = [set(np.flatnonzero(row).tolist()) for row in matrix]
+    asked = (limits.distinct, limits.share, limits.entropy, limits.closeness)
+    kept = matrix[:, list(selected)]
+    known = rule if rule.absent is None else replace(rule, absent=rule.absent[list(selected)])
+    return not feasible(rows, table.y.tolist(), set(selected), rule) or any(
+        naive.misses(column.codes.tolist(), found, asked, column.ordered)
+        for column, role in columns_of(table)
+        for each in naive_groups(kept, table, known, role) for found in each)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_limits_are_kept(name):
+    """No choice of any method breaks k or a limit; a refusal comes where no column alone fits."""
+    rng = np.random.default_rng(8)
+    chosen = repaired = 0
+    for _ in range(60):
+        matrix, table, rule, limits = hard(rng)
+        if name == "maximal" and rule.model != "containment":
+            continue
+        free = METHODS[name].choose(table, rule)
+        try:
+            choice = limited(table, rule, limits, METHODS[name])
+        except NothingFits:
+            worth = weights(table.items, table.y, rule.classes, MUTUAL).values
+            assert all(broken(matrix, table, rule, limits, [j])
+                       for j in {*np.flatnonzero(worth).tolist(), *free.selected})
+            continue
+        chosen += bool(choice.selected)
+        repaired += choice.selected != free.selected
+
+        assert not choice.selected or not broken(matrix, table, rule, limits, choice.selected)
+        if free.selected and not broken(matrix, table, rule, limits, free.selected):
+            assert free.selected == choice.selected
+        if choice.bound is not None:
+            assert choice.bound == free.bound >= choice.objective
+            assert choice.proved == (choice.bound == choice.objective)
+    assert chosen > 10
+    assert repaired > 5
+
+
+def stepwise(matrix, table, rule, limits):
+    """A greedy choice that looks at the rule and at all limits at each step."""
+    worth = weights(table.items, table.y, rule.classes, MUTUAL).values
+    accepted = []
+    for j in sorted(np.flatnonzero(worth).tolist(), key=lambda j: (-worth[j], j)):
+        if not broken(matrix, table, rule, limits, [*accepted, j]):
+            accepted.append(j)
+    return tuple(sorted(accepted))
+
+
+def test_greedy_under_monotone_limits_is_a_look_at_each_step():
+    """Forbidding what misses a limit first, and choosing again, is greedy choice under it."""
+    rng = np.random.default_rng(9)
+    forbidden = 0
+    for _ in range(80):
+        matrix, table, rule, limits = hard(rng)
+        limits = limits.monotone(rule)
+        expected = stepwise(matrix, table, rule, limits)
+        free = METHODS["greedy"].choose(table, rule)
+        if not expected or not free.selected:
+            continue
+        forbidden += expected != free.selected
+
+        assert expected == limited(table, rule, limits, METHODS["greedy"]).selected
+    assert forbidden > 4
+
+
+def test_a_choice_that_may_not_be_made_again_is_repaired():
+    """With one run, or with rows that may be left out, the limits hold as well."""
+    rng = np.random.default_rng(10)
+    found = 0
+    for _ in range(40):
+        matrix, table, rule, limits = hard(rng)
+        try:
+            choice = limited(table, rule, limits, replace(METHODS["greedy"], runs=1))
+        except NothingFits:
+            continue
+        found += 1
+
+        assert not choice.selected or not broken(matrix, table, rule, limits, choice.selected)
+    assert found > 10
+
+
+def toy(**more):
+    """Six rows of two columns, of which the first tells the class, and a ward."""
+    items = Items.dense([[1, 1], [1, 1], [1, 0], [0, 0], [0, 1], [0, 0]], ["cough", "fever"])
+    return Labelled(items, np.array([1, 1, 1, 0, 0, 0], np.int32), ("no", "yes"), "ill", **more)
+
+
+@pytest.mark.parametrize(("asked", "least"), [
+    ({"share": "0.6"}, "0.666667"), ({"entropy": "1.95"}, "1.889881"),
+    ({"closeness": "0.1"}, "0.166667")])
+def test_a_refusal_says_what_would_work(asked, least):
+    """The figure that a refusal names is kept, and a little more than it is not."""
+    rule = Rule(k=2, classes=2)
+    with pytest.raises(NothingFits, match="'ill' is kept by no set of columns") as refused:
+        limited(toy(), rule, Limits.of(**asked), METHODS["greedy"])
+    [said] = re.findall(r"ask for at (?:least|most) ([\d.]+)", str(refused.value))
+    [name] = asked
+
+    assert least == said
+    assert (1,) == limited(toy(), rule, Limits.of(**{name: said}), METHODS["greedy"]).selected
+    step = Fraction(1, 10**6) * (1 if name == "entropy" else -1)
+    with pytest.raises(NothingFits):
+        limited(toy(), rule, Limits(**{name: Fraction(said) + step}), METHODS["greedy"])
+
+
+def test_a_refusal_says_it_of_the_whole_table():
+    """Where not even all rows together keep a limit, the sentence has their figure."""
+    ward = Sensitive("ward", np.array([0, 0, 0, 0, 0, 1], np.int32), ("a", "b"))
+    with pytest.raises(NothingFits) as refused:
+        limited(toy(sensitive=(ward,)), Rule(2, 2), Limits.of(distinct=3), METHODS["greedy"])
+
+    assert str(refused.value) == (
+        "--l-diversity 3 for 'ill' is kept by no set of columns that was found: the smallest "
+        "number of values in a group is 2 without any column, and 2 with the best column alone; "
+        "ask for at most 2, and less of other limits or columns, which miss theirs as well")
+
+
+def test_refusals_are_true():
+    """Whatever a refusal names on random tables is kept by a column, if nothing else is asked."""
+    rng = np.random.default_rng(12)
+    refused = 0
+    for _ in range(100):
+        matrix, table, rule, limits = hard(rng)
+        try:
+            limited(table, rule, limits, METHODS["greedy"])
+        except NothingFits as error:
+            said = str(error)
+        else:
+            continue
+        refused += 1
+        option, column, figure = re.match(r"(--\S+) \S+ for '(\w+)'.* at (?:least|most) ([\d.]+)",
+                                          said).groups()
+        name = {"--l-diversity": "distinct", "--max-share": "share", "--entropy-l": "entropy",
+                "--closeness": "closeness"}[option]
+        weaker = Fraction(figure) if name != "distinct" else int(figure)
+        only = table if column == "ill" else replace(table, classes=(0,), y=np.zeros_like(table.y))
+        only = replace(only, sensitive=tuple(one for one in table.sensitive if one.name == column))
+
+        assert any(not broken(matrix, only, rule, Limits(**{name: weaker}), [j])
+                   for j in range(matrix.shape[1]))
+        if "as well" not in said:
+            assert limited(table, rule, replace(limits, **{name: weaker}),
+                           METHODS["greedy"]).selected
+    assert refused > 20
+
+
+def test_counted_columns_stay():
+    """What was published before is counted in every group, and is never taken away."""
+    items = Items.dense([[1, 1, 0], [1, 1, 1], [1, 0, 1], [0, 0, 0], [0, 1, 1], [0, 0, 0]])
+    table = replace(toy(), items=items, counted=(2,))
+    how = Method(lambda part, rule: greedy(part.items, part.y, rule, prefix=part.counted), MUTUAL)
+    choice = limited(table, Rule(2, 2), Limits.of(share="0.7"), how)
+
+    assert 2 in choice.selected
+    assert not broken(items_matrix(items), table, Rule(2, 2), Limits.of(share="0.7"),
+                      choice.selected)
+
+
+def items_matrix(items):
+    """The cells of items."""
+    made = np.zeros((items.rows, len(items)), int)
+    for j in range(len(items)):
+        made[items.indices[items.indptr[j]:items.indptr[j + 1]], j] = 1
+    return made
+
+
+def test_sources_are_counted_again():
+    """What is added after a repair keeps k sources, too."""
+    rng = np.random.default_rng(13)
+    found = 0
+    for _ in range(60):
+        matrix, table, rule, limits = hard(rng)
+        table = replace(table, sources=rng.integers(0, 4, len(table.y)).astype(np.int32))
+        how = Method(lambda part, rule: forward(part.items, part.y, rule, sources=part.sources))
+        try:
+            choice = limited(table, rule, limits, how)
+        except NothingFits:
+            continue
+        if choice.selected:
+            found += 1
+
+            assert not broken(matrix, table, rule, limits, choice.selected)
+            assert sources_at(table, rule, choice.selected).min() >= rule.k
+    assert found > 5
+
+
+def test_rows_may_be_left_out():
+    """With rows that may be left out, those that stay keep the limits, counted among themselves."""
+    rng = np.random.default_rng(14)
+    found = 0
+    for _ in range(60):
+        matrix, table, rule, limits = hard(rng)
+        rule = replace(rule, suppress=2)
+        if rule.suppress > len(table.y) - rule.k:
+            continue
+        try:
+            choice = limited(table, rule, limits, METHODS["greedy"])
+        except NothingFits:
+            continue
+        if not choice.selected:
+            continue
+        rows = [set(np.flatnonzero(row).tolist()) for row in matrix]
+        left = sorted(stays(rows, table.y.tolist(), set(choice.selected), rule))
+        part = replace(table, y=table.y[left], sensitive=tuple(
+            replace(one, codes=one.codes[left]) for one in table.sensitive))
+        found += len(left) < len(rows)
+
+        assert len(rows) - len(left) <= 2
+        assert not broken(matrix[left], part, replace(rule, suppress=0), limits, choice.selected)
+    assert found > 3
+
+
+def real(name):
+    """Items of a real table that do not depend on how readers cut, and its classes."""
+    table = pq.read_table(folder(name) / "data.parquet")
+    if name == "waveform":
+        points = {"x7": [0.92, 2.26, 3.95], "x14": [1.46, 2.83, 4.07]}
+        codes = [np.digitize(table[column].to_numpy(), cuts) for column, cuts in points.items()]
+    else:
+        codes = [np.unique(table[column].to_numpy().astype(str), return_inverse=True)[1]
+                 for column in ("relationship", "education", "occupation")]
+    items = [code == value for code in codes for value in range(code.max() + 1)]
+    return Items.dense(np.array(items).T), table["y"].to_numpy().astype(np.int32)
+
+
+@pytest.mark.parametrize(("name", "k", "least"), [
+    ("waveform", 5, Fraction(6, 10)), ("adult", 11, Fraction(1, 10))])
+def test_real_groups_tell_more_than_one_class_says(name, k, least):
+    """Where no group is of one class, many rows lie in groups of 95 % one; a limit ends that.
+
+    Counted from the published file, as anybody can.
+    """
+    items, y = real(name)
+    rule = Rule(k, 2, l_diversity=2)
+
+    def told(choice):
+        part = items.take(choice.selected)
+        names = [f"c{j}" for j in range(len(part))]
+        lines = [",".join(map(str, [*row, label])) for row, label in zip(
+            items_matrix(part).tolist(), y.tolist(), strict=True)]
+        return recount_values("\n".join([",".join([*names, "y"]), *lines, ""]).encode(), "y", names)
+
+    whole = Labelled(items, y, ("no", "yes"), "y")
+    free = told(METHODS["greedy"].choose(whole, rule))
+    kept = told(limited(whole, rule, Limits.of(share="0.9"), METHODS["greedy"]))
+
+    assert free.distinct == 2
+    assert dict(free.above)["0.95"] > least * len(y)
+    assert kept.share <= Fraction(9, 10)
+    assert dict(kept.above)["0.95"] == 0

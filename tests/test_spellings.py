@@ -1,0 +1,304 @@
+"""Law: spellings.  However a table is written, its domain makes the same items of it."""
+
+import datetime as dt
+import json
+import math
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from privsieve.cli import run
+from privsieve.core.columns import Category, Date, Flag, Label, Number, text_of
+from privsieve.core.domain import Csv, Domain
+from privsieve.errors import SchemaError
+from privsieve.sources.cells import date_cell, number_cell
+from privsieve.sources.columns import encoder
+from privsieve.sources.items import Reading, column_of, items_of, table_of
+from privsieve.sources.long_log import Long, People, read_long
+from privsieve.sources.whose import whose
+
+#: Cells of all kinds, and of none.
+CELLS = ["1", "1.0", "+1", "01", "0", "-0", "True", "true", "FALSE", "yes", "Ja", "nein", " ja ",
+         "A", "a", "x", "", None, float("nan"), 1, 0, 1.0, 2.5, True, False, Decimal("1.0"),
+         "2,5", "2.5", "1.000", "1e2", "nan", "inf", "-7", "900", "31.01.2020", "2020-06-01",
+         "2020-06-01T12:00", dt.date(2020, 3, 1), np.float32(0.5), np.int64(3), [1], object()]
+PARTS = [
+    Flag("c"), Flag("c", default=True), Flag("c", true="ja", false=["nein", "x"]),
+    Category("c", ["A", "B"]), Category("c", [0, 1]), Category("c", ["true", "x"]),
+    Category("c", ["true", "1"]), Category("c", [1, "01", "2,5"]),
+    Number("c", 0, 100, cuts=[1, 2, 50]), Number("c", 1, 2, cuts=[1, 1.5, 2]),
+    Number("c", -10, 10, missing="level", cuts=[0]), Number("c", 0.5, 1000, "log", cuts=[1]),
+    Date("c", "2020-01-01", "2020-12-31", "%d.%m.%Y", cuts=["2020-02-01"]),
+    Date("c", "2020-02-01", "2020-07-01", cuts=["2020-03-01", "2020-06-01"]),
+]
+
+
+def rows_of(items):
+    """The rows of each item, by its name."""
+    return {name: items.indices[items.indptr[j]:items.indptr[j + 1]].tolist()
+            for j, name in enumerate(items.names)}
+
+
+def expected(part, cells, decimal):
+    """The rows of each item, from the codes that a selection would count."""
+    codes = encoder(part, decimal)(cells).tolist()
+    if isinstance(part, Flag):
+        return {"c": [row for row, code in enumerate(codes) if code == 1]}
+    if isinstance(part, Category):
+        return {f"c={text_of(value)}": [row for row, code in enumerate(codes) if code == at]
+                for at, value in enumerate(part.values)}
+    date = isinstance(part, Date)
+    low, high = map(date_cell, (part.low, part.high)) if date else (part.low, part.high)
+    cuts = [*map(date_cell, part.cuts)] if date else part.cuts
+    read = [date_cell(cell, part.format) if date else number_cell(cell, decimal) for cell in cells]
+    bins = [[row for row, number in enumerate(read) if not math.isnan(number)
+             and first <= min(max(number, low), high) < last]
+            for first, last in zip([-math.inf, *cuts], [*cuts, math.inf], strict=True)]
+    if part.missing == "level":
+        bins.append([row for row, number in enumerate(read) if math.isnan(number)])
+    return bins
+
+
+@pytest.mark.parametrize("part", PARTS, ids=repr)
+def test_items_are_what_a_selection_reads(part):
+    """The item of a flag or level is its code; the bin of a number that of what select reads."""
+    rng = np.random.default_rng(3)
+    for decimal in (".", ","):
+        domain = Domain([part, Flag("other")], csv=Csv(";", decimal))
+        for _ in range(40):
+            cells = [CELLS[at] for at in rng.integers(0, len(CELLS), rng.integers(1, 40))]
+            if rng.random() < 0.5:
+                cells = [cell for cell in cells if isinstance(cell, str)] or ["1"]
+            frame = pd.DataFrame({"c": pd.Series(cells, dtype=object),
+                                  "other": [0] * len(cells)})
+            found = rows_of(items_of(frame, domain=domain)[0])
+            found.pop("other")
+            wanted = expected(part, cells, decimal)
+
+            assert (wanted if isinstance(wanted, dict) else [*wanted]) == (
+                found if isinstance(wanted, dict) else [*found.values()])
+
+
+@pytest.mark.parametrize("label", [Label("c", [0, 1]), Label("c", ["A", "x"], "x"),
+                                   Label("c", [False, True], True), Label("c", [1, "01", "ja"])])
+def test_classes_are_what_a_selection_reads(label):
+    """The class of a row is its code, whatever the label's cell is."""
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        cells = [CELLS[at] for at in rng.integers(0, len(CELLS), rng.integers(1, 40))]
+        frame = pd.DataFrame({"a": [0, *[1] * (len(cells) - 1)],
+                              "c": pd.Series(cells, dtype=object)})
+        _, y, classes = items_of(frame, domain=Domain([Flag("a")], target=label))
+        codes = encoder(label, ".")(cells).tolist()
+
+        assert [label.values[code] for code in codes] == [classes[at] for at in y]
+        assert [label.values[code] for code in sorted(set(codes))] == [*classes]
+
+
+ENGLISH = Domain(
+    [Number("age", 0, 110, cuts=[40, 65]), Number("crp", 0, 500), Number("dose", 0, 50),
+     Date("day", "2019-01-01", "2021-12-31"), Flag("smoker"), Category("ward", ["Köln", "B"]),
+     Category("grade", [1, 2, 3]), Number("pay", 0, 9000, role="sensitive"),
+     Category("ill", ["flu", "gout"], "sensitive")],
+    target=Label("back", ["no", "yes"]))
+GERMAN = Domain(
+    [Number("age", 0, 110, cuts=[40, 65]), Number("crp", 0, 500), Number("dose", 0, 50),
+     Date("day", "2019-01-01", "2021-12-31", "%d.%m.%Y"), Flag("smoker", true="ja", false="nein"),
+     Category("ward", ["Köln", "B"]), Category("grade", [1, 2, 3]),
+     Number("pay", 0, 9000, role="sensitive"), Category("ill", ["flu", "gout"], "sensitive")],
+    target=Label("back", ["no", "yes"]), csv=Csv(";", ",", "cp1252"))
+CROSSED = ["back", "smoker", "age", "ward", "crp", "ill", "grade", "day", "pay", "dose"]
+
+
+def written(folder):
+    """One table in two spellings, with their domain files."""
+    rng = np.random.default_rng(8)
+    n = 240
+    age, crp = rng.integers(18, 99, n), np.round(rng.gamma(1, 9, n), 2)
+    dose = np.where(rng.random(n) < 0.8, 0, np.round(rng.uniform(5, 50, n), 2))
+    day = [dt.date(2020, 1, 1) + dt.timedelta(int(j)) for j in rng.integers(0, 500, n)]
+    smoker, grade = rng.integers(0, 2, n), rng.integers(1, 4, n)
+    ward, ill = rng.choice(["Köln", "B", "C"], n), rng.choice(["flu", "gout", "rare"], n)
+    pay = np.round(rng.choice([900.5, 1200, 3500.25], n), 2)
+    back = np.where((age > 60) ^ (rng.random(n) < 0.2), "yes", "no")
+    gone = rng.random(n) < 0.05
+    lines = {"en": [",".join(CROSSED)], "de": [";".join(CROSSED)]}
+    for j in range(n):
+        cells = [back[j], "yes" if smoker[j] else "no", age[j], ward[j],
+                 "" if gone[j] else crp[j], ill[j], grade[j], day[j].isoformat(), pay[j], dose[j]]
+        lines["en"].append(",".join(map(str, cells)))
+        cells = [back[j], "Ja" if smoker[j] else "nein", f"{age[j]},0", ward[j],
+                 "k.A." if gone[j] else str(crp[j]).replace(".", ","), ill[j], f"+{grade[j]}",
+                 day[j].strftime("%d.%m.%Y"), f"{pay[j]:.2f}".replace(".", ","),
+                 str(dose[j]).replace(".", ",")]
+        lines["de"].append(";".join(map(str, cells)))
+    for name, domain, encoding in (("en", ENGLISH, "utf-8"), ("de", GERMAN, "cp1252")):
+        (folder / f"{name}.csv").write_text("\n".join(lines[name]) + "\n", encoding)
+        domain.to_toml(folder / f"{name}.toml")
+    frame = pd.read_csv(folder / "en.csv", dtype=str, keep_default_na=False)
+    pq.write_table(pa.Table.from_pandas(frame), folder / "en.parquet")
+    return folder
+
+
+def test_both_spellings_are_one_table(tmp_path):
+    """Semicolons, decimal commas, ja and nein, cp1252: the same items, classes and values."""
+    folder = written(tmp_path)
+    german = table_of(folder / "de.csv", None, Reading(GERMAN))
+    for path in ("en.csv", "en.parquet"):
+        english = table_of(folder / path, None, Reading(ENGLISH))
+
+        assert rows_of(english.items) == rows_of(german.items)
+        assert english.items.origin == german.items.origin
+        assert (english.y.tolist(), english.classes) == (german.y.tolist(), german.classes)
+        assert [(one.name, one.codes.tolist(), one.values, one.ordered)
+                for one in english.sensitive] == [
+            (one.name, one.codes.tolist(), one.values, one.ordered) for one in german.sensitive]
+    names = english.items.names
+    assert {"age<40", "age=40..65", "age>=65", "smoker", "ward=Köln", "grade=3"} <= {*names}
+    assert {"crp", "dose", "day"} <= {name.partition("<")[0] for name in names}
+    assert ["900.5", "1200", "3500.25"] == [*english.sensitive[0].values]
+
+
+@pytest.mark.parametrize("command", ["publish", "check"])
+def test_both_spellings_release_the_same_columns(command, tmp_path, capsys):
+    """The command line releases the same columns of both, and says the same of both."""
+    folder = written(tmp_path)
+    found = []
+    for name in ("en", "de"):
+        out = ["--out", str(folder / f"out-{name}")] if command == "publish" else []
+        code = run([command, str(folder / f"{name}.csv"), "--domain", str(folder / f"{name}.toml"),
+                    "-k", "5", "--json", *out])
+        told = capsys.readouterr()
+        assert code in ((0,) if command == "publish" else (0, 7)), told.err
+        said = json.loads(told.out)
+        said.get("claim", {}).pop("table_sha256", None)
+        found.append(said)
+        if command == "publish":
+            table = (folder / f"out-{name}" / "table.csv").read_text()
+            found[-1]["rows"] = sorted(table.splitlines())
+
+    assert found[0] == found[1]
+
+
+def test_texts_in_a_column_of_numbers(tmp_path):
+    """A cell that says no number is missing; a column of another type is refused by its type."""
+    domain = Domain([Number("a", 0, 10, cuts=[5]), Flag("b")])
+    (tmp_path / "t.csv").write_text("a,b\n1,0\nmany,1\n9,1\n")
+    for table in (tmp_path / "t.csv", pd.DataFrame({"a": ["1", "many", "9"], "b": [0, 1, 1]})):
+        assert {"a<5": [0], "a>=5": [2], "b": [1, 2]} == rows_of(
+            items_of(table, domain=domain)[0])
+    for a, text in (([True, False], "holds true and false by its type, and the domain says number"),
+                    (pd.to_datetime(["2020-01-01"] * 2), "holds dates by its type")):
+        with pytest.raises(SchemaError, match=text):
+            items_of(pd.DataFrame({"a": a, "b": [0, 1]}), domain=domain)
+    with pytest.raises(SchemaError, match="target 'y' holds numbers by its type"):
+        items_of(pd.DataFrame({"b": [0, 1], "y": [0.0, 1.0]}),
+                 domain=Domain([Flag("b")], target=Label("y", ["no", "yes"])))
+
+
+def test_columns_that_no_domain_names():
+    """Beside a domain's columns, numbers have its decimal, and 12.000 is a text there."""
+    domain = Domain([Flag("f")], csv=Csv(";", ","))
+    frame = pd.DataFrame({"f": [0, 1], "n": ["1,5", "3"], "t": ["12.000", "12"]})
+    items, _, _ = items_of(frame, domain=domain, columns={"n": [2], "t": None})
+
+    assert {"n<2": [0], "n>=2": [1], "t=12": [1], "t=12.000": [0]} == rows_of(items)
+
+
+def test_numbers_beside_texts():
+    """A number and the text that writes it are one level, in one batch or in two."""
+    from privsieve.sources.gather import Gather
+
+    column = Gather("a")
+    column.add(np.array([1.0, np.nan, 2.5]))
+    column.add(["1", 2.5, "A", 1.0])
+    coded = column.coded()
+
+    assert (("1", "2.5", "A"), [0, -1, 1, 0, 1, 2, 0]) == (coded.cells, coded.codes.tolist())
+
+
+def test_arrays_and_lists_have_the_names_of_the_domain():
+    """Columns without names are those of the domain, in its order; a box has any width."""
+    domain = Domain([Number("age", 0, 110, cuts=[18]), Category("ward", ["A"])],
+                    target=Label("ill", [0, 1]))
+    items, y, _ = items_of([[17, "A"], [30, "B"]], [1, 0], domain=domain)
+
+    assert ({"age<18": [0], "age>=18": [1], "ward=A": [0]}, [1, 0]) == (rows_of(items), y.tolist())
+    with pytest.raises(SchemaError, match="the array has 1 columns and the domain names 2"):
+        items_of([[17], [30]], domain=domain)
+    grid = np.arange(24.0).reshape(12, 2)
+    assert ("x0<10", "x0>=10", "x1<10", "x1>=10") == items_of(
+        grid, domain=Domain.box(0, 30), cuts=2, k=2)[0].names
+
+
+def test_files_beside_the_table(tmp_path):
+    """Labels, sources, logs and their people are read as the domain's csv says."""
+    csv = Csv(";", ",", "cp1252")
+    domain = Domain([Flag("seen", true="ja")], csv=csv,
+                    target=Label("ill", ["nö", "yes"], "nö"))
+    (tmp_path / "y.csv").write_text("who;ill\nJürgen;nö\nÄnne;yes\n", "cp1252")
+    (tmp_path / "y.txt").write_text("nö\nyes\n", "cp1252")
+    (tmp_path / "log.csv").write_text("who;film;seen\nÄnne;Ödipus;Ja\nJürgen;B;nein\n", "cp1252")
+    (tmp_path / "num.csv").write_text("who;film;seen\nÄnne;Ödipus;1,0\nJürgen;B;0,0\n", "cp1252")
+
+    assert ["nö", "yes"] == column_of(tmp_path / "y.csv", "ill", csv)
+    assert ["nö", "yes"] == column_of(tmp_path / "y.txt", None, csv)
+    assert [0, 1] == whose(str(tmp_path / "y.csv"), "who", csv).tolist()
+    for log, said in (("log.csv", domain), ("num.csv", Domain([Flag("z")], domain.target,
+                                                              csv=csv))):
+        items, y, classes = read_long(
+            tmp_path / log, Long("who", "film", "seen"), domain=said,
+            people=People(tmp_path / "y.csv", "ill"))
+        assert {"B": [], "Ödipus": [1]} == rows_of(items)
+        assert ([0, 1], ("nö", "yes")) == (y.tolist(), classes)
+
+
+def test_the_command_line_reads_files_beside_the_table(tmp_path, monkeypatch, capsys):
+    """--labels, --source and --long read their files as --domain says."""
+    monkeypatch.chdir(tmp_path)
+    csv = Csv(";", ",", "cp1252")
+    Domain([Flag("raucht", true="ja", false="nein")], csv=csv).to_toml("d.toml")
+    Domain([Flag("n")], csv=csv).to_toml("log.toml")
+    rows = [("ja" if j % 3 else "nein", f"Ärztin {j % 20}", "nö" if j % 2 else "ja")
+            for j in range(80)]
+    for name, head, lines in (
+            ("t.csv", "raucht;wer", [";".join(row[:2]) for row in rows]),
+            ("y.csv", "krank;wer", [f"{row[2]};{row[1]}" for row in rows]),
+            ("log.csv", "wer;was;n", [f"{row[1]};{row[0]};{j % 2},0" for j, row in
+                                      enumerate(rows)])):
+        Path(name).write_text("\n".join([head, *lines]) + "\n", "cp1252")
+    for words, columns in (
+            (["t.csv", "--domain", "d.toml", "--labels", "y.csv", "--target", "krank"], 1),
+            (["t.csv", "--domain", "d.toml", "--source", "wer"], 1),
+            (["log.csv", "--domain", "log.toml", "--long", "wer", "was", "--value", "n"], 2)):
+        code = run(["check", *words, "--json"])
+        told = capsys.readouterr()
+        assert code == 0, told.err
+        assert columns == json.loads(told.out)["columns"]
+
+
+def test_the_command_line_cuts_targets_and_dates(tmp_path, monkeypatch, capsys):
+    """--cut of a target makes classes, with --columns or not; that of a date needs no domain."""
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{j % 2},{20000 + 350 * j},2020-{1 + j % 12:02d}-01" for j in range(120)]
+    Path("t.csv").write_text("\n".join(["a,salary,day", *lines]) + "\n")
+
+    def publish(*words):
+        return run(["publish", "t.csv", "--target", "salary", "-k", "5", *words])
+
+    assert publish("--out", "o0") != 0
+    assert "it is an identifier" in capsys.readouterr().err
+    assert not Path("o0").exists()
+    for out, words in (("o1", []), ("o2", ["--columns", "a,day"])):
+        code = publish("--cut", "salary=30000,50000", "--cut", "day=2020-07-01", "--publish-target",
+                       "--out", out, "--method", "greedy", "--weights", "even", *words)
+        assert code == 0, capsys.readouterr().err
+        head, *rows = Path(out, "table.csv").read_text().splitlines()
+        assert {"salary<30000", "salary=30000..50000", "salary>=50000"} == {
+            row.split(",")[-1] for row in rows}
+        assert {"day<2020-07-01", "day>=2020-07-01"} <= {*head.split(",")}
