@@ -60,10 +60,9 @@ class Reading:
         if isinstance(self.cuts, bool) or not isinstance(self.cuts, int) or self.cuts < 2:
             raise ParameterError(f"cuts is {self.cuts!r}; write a whole number of bins from 2, and "
                                  "give cut points with the column: columns={'age': [18, 65]}")
-        for name in ("sensitive", "again"):
-            if isinstance(getattr(self, name), str):
-                raise ParameterError(f"{name} is a text; give a list of names, for example "
-                                     f"{name}=['diagnosis']")
+        if isinstance(self.sensitive, str):
+            raise ParameterError("sensitive is a text; give a list of names, for example "
+                                 "sensitive=['diagnosis']")
         Cutting(self.cuts, self.k)  # refuses a k that is none
 
     def cutting(self, rows: int) -> Cutting:
