@@ -117,7 +117,7 @@ def test_check_says_that_it_is_a_sample(privsieve):
 
     assert ("estimated from 50 rows drawn at random: each share of rows, and the average, to "
             "within 19 points of a hundred with 95 % confidence; the level may be lower") in words
-    assert "what a person has at most " in words
+    assert "what may be known at most " in words
     assert "what a column costs is not looked for in a sample" in words
     assert {"rows": 50, "half_width": "0.192065", "confidence": "0.95"} == said["sample"]
     whole = privsieve("check", "t.csv")
@@ -135,3 +135,44 @@ def test_a_sample_never_confirms_a_level(privsieve):
     assert (7, True) == (code, "a sample does not tell whether it is 2; say --sample 0" in err)
     assert 7 == privsieve("check", "t.csv", "--sample", 50, "-k", 300)[0]
     assert 0 == privsieve("check", "t.csv", "--sample", 0, "-k", 2)[0]
+
+
+def test_what_columns_cost_in_many_rounds():
+    """The level without a column is that of the other columns, however many groups it takes."""
+    found = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        width = int(rng.integers(3, 9))
+        matrix = rng.random((1500, width)) < 0.6 * rng.random(width)
+        matrix[rng.integers(0, 1500)] = True
+        items, nobody = Items.dense(matrix), np.zeros(1500, np.int32)
+        items = Items(items.indptr, items.indices, 1500, items.names,
+                      ("pair", "pair", *items.origin[2:]))
+        absent = rng.random(width) < 0.5 if seed % 2 else None
+
+        def level(kept, items=items, absent=absent):
+            part = items.take(kept)
+            return int(levels((part.indptr, part.indices), np.zeros(1500, np.int32), 1,
+                              None if absent is None else absent[kept]).group.min())
+
+        now, survey = level(list(range(width))), survey_of(items, nobody, 1, absent=absent)
+        without = {name: level([j for j in range(width) if items.origin[j] != name])
+                   for name in dict.fromkeys(items.origin)}
+        wanted = {name: one for name, one in without.items() if one > now}
+        found += sum(one > 50 for one in wanted.values())
+
+        assert wanted == gains(items, survey)
+        assert absent is not None or wanted == gains(items)
+    assert found
+
+
+def test_a_later_round_may_hold_the_smallest_group():
+    """Small groups that all grow without a column do not hide a larger one that stays."""
+    alike = 200  # rows that are alone with "c" and have 40 equals without it
+    rows = np.zeros((alike * 41 + 30, alike + 2), np.bool_)
+    rows[:alike * 41, :alike] = np.repeat(np.eye(alike, dtype=np.bool_), 41, axis=0)
+    rows[:alike * 41:41, alike] = True
+    rows[alike * 41:, alike + 1] = True
+    items = Items.dense(rows, [*(f"x{j}" for j in range(alike)), "c", "t"])
+
+    assert {"c": 30} == gains(items)

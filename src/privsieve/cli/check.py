@@ -127,11 +127,14 @@ def _with_class(table: Labelled, absent: npt.NDArray[np.bool_] | None, k: int,
 
 def _facts(items: Items, absent: npt.NDArray[np.bool_] | None) -> Items:
     """What may be known, one thing at a time: of several items of a column its value is enough."""
+    from collections import Counter
+
     import numpy as np
 
     from privsieve.containment.known import as_known
 
-    alone = np.array([items.origin.count(name) == 1 for name in items.origin], np.bool_)
+    many = Counter(items.origin)
+    alone = np.array([many[name] == 1 for name in items.origin], np.bool_)
     return as_known(items, None if absent is None else absent & alone, None)
 
 
