@@ -13,8 +13,8 @@ from privsieve.core.domain import Csv, Domain
 from privsieve.errors import SchemaError
 from privsieve.sources.cells import text_cell
 from privsieve.sources.coding import LARGEST_LEVELS
-from privsieve.sources.items import BATCH, guarded
 from privsieve.sources.opening import open_source
+from privsieve.sources.table import BATCH, guarded
 
 if TYPE_CHECKING:
     from pathlib import Path

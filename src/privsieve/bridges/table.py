@@ -19,8 +19,8 @@ from privsieve.core.spelling import BLANK
 from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.kernels.patterns import pattern_table
 from privsieve.sources.cells import NUMBER, text_cell
-from privsieve.sources.items import BATCH, guarded
 from privsieve.sources.opening import open_source
+from privsieve.sources.table import BATCH, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -152,6 +152,19 @@ def _explore(data: str, options: Mapping[str, Any]) -> None:
 
 def _check(options: Mapping[str, Any]) -> None:
     explore.check(options)
+    _check_way(options)
+    _check_target(options)
+    given = [name for name in ("ledger", "population", "snapshot") if options[name]]
+    if given and len(given) < 3:
+        raise ParameterError("--ledger, --population and --snapshot go together; give all three "
+                             "or none")
+    if not given and (options["first"] or options["other_people"]):
+        raise ParameterError("--first and --other-people speak to a ledger: give --ledger, "
+                             "--population and --snapshot")
+
+
+def _check_way(options: Mapping[str, Any]) -> None:
+    """Refuse ways to choose, or not to, that contradict each other."""
     if options["by_path"] and options["export"] != "sdcmicro":
         raise ParameterError("--by-path is for --export sdcmicro; leave it away")
     if options["export"] and any(options[name] for name in (
@@ -167,8 +180,11 @@ def _check(options: Mapping[str, Any]) -> None:
                              "--weights away, or leave --profile")
     if options["weights"] and not options["method"]:
         raise ParameterError("--weights are for a method: say --method greedy")
+
+
+def _check_target(options: Mapping[str, Any]) -> None:
     labelled = options["target"] or options["labels"] or options["domain_file"]
-    if not labelled and options["weights"] != "even":
+    if not labelled and options["weights"] != "even" and not options["export"]:
         raise ParameterError("columns are chosen for what they say about classes: give --target "
                              "COLUMN, or --method greedy --weights even for as many as fit")
     if options["publish_target"] and not labelled:
@@ -176,13 +192,6 @@ def _check(options: Mapping[str, Any]) -> None:
     if options["target_unknown"] and not options["publish_target"]:
         raise ParameterError("--target-unknown speaks of a published target: give "
                              "--publish-target, or leave it away")
-    given = [name for name in ("ledger", "population", "snapshot") if options[name]]
-    if given and len(given) < 3:
-        raise ParameterError("--ledger, --population and --snapshot go together; give all three "
-                             "or none")
-    if not given and (options["first"] or options["other_people"]):
-        raise ParameterError("--first and --other-people speak to a ledger: give --ledger, "
-                             "--population and --snapshot")
 
 
 def _promise(table: Labelled, options: Mapping[str, Any]) -> Promise:
