@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -13,6 +14,7 @@ import naive_measures as naive
 from privsieve.containment import forward as forwards
 from privsieve.containment import publishable as profiles
 from privsieve.containment import ridge
+from privsieve.containment.choice import Choice
 from privsieve.containment.forward import Crowd, forward
 from privsieve.containment.greedy import Rule
 from privsieve.containment.groups import near_duplicates, source_level
@@ -267,6 +269,21 @@ def test_most_and_strict_compare(part):
                              for choice in (publishable(items, y, rule, profile),
                                             forward(items, y, kept)))
                 assert ours >= few
+
+
+def test_a_sample_is_no_proof(monkeypatch):
+    """Where only a sample is compared, most leaves few for what is better by more than chance."""
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 2, 400).astype(np.int32)
+    items = Items.dense(np.stack([(y + (rng.random(400) < share)) % 2
+                                  for share in (0.3, 0.31, 0.1)], axis=1))
+    first, near, far = (Choice((j,), 5) for j in (1, 0, 2))
+    ours = partial(profiles.best_by_prediction, items, y, 2)
+
+    assert near == ours([first, near], instead=first)
+    monkeypatch.setattr(profiles, "COMPARED", 100)
+    assert first == ours([first, near], instead=first)
+    assert far == ours([first, far], instead=first)
 
 
 def test_what_profiles_say():

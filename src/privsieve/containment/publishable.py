@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from privsieve.kernels.patterns import class_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from fractions import Fraction
 
     import numpy.typing as npt
 
@@ -40,6 +42,8 @@ PROFILES = {
 }
 #: Seconds for the heaviest set of profile "most"; the best that was seen by then is completed.
 SECONDS = 60.0
+#: Distinct rows by which choices are compared at most (`ridge.pair_area`).
+COMPARED = 2048
 #: Sources times rows that a greedy choice can count.
 _LARGEST_COUNT = 2**27
 
@@ -98,7 +102,9 @@ def publishable(items: Items, y: Codes, rule: Rule, profile: str = "few", *,
     try:
         for one in ways:
             found.append(one)  # noqa: PERF402  # an interrupt must leave what is there
-        best = best_by_prediction(items, y, rule.classes, found, label_rows)
+        few = found[2] if profile == "most" and len(found) > 2 else None
+        best = best_by_prediction(items, y, rule.classes, found, label_rows,
+                                  instead=few)
     except KeyboardInterrupt:
         if not found:
             raise
@@ -145,14 +151,30 @@ def _heaviest(items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
 
 
 def best_by_prediction(items: Items, y: Codes, classes: int, choices: Sequence[Choice],
-                       label_rows: Bools | None = None) -> Choice:
-    """The choice that ranks the classes of unseen rows best; ties to the first."""
+                       label_rows: Bools | None = None, *, instead: Choice | None = None,
+                       ) -> Choice:
+    """The choice that ranks the classes of unseen rows best; ties to the first.
+
+    `instead` is taken if it is behind by no more than the chance of a sample can do.
+    """
     marked = np.ones(items.rows, bool) if label_rows is None else label_rows
     if marked.sum() < 3:  # without a pair of them nothing is left to learn from
         return choices[0]
     areas = {one: pair_area(items.take(one), y, classes, marked)
              for one in dict.fromkeys(choice.selected for choice in choices)}
-    return max(choices, key=lambda choice: areas[choice.selected])
+    best = max(choices, key=lambda choice: areas[choice.selected])
+    if instead is None or areas[best.selected] - areas[instead.selected] > _by_chance(
+            areas[best.selected], np.bincount(y[marked])):
+        return best
+    return instead
+
+
+def _by_chance(area: Fraction, sizes: npt.NDArray[np.int64]) -> float:
+    """The standard error of an area of a sample, by its smaller class; 0 where all are compared."""
+    rows = int(sizes.sum())
+    if rows <= COMPARED:
+        return 0.0
+    return math.sqrt(area * (1 - area) * rows / (int(sizes[sizes > 0].min()) * COMPARED))
 
 
 def by_sources(items: Items, y: Codes, rule: Rule, objective: str | npt.ArrayLike, *,
