@@ -184,3 +184,16 @@ def test_what_is_not_published_is_noted():
     assert [] == list(figure_reasons(claim, {}, {}))
     forged = {**claim, "limits": {**claim["limits"], "share": "1/2"}}
     assert ["a claimed limit is no decimal number"] == list(limit_reasons(forged, {}))
+
+
+def test_bins_are_ordered_by_where_they_begin():
+    """Bins of numbers and dates, however many digits they have, are counted in their order."""
+    for names in (("pay<9000", "pay=9000..15000", "pay>=15000", "missing"),
+                  ("pay<2020-06-01", "pay=2020-06-01..2021-01-01", "pay>=2021-01-01", "missing")):
+        cells = [names[at] for at in (0, 0, 1, 2, 3, 3, 2, 1)]
+        text = "a,pay\n" + "".join(f"{at % 2},{cell}\n" for at, cell in enumerate(cells))
+        places = {name: str(at) for at, name in enumerate(names[:3])} | {"missing": "missing"}
+        plain = "a,pay\n" + "".join(f"{at % 2},{places[cell]}\n" for at, cell in enumerate(cells))
+
+        assert recount_values(plain.encode(), "pay", ["a"], ordered=True) == recount_values(
+            text.encode(), "pay", ["a"], ordered=True)

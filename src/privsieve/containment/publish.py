@@ -203,8 +203,8 @@ def _check_cells(texts: Sequence[str]) -> None:
         number = text[1:].replace(".", "", 1).isdecimal()
         unsafe = text.startswith(FORMULA) and not (number and text[0] in "+-")
         if unsafe or not text.isprintable():
-            raise SchemaError("a label of the target begins like a formula, or is not printable; "
-                              "rename the class")
+            raise SchemaError("a label of the target or a sensitive value begins like a formula, "
+                              "or is not printable; rename it")
 
 
 def _csv(table: Projection) -> bytes:

@@ -30,7 +30,9 @@ _EXACT = Context(prec=50)
 _NEAR = 1e-9
 #: and decimals nearer than this are equal.
 _SAME = Decimal("1e-40")
-_DATE = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
+_DATE = re.compile(r"\d{4}(-\d{2}(-\d{2}([ T]\d{2}(:\d{2}){1,2}(\.\d{1,9})?)?)?)?")
+#: What follows the column's name in the name of a bin; a bin lies where it begins.
+_BIN = re.compile(r"<(?P<below>[^<>=]+)|=(?P<low>.+)\.\.(?P<high>.+)|>=(?P<from>[^<>=]+)")
 _NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})(e[+-]?\d{1,3})?", re.IGNORECASE)
 _DECIMAL = re.compile(r"\d{1,9}(\.\d{1,9})?")
 
@@ -77,7 +79,7 @@ def recount_values(data: bytes, column: str, of: Sequence[str], *, model: str = 
     rows = len(table[column])
     if not rows or any(set(one) - {"0", "1"} for one in cells):
         raise Unreadable("the table has no row, or holds something else than 0 and 1")
-    values = _values(table[column], ordered=ordered)
+    values = _values(table[column], column, ordered=ordered)
     hidden = set(of) if model == "k-anonymity" else set(absent)
     shown = [name in hidden for name in of]
     held = [int("".join(one), 2) for one in cells]
@@ -249,19 +251,32 @@ def _patterns(cells: Sequence[Sequence[str]], rows: int) -> dict[tuple[str, ...]
     return found
 
 
-def _values(cells: Sequence[str], *, ordered: bool) -> list[int]:
+def _values(cells: Sequence[str], column: str, *, ordered: bool) -> list[int]:
     """The rows of each value, in the order of the values."""
     texts = set(cells)
     if not ordered:
         return list(_rows_of(cells, sorted(texts)))
     known = texts - {MISSING}
-    if all(_NUMBER.fullmatch(text) for text in known):
-        ranked = sorted(known, key=lambda text: (Fraction(text), text))
-    elif all(_DATE.fullmatch(text) for text in known):
-        ranked = sorted(known)
+    bins = {text: _BIN.fullmatch(text.removeprefix(column)) for text in known}
+    if known and all(bins.values()):
+        first = {text: one["below"] is not None for text, one in bins.items() if one}
+        starts = {text: one["low"] or one["from"] or "" for text, one in bins.items() if one}
+        below = sorted(text for text in known if first[text])
+        by_start = {starts[text]: text for text in known if not first[text]}
+        ranked = [*below, *(by_start[start] for start in _ranked(by_start))]
     else:
-        raise Unreadable("a column that is claimed to be of numbers or dates holds something else")
+        ranked = _ranked(known)
     return list(_rows_of(cells, [*ranked, *(texts & {MISSING})]))
+
+
+def _ranked(known: Iterable[str]) -> list[str]:
+    """Numbers or dates in their order."""
+    texts = set(known)
+    if all(_NUMBER.fullmatch(text) for text in texts):
+        return sorted(texts, key=lambda text: (Fraction(text), text))
+    if all(_DATE.fullmatch(text) for text in texts):
+        return sorted(texts)
+    raise Unreadable("a column that is claimed to be of numbers or dates holds something else")
 
 
 def _rows_of(cells: Sequence[str], texts: Iterable[str]) -> Iterator[int]:
