@@ -36,7 +36,7 @@ _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out colu
               help="With a method: mutual-information (default), hamming, excess, youden, "
                    "distinct, or even (needs no target).")
 @click.option("--model", type=click.Choice(["containment", "k-anonymity"]), default="containment",
-              show_default=True, help="Whether absences are known: all of them, or none.")
+              show_default=True, help="Whether the absences of all columns may be known, or those of the roles.")
 @click.option("--l-diversity", metavar="L", type=click.IntRange(1),
               help="Classes, and values of each sensitive column, in a group at least: 2 where the "
                    "target is published, else 1.")
@@ -71,9 +71,9 @@ _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out colu
 def command(data: str, **options: Any) -> None:
     """Choose columns of DATA that may be published together, and write them to DIR.
 
-    Every row's group, the rows that hold all that it holds, has at least K rows.  The rows are
-    shuffled; only the chosen columns leave, as zeros and ones.  No noise, no epsilon: this is not
-    differential privacy.
+    Every row's group, the rows that fit all that may be known of it, has at least K rows.  The
+    rows are shuffled; only the chosen columns leave, as zeros and ones.  No noise, no epsilon:
+    this is not differential privacy.
     """
     from privsieve.cli.internal import internal
     from privsieve.cli.progress import shown
