@@ -36,7 +36,7 @@ _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out colu
               help="With a method: mutual-information (default), hamming, excess, youden, "
                    "distinct, or even (needs no target).")
 @click.option("--model", type=click.Choice(["containment", "k-anonymity"]), default="containment",
-              show_default=True, help="Whether the absences of all columns may be known, or those of the roles.")
+              show_default=True, help="Whether absences count of all columns, or by role.")
 @click.option("--l-diversity", metavar="L", type=click.IntRange(1),
               help="Classes, and values of each sensitive column, in a group at least: 2 where the "
                    "target is published, else 1.")
