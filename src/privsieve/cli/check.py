@@ -10,12 +10,13 @@ from privsieve.cli import disclosed, tables, words
 from privsieve.errors import CheckFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     import numpy.typing as npt
 
     from privsieve.containment.breaking import Rare
+    from privsieve.containment.disclosure import Disclosure
     from privsieve.containment.groups import SourceCrowds
     from privsieve.containment.labelled import Labelled
     from privsieve.containment.measures import Crowd, Risk, Sample
@@ -62,22 +63,37 @@ def command(data: tuple[str, ...], k: int | None, sample: int | None, as_json: b
     PRIVATE: what it says is about the rows, for the eyes of who holds them.
     """
     from privsieve.cli import union
-    from privsieve.cli.progress import shown
-    from privsieve.cli.roles import roles_of
-    from privsieve.containment.breaking import gains, rare_sets
-    from privsieve.containment.groups import source_crowds
-    from privsieve.containment.known import as_known
-    from privsieve.containment.measures import demand_k, risk_of
-    from privsieve.containment.survey import surveyed
+    from privsieve.containment.measures import demand_k
 
     asked = USUAL_K if k is None else k
     demand_k(asked)
     if union.asked(data):
         union.check(data, {**options, "k": asked}, k, as_json=as_json)
         return
+    found, told = _measured(data[0], {**options, "k": asked}, k, sample)
+    if as_json:
+        words.json({**_json(found),
+                    "disclosure": None if told is None else [one.json() for one in told]})
+    else:
+        _show(found)
+        disclosed.show(told)
+    _demand_level(found, k)
+
+
+def _measured(data: str, options: Mapping[str, Any], k: int | None, sample: int | None,
+              ) -> tuple[Checked, list[Disclosure] | None]:
+    """Read the table and count; each stage is told to who waits."""
+    from privsieve.cli.progress import shown
+    from privsieve.cli.roles import roles_of
+    from privsieve.containment.breaking import gains, rare_sets
+    from privsieve.containment.groups import source_crowds
+    from privsieve.containment.known import as_known
+    from privsieve.containment.measures import risk_of
+    from privsieve.containment.survey import surveyed
+
     with shown() as progress:
         progress.stage("reading the table")
-        table = tables.opened(data[0], {**options, "k": asked})
+        table, asked = tables.opened(data, options), options["k"]
         roles = roles_of(table, options, tables.domain_of(options))
         absent = roles.absent(table.items)
         known = as_known(table.items, absent, None)
@@ -91,19 +107,17 @@ def command(data: tuple[str, ...], k: int | None, sample: int | None, as_json: b
                                                                   survey=survey)
         progress.stage("counting what a group tells")
         told = disclosed.measured(table, absent, risk.patterns)
-    found = Checked(table.items, roles, risk, by_class, crowds, gained, rare)
-    if as_json:
-        words.json({**_json(found),
-                    "disclosure": None if told is None else [one.json() for one in told]})
-    else:
-        _show(found)
-        disclosed.show(told)
-    level = crowds.containment.level if crowds else risk.containment.level
+    return Checked(table.items, roles, risk, by_class, crowds, gained, rare), told
+
+
+def _demand_level(found: Checked, k: int | None) -> None:
+    """Exit with 7 where a level that was asked for is not kept, or not known to be."""
+    level = found.crowds.containment.level if found.crowds else found.risk.containment.level
     if k is not None and level < k:
-        counted = " in sources" if crowds else ""
+        counted = " in sources" if found.crowds else ""
         raise CheckFailed(f"the containment level{counted} is {level}, below k = {k}; "
                           "`privsieve publish` chooses columns that keep it")
-    if k is not None and risk.sample:
+    if k is not None and found.risk.sample:
         raise CheckFailed(f"the containment level is at most {level}, and a sample does not tell "
                           f"whether it is {k}; say --sample 0 to count all rows")
 

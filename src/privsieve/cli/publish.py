@@ -13,10 +13,10 @@ from privsieve.cli.roles import roles_of
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from privsieve.containment.choice import Choice
-    from privsieve.containment.issue import Issued
+    from privsieve.containment.issue import Issued, People
     from privsieve.containment.publish import Labelled, Promise
     from privsieve.core.canonical import Json
     from privsieve.kernels.patterns import Rule
@@ -75,45 +75,36 @@ def command(data: str, **options: Any) -> None:
     rows are shuffled; only the chosen columns leave, as zeros and ones.  No noise, no epsilon:
     this is not differential privacy.
     """
-    from privsieve.cli.internal import internal
-    from privsieve.cli.progress import shown
-    from privsieve.containment.before import open_part
-    from privsieve.containment.greedy import demand_rule
-    from privsieve.containment.issue import Form, issue, people_of
-    from privsieve.containment.together import recognise, tightened, tightened_limits
-    from privsieve.containment.told import listening
-    from privsieve.privacy.folder import Folder
-
     _check(options)
     if options["explore"]:
         _explore(data, options)
-        return
-    if options["export"]:
+    elif options["export"]:
         _export(data, options)
-        return
+    else:
+        _publish(data, options)
+
+
+def _publish(data: str, options: Mapping[str, Any]) -> None:
+    """Read, choose, write, count, note: in this order."""
+    from privsieve.cli.internal import internal
+    from privsieve.cli.progress import shown
+    from privsieve.containment.issue import Form, issue, people_of
+    from privsieve.containment.told import listening
+    from privsieve.privacy.folder import Folder
+
     people = people_of(options["ledger"], options["population"], options["snapshot"],
                        signed=options["other_people"],
                        first=options["first"]) if options["ledger"] else None
     with internal(options["internal_report"]) as write:
         with shown() as progress, listening(progress.known):
             progress.stage("reading the table")
-            before = people.before if people else ()
-            table = tables.opened(data, options, before)
-            if people:
-                recognise(table, before, people.seal)
-            promise = _promise(table, options)
-            rule = promise.rule
-            if options["publish_target"]:  # also where nobody is said to know it
-                demand_rule(table.items, replace(rule, labelled=True), table.y)
+            table, promise = _read(data, options, people)
             form = Form(_plan(promise, options), options["publish_target"],
                         options["publish_sensitive"], options["form"])
             with Folder.create(options["out"]) as folder:
                 try:
                     progress.stage("choosing (Ctrl-C ends it)")
-                    choice = open_part(table, rule, limits.kept(
-                        table, tightened(table, rule, before),
-                        tightened_limits(promise.limits, before), options,
-                        partial(_choose, options)))
+                    choice = _chosen(table, promise, options, people.before if people else ())
                     progress.stage("writing, and counting the file's groups and risks")
                     issued = issue(table, choice, promise, form, folder, people=people)
                 except BaseException:
@@ -121,7 +112,33 @@ def command(data: str, **options: Any) -> None:
                     folder.discard()
                     raise
         _show(table, choice, issued, options)
-        write(table, rule, choice, issued)
+        write(table, promise.rule, choice, issued)
+
+
+def _read(data: str, options: Mapping[str, Any], people: People | None,
+          ) -> tuple[Labelled, Promise]:
+    """The table, recognised by its ledger, and what is to be promised of it."""
+    from privsieve.containment.greedy import demand_rule
+    from privsieve.containment.together import recognise
+
+    table = tables.opened(data, options, people.before if people else ())
+    if people:
+        recognise(table, people.before, people.seal)
+    promise = _promise(table, options)
+    if options["publish_target"]:  # also where nobody is said to know it
+        demand_rule(table.items, replace(promise.rule, labelled=True), table.y)
+    return table, promise
+
+
+def _chosen(table: Labelled, promise: Promise, options: Mapping[str, Any],
+            before: Sequence[Mapping[str, Any]]) -> Choice:
+    """A choice that keeps rule and limits, also together with what was published before."""
+    from privsieve.containment.before import open_part
+    from privsieve.containment.together import tightened, tightened_limits
+
+    return open_part(table, promise.rule, limits.kept(
+        table, tightened(table, promise.rule, before), tightened_limits(promise.limits, before),
+        options, partial(_choose, options)))
 
 
 def _export(data: str, options: Mapping[str, Any]) -> None:
