@@ -11,8 +11,8 @@ from privsieve.report import publication_html as shared
 from privsieve.report.charts import Piece, bar
 from privsieve.report.disclosure_html import disclosure
 from privsieve.report.markup import (
-    clean_sentence,
     count,
+    flowing,
     joined,
     name,
     pair,
@@ -86,7 +86,7 @@ def _decide(told: InternalPage) -> Markup:
 def _known(told: InternalPage) -> tuple[str, Markup]:
     asked = "Can a recipient know more of a person than was counted?"
     measured = told.public.measured
-    first = Markup("Counted was who knows {}. ").format(clean_sentence(told.public.knows))
+    first = Markup("Counted was who knows {}. ").format(flowing(told.public.knows))
     out = Markup("If more can be known, ask again with <code>--absences</code>, without "
                  "<code>--target-unknown</code>, or with <code>--profile strict</code>.")
     if measured is None:
@@ -94,7 +94,7 @@ def _known(told: InternalPage) -> tuple[str, Markup]:
     every = measured.every
     return asked, first + Markup("Of who knows {}, {} of {} rows ({}) fall below {}, and {} stand "
                                  "alone. ").format(
-        clean_sentence(every.who), count(every.below), count(measured.rows),
+        flowing(every.who), count(every.below), count(measured.rows),
         share_up(every.below, measured.rows), count(told.public.k), count(every.alone or 0)) + out
 
 

@@ -74,6 +74,16 @@ def clean_sentence(text: str) -> str:
     return " ".join(clean(part) for part in text[:1000].split(" ")).rstrip(". ")
 
 
+def flowing(text: str) -> Markup:
+    """A sentence that may hold names of a stranger: long words have places to break.
+
+    >>> str(flowing("who knows " + "W" * 40)).count("<wbr>") > 0
+    True
+    """
+    return Markup(" ").join(Markup("<wbr>").join(_PIECES.findall(word)) if len(word) > _SHORT
+                            else word for word in clean_sentence(text).split(" "))
+
+
 def name(text: object) -> Markup:
     """A name that a stranger chose, harmless and, if it is long, with places to break.
 

@@ -14,10 +14,10 @@ from privsieve.privacy.strangers import (
 )
 from privsieve.report.markup import (
     clean,
-    clean_sentence,
     count,
     digest,
     facts,
+    flowing,
     name,
     names,
     paragraph,
@@ -70,7 +70,7 @@ def _absences(told: PublicationPage) -> list[Markup]:
     every, rows = told.measured.every, told.measured.rows
     return [*said[:-1], said[-1] + Markup(
         "Of who knows {}, {} of {} rows ({}) stand alone, and {} ({}) are in a crowd below {}."
-        ).format(clean_sentence(every.who), count(every.alone or 0), count(rows),
+        ).format(flowing(every.who), count(every.alone or 0), count(rows),
                  share_up(every.alone or 0, rows), count(every.below), share_up(every.below, rows),
                  count(told.k))]
 
@@ -92,7 +92,7 @@ def _shared(told: PublicationPage) -> Markup:
 def assumed(told: PublicationPage, beside: Markup) -> Markup:
     """What was declared, and beside it what the edition holds."""
     knows = [Markup("Nobody outside knows more of a person than {}.").format(
-        clean_sentence(told.knows))]
+        flowing(told.knows))]
     whose = (Markup("The table is the snapshot {} of {}, whole.").format(
         name(told.snapshot), name(told.population)) if told.population else
         "Nothing else about these people is published: no ledger looks.")

@@ -13,9 +13,9 @@ from privsieve.report.disclosure_html import PLACE as TELLS
 from privsieve.report.disclosure_html import disclosure
 from privsieve.report.markup import (
     clean,
-    clean_sentence,
     count,
     five,
+    flowing,
     joined,
     name,
     names,
@@ -82,7 +82,7 @@ def answers(told: PublicationPage) -> Markup:
          "a level, not an ε; it never adds to a budget"),
         ("What it protects",
          Markup("Each row, from a stranger who knows {}. At least {} rows always fit, so a guess "
-                "is right at most 1 time in {}.").format(clean_sentence(told.knows), level, level),
+                "is right at most 1 time in {}.").format(flowing(told.knows), level, level),
          Markup("level {}; the chance of a hit is at most 1/{}").format(level, level)),
         ("What it does not protect", _unprotected(told),
          "not differential privacy" if not _hidden(told)
@@ -121,9 +121,9 @@ def _unprotected(told: PublicationPage) -> Markup:
     every = told.measured.every
     if not every.alone:
         return first + Markup("Who knows {} finds a crowd of {} for some rows: nobody promised "
-                              "more.").format(clean_sentence(every.who), count(every.level))
+                              "more.").format(flowing(every.who), count(every.level))
     return first + Markup("Who knows {} finds {} of the {} rows alone.").format(
-        clean_sentence(every.who), count(every.alone), count(told.measured.rows))
+        flowing(every.who), count(every.alone), count(told.measured.rows))
 
 
 def roles(told: PublicationPage) -> Markup:
@@ -133,8 +133,8 @@ def roles(told: PublicationPage) -> Markup:
     found = [] if measured is None else [table(
         "What a stranger finds, by what is known",
         ["Who knows", "Smallest crowd", f"Rows in a crowd below {count(told.k)}", "Rows alone"],
-        [[Markup("<b>{}</b> (promised)").format(clean_sentence(one.who)) if one == measured.promised
-          else clean_sentence(one.who), count(one.level), _share(one.below, measured.rows),
+        [[Markup("<b>{}</b> (promised)").format(flowing(one.who)) if one == measured.promised
+          else flowing(one.who), count(one.level), _share(one.below, measured.rows),
           "not counted" if one.alone is None else _share(one.alone, measured.rows)]
          for one in measured.strangers])]
     return section(
@@ -199,7 +199,7 @@ def crowds(told: PublicationPage) -> Markup:
                     "included. Crowds below {} are forbidden: that line comes first.").format(
                         count(told.k)),
              Markup("crowds of who knows {}; shares rounded up").format(
-                 clean_sentence(measured.promised.who))),
+                 flowing(measured.promised.who))),
         table("In how large a crowd the rows hide", ["Size of the crowd", "Rows", "Share"], rows),
         paragraph("The steps get wider further down: compare neighbours with care.", "note"))
 
@@ -234,10 +234,8 @@ def risk(told: PublicationPage) -> Markup:
         pair("Who looks matters less than what is known: what may be known, or all that is "
              "published.",
              "re-identification risk of prosecutor, journalist and marketer; rounded up"),
-        table("The chance of a hit", ["Who looks, and for whom",
-              Markup("Knows {}").format(clean_sentence(has.who)), Markup("Knows {}").format(
-                  clean_sentence(every.who))],
-              rows, words=3),
+        table("The chance of a hit", ["Who looks, and for whom", "Knows what may be known",
+              "Knows all that is published"], rows, words=3),
         paragraph("The prosecutor knows that the row is in the table; the journalist does not. No "
                   "table of all the people was given, so that the journalist’s chance is only "
                   "known to be no higher.", "note"))
