@@ -51,6 +51,7 @@ def at_code(column: Number | Date, codes: npt.NDArray[Any] | Sequence[int],
 def edges(axis: Axis) -> list[str]:
     """The edges of an axis' bins, as text; of a date in ISO 8601.
 
+    >>> from privsieve.core.columns import Category
     >>> from privsieve.histogram.axes import Axis
     >>> edges(Axis(Number("age", 0, 100), 4))
     ['0.0', '25.0', '50.0', '75.0', '100.0']
@@ -67,6 +68,7 @@ def edges(axis: Axis) -> list[str]:
 def names(axis: Axis) -> list[str]:
     """What the cells of an axis are called.
 
+    >>> from privsieve.core.columns import Category
     >>> from privsieve.histogram.axes import Axis
     >>> names(Axis(Category("ward", ["A", "B"])))
     ['A', 'B', 'other']
@@ -89,6 +91,7 @@ def names(axis: Axis) -> list[str]:
 def made(axis: Axis, cells: Ints, rng: np.random.Generator) -> npt.NDArray[Any]:
     """A value for each cell: its level, or one that is uniform in its bin.
 
+    >>> from privsieve.core.columns import Category
     >>> from privsieve.histogram.axes import Axis
     >>> rng = np.random.default_rng(0)
     >>> made(Axis(Category("ward", ["A", "B"])), np.array([1, 2]), rng).tolist()

@@ -84,6 +84,7 @@ class Released:
     def value(self, middle: Doubles) -> Doubles:
         """The target, from half ranges around its middle: within its bounds, on its scale.
 
+        >>> from privsieve.core.columns import Flag
         >>> none = Released(Domain((Flag("a"),)), Map("linear", (Flag("a"),)), np.zeros(2),
         ...                 Number("days", 0, 100))
         >>> none.value(np.array([-3.0, 0.0, 0.5])).tolist()
@@ -100,6 +101,7 @@ class Released:
     def lengths(self) -> Doubles | None:
         """For each column the length of its weights; None where features mix all columns.
 
+        >>> from privsieve.core.columns import Flag
         >>> flags = (Flag("a"), Flag("b"))
         >>> Released(Domain(flags), Map("linear", flags), np.array([9.0, 0, -2]),
         ...          Number("days", 0, 100)).lengths().tolist()
