@@ -50,6 +50,9 @@ from privsieve.report.exploring import (
 )
 from test_report import CLASSES, HOSTILE, harmless
 
+#: A curve is many choices, each made for five folds again.
+pytestmark = pytest.mark.slow
+
 KS = (2, 3, 5, 8)
 FLAGS = ("--presences-only", "age,ward")
 #: Of the curves that are recounted: each k; and more seconds than any machine needs.
