@@ -24,7 +24,7 @@ from bridge_tables import (
     rscript,
     write_csv,
 )
-from privsieve.bridges.arx import Limits, arx, hierarchy_of
+from privsieve.bridges.arx import arx, hierarchy_of
 from privsieve.bridges.folder import write_folder
 from privsieve.bridges.hierarchies import Settings, read_arx, written
 from privsieve.bridges.levels import grouped
@@ -34,6 +34,7 @@ from privsieve.bridges.table import Column, exported
 from privsieve.cli import run
 from privsieve.cli.export import export
 from privsieve.containment.labelled import Labelled
+from privsieve.containment.limits import Limits
 from privsieve.containment.roles import Roles
 from privsieve.core.columns import Category, Label, Number
 from privsieve.core.domain import Csv, Domain
@@ -202,7 +203,8 @@ def test_r_reads_the_file_as_we_do(tmp_path, encoding, mark, header):
 def test_javac_parses_hostile_names_as_they_are(tmp_path):
     """No name is code: javac's parser finds no error, our three methods, and each name whole."""
     found = hostile(tmp_path)
-    write_folder(tmp_path / "arx", arx(found, Limits(2, "1.5", "0.4", "0.9")), read_arx)
+    limits = Limits.of(distinct=2, entropy="1.5", closeness="0.4", share="0.9")
+    write_folder(tmp_path / "arx", arx(found, limits), read_arx)
     (tmp_path / "Parse.java").write_text(PARSE)
     said = java(tmp_path / "Parse.java", tmp_path / "arx" / "Anonymize.java")
 
@@ -266,7 +268,7 @@ def test_what_is_read_is_what_was_written(tmp_path):
     for seed in range(4):
         path, table, roles = random_table(tmp_path, seed, target_known=seed > 1)
         found = exported(path, table, roles, 3)
-        files = arx(found, Limits(2, "1.5", "0.25", None))
+        files = arx(found, Limits.of(distinct=2, entropy="1.5", closeness="0.25"))
         write_folder(tmp_path / f"arx{seed}", files)
         read = read_arx(tmp_path / f"arx{seed}")
 
@@ -334,7 +336,8 @@ def test_limits_are_models_of_arx(tmp_path):
     """Each limit that ARX has becomes a model for each sensitive column; the other is named."""
     path, table, roles = random_table(tmp_path, 1, target_known=False)
     found = exported(path, table, roles, 3)
-    write_folder(tmp_path / "out", arx(found, Limits(2, "1.5", "0.25", "0.8")))
+    limits = Limits.of(distinct=2, entropy="1.5", closeness="0.25", share="0.8")
+    write_folder(tmp_path / "out", arx(found, limits))
     settings = read_arx(tmp_path / "out").settings
     program = (tmp_path / "out" / "Anonymize.java").read_text()
 
@@ -437,3 +440,16 @@ def test_bad_input_is_one_sentence(tmp_path):
         assert said in str(error.value)
         assert "Zebe" not in str(error.value)
         assert 1 == len(re.findall(r"[.!?](\s|$)", f"{error.value}."))
+
+
+@pytest.mark.parametrize("kind", ["arx", "sdcmicro"])
+def test_publish_exports_and_refuses_odd_limits(kind, tmp_path, monkeypatch, capsys):
+    """The verb itself writes the folder; a limit that is no number reaches no program."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("a,b,ill\n" + "x,1,no\ny,0,yes\n" * 6)
+    asked = ["publish", "t.csv", "--target", "ill", "-k", "2", "--export", kind, "--out", "out"]
+
+    assert 2 == run([*asked, "--entropy-l", '1"); System.exit(1); ("'])
+    assert ("--entropy-l" in capsys.readouterr().err, False) == (True, (tmp_path / "out").exists())
+    assert 0 == run([*asked, "--entropy-l", "1.5"])
+    assert (tmp_path / "out").is_dir()

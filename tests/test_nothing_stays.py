@@ -412,8 +412,8 @@ SHOWN = {
     "containment.choice": {"Choice"}, "containment.selector": {"Published"},
     "containment.maximal": {"Mining"}, "sources.inspect": {"Finding", "Inspection"},
     "containment.issue": {"Form"},
-    # limits that are asked for, and where a key variable's hierarchy is
-    "bridges.arx": {"Limits"}, "bridges.hierarchies": {"Setting"},
+    # where a key variable's hierarchy is
+    "bridges.hierarchies": {"Setting"},
 }
 
 

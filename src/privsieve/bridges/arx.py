@@ -7,7 +7,6 @@ Which levels to take, and which rows to leave out, is the work of ARX.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privsieve._version import __version__
@@ -23,6 +22,7 @@ from privsieve.bridges.hierarchies import (
 )
 from privsieve.bridges.levels import MISSING, free, merged
 from privsieve.bridges.program import program
+from privsieve.containment.limits import NONE, Limits
 from privsieve.core.columns import Category, Label
 from privsieve.core.domain import Csv, Domain
 from privsieve.core.domain_file import to_toml
@@ -44,31 +44,16 @@ LARGEST_LISTED = 1000
 NULL = "NULL"
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What a group must keep of each sensitive column, and of a target that nobody knows.
-
-    l_diversity : distinct values at least.
-    entropy, closeness, share : limits as decimal texts, or None.
-    """
-
-    l_diversity: int = 1
-    entropy: str | None = None
-    closeness: str | None = None
-    share: str | None = None
-
-
-def arx(table: Exported, limits: Limits | None = None) -> dict[str, bytes]:
+def arx(table: Exported, limits: Limits = NONE) -> dict[str, bytes]:
     """The files of an export: data, hierarchies, settings, a program, and a domain file for after.
 
     The domain file lists every level that the program may write, so that what it writes is read
     back with its levels as categories.
     """
     _check(table)
-    asked = limits or Limits()
     known = [hierarchy_of(column, at) for at, column in enumerate(table.columns, 1)
              if column.role == "known"]
-    settings = _settings(table, known, asked)
+    settings = _settings(table, known, limits)
     files = {one.file: csv_bytes(one.lines, DELIMITER) for one in known}
     files["data.csv"] = csv_bytes(_rows(table), DELIMITER)
     files["settings.json"] = written(settings)
@@ -173,14 +158,15 @@ def _models(column: Column, limits: Limits) -> list[Mapping[str, str | int]]:
     """The models of ARX that keep the limits of one sensitive column."""
     name = column.name
     found: list[Mapping[str, str | int]] = []
-    if limits.l_diversity > 1:
-        found.append({"model": "distinct l-diversity", "column": name, "l": limits.l_diversity})
+    said = limits.json()
+    if (limits.distinct or 1) > 1:
+        found.append({"model": "distinct l-diversity", "column": name, "l": limits.distinct or 1})
     if limits.entropy is not None:
-        found.append({"model": "entropy l-diversity", "column": name, "l": limits.entropy})
+        found.append({"model": "entropy l-diversity", "column": name, "l": str(said["entropy"])})
     if limits.closeness is not None:
         distance = "ordered" if _in_order(column) else "equal"
         found.append({"model": f"t-closeness, {distance} distance", "column": name,
-                      "t": limits.closeness})
+                      "t": str(said["closeness"])})
     return found
 
 

@@ -27,25 +27,26 @@ def export(data: str, table: Labelled, roles: Roles, options: Mapping[str, Any])
     `options` are those of `publish`: export, by_path, k, out, domain_file, and the limits
     l_diversity, entropy_l, closeness and max_share, where they are given.
     """
-    from privsieve.bridges.arx import Limits, arx
+    from privsieve.bridges.arx import arx
     from privsieve.bridges.folder import write_folder
     from privsieve.bridges.hierarchies import read_arx
     from privsieve.bridges.sdcmicro import sdcmicro
     from privsieve.bridges.table import exported
+    from privsieve.containment.limits import Limits
     from privsieve.core.domain import Domain
 
     kind = options["export"]
     if options.get("by_path") and kind != "sdcmicro":
         raise ParameterError("--by-path is for --export sdcmicro: ARX is given the cells in a form "
                              "of its own; leave it away")
+    limits = Limits.of(distinct=options.get("l_diversity"), share=options.get("max_share"),
+                       entropy=options.get("entropy_l"), closeness=options.get("closeness"))
     domain = Domain.from_toml(options["domain_file"]) if options.get("domain_file") else None
     found = exported(data, table, roles, options["k"], domain.csv if domain else None)
     if kind == "sdcmicro":
         files = sdcmicro(found, by_path=bool(options.get("by_path")))
         write_folder(options["out"], files)
     else:
-        limits = Limits(options.get("l_diversity") or 1, _text(options.get("entropy_l")),
-                        _text(options.get("closeness")), _text(options.get("max_share")))
         write_folder(options["out"], arx(found, limits), read_arx)
     words.say("level", f"{found.level} rows in the smallest group that is equal in all "
                        f"{len(found.of('known'))} known columns, as {_NAMES[kind]} counts; "
@@ -56,7 +57,3 @@ def export(data: str, table: Labelled, roles: Roles, options: Mapping[str, Any])
 
 _NAMES = {"sdcmicro": "sdcMicro", "arx": "ARX"}
 
-
-def _text(limit: object) -> str | None:
-    """A limit as a decimal text."""
-    return None if limit is None else str(limit)
