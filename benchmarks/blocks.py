@@ -12,10 +12,10 @@ from sklearn.feature_selection import f_classif
 
 from measure import Goal, call
 from privsieve import kernels
-from privsieve.core.domain import Domain
-from privsieve.selectors import plan
-from privsieve.sources import open_source
-from privsieve.sources.reader import batches
+from privsieve.methods import plan
+from privsieve.public.domain import Domain
+from privsieve.rows import open_source
+from privsieve.rows.reader import batches
 
 ROWS, COLUMNS = 1_000_000, 100
 

@@ -25,10 +25,10 @@ from privsieve import kernels
 from privsieve.containment.greedy import modular_order
 from privsieve.containment.publishable import publishable
 from privsieve.containment.weights import weights
-from privsieve.core.items import Items
 from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
-from privsieve.sources.items import items_of
+from privsieve.rows.items import items_of
+from privsieve.rows.matrix import Items
 
 DATA = Path(os.environ.get("PRIVSIEVE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 COLUMNS, ENTRIES, K = 5000, 45, 5

@@ -10,10 +10,10 @@ import numpy as np
 from measure import Goal, call
 from privsieve.containment.cp_sat import opinion
 from privsieve.containment.weights import weights
-from privsieve.core.items import Items
 from privsieve.kernels import implementation, search_twin
 from privsieve.kernels.patterns import Rule, rule_facts
 from privsieve.kernels.search import search
+from privsieve.rows.matrix import Items
 
 
 def table(rows, columns, density):

@@ -9,10 +9,10 @@ import opendp.prelude as dp
 from sklearn.feature_selection import f_classif
 
 from measure import Goal, call
-from privsieve.privacy.discrete import two_sided
-from privsieve.privacy.noise import system
-from privsieve.privacy.race import top_k
-from privsieve.privacy.values import Grid, gamma, gaussian, laplace
+from privsieve.noise.discrete import two_sided
+from privsieve.noise.race import top_k
+from privsieve.noise.streams import system
+from privsieve.noise.values import Grid, gamma, gaussian, laplace
 
 SCORES, LENGTH, ROWS = 88_000, 12_600, 5_000
 

@@ -16,8 +16,8 @@ import pandas as pd
 import privsieve as ps
 from measure import Goal, call
 from privsieve import kernels
-from privsieve.sources import open_source
-from privsieve.sources.reader import batches
+from privsieve.rows import open_source
+from privsieve.rows.reader import batches
 
 COLUMNS = 50
 

@@ -20,13 +20,13 @@ from sklearn.kernel_ridge import KernelRidge
 
 import privsieve as ps
 from measure import Goal, call
-from privsieve.core.cost import Cost
-from privsieve.regression.answers import Task, solved
-from privsieve.regression.basis import Basis
-from privsieve.regression.gram import Kernel
-from privsieve.regression.memory import Memory
-from privsieve.sources import open_source
-from privsieve.sources.reader import batches
+from privsieve.methods.ridge.answers import Task, solved
+from privsieve.methods.ridge.basis import Basis
+from privsieve.methods.ridge.gram import Kernel
+from privsieve.methods.ridge.memory import Memory
+from privsieve.public.cost import Cost
+from privsieve.rows import open_source
+from privsieve.rows.reader import batches
 
 ROWS, COLUMNS, LIMIT = 5000, 20, 1.2
 #: The last one of diffprivlib that has LinearRegression, and what it was made for.

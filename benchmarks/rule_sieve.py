@@ -7,10 +7,10 @@ from sklearn.feature_selection import f_classif, mutual_info_classif
 
 from measure import Goal, call
 from privsieve import kernels
-from privsieve.core.batch import Batch
-from privsieve.core.domain import Domain
-from privsieve.engines.local import rule_tables
+from privsieve.public.domain import Domain
+from privsieve.rows.batch import Batch
 from privsieve.summaries.layout import Layout
+from privsieve.summaries.rule_engine import rule_tables
 from privsieve.summaries.rules import Weighing, scores
 
 ROWS, COLUMNS = 100_000, 100

@@ -22,15 +22,15 @@ import scipy.sparse as sp
 
 import protocol
 from bars import Group, bars
-from privsieve.core.columns import Flag, Label
-from privsieve.core.domain import Domain
 from privsieve.fit import fit
-from privsieve.histogram.noisy_histogram import plan
-from privsieve.histogram.released import Table
+from privsieve.methods.histogram.noisy_histogram import plan
+from privsieve.methods.histogram.released import Table
+from privsieve.noise.streams import replay
 from privsieve.papers.containment import greedy_hamdist
 from privsieve.papers.dp_baselines import ACCOUNTINGS, Baseline, Mechanism, Synthetic
-from privsieve.privacy.noise import replay
-from privsieve.sources import open_source
+from privsieve.public.columns import Flag, Label
+from privsieve.public.domain import Domain
+from privsieve.rows import open_source
 
 DATA = ("aminer_ed", "adult19", "pu1")
 EPSILONS = (Fraction(1, 2), Fraction(1), Fraction(3, 2), Fraction(2))

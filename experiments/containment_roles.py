@@ -21,9 +21,9 @@ import scipy.sparse as sp
 import protocol
 from privsieve.containment.greedy import Rule
 from privsieve.containment.publishable import PROFILES, publishable
-from privsieve.core.items import Items
 from privsieve.kernels.patterns import levels
-from privsieve.sources.items import items_of
+from privsieve.rows.items import items_of
+from privsieve.rows.matrix import Items
 
 KS = (5, 11, 50)
 DATA = ("breast_w", "waveform", "adult", "pu1")

@@ -19,10 +19,10 @@ import fwell_epsilon as by_epsilon
 import local_learning as local
 import protocol
 from panels import panels
-from privsieve.core.cost import exact
 from privsieve.local import constants
 from privsieve.papers.fwell import argmin
 from privsieve.papers.private_fwell import gamma_noise, objective_budget
+from privsieve.public.cost import exact
 
 if TYPE_CHECKING:
     import numpy as np

@@ -15,10 +15,10 @@ from functools import cached_property
 
 import numpy as np
 
-from privsieve.core.cost import exact
+from privsieve.methods.ridge import choice
+from privsieve.methods.ridge.sensitivity import of_predictions
 from privsieve.papers.kernel_ridge import printed_sensitivity
-from privsieve.regression import choice
-from privsieve.regression.sensitivity import of_predictions
+from privsieve.public.cost import exact
 from protocol import write
 
 FEATURES = 60

@@ -16,10 +16,10 @@ import numpy as np
 
 import privsieve as ps
 from privsieve.fit import fit
-from privsieve.privacy.noise import replay
-from privsieve.regression import ridge
-from privsieve.regression.released import Released
-from privsieve.sources import open_source
+from privsieve.methods.ridge import ridge
+from privsieve.methods.ridge.released import Released
+from privsieve.noise.streams import replay
+from privsieve.rows import open_source
 
 LOW, HIGH, COLUMNS = 0.0, 30.0, 10
 KERNELS = {"linear": {"kernel": "linear"}, "cosine": {"kernel": "cosine"},

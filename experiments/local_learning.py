@@ -17,23 +17,23 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 import protocol
-from privsieve.core.domain import Domain
 from privsieve.errors import ParameterError
 from privsieve.kernels.nearest import nearest
 from privsieve.local.margins import margins
 from privsieve.local.solver import minimise
+from privsieve.methods import plan
+from privsieve.noise.streams import replay
 from privsieve.papers.felp import FwellEN
 from privsieve.papers.fwell import algorithm_1
 from privsieve.papers.private_fwell import gamma_noise, printed_sensitivity
-from privsieve.privacy.noise import replay
-from privsieve.selectors import plan
-from privsieve.sources import open_source
-from privsieve.sources.reader import batches
+from privsieve.public.domain import Domain
+from privsieve.rows import open_source
+from privsieve.rows.reader import batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from privsieve.core.plan import Plan
+    from privsieve.public.plan import Plan
 
 FOLDS = 10
 #: Of these the tuning chooses, as the papers tune lambda: by accuracy on private rows.  Of equally

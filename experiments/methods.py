@@ -13,8 +13,8 @@ import numpy as np
 from privsieve.containment.greedy import Rule, greedy
 from privsieve.containment.maximal import maximal
 from privsieve.containment.publishable import publishable
-from privsieve.core.items import Items
 from privsieve.papers import containment as paper
+from privsieve.rows.matrix import Items
 
 Method = Callable[[Items, np.ndarray, int, np.ndarray], Sequence[int]]
 

@@ -17,22 +17,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import protocol
-from privsieve.core.cost import Cost
-from privsieve.core.domain import Domain
 from privsieve.local.constants import output
 from privsieve.local.solver import minimise
-from privsieve.privacy.noise import replay
-from privsieve.selectors import plan
-from privsieve.selectors.local_weights import VectorNoise
-from privsieve.selectors.objective_fwell import Perturbing, perturbed
-from privsieve.selectors.output_fwell import stacked
-from privsieve.sources import open_source
-from privsieve.sources.reader import batches
+from privsieve.methods import plan
+from privsieve.methods.local_weights import VectorNoise
+from privsieve.methods.objective_fwell import Perturbing, perturbed
+from privsieve.methods.output_fwell import stacked
+from privsieve.noise.streams import replay
+from privsieve.public.cost import Cost
+from privsieve.public.domain import Domain
+from privsieve.rows import open_source
+from privsieve.rows.reader import batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privsieve.privacy.noise import Noise
+    from privsieve.noise.streams import Noise
 
 LAMS = ("0.001", "0.01", "0.03", "0.1", "0.3")
 EPSILONS = ("0.1", "1", "10", "100")

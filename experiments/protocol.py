@@ -23,7 +23,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.svm import LinearSVC
 
-from privsieve.core.items import Items
+from privsieve.rows.matrix import Items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

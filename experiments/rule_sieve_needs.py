@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import protocol
-from privsieve.core.columns import Category, Label
-from privsieve.core.domain import Domain
-from privsieve.privacy.noise import replay
-from privsieve.selectors import plan
-from privsieve.sources import open_source
-from privsieve.sources.reader import batches
+from privsieve.methods import plan
+from privsieve.noise.streams import replay
+from privsieve.public.columns import Category, Label
+from privsieve.public.domain import Domain
+from privsieve.rows import open_source
+from privsieve.rows.reader import batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privsieve.core.domain import Domain
-from privsieve.privacy.noise import replay
-from privsieve.privacy.race import top_k
-from privsieve.selectors import plan
-from privsieve.selectors.rule_sieve_numeric import scored
-from privsieve.sources import open_source
-from privsieve.sources.reader import batches
+from privsieve.methods import plan
+from privsieve.methods.rule_sieve_numeric import scored
+from privsieve.noise.race import top_k
+from privsieve.noise.streams import replay
+from privsieve.public.domain import Domain
+from privsieve.rows import open_source
+from privsieve.rows.reader import batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privsieve.core.plan import Plan
-    from privsieve.selectors.rule_sieve_numeric import Rules
+    from privsieve.methods.rule_sieve_numeric import Rules
+    from privsieve.public.plan import Plan
 
 RESULTS = Path(__file__).parent / "results"
 GRID = [10 ** (e / 6) for e in range(6, 25)]  # n x epsilon from 10 to 10,000

@@ -19,11 +19,11 @@ import numpy as np
 import protocol
 from original import weights
 from panels import Panel, panels
-from privsieve.core.domain import Domain
-from privsieve.privacy.noise import replay
-from privsieve.selectors import plan
-from privsieve.sources import open_source
-from privsieve.sources.reader import batches
+from privsieve.methods import plan
+from privsieve.noise.streams import replay
+from privsieve.public.domain import Domain
+from privsieve.rows import open_source
+from privsieve.rows.reader import batches
 
 EPSILONS = ("0.03", "0.1", "0.3", "1", "3", "10")
 SPLITS, DRAWS = 10, 3

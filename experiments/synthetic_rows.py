@@ -24,15 +24,15 @@ from sklearn.metrics import roc_auc_score
 
 import marginal_peer
 import protocol
-from privsieve.core.columns import Flag, Label, Number
-from privsieve.core.domain import Domain
 from privsieve.fit import fit
-from privsieve.histogram.noisy_histogram import plan
-from privsieve.histogram.released import Table
-from privsieve.histogram.tables import on_axes
-from privsieve.privacy.noise import replay
-from privsieve.sources import open_source
-from privsieve.sources.reader import batches
+from privsieve.methods.histogram.noisy_histogram import plan
+from privsieve.methods.histogram.released import Table
+from privsieve.methods.histogram.tables import on_axes
+from privsieve.noise.streams import replay
+from privsieve.public.columns import Flag, Label, Number
+from privsieve.public.domain import Domain
+from privsieve.rows import open_source
+from privsieve.rows.reader import batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,7 +112,7 @@ def peer(given: Data, train: np.ndarray, epsilon: str, seed: int) -> Made:
 
 def peer_of_few(k: int, given: Data, train: np.ndarray, epsilon: str, seed: int) -> Made:
     """Rows of MST over the columns that ours chooses at this epsilon; the choice is for free."""
-    from privsieve.selectors import plan as choice
+    from privsieve.methods import plan as choice
 
     made = choice("rule-sieve", given.domain, k=k, epsilon=epsilon, rows=len(train))
     chosen = fit(made, open_source(given.X[train], given.y[train]), noise=replay(seed)).selected

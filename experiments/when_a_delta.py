@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from privsieve.privacy.race import Race
+from privsieve.noise.race import Race
 
 #: d, k, epsilon and delta.
 CASES = (

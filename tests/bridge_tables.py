@@ -12,7 +12,7 @@ import pytest
 
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.roles import Roles
-from privsieve.sources.items import items_of
+from privsieve.rows.items import items_of
 
 #: Points at which the numbers of a random table are cut.
 CUTS = {"age": [30, 50, 70], "dose": [1.5]}

@@ -6,8 +6,8 @@ import numpy as np
 
 from privsieve.containment.fingerprint import Seal, fingerprint
 from privsieve.containment.labelled import Labelled
-from privsieve.core.items import Items
-from privsieve.privacy.entry import Publication
+from privsieve.ledger.entry import Publication
+from privsieve.rows.matrix import Items
 
 SEAL = Seal(b"k" * 32, "clinic", "2026")
 

@@ -12,10 +12,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from privsieve.core.columns import Category, Date, Flag, Label, Number
-from privsieve.core.domain import Csv, Domain
-from privsieve.sources import open_source, resolve
-from privsieve.sources.reader import batches
+from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.public.domain import Csv, Domain
+from privsieve.rows import open_source, resolve
+from privsieve.rows.reader import batches
 
 DOMAIN = Domain(
     [Number("age", 0, 110), Number("dose", 0.5, 500, scale="log"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import privsieve as ps
-from privsieve.core.canonical import canonical, digest
+from privsieve.public.canonical import canonical, digest
 
 ROWS = 240
 

@@ -18,15 +18,16 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from privsieve import fit as fitting
-from privsieve.core.columns import Category, Flag, Label, Number
-from privsieve.core.domain import Domain
 from privsieve.errors import PrivsieveError
-from privsieve.privacy import noise, race
-from privsieve.selectors import plan as make_plan
-from privsieve.selectors.labels import AUTO_SHARE
-from privsieve.selectors.noisy_top_k import COUNT_SHARE
-from privsieve.sources import open_source, resolve
-from privsieve.sources.reader import batches
+from privsieve.methods import plan as make_plan
+from privsieve.methods.labels import AUTO_SHARE
+from privsieve.methods.noisy_top_k import COUNT_SHARE
+from privsieve.noise import race
+from privsieve.noise import streams as noise
+from privsieve.public.columns import Category, Flag, Label, Number
+from privsieve.public.domain import Domain
+from privsieve.rows import open_source, resolve
+from privsieve.rows.reader import batches
 
 NUMBERS = (0.0, 0.0, 1.0, 1.0, 0.5, 0.49, 0.26, 0.74, 0.1, 0.9, None, float("nan"), -3.0, 1e300,
            float("inf"))

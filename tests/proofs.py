@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 SRC = Path(__file__).parents[1] / "src"
-#: `covers: privsieve.privacy.race.top_k @ 0123456789ab` or `covers: kernels/native.cpp#label @ …`
+#: `covers: privsieve.noise.race.top_k @ 0123456789ab` or `covers: kernels/native.cpp#label @ …`
 COVERS = re.compile(r"^covers: (\S+) @ (\S+)$", re.MULTILINE)
 #: A label in a proof: `[noise-scale]`, but no link `[text](address)`.
 CITED = re.compile(r"\[([a-z][a-z0-9-]*)\](?!\()")

@@ -33,7 +33,7 @@ def _email(place):
     import pyarrow.parquet as pq
     from scipy import sparse
 
-    from privsieve.sources.items import items_of
+    from privsieve.rows.items import items_of
 
     labels = pq.read_table(place / "rows.parquet")["y"].to_numpy()
     return items_of((sparse.load_npz(place / "X.npz") > 0).tocsc(), labels)[:2]
@@ -43,7 +43,7 @@ def _email(place):
 def _adult(place):
     import pyarrow.parquet as pq
 
-    from privsieve.sources.items import items_of
+    from privsieve.rows.items import items_of
 
     table = pq.read_table(place / "data.parquet")
     names = [name for name in table.column_names if name != "y"]

@@ -6,13 +6,13 @@ import json
 from fractions import Fraction
 from math import prod
 
-from privsieve.core.canonical import canonical, digest
-from privsieve.core.columns import Category, Flag, Label, Number
-from privsieve.core.cost import Cost
-from privsieve.core.domain import Domain
-from privsieve.core.plan import Plan
-from privsieve.core.release import FORMAT
-from privsieve.privacy.certificate import certificate, terms
+from privsieve.ledger.certificate import certificate, terms
+from privsieve.public.canonical import canonical, digest
+from privsieve.public.columns import Category, Flag, Label, Number
+from privsieve.public.cost import Cost
+from privsieve.public.domain import Domain
+from privsieve.public.plan import Plan
+from privsieve.release import FORMAT
 
 SOFTWARE = {"privsieve": "0.0.1"}
 NAMES = ("age", "dose", "sex")

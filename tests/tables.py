@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from privsieve.core.batch import Batch
-from privsieve.core.columns import Category, Flag, Label, Number
-from privsieve.core.domain import Domain
+from privsieve.public.columns import Category, Flag, Label, Number
+from privsieve.public.domain import Domain
+from privsieve.rows.batch import Batch
 
 
 def batch(codes, label, unit=None):

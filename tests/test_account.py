@@ -12,14 +12,14 @@ import pandas as pd
 import pytest
 
 import privsieve as ps
-from privsieve.core.cost import RHO_UNITS, TOP, Cost
 from privsieve.errors import BudgetExceeded, ParameterError
 from privsieve.fit import ConvertedWarning
-from privsieve.privacy import account as accounts
-from privsieve.privacy.account import Account, Charge
-from privsieve.privacy.certificate import UNIT
-from privsieve.privacy.change import Change, steps
-from privsieve.privacy.ledger import Ledger
+from privsieve.ledger import account as accounts
+from privsieve.ledger.account import Account, Charge
+from privsieve.ledger.certificate import UNIT
+from privsieve.ledger.change import Change, steps
+from privsieve.ledger.ledger import Ledger
+from privsieve.public.cost import RHO_UNITS, TOP, Cost
 
 CHANGES = [Change(unit, neighbours) for unit in ("row", "person")
            for neighbours in ("replace-one", "add-remove")]
@@ -394,7 +394,7 @@ def test_a_limit_of_rho_implies_its_epsilon(epsilon, delta):
     """Some order shows in balls that the limit implies (epsilon, delta); none does for more."""
     from flint import arb, ctx, fmpq
 
-    from privsieve.privacy.approximate import concentrated
+    from privsieve.noise.approximate import concentrated
 
     wanted, allowed = Fraction(Decimal(epsilon)), Fraction(Decimal(delta))
     limit = accounts.rho_limit(int(wanted * 10**9), int(allowed * 10**18))

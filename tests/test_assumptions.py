@@ -9,14 +9,14 @@ import pytest
 
 import privsieve as ps
 import tables
-from privsieve.core.assumptions import SENTENCES, THEOREMS, assumed
+from privsieve.check.verify import verify
 from privsieve.errors import ParameterError
-from privsieve.privacy.certificate import terms
-from privsieve.privacy.verify import verify
+from privsieve.ledger.certificate import terms
+from privsieve.methods import METHODS, plan
+from privsieve.public.assumptions import SENTENCES, THEOREMS, assumed
 from privsieve.report import html
 from privsieve.report.claim import _named
-from privsieve.scores import SCORES
-from privsieve.selectors import METHODS, plan
+from privsieve.summaries.scores import SCORES
 from proofs import SRC
 from releases import released
 from test_report import Page

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from privsieve import audit
-from privsieve.cli.pairs import pair, sides
-from privsieve.core.domain import Domain
+from privsieve.check.pairs import pair, sides
 from privsieve.fit import fit
-from privsieve.privacy.noise import system
-from privsieve.privacy.stopping import best_of, tries
-from privsieve.selectors import METHODS, plan
-from privsieve.sources import open_source
+from privsieve.methods import METHODS, plan
+from privsieve.noise.stopping import best_of, tries
+from privsieve.noise.streams import system
+from privsieve.public.domain import Domain
+from privsieve.rows import open_source
 
 FIRST, SECOND, y = sides()
 

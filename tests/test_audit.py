@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from privsieve.check.audit import PROFILES, _epsilon, _lowest, audit
 from privsieve.errors import ParameterError
-from privsieve.privacy.audit import PROFILES, _epsilon, _lowest, audit
-from privsieve.privacy.discrete import noisy
-from privsieve.privacy.noise import discrete_laplace, replay
-from privsieve.privacy.race import geometric_race, top_k
-from privsieve.privacy.vector import gamma_norm
+from privsieve.noise.discrete import noisy
+from privsieve.noise.race import geometric_race, top_k
+from privsieve.noise.streams import discrete_laplace, replay
+from privsieve.noise.vector import gamma_norm
 
 #: A neighbouring pair of scores at distance 1 whose loss at k = 1 is epsilon.
 SCORES = ((2, 0), (1, 1))

@@ -11,7 +11,7 @@ import pytest
 from claims import claimed
 from privsieve.containment.before import beside, read_also, reading
 from privsieve.containment.labelled import Labelled
-from privsieve.sources.items import Thermometer, items_of
+from privsieve.rows.items import Thermometer, items_of
 
 
 def test_what_was_cut_is_cut_so_again():

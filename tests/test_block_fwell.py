@@ -11,13 +11,13 @@ import pytest
 import privsieve as ps
 import tables
 from exact import top_k_law
-from privsieve.cli.pairs import block, pair
+from privsieve.check.pairs import block, pair
 from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.fit import fit
-from privsieve.privacy.noise import replay
-from privsieve.selectors import plan
-from privsieve.selectors.block_fwell import least_epsilon
-from privsieve.sources import open_source, resolve
+from privsieve.methods import plan
+from privsieve.methods.block_fwell import least_epsilon
+from privsieve.noise.streams import replay
+from privsieve.rows import open_source, resolve
 from test_density import lawful
 
 BOX = ps.Domain.box(0, 1, columns=12)
@@ -125,7 +125,7 @@ def test_the_least_epsilon_is_that_of_the_design():
 @pytest.mark.parametrize("k", [3, 9])
 def test_the_forecast_tells_the_truth(k):
     """The formula agrees with 400 races on sums of votes that have the gap it speaks of."""
-    from privsieve.privacy.race import top_k
+    from privsieve.noise.race import top_k
 
     units, gap, repeats = 6000, Fraction(1, 25), 7
     made = planned(k=k, epsilon="0.5", rows=units, repeats=repeats)

@@ -8,10 +8,10 @@ import pytest
 import naive_blocks
 import tables
 from privsieve import kernels
-from privsieve.cli.pairs import block
-from privsieve.engines.blocks import block_votes, reference_votes
+from privsieve.check.pairs import block
 from privsieve.kernels import blocks as kernel
 from privsieve.kernels import blocks_twin, numpy_twin
+from privsieve.summaries.block_engine import block_votes, reference_votes
 from privsieve.summaries.blocks import MOST_ROWS, Group, Scheme, kinds
 from test_merge import cut
 

@@ -11,9 +11,9 @@ import pytest
 
 from exact import gumbel_order, order_law
 from privsieve.errors import ParameterError
-from privsieve.privacy import bounded_range
-from privsieve.privacy.approximate import by_tail, concentrated
-from privsieve.privacy.bounded_range import MOST, gumbel_scale, lost
+from privsieve.noise import bounded_range
+from privsieve.noise.approximate import by_tail, concentrated
+from privsieve.noise.bounded_range import MOST, gumbel_scale, lost
 
 TINY = Fraction(1, 10**6)
 

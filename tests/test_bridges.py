@@ -36,10 +36,10 @@ from privsieve.cli.export import export
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.limits import Limits
 from privsieve.containment.roles import Roles
-from privsieve.core.columns import Category, Label, Number
-from privsieve.core.domain import Csv, Domain
 from privsieve.errors import CheckFailed, ParameterError, SchemaError
-from privsieve.sources.items import items_of
+from privsieve.public.columns import Category, Label, Number
+from privsieve.public.domain import Csv, Domain
+from privsieve.rows.items import items_of
 from real_data import folder as data_folder
 
 #: What R says: the smallest group, all rows, and those in groups below k.
@@ -247,7 +247,7 @@ def test_a_hierarchy_begins_with_the_cell_and_grows():
 
 def test_flags_and_thermometers_keep_our_groups(tmp_path):
     """Cells of the same items are one group, however spelled: a missing flag is a no."""
-    from privsieve.sources.items import Thermometer
+    from privsieve.rows.items import Thermometer
 
     rows = [["age", "smoker", "ill"], ["10", "yes", "n"], ["20", "Y", "y"], ["70", "", "n"],
             ["", "no", "y"], ["30", "1", "n"]]

@@ -21,9 +21,9 @@ from privsieve.bridges.sdcmicro import sdcmicro
 from privsieve.bridges.table import exported
 from privsieve.cli import run
 from privsieve.containment.roles import Roles
-from privsieve.core.columns import Category
-from privsieve.core.domain import Csv, Domain
 from privsieve.errors import SchemaError
+from privsieve.public.columns import Category
+from privsieve.public.domain import Csv, Domain
 
 #: A package with the names and arguments of sdcMicro 5.8.1, and little else: it counts groups as
 #: base R does, and `localSuppression` takes out the first key variable of small ones.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privsieve.core.canonical import LARGEST, canonical, digest
+from privsieve.public.canonical import LARGEST, canonical, digest
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-LARGEST, LARGEST)

@@ -12,7 +12,7 @@ import pytest
 from privsieve.cli import run
 from privsieve.containment.breaking import gains, rare_sets
 from privsieve.containment.measures import containment_level
-from privsieve.core.items import Items
+from privsieve.rows.matrix import Items
 
 TOY = "a,b,c,d,e\n" + "1,0,1,0,1\n1,0,1,0,1\n1,0,0,1,1\n1,0,1,0,1\n1,1,1,0,1\n1,1,0,1,1\n"
 

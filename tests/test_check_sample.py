@@ -13,8 +13,8 @@ from privsieve.containment.breaking import gains
 from privsieve.containment.groups import source_crowds, source_level
 from privsieve.containment.measures import containment_level, disclosure_risk, hub_of, risk_of
 from privsieve.containment.survey import survey_of, surveyed, work
-from privsieve.core.items import Items
 from privsieve.kernels.patterns import levels, pattern_table
+from privsieve.rows.matrix import Items
 
 
 def some(seed, rows=3000, width=14):

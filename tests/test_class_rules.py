@@ -14,20 +14,20 @@ import pytest
 import tables
 from exact import geometric_order, set_law, top_k_law
 from privsieve import audit, kernels
-from privsieve.cli.pairs import sides
-from privsieve.core.domain import Domain
-from privsieve.engines.local import rule_tables
+from privsieve.check.pairs import sides
 from privsieve.errors import ParameterError
 from privsieve.kernels.joint import class_gain
-from privsieve.privacy import noise as noises
-from privsieve.privacy.noise import replay, system
-from privsieve.selectors import plan
-from privsieve.selectors.labels import labellings
-from privsieve.selectors.rule_sieve import summarise, weighed
-from privsieve.selectors.weights import FINEST, LARGEST_CENTRED, centred
+from privsieve.methods import plan
+from privsieve.methods.labels import labellings
+from privsieve.methods.rule_sieve import summarise, weighed
+from privsieve.methods.weights import FINEST, LARGEST_CENTRED, centred
+from privsieve.noise import streams as noises
+from privsieve.noise.streams import replay, system
+from privsieve.public.domain import Domain
 from privsieve.summaries.joint import set_values
 from privsieve.summaries.layout import Layout
 from privsieve.summaries.many_classes import binned, class_scores
+from privsieve.summaries.rule_engine import rule_tables
 from privsieve.summaries.rules import Weighing, scores
 from test_rules import T1, T2, T4, T5, T6
 from test_sensitivity import _joined, _person, random_pair

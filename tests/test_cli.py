@@ -17,11 +17,11 @@ import pytest
 
 from privsieve import __version__
 from privsieve.cli import VERBS, run, sealed, verbs
-from privsieve.core.cost import DELTA_UNITS, decimal
-from privsieve.core.domain import Domain
 from privsieve.errors import LedgerError
-from privsieve.privacy.ledger import Ledger
-from privsieve.sources import Source, reader
+from privsieve.ledger.ledger import Ledger
+from privsieve.public.cost import DELTA_UNITS, decimal
+from privsieve.public.domain import Domain
+from privsieve.rows import Source, reader
 
 ROOT = Path(__file__).parents[1]
 DOMAIN = """
@@ -154,7 +154,7 @@ def test_help():
 
 def test_help_is_light(place):
     """Help imports no verb, no NumPy, no rich; `plan`, `ledger` and `verify` import no NumPy."""
-    heavy = ("numpy", "rich", "pyarrow", "pandas", "sklearn", "flint", "privsieve.core.domain")
+    heavy = ("numpy", "rich", "pyarrow", "pandas", "sklearn", "flint", "privsieve.public.domain")
     for args, absent in (
         (["--help"], heavy),
         (["plan", "--rows", "400", *ASKED], heavy[:-1]),

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from privsieve.cli import pairs, run
+from privsieve.check import pairs
+from privsieve.cli import run
 
 
 @pytest.fixture

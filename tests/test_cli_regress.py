@@ -13,7 +13,7 @@ import pytest
 
 import privsieve as ps
 from privsieve.cli import run
-from privsieve.privacy.ledger import Ledger
+from privsieve.ledger.ledger import Ledger
 
 DOMAIN = """
 [table]

@@ -24,8 +24,8 @@ from privsieve.containment.estimators import (
 )
 from privsieve.containment.groups import source_level
 from privsieve.containment.measures import containment_level, disclosure_risk, k_anonymity_level
-from privsieve.core.items import Items
 from privsieve.errors import NothingFits, ParameterError, PrivsieveError, SchemaError
+from privsieve.rows.matrix import Items
 
 KINDS = {
     "greedy": GreedyContainment(4),

@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from privsieve.core.cost import Cost, decimal, exact
 from privsieve.errors import ParameterError
+from privsieve.public.cost import Cost, decimal, exact
 
 
 def test_ten_tenths_are_one():

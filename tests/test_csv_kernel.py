@@ -13,12 +13,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from data_makers import DOMAIN, HOSTILE, csv_file, read
-from privsieve.core.columns import Category, Date, Flag, Label, Number
-from privsieve.core.domain import Csv, Domain
-from privsieve.core.spelling import FLAGS, plain
 from privsieve.kernels import csv
-from privsieve.sources import csv_codes, open_source
-from privsieve.sources import csv_file as csv_module
+from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.public.domain import Csv, Domain
+from privsieve.public.spelling import FLAGS, plain
+from privsieve.rows import csv_codes, open_source
+from privsieve.rows import csv_file as csv_module
 
 pytestmark = pytest.mark.skipif(not csv.serves("utf-8"), reason="the native kernels are not built")
 

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from naive_cuts import bins, enough, period, public, shared, shared_date
-from privsieve.core.columns import Category, Date, Flag, Label, Number
-from privsieve.core.domain import Domain
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
-from privsieve.sources.columns import encoder
-from privsieve.sources.cutting import Cutting, shared_cuts
-from privsieve.sources.items import Reading, Thermometer, items_of, table_of
+from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.public.domain import Domain
+from privsieve.rows.columns import encoder
+from privsieve.rows.cutting import Cutting, shared_cuts
+from privsieve.rows.items import Reading, Thermometer, items_of, table_of
 
 
 def incomes():

@@ -11,12 +11,12 @@ import pytest
 from privsieve import demo
 from privsieve.cli import run
 from privsieve.cli.demo import _line
-from privsieve.core.domain import Domain
 from privsieve.fit import fit
-from privsieve.privacy.ledger import Ledger
-from privsieve.privacy.noise import replay
-from privsieve.selectors import plan
-from privsieve.sources import open_source, resolve
+from privsieve.ledger.ledger import Ledger
+from privsieve.methods import plan
+from privsieve.noise.streams import replay
+from privsieve.public.domain import Domain
+from privsieve.rows import open_source, resolve
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,7 @@ from exact import (
     order_law,
     set_law,
 )
-from privsieve.privacy.noise import discrete_laplace, geometric, replay
-from privsieve.privacy.race import (
+from privsieve.noise.race import (
     Race,
     exponential_race,
     geometric_race,
@@ -27,8 +26,9 @@ from privsieve.privacy.race import (
     laplace_race,
     top_k,
 )
-from privsieve.privacy.values import Grid, gaussian, laplace
-from privsieve.privacy.vector import gamma_norm
+from privsieve.noise.streams import discrete_laplace, geometric, replay
+from privsieve.noise.values import Grid, gaussian, laplace
+from privsieve.noise.vector import gamma_norm
 
 #: A right sampler is rejected once in a million; seeds are fixed, so it passes or it does not.
 MILLIONTH = 1e-6

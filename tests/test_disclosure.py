@@ -14,9 +14,9 @@ from privsieve.containment import disclosure
 from privsieve.containment.disclosure import columns_of, disclosures, groups_of, strangers
 from privsieve.containment.labelled import Labelled, Sensitive
 from privsieve.containment.limits import Limits, failing, missed
-from privsieve.core.items import Items
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule
+from privsieve.rows.matrix import Items
 
 MODELS = ("containment", "k-anonymity")
 

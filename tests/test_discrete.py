@@ -13,9 +13,9 @@ import pytest
 from scipy import stats
 
 from privsieve.errors import ParameterError
-from privsieve.privacy import discrete
-from privsieve.privacy.discrete import LARGEST_COUNT, above, noisy, threshold, two_sided
-from privsieve.privacy.noise import Noise, replay, system
+from privsieve.noise import discrete
+from privsieve.noise.discrete import LARGEST_COUNT, above, noisy, threshold, two_sided
+from privsieve.noise.streams import Noise, replay, system
 from test_density import MILLIONTH, SCALES, fits, lawful
 
 MEANS = [Fraction(1, 100), Fraction(3, 10), Fraction(2), Fraction(31, 3), Fraction(10**6)]

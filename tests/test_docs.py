@@ -124,7 +124,7 @@ def shown():
 
 def test_a_file_that_is_shown_is_the_file():
     """Where a page shows a file of the package, it shows all of it as it is."""
-    assert {("docs/add-a-selector.md", "src/privsieve/scores/class_counts.py")} <= {
+    assert {("docs/add-a-selector.md", "src/privsieve/summaries/scores/class_counts.py")} <= {
         (place, name) for place, name, _ in shown()}
     assert [] == [(place, name) for place, name, body in shown() if page(name) != body]
 

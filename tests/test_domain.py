@@ -14,11 +14,11 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from data_makers import DOMAIN, SEMICOLON, csv_file
-from privsieve.core.columns import Category, Date, Flag, Label, Number
-from privsieve.core.domain import Csv, Domain, part_of
-from privsieve.core.domain_file import draft, parse, to_toml
 from privsieve.errors import DomainError
-from privsieve.sources import open_source
+from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.public.domain import Csv, Domain, part_of
+from privsieve.public.domain_file import draft, parse, to_toml
+from privsieve.rows import open_source
 
 ARCHITECTURE = """
 [table]

@@ -21,9 +21,9 @@ from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.publish import Labelled, body_of, project
 from privsieve.containment.publishable import publishable
 from privsieve.containment.told import listening
-from privsieve.core.items import Items
 from privsieve.errors import NothingFits
 from privsieve.kernels import implementation, patterns, patterns_twin
+from privsieve.rows.matrix import Items
 
 posix = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signal")
 TWIN = implementation() == "numpy"

@@ -16,13 +16,13 @@ import pytest
 
 import naive_search as naive
 from privsieve.containment.exact import exact, gap
-from privsieve.core.items import Items
 from privsieve.errors import CheckFailed, ParameterError
 from privsieve.kernels import search as searching
 from privsieve.kernels import search_twin
 from privsieve.kernels.patterns import Rule
 from privsieve.kernels.search import Effort, Found, search
 from privsieve.kernels.search_twin import colour
+from privsieve.rows.matrix import Items
 from real_data import adult
 
 try:
@@ -211,7 +211,7 @@ INTERRUPTED = """
 import os, signal, sys, threading
 import numpy as np
 from privsieve.containment.exact import exact
-from privsieve.core.items import Items
+from privsieve.rows.matrix import Items
 from privsieve.kernels.patterns import Rule
 rng = np.random.default_rng(0)
 items = Items.dense(rng.random((1000, 60)) < 0.3)

@@ -30,14 +30,14 @@ import rule_sieve_needs as needs
 import synthetic_rows
 from methods import OURS, PRINTED
 from privsieve.containment.greedy import Rule
-from privsieve.core.domain import Domain
-from privsieve.core.items import Items
 from privsieve.local.solver import minimise
+from privsieve.methods import plan
+from privsieve.noise.streams import replay
 from privsieve.papers.felp import FwellEN, felp
 from privsieve.papers.fwell import Reading
 from privsieve.papers.private_fwell import objective_fwell, private_fwell
-from privsieve.privacy.noise import replay
-from privsieve.selectors import plan
+from privsieve.public.domain import Domain
+from privsieve.rows.matrix import Items
 
 #: A short cell or two of each kind.
 ASKED = by_epsilon.Asked(folds=1, draws=2, epsilons=("0.01", "10"))
@@ -396,7 +396,7 @@ def test_the_peer_gets_all_that_its_epsilon_allows():
 
     from dp_accounting.rdp import rdp_privacy_accountant as rdp
 
-    from privsieve.privacy.approximate import by_tail, concentrated
+    from privsieve.noise.approximate import by_tail, concentrated
 
     rho = synthetic_rows.marginal_peer.rho_of(1.0, 1e-9)
     orders = 1 + np.exp(np.linspace(np.log(1e-2), np.log(1e4), 4000))

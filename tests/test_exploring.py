@@ -32,7 +32,6 @@ from privsieve.containment.exploring import (
 from privsieve.containment.judging import area_of, folds, honest_area, ranked
 from privsieve.containment.labelled import Labelled, Sensitive
 from privsieve.containment.publishable import publishable
-from privsieve.core.items import Items
 from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import Rule
 from privsieve.report import explored_html
@@ -48,6 +47,7 @@ from privsieve.report.exploring import (
     Shut,
     Strangers,
 )
+from privsieve.rows.matrix import Items
 from test_report import CLASSES, HOSTILE, harmless
 
 #: A curve is many choices, each made for five folds again.

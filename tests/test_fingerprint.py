@@ -15,7 +15,7 @@ from privsieve.containment.fingerprint import Seal, fingerprint, key_digits, res
 from privsieve.containment.labelled import Sensitive
 from privsieve.containment.ledger_key import seal_of
 from privsieve.errors import LedgerError
-from privsieve.privacy.ledger import Ledger
+from privsieve.ledger.ledger import Ledger
 
 
 def seen(table, claim):

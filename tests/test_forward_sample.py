@@ -8,7 +8,7 @@ from privsieve.containment.forward import _pool, forward
 from privsieve.containment.greedy import Rule
 from privsieve.containment.measures import containment_level
 from privsieve.containment.ridge import MOST_CELLS, Ridge
-from privsieve.core.items import Items
+from privsieve.rows.matrix import Items
 from real_data import adult, email
 
 

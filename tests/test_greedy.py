@@ -13,9 +13,9 @@ import pytest
 import naive_containment as naive
 from privsieve.containment.greedy import choice_of, greedy, kept_rows, modular_order
 from privsieve.containment.weights import weights
-from privsieve.core.items import Items
 from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import Rule
+from privsieve.rows.matrix import Items
 
 DATA = Path(os.environ.get("PRIVSIEVE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 #: The paper's Table 1.

@@ -15,7 +15,6 @@ import pytest
 import privsieve as ps
 import tables
 from privsieve import fit as fitting
-from privsieve.core.canonical import LARGEST
 from privsieve.errors import (
     BudgetExceeded,
     DomainError,
@@ -24,14 +23,15 @@ from privsieve.errors import (
     SchemaError,
 )
 from privsieve.fit import fit
-from privsieve.histogram import released, values
-from privsieve.histogram.axes import Axis
-from privsieve.histogram.noisy_histogram import MOST_NOISE, plan
-from privsieve.histogram.released import Table, nearest, scaled, shared
-from privsieve.privacy.discrete import LARGEST_MEAN
-from privsieve.privacy.noise import replay
-from privsieve.sources import open_source, resolve
-from privsieve.sources.columns import encoder
+from privsieve.methods.histogram import released, values
+from privsieve.methods.histogram.axes import Axis
+from privsieve.methods.histogram.noisy_histogram import MOST_NOISE, plan
+from privsieve.methods.histogram.released import Table, nearest, scaled, shared
+from privsieve.noise.discrete import LARGEST_MEAN
+from privsieve.noise.streams import replay
+from privsieve.public.canonical import LARGEST
+from privsieve.rows import open_source, resolve
+from privsieve.rows.columns import encoder
 from test_laws import DOMAIN, ROWS, SECRET, Spy, odd, one_class, table
 from test_merge import cut
 

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 
+from privsieve.check.verify import verify
 from privsieve.cli import run
-from privsieve.privacy.verify import verify
 from publications import Found, options, write_table
 from real_data import folder as data_folder
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_makers import DOMAIN, HOSTILE, codes, csv_file
-from privsieve.core.columns import Category, Date, Flag, Label, Number
-from privsieve.core.domain import Csv, Domain
 from privsieve.errors import SchemaError
-from privsieve.sources.inspect import inspect, look
-from privsieve.sources.reader import batches
+from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.public.domain import Csv, Domain
+from privsieve.rows.inspect import inspect, look
+from privsieve.rows.reader import batches
 
 CELLS = [cell for cell in HOSTILE if not isinstance(cell, np.ndarray)]
 
@@ -173,4 +173,4 @@ def test_reader_is_not_told(tmp_path):
     inspect(file, DOMAIN)
 
     assert before == codes(file)
-    assert batches.__module__ == "privsieve.sources.reader"
+    assert batches.__module__ == "privsieve.rows.reader"

@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 
-from privsieve.core.columns import Category, Date, Flag, Label, Number
-from privsieve.core.domain import Csv, Domain
-from privsieve.core.items import Items
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
-from privsieve.sources import open_source
-from privsieve.sources.items import Thermometer, column_of, items_of
-from privsieve.sources.long_log import Long, People, read_long
+from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.public.domain import Csv, Domain
+from privsieve.rows import open_source
+from privsieve.rows.items import Thermometer, column_of, items_of
+from privsieve.rows.long_log import Long, People, read_long
+from privsieve.rows.matrix import Items
 from real_data import folder
 
 X = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 0, 0]])

@@ -16,11 +16,11 @@ from exact import set_law, top_k_law
 from privsieve.errors import ParameterError
 from privsieve.kernels import joint as kernel
 from privsieve.kernels import joint_twin
-from privsieve.privacy import race as race_module
-from privsieve.privacy.noise import replay
-from privsieve.privacy.race import Race, top_k
-from privsieve.selectors import plan
-from privsieve.selectors.joint import Beginning, beginning, choose, place
+from privsieve.methods import plan
+from privsieve.methods.joint import Beginning, beginning, choose, place
+from privsieve.noise import race as race_module
+from privsieve.noise.race import Race, top_k
+from privsieve.noise.streams import replay
 from privsieve.summaries.joint import set_values
 from privsieve.summaries.layout import Layout
 from test_naive import Table
@@ -383,7 +383,7 @@ def test_a_plan_tells_the_noise_with_which_columns_are_told_apart(monkeypatch, j
                       sensitivity, epsilon, options["delta"]))
         return shipped(scores, k, sensitivity, epsilon, noise, **options)
 
-    monkeypatch.setattr("privsieve.privacy.race.top_k", top_k)
+    monkeypatch.setattr("privsieve.noise.race.top_k", top_k)
     made.mechanism(made.summarise([batch], 3), replay(1))
 
     assert 1 == sum(epsilon for _, _, epsilon, _ in asked)

@@ -23,10 +23,10 @@ from privsieve.containment.labelled import Labelled
 from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.publish import project, sources_at
 from privsieve.containment.publishable import by_sources, largest_k, publishable
-from privsieve.core.items import Items
 from privsieve.errors import NothingFits, ParameterError
 from privsieve.kernels import patterns, patterns_twin, search, search_twin
 from privsieve.kernels.patterns import Rule
+from privsieve.rows.matrix import Items
 
 try:
     from privsieve.kernels import _native as native

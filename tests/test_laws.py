@@ -24,10 +24,10 @@ from privsieve.errors import (
     ReleaseFailed,
     SchemaError,
 )
-from privsieve.privacy.folder import Folder
-from privsieve.privacy.noise import replay
-from privsieve.selectors import METHODS
-from privsieve.sources import open_source, resolve
+from privsieve.ledger.folder import Folder
+from privsieve.methods import METHODS
+from privsieve.noise.streams import replay
+from privsieve.rows import open_source, resolve
 
 SELECTORS = [ps.RuleSieve, ps.BlockFWELL, ps.NoisyTopK, ps.OutputFWELL, ps.FELP,
              ps.ObjectiveFWELL, *(
@@ -144,7 +144,7 @@ def test_an_unknown_population_reads_no_row(tmp_path):
 def test_a_wrong_parameter_reads_no_row(monkeypatch, ledger, kind, wrong, error):
     """What is wrong and public is refused before the charge, and nothing is read."""
     source = spied()
-    monkeypatch.setattr("privsieve.sources.open_source", lambda *_a, **_k: source)
+    monkeypatch.setattr("privsieve.rows.open_source", lambda *_a, **_k: source)
 
     with pytest.raises(error):
         selector(kind, ledger=ledger, **wrong).fit(table())
@@ -203,7 +203,7 @@ def test_without_entropy_nothing_leaves_and_the_charge_stays(tmp_path, ledger, m
 
     with Folder.create(tmp_path / "out") as folder, monkeypatch.context() as patch:
         # Only where noise comes from: the ledger draws its request number before the charge.
-        patch.setattr("privsieve.privacy.noise.os", SimpleNamespace(urandom=broken))
+        patch.setattr("privsieve.noise.streams.os", SimpleNamespace(urandom=broken))
         with pytest.raises(ReleaseFailed) as caught:
             fitting.fit(made, source, ledger=ledger, folder=folder)
 

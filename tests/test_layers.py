@@ -15,57 +15,56 @@ import privsieve
 
 SRC = Path(privsieve.__file__).parent
 
-WORDS = {"errors", "_version", "core"}
-ROWS = WORDS | {"kernels", "summaries", "scores", "engines", "sources", "containment"}
-#: What each part may import; a part may always import itself.
+WORDS = {"errors", "_version", "public"}
+ROWS = WORDS | {"kernels", "rows", "summaries"}
+#: What each room may import; a room may always import itself.
 BELOW = {
     "errors": set(),
     "_version": set(),
     "kernels": set(),
-    "core": {"errors"},
-    "summaries": WORDS | {"kernels"},
-    # A summary, what it is worth, and how far one unit moves it; they meet no noise.
-    "scores": WORDS | {"kernels", "summaries"},
-    # A convex problem and its constants; of privacy it takes the ball arithmetic alone.
-    "local": WORDS | {"kernels", "privacy"},
-    "engines": WORDS | {"kernels", "summaries"},
-    "sources": WORDS | {"kernels"},
-    # Another kind of guarantee: it meets rows, the ledger and the folder, and never noise.
-    "containment": ROWS | {"privacy", "report"},
+    "public": {"errors"},
+    "release": {"errors", "public"},
+    # A file becomes units: integers on the public grid.
+    "rows": WORDS | {"kernels"},
+    # Units become integers that add up, and how far one unit moves them; they meet no noise.
+    "summaries": WORDS | {"kernels", "rows"},
+    # Noise knows neither rows nor summaries: they meet in a method.
+    "noise": WORDS,
+    # What was spent; it knows no noise, so that a checker can read it.
+    "ledger": WORDS,
+    # The checker is not the maker: neither methods nor noise (see `ATTACKS`).
+    "check": WORDS | {"ledger", "release"},
+    # A convex problem and its constants; of noise it takes the ball arithmetic alone.
+    "local": WORDS | {"kernels", "noise"},
+    # Another kind of guarantee: it meets rows, the ledger and the page, and never noise.
+    "containment": ROWS | {"ledger", "check", "release", "report"},
     # The forms of other tools: a table with roles goes out, a generalised one comes back.
-    "bridges": WORDS | {"sources", "containment", "kernels"},
+    "bridges": WORDS | {"kernels", "rows", "containment"},
     # As printed, for experiments and tests: no module of the package imports it.
     "papers": ROWS | {"containment"},
-    "privacy": WORDS,
     # A face: it tells what a release says, and knows no row.
-    "report": WORDS | {"privacy"},
-    "fit": WORDS | {"privacy", "sources", "report"},
-    "selectors": ROWS | {"privacy", "fit", "local", "regression"},
-    "regression": ROWS | {"privacy", "fit"},
-    # A product beside them, which may begin with a choice of columns.
-    "histogram": ROWS | {"privacy", "fit", "selectors"},
-    "demo": ROWS | {"privacy", "fit", "selectors"},
-    "cli": ROWS | {"bridges", "privacy", "fit", "selectors", "regression", "histogram", "demo",
-                   "report"},
+    "report": WORDS | {"ledger"},
+    "fit": WORDS | {"rows", "noise", "ledger", "release", "report"},
+    "methods": ROWS | {"noise", "ledger", "release", "fit", "local"},
+    "demo": WORDS,
+    "cli": ROWS | {"ledger", "check", "release", "fit", "methods", "containment", "bridges",
+                   "report", "demo"},
     "__main__": {"cli"},
     # The names of the public surface, imported when they are asked for.
-    "__init__": ROWS | {"privacy", "selectors", "regression", "histogram", "local"},
+    "__init__": WORDS | {"rows", "ledger", "check", "release", "methods", "local", "containment"},
 }
 #: Imports that point up, each with the reason why it may.
 UPWARD = {
-    ("core/release.py", "privacy.folder"): "`Release.save` is a word; the folder is asked for late",
-    ("core/release.py", "report"): "`Release.save` writes the page, too, and asks for it late",
-    ("core/domain.py", "sources"): "`Domain.draft` asks a source for its names and types",
+    ("release.py", "ledger.folder"): "`Release.save` is a word; the folder is asked for late",
+    ("release.py", "report"): "`Release.save` writes the page, too, and asks for it late",
+    ("public/plan.py", "rows.batch"): "a type: what is summarised",
+    ("public/domain.py", "rows"): "`Domain.draft` asks a source for its names and types",
 }
-CHECKERS = ("verify", "verify_containment", "verify_release", "verify_table", "verify_values",
-            "audit", "ledger", "ledger_schema", "ledger_sql", "entry", "chain", "change", "account",
-            "names", "certificate", "strangers", "folder")
-#: What meets noise, or sizes it; no checker does.
-MECHANISMS = {"privacy.noise", "privacy.vector", "privacy.values", "privacy.approximate",
-              "privacy.bounded_range", "privacy.recall", "privacy.discrete", "privacy.race",
-              "privacy.stopping"}
-#: What a checker may load: an audit counts with NumPy; a published Parquet file needs pyarrow.
-NEEDS = {"audit": {"numpy"}, "verify_table": {"pyarrow"}}
+#: What attacks a method runs it; the rest of `check` shares no code with a maker.
+ATTACKS = {"check/pairs.py": {"methods", "noise", "rows"}}
+#: What a room without NumPy may load all the same, by file.
+NEEDS = {"check/audit.py": {"numpy"}, "check/table.py": {"pyarrow"}, "check/pairs.py": {"numpy"}}
+NOISES = ("noise", "streams")
 NUMPY = {"numpy", "pandas", "polars", "pyarrow", "scipy", "sklearn", "flint"}
 SLOW = {"pandas", "polars", "pyarrow", "scipy", "sklearn", "rich", "jinja2", "cryptography"}
 
@@ -116,7 +115,8 @@ def test_imports_point_down(name):
     wrong = {module for module in ours
              if part(module) not in {part(name), *BELOW[part(name)]}
              and part(module) != "__init__"
-             and not any(name == file and module.startswith(up) for file, up in UPWARD)}
+             and not any(name == file and module.startswith(up) for file, up in UPWARD)
+             and part(module) not in ATTACKS.get(name, ())}
     if part(name) not in ("cli", "demo", "__main__"):
         wrong |= {module for module in ours if module == "__init__"}
     assert set() == wrong
@@ -127,28 +127,12 @@ def test_every_part_has_a_place():
     assert set() == {part(name) for name in modules()} - set(BELOW)
 
 
-def test_checkers_are_not_makers():
-    """What verifies, audits or keeps the ledger imports no product, and NumPy only to audit."""
-    for name in CHECKERS:
-        ours, others = imported(f"privacy/{name}.py")
+@pytest.mark.parametrize("name", [name for name in modules() if part(name) in ("check", "ledger")])
+def test_who_checks_needs_no_numpy(name):
+    """A ledger and a checker load the standard library and `click`'s peers at most."""
+    _, others = imported(name)
 
-        assert {"core", "errors", "privacy"} >= {part(module) for module in ours}, name
-        assert set() == others & (NUMPY - NEEDS.get(name, set())), name
-
-
-def test_checkers_meet_no_mechanism():
-    """No checker imports noise or a race: it could not share a mistake with them."""
-    for name in CHECKERS:
-        ours, _ = imported(f"privacy/{name}.py")
-
-        assert set() == ours & MECHANISMS, name
-
-
-def test_every_file_of_privacy_checks_or_makes():
-    """A new file of `privacy` is a checker or a mechanism, on purpose."""
-    found = {Path(name).stem for name in modules() if part(name) == "privacy"} - {"__init__"}
-
-    assert {*CHECKERS, *(name.removeprefix("privacy.") for name in MECHANISMS)} == found
+    assert set() == others & (NUMPY - NEEDS.get(name, set()))
 
 
 def test_a_report_knows_no_row():
@@ -157,43 +141,33 @@ def test_a_report_knows_no_row():
         if part(name) == "report":
             ours, others = imported(name)
 
-            words = {"privacy.certificate", "privacy.strangers"}
-            assert words >= {one for one in ours if part(one) == "privacy"}, name
+            words = {"ledger.certificate"}
+            assert words >= {one for one in ours if part(one) == "ledger"}, name
             assert {"markupsafe"} >= others - sys.stdlib_module_names, name
 
 
 def test_local_meets_no_noise():
-    """The convex solve and its constants take ball arithmetic, and nothing else of privacy."""
+    """The convex solve and its constants take ball arithmetic, and nothing else of noise."""
     for name in modules():
         if part(name) == "local":
-            ours, _ = imported(name)
-
-            assert {"privacy.noise"} >= {one for one in ours if part(one) == "privacy"}, name
             text = (SRC / name).read_text(encoding="utf-8")
-            assert set(re.findall(r"privacy\.noise import (.*)", text)) <= {"arithmetic"}, name
 
-
-def test_containment_meets_no_noise():
-    """Its guarantee has no epsilon: no noise, no race, no selector of the other kind."""
-    for name in modules():
-        if part(name) in ("containment", "papers"):
-            ours, _ = imported(name)
-
-            assert set() == ours & {*MECHANISMS, "fit", "selectors"}, name
+            taken = set(re.findall(r"privsieve\.noise(.*)", text))
+            assert {".streams import arithmetic"} >= taken, name
 
 
 def test_nothing_shipped_replays_noise():
     """`noise.replay` is for tests: no module of the package names it outside `noise` itself."""
     users = set()
     for name in modules():
-        if name == "privacy/noise.py":
+        if name == "noise/streams.py":
             continue
         for node in ast.walk(ast.parse((SRC / name).read_text(encoding="utf-8"))):
             from_noise = (isinstance(node, ast.ImportFrom) and node.module is not None
-                          and node.module.endswith("noise")
+                          and node.module.endswith("streams")
                           and "replay" in [alias.name for alias in node.names])
             attribute = (isinstance(node, ast.Attribute) and node.attr == "replay"
-                         and isinstance(node.value, ast.Name) and node.value.id == "noise")
+                         and isinstance(node.value, ast.Name) and node.value.id in NOISES)
             if from_noise or attribute:
                 users.add(name)
 
@@ -211,10 +185,10 @@ def loaded(program, tmp_path):
 
 PLAN = """
 import privsieve as ps
-import privsieve.privacy.ledger, privsieve.privacy.verify
+import privsieve.ledger.ledger, privsieve.check.verify
 ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
 ps.plan("noisy-top-k", ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
-from privsieve.histogram.noisy_histogram import plan
+from privsieve.methods.histogram.noisy_histogram import plan
 plan(ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
 """
 
@@ -222,8 +196,8 @@ SELECT = """
 import privsieve as ps
 from pathlib import Path
 from privsieve.fit import fit
-from privsieve.privacy.folder import Folder
-from privsieve.sources import open_source, resolve
+from privsieve.ledger.folder import Folder
+from privsieve.rows import open_source, resolve
 Path("t.csv").write_text("a,b,y\\n" + "1,0,1\\n0,1,0\\n" * 50)
 domain = ps.Domain([ps.Number("a", 0, 1), ps.Number("b", 0, 1)], target=ps.Label("y", [0, 1]))
 source = open_source(Path("t.csv"), csv=domain.csv)

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from privsieve.core.cost import Cost
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
-from privsieve.privacy import ledger_sql
-from privsieve.privacy.chain import Entry, replay
-from privsieve.privacy.ledger import Ledger, populations
+from privsieve.ledger import sql as ledger_sql
+from privsieve.ledger.chain import Entry, replay
+from privsieve.ledger.ledger import Ledger, populations
+from privsieve.public.cost import Cost
 
 DIGEST = "ab" * 32
 CLAIM = {"claim": {"epsilon": "0.5"}, "software": {}}

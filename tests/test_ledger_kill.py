@@ -9,8 +9,8 @@ import time
 from collections import Counter
 from fractions import Fraction
 
-from privsieve.privacy.chain import replay
-from privsieve.privacy.ledger import Ledger, recount
+from privsieve.ledger.chain import replay
+from privsieve.ledger.ledger import Ledger, recount
 
 KILLS = 50
 SLOTS = 4
@@ -18,9 +18,9 @@ SLOTS = 4
 #: Reserve, witness, commit, witness, for ever.  A witness is on the disk before work goes on.
 WORKER = """
 import os, random, sys, time
-from privsieve.core.cost import Cost
+from privsieve.public.cost import Cost
 from privsieve.errors import BudgetExceeded
-from privsieve.privacy import ledger as module
+from privsieve.ledger import ledger as module
 path, witness, seed, early = sys.argv[1:]
 dice = random.Random(int(seed))
 log = os.open(witness, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from privsieve.core.cost import Cost
+from privsieve.check.verify import verify
 from privsieve.errors import BudgetExceeded, LedgerError
-from privsieve.privacy import ledger_schema
-from privsieve.privacy.certificate import FORMAT, UNIT
-from privsieve.privacy.chain import Entry, replay
-from privsieve.privacy.ledger import Ledger, populations, recount
-from privsieve.privacy.verify import verify
+from privsieve.ledger import schema as ledger_schema
+from privsieve.ledger.certificate import FORMAT, UNIT
+from privsieve.ledger.chain import Entry, replay
+from privsieve.ledger.ledger import Ledger, populations, recount
+from privsieve.public.cost import Cost
 
 GOLDEN = Path(__file__).parent / "golden" / "ledger-0.1.0.sql"
 ROW = {"claim": {"unit": UNIT["row"], "neighbours": "replace-one"}}

@@ -12,6 +12,7 @@ import pytest
 
 import naive_disclosure as naive
 from naive_containment import feasible, stays
+from privsieve.check.values import recount_values
 from privsieve.containment.disclosure import columns_of
 from privsieve.containment.exact import exact
 from privsieve.containment.forward import forward
@@ -22,10 +23,9 @@ from privsieve.containment.limits import Limits
 from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.publish import sources_at
 from privsieve.containment.weights import weights
-from privsieve.core.items import Items
 from privsieve.errors import NothingFits
 from privsieve.kernels.patterns import Rule
-from privsieve.privacy.verify_values import recount_values
+from privsieve.rows.matrix import Items
 from real_data import folder
 from test_disclosure import naive_groups, rule_of, table_of
 

@@ -13,10 +13,10 @@ import real_data
 from privsieve.containment.greedy import choice_of
 from privsieve.containment.maximal import Mining, all_maximal, heaviest, maximal
 from privsieve.containment.weights import weights
-from privsieve.core.items import Items
 from privsieve.errors import ParameterError
 from privsieve.kernels import implementation
 from privsieve.kernels.patterns import Rule
+from privsieve.rows.matrix import Items
 
 #: The paper's Table 1, and labels that make x5 useless.
 TOY = [[1, 0, 1, 0, 1], [1, 0, 1, 0, 1], [1, 0, 0, 1, 1],

@@ -20,8 +20,8 @@ from privsieve.containment.measures import (
     hub,
     k_anonymity_level,
 )
-from privsieve.core.items import Items
 from privsieve.errors import ParameterError, SchemaError
+from privsieve.rows.matrix import Items
 from real_data import email
 
 PARTS, EACH = range(20), 100  # 2,000 random tables in all

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tables
-from privsieve.core.batch import Batch
+from privsieve.rows.batch import Batch
 from test_rules import score, weighing
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import naive_mining as naive
-from privsieve.core.items import Items
 from privsieve.kernels import mining, mining_twin
 from privsieve.kernels.mining import TopRule
+from privsieve.rows.matrix import Items
 
 try:
     from privsieve.kernels import _native as native

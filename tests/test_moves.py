@@ -10,8 +10,8 @@ import pytest
 import naive_blocks
 import tables
 from naive import tie_key
-from privsieve.engines.blocks import block_moves, reference_moves
 from privsieve.kernels import blocks as kernel
+from privsieve.summaries.block_engine import block_moves, reference_moves
 from privsieve.summaries.moves import TAGS, Draws, Moves, Whole, Windows, most_of
 from test_blocks import implementation, random_table, rows_of, scheme
 from test_merge import cut

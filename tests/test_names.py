@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from privsieve.errors import LedgerError, ParameterError
-from privsieve.privacy.ledger import Ledger
+from privsieve.ledger.ledger import Ledger
 
 
 @pytest.mark.parametrize(("name", "known"), [

@@ -8,8 +8,8 @@ import random
 import pytest
 
 from neighbours import METHODS, climbed, planned, setting
-from privsieve.selectors import labels, rule_sieve
-from privsieve.sources import reader
+from privsieve.methods import labels, rule_sieve
+from privsieve.rows import reader
 
 #: Plans of a run, by parts that tests can share out; a longer soak sets the variable.
 PLANS, PARTS = int(os.environ.get("PRIVSIEVE_PLANS", "2000")), 40

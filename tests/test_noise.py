@@ -13,11 +13,16 @@ from fractions import Fraction
 import pytest
 from flint import ctx
 
-from privsieve.core.canonical import LARGEST, canonical
 from privsieve.errors import ParameterError, ReleaseFailed
-from privsieve.privacy import noise as noise_module
-from privsieve.privacy.discrete import two_sided as two_sided_counts
-from privsieve.privacy.noise import (
+from privsieve.noise import streams as noise_module
+from privsieve.noise.discrete import two_sided as two_sided_counts
+from privsieve.noise.race import (
+    exponential_race,
+    geometric_race,
+    gumbel_race,
+    laplace_race,
+)
+from privsieve.noise.streams import (
     Noise,
     Uniform,
     certain,
@@ -30,14 +35,9 @@ from privsieve.privacy.noise import (
     system,
     uniforms,
 )
-from privsieve.privacy.race import (
-    exponential_race,
-    geometric_race,
-    gumbel_race,
-    laplace_race,
-)
-from privsieve.privacy.values import Grid, gamma, gaussian, laplace, two_sided
-from privsieve.privacy.vector import gamma_norm, normal, spherical
+from privsieve.noise.values import Grid, gamma, gaussian, laplace, two_sided
+from privsieve.noise.vector import gamma_norm, normal, spherical
+from privsieve.public.canonical import LARGEST, canonical
 
 HALF = Fraction(1, 2)
 GRID, NARROW = Grid.of(3, Fraction(1)), Grid.of(3, Fraction(1), norm=1)

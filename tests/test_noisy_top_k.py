@@ -15,17 +15,17 @@ import privsieve as ps
 import tables
 from exact import exponential_order, set_law
 from privsieve import audit
-from privsieve.cli.pairs import sides
+from privsieve.check.pairs import sides
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
-from privsieve.privacy.noise import replay, system
-from privsieve.privacy.race import KINDS
-from privsieve.scores import SCORES, score_of
-from privsieve.scores.contract import Public
-from privsieve.selectors import plan
-from privsieve.selectors.weights import equal
-from privsieve.sources import open_source
-from privsieve.sources.reader import batches
+from privsieve.methods import plan
+from privsieve.methods.weights import equal
+from privsieve.noise.race import KINDS
+from privsieve.noise.streams import replay, system
+from privsieve.rows import open_source
+from privsieve.rows.reader import batches
+from privsieve.summaries.scores import SCORES, score_of
+from privsieve.summaries.scores.contract import Public
 from test_scores import CLASSED, REMOVAL, values, with_number
 
 BOX = ps.Domain.box(0, 1, columns=12)
@@ -310,9 +310,9 @@ def test_every_small_table_keeps_the_claim(name):
 def test_counts_and_race_spend_epsilon_together(monkeypatch, classes, relation, moves):
     """A twentieth goes to the counts, for as far as a unit moves them; the rest to the race."""
     spent = []
-    monkeypatch.setattr("privsieve.privacy.noise.discrete_laplace",
+    monkeypatch.setattr("privsieve.noise.streams.discrete_laplace",
                         lambda mean, _noise: spent.append(moves / mean) or 0)
-    monkeypatch.setattr("privsieve.privacy.race.top_k",
+    monkeypatch.setattr("privsieve.noise.race.top_k",
                         lambda *given, **_options: spent.append(given[3]) or (0,))
     domain = tables.domain("nnn", classes, **relation)
     made = plan("noisy-top-k", domain, k=1, epsilon=2, rows=9)

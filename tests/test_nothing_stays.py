@@ -25,10 +25,10 @@ import pytest
 import privsieve as ps
 from privsieve import fit as fitting
 from privsieve.errors import ReleaseFailed
-from privsieve.privacy.noise import replay
-from privsieve.scores.mutual_information import k_log_k
-from privsieve.selectors import METHODS
-from privsieve.sources import open_source
+from privsieve.methods import METHODS
+from privsieve.noise.streams import replay
+from privsieve.rows import open_source
+from privsieve.summaries.scores.mutual_information import k_log_k
 
 ROWS = 301
 COLUMNS = [ps.Number("age", 0, 110), ps.Number("stay", 1, 365, scale="log", missing="level"),
@@ -238,7 +238,7 @@ def test_the_walk_sees_a_cache_a_global_a_closure_and_an_attribute(monkeypatch):
     """A private number that stays anywhere makes the states differ: the walk is not blind."""
     from functools import lru_cache
 
-    import privsieve.scores.mutual_information as module
+    import privsieve.summaries.scores.mutual_information as module
 
     def closed(number):
         return lambda: number
@@ -327,7 +327,7 @@ def test_batches_and_summaries_are_gone_when_fit_returns(name):
 
 def test_a_session_that_ended_holds_no_row(tmp_path):
     """Rows, coefficients and numbers without noise are gone at the end of a session."""
-    from privsieve.regression.memory import Memory
+    from privsieve.methods.ridge.memory import Memory
 
     frame, ledger = table(NUMBER), ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
     ledger.grant(epsilon=3, delta="1e-5")
@@ -382,35 +382,36 @@ PRIVATE = ("summaries", "scores", "engines", "regression", "histogram", "local",
            "kernels", "sources", "selectors", "core", "bridges")
 #: Classes that print their fields there: each of them holds public facts, or what was released.
 SHOWN = {
-    "core.columns": {"Number", "Date", "Flag", "Category", "Label"}, "core.cost": {"Cost"},
-    "core.domain": {"Domain", "Csv", "Box"}, "core.plan": {"Plan"}, "core.release": {"Release"},
-    "sources.source": {"Shape"}, "sources.coding": {"Thermometer"}, "sources.long_log": {"Long"},
-    "scores.contract": {"Public"}, "scores.class_counts": {"ClassCounts"},
-    "scores.correlation": {"Correlation"}, "scores.disagreement": {"Disagreement"},
-    "scores.mean_difference": {"MeanDifference"},
-    "scores.mutual_information": {"MutualInformation"},
-    "engines.numbers": {"Wanted"},
+    "public.columns": {"Number", "Date", "Flag", "Category", "Label"}, "public.cost": {"Cost"},
+    "public.domain": {"Domain", "Csv", "Box"}, "plan": {"Plan"}, "release": {"Release"},
+    "rows.source": {"Shape"}, "rows.coding": {"Thermometer"}, "rows.long_log": {"Long"},
+    "summaries.scores.contract": {"Public"}, "summaries.scores.class_counts": {"ClassCounts"},
+    "summaries.scores.correlation": {"Correlation"},
+    "summaries.scores.disagreement": {"Disagreement"},
+    "summaries.scores.mean_difference": {"MeanDifference"},
+    "summaries.scores.mutual_information": {"MutualInformation"},
+    "summaries.number_engine": {"Wanted"},
     "summaries.blocks": {"Scheme"}, "summaries.moves": {"Whole", "Windows", "Draws"},
     "summaries.numbers": {"Depth"}, "summaries.rules": {"Weighing"},
     "kernels.mining": {"TopRule"}, "kernels.patterns": {"Rule"},
     "kernels.search": {"Effort", "Found"},
-    "selectors.block_fwell": {"Voting"}, "selectors.felp": {"Ensemble"},
-    "selectors.forecast": {"Forecast"}, "selectors.joint": {"Beginning"},
-    "selectors.local_weights": {"Learning", "VectorNoise"}, "selectors.noisy_top_k": {"Terms"},
-    "selectors.objective_fwell": {"Perturbing", "Objective"}, "selectors.output_fwell": {"Output"},
-    "selectors.rule_sieve": {"Rules"}, "selectors.rule_sieve_numeric": {"Rules"},
-    "selectors.tuning": {"Tuning"}, "selectors.weights": {"Labellings"},
+    "methods.block_fwell": {"Voting"}, "methods.felp": {"Ensemble"},
+    "methods.forecast": {"Forecast"}, "methods.joint": {"Beginning"},
+    "methods.local_weights": {"Learning", "VectorNoise"}, "methods.noisy_top_k": {"Terms"},
+    "methods.objective_fwell": {"Perturbing", "Objective"}, "methods.output_fwell": {"Output"},
+    "methods.rule_sieve": {"Rules"}, "methods.rule_sieve_numeric": {"Rules"},
+    "methods.tuning": {"Tuning"}, "methods.weights": {"Labellings"},
     "local.constants": {"Objective"}, "local.objective": {"Problem"},
-    "regression.choice": {"Choice", "Point"}, "regression.dual": {"Limits"},
-    "regression.function": {"Drawn"}, "regression.gram": {"Kernel"},
-    "regression.maps": {"Map"}, "regression.model": {"Model"},
-    "histogram.axes": {"Axis"}, "histogram.noisy_histogram": {"Tabling", "Output"},
+    "methods.ridge.choice": {"Choice", "Point"}, "methods.ridge.dual": {"Limits"},
+    "methods.ridge.function": {"Drawn"}, "methods.ridge.gram": {"Kernel"},
+    "methods.ridge.maps": {"Map"}, "methods.ridge.model": {"Model"},
+    "methods.histogram.axes": {"Axis"}, "methods.histogram.noisy_histogram": {"Tabling", "Output"},
     # what somebody who holds the table asked to be measured, or chose to publish
     "containment.measures": {"Crowd", "Hub", "Risk", "Sample"},
     "containment.limited": {"Method"}, "containment.limits": {"Limits"},
     "containment.roles": {"Roles"}, "containment.groups": {"SourceCrowds"},
     "containment.choice": {"Choice"}, "containment.selector": {"Published"},
-    "containment.maximal": {"Mining"}, "sources.inspect": {"Finding", "Inspection"},
+    "containment.maximal": {"Mining"}, "rows.inspect": {"Finding", "Inspection"},
     "containment.issue": {"Form"},
     # where a key variable's hierarchy is
     "bridges.hierarchies": {"Setting"},
@@ -623,7 +624,7 @@ def test_another_thread_keeps_its_voice_while_one_is_sealed():
 
 def test_mutual_information_asks_for_each_logarithm_once(monkeypatch):
     """The table of one call saves logarithms as the cache of a process did, and then it is gone."""
-    import privsieve.scores.mutual_information as module
+    import privsieve.summaries.scores.mutual_information as module
 
     plan, asked = PLANS["noisy-top-k, mutual-information"](), []
     monkeypatch.setattr(module, "k_log_k", lambda k: asked.append(k) or k_log_k(k))

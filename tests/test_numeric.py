@@ -9,11 +9,11 @@ import naive
 import naive_numbers
 import tables
 from privsieve import kernels
-from privsieve.core.columns import Number
-from privsieve.core.domain import Domain
-from privsieve.engines.numbers import CUTS, Wanted, hold, number_tables
 from privsieve.kernels import numpy_twin, ranks, ranks_twin
+from privsieve.public.columns import Number
+from privsieve.public.domain import Domain
 from privsieve.summaries.layout import Layout
+from privsieve.summaries.number_engine import CUTS, Wanted, hold, number_tables
 from privsieve.summaries.numbers import HALVES, Depth, concordances, scores
 from privsieve.summaries.ranks import at_ranks, bins, halves, spread
 from test_merge import cut

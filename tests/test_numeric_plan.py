@@ -13,9 +13,9 @@ import pytest
 import privsieve as ps
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
-from privsieve.privacy.noise import replay
-from privsieve.selectors import plan
-from privsieve.sources import open_source, resolve
+from privsieve.methods import plan
+from privsieve.noise.streams import replay
+from privsieve.rows import open_source, resolve
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
@@ -189,7 +189,7 @@ def test_the_median_and_the_race_share_epsilon():
 
 def test_the_forecast_tells_the_truth():
     """The formula agrees with 400 races on covariances that are half of the gap it speaks of."""
-    from privsieve.privacy.race import top_k
+    from privsieve.noise.race import top_k
 
     d, k, units = 12, 3, 1000
     made = plan("rule-sieve", BOX, k=k, epsilon="0.5", rows=units)

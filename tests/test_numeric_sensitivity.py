@@ -13,12 +13,12 @@ import privsieve as ps
 import tables
 from exact import top_k_law
 from privsieve import audit, kernels
-from privsieve.engines.numbers import Wanted, number_tables
 from privsieve.fit import fit
-from privsieve.privacy.noise import replay, system
-from privsieve.selectors import plan
-from privsieve.selectors.rule_sieve_numeric import median_cell, scored
-from privsieve.sources import open_source
+from privsieve.methods import plan
+from privsieve.methods.rule_sieve_numeric import median_cell, scored
+from privsieve.noise.streams import replay, system
+from privsieve.rows import open_source
+from privsieve.summaries.number_engine import Wanted, number_tables
 from privsieve.summaries.numbers import HALVES
 from test_numeric import number_domain
 
@@ -125,7 +125,7 @@ def test_every_neighbour_of_every_small_table(values, targets, n, way, expected)
 @pytest.mark.parametrize("n", [4, 5])
 def test_a_single_rank_reaches_its_bound(monkeypatch, n):
     """At one fixed rank a score moves by n rows, as is claimed: n - 1 would be refuted."""
-    monkeypatch.setattr("privsieve.engines.numbers.CUTS", 1)
+    monkeypatch.setattr("privsieve.summaries.number_engine.CUTS", 1)
     moved, bound = worst((0, 65535), (0, 9, 99, 65535), n, "ranks")
 
     assert 8 * n == moved == bound
@@ -197,7 +197,7 @@ def neighbours_of(table, cells, replaced):
 def test_the_noisy_median_moves_by_what_it_says(monkeypatch, replaced, moves):
     """All tables of four units in four cells: one moves what is raced by 2, by 1 if it leaves."""
     raced = []
-    monkeypatch.setattr("privsieve.privacy.race.top_k",
+    monkeypatch.setattr("privsieve.noise.race.top_k",
                         lambda scores, k, sensitivity, epsilon, _noise:
                         raced.append((scores, k, sensitivity, epsilon)) or (0,))
     cells, moved = 4, 0
@@ -239,7 +239,7 @@ def test_the_law_of_the_noisy_median_reaches_epsilon_and_no_more(replaced, moves
 def test_the_median_pays_for_what_its_neighbours_move(monkeypatch, person, neighbours, moves):
     """The median of a plan is raced with 1 where units come and go, with 2 where they stay."""
     raced = []
-    monkeypatch.setattr("privsieve.privacy.race.top_k",
+    monkeypatch.setattr("privsieve.noise.race.top_k",
                         lambda _scores, k, sensitivity, *_rest, **_named:
                         raced.append(sensitivity) or tuple(range(k)))
     units = {"person": "who", "persons": 20} if person else {"rows": 20}

@@ -19,9 +19,9 @@ from privsieve.local.constants import objective
 from privsieve.local.limits import distance
 from privsieve.local.newton import slopes
 from privsieve.local.objective import PLACES, Problem, products, solve
-from privsieve.privacy.noise import arithmetic, replay
-from privsieve.privacy.vector import gamma_drawn
-from privsieve.selectors.objective_fwell import Perturbing, perturbed
+from privsieve.methods.objective_fwell import Perturbing, perturbed
+from privsieve.noise.streams import arithmetic, replay
+from privsieve.noise.vector import gamma_drawn
 
 
 def unit(Z, length=1.0):

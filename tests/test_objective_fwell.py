@@ -17,11 +17,11 @@ from privsieve.fit import fit
 from privsieve.local.constants import objective, r_max
 from privsieve.local.objective import Problem
 from privsieve.local.solver import minimise
-from privsieve.privacy.noise import replay
-from privsieve.selectors import plan
-from privsieve.selectors.objective_fwell import Perturbing, perturbed
-from privsieve.selectors.output_fwell import stacked
-from privsieve.sources import open_source
+from privsieve.methods import plan
+from privsieve.methods.objective_fwell import Perturbing, perturbed
+from privsieve.methods.output_fwell import stacked
+from privsieve.noise.streams import replay
+from privsieve.rows import open_source
 from test_block_fwell import strong
 from test_blocks import random_pair
 

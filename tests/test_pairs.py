@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from privsieve.core.pairs import by_item
 from privsieve.errors import SchemaError
-from privsieve.sources import npz
-from privsieve.sources.items import items_of
+from privsieve.rows import npz
+from privsieve.rows.items import items_of
+from privsieve.rows.pairs import by_item
 
 
 @pytest.mark.parametrize(("rows", "items"), [(1, 1), (9, 4), (300, 70), (2**27, 2**20), (0, 3)])

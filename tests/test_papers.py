@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privsieve.core.items import Items
 from privsieve.errors import ParameterError
 from privsieve.papers import containment as paper
 from privsieve.papers.dp_baselines import ACCOUNTINGS, Baseline, sensitivity
 from privsieve.papers.random_flips import random_flips
+from privsieve.rows.matrix import Items
 
 DATA = Path(os.environ.get("PRIVSIEVE_DATA",
                            Path(__file__).parents[2] / "shared" / "data"))

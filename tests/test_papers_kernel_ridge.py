@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from privsieve.errors import ParameterError
+from privsieve.methods.ridge.sensitivity import sensitivity
 from privsieve.papers import kernel_ridge as paper
-from privsieve.regression.sensitivity import sensitivity
 
 
 def neighbours():

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import naive_containment as naive
-from privsieve.core.items import Items
 from privsieve.kernels import patterns, patterns_twin
 from privsieve.kernels.patterns import Rule
+from privsieve.rows.matrix import Items
 
 try:
     from privsieve.kernels import _native as native

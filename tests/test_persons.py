@@ -16,15 +16,15 @@ import pytest
 import tables
 from exact import top_k_law
 from neighbours import Row, State, apart, forced, handed, pair, planned, state, summary
-from privsieve.core.columns import Category, Date, Flag, Label, Number
 from privsieve.errors import ParameterError
 from privsieve.fit import fit
-from privsieve.privacy.noise import replay
-from privsieve.selectors import METHODS
-from privsieve.selectors import plan as make_plan
-from privsieve.selectors.felp import window_share
-from privsieve.sources import open_source
-from privsieve.sources.columns import encoder
+from privsieve.methods import METHODS
+from privsieve.methods import plan as make_plan
+from privsieve.methods.felp import window_share
+from privsieve.noise.streams import replay
+from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.rows import open_source
+from privsieve.rows.columns import encoder
 from privsieve.summaries.halves import WHOLE
 from privsieve.summaries.moves import Whole
 from privsieve.summaries.persons import default, settled
@@ -53,7 +53,7 @@ def of_vectors(where, shared, folder):
 
 def of_weights(where, shared, folder):
     """How far exact weights move, over what their noise was made for."""
-    from privsieve.regression.ridge import weights
+    from privsieve.methods.ridge.ridge import weights
 
     model = where.plan.summarise.keywords["model"]
     first, second = (weights(found, model) for found in pair(where, shared, summary, folder))

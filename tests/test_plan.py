@@ -12,11 +12,11 @@ import privsieve as ps
 import tables
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
-from privsieve.privacy.noise import replay
-from privsieve.privacy.race import Race
-from privsieve.selectors import plan
-from privsieve.selectors.parameters import count, depth
-from privsieve.sources import open_source, resolve
+from privsieve.methods import plan
+from privsieve.methods.parameters import count, depth
+from privsieve.noise.race import Race
+from privsieve.noise.streams import replay
+from privsieve.rows import open_source, resolve
 
 BOX = ps.Domain.box(0, 1, columns=12)
 
@@ -174,7 +174,7 @@ def test_the_forecast_grows_with_epsilon_and_warns():
 @pytest.mark.parametrize("k", [3, 9])
 def test_the_forecast_tells_the_truth(k):
     """The formula agrees with 400 races on scores that have the gap it speaks of."""
-    from privsieve.privacy.race import top_k
+    from privsieve.noise.race import top_k
 
     d, units, gap = 12, 1000, Fraction(1, 20)
     made = plan("rule-sieve", BOX, k=k, epsilon="0.5", rows=units, class_prior=None)
@@ -206,7 +206,7 @@ def test_a_delta_is_charged_only_where_it_helps():
 @pytest.mark.parametrize("options", [{"ordered": True}, {"joint": "pair"}, {"class_prior": None}])
 def test_the_delta_of_a_plan_reaches_the_race(options, monkeypatch):
     """The race is run with the epsilon that is left and the delta that the plan charges."""
-    from privsieve.privacy import race
+    from privsieve.noise import race
 
     seen, top_k = [], race.top_k
 
@@ -239,7 +239,7 @@ def test_a_delta_that_promises_nothing_is_refused(delta, match):
     ("rule-sieve", {"numeric": "kendall"}), ("rule-sieve", {"numeric": "median-cut"})])
 def test_the_delta_of_every_method_is_spent_once(method, options, monkeypatch):
     """What the plan charges is what its races are given, in epsilon and in delta together."""
-    from privsieve.privacy import race
+    from privsieve.noise import race
 
     seen, top_k = [], race.top_k
 

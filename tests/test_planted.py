@@ -60,19 +60,19 @@ NOISE = "tests/test_race.py::test_top_k_enumerated"
 RESERVE = "    reserved = _reserve("
 FAULTS = {
     "half-noise": (
-        "privacy/race.py", "unit = Fraction(times) / epsilon",
+        "noise/race.py", "unit = Fraction(times) / epsilon",
         "unit = Fraction(times) / (2 * epsilon)", NOISE),
     "spend-after-rows": (
         "fit.py", RESERVE,
-        "    _choose(plan, source, noise or __import__('privsieve.privacy.noise', "
+        "    _choose(plan, source, noise or __import__('privsieve.noise.streams', "
         "fromlist=['system']).system(), progress)\n" + RESERVE, SPEND),
     "scores-attribute": (
-        "selectors/selector.py", "        self.n_features_in_ = ",
+        "methods/selector.py", "        self.n_features_in_ = ",
         "        self.scores_ = [1.0] * len(domain.columns)\n        self.n_features_in_ = ",
         HOLDS),
     "upward-import": (
-        "core/cost.py", "from privsieve.errors import ParameterError\n",
-        "from privsieve.errors import ParameterError\nfrom privsieve import sources  # noqa\n",
+        "public/cost.py", "from privsieve.errors import ParameterError\n",
+        "from privsieve.errors import ParameterError\nfrom privsieve import rows  # noqa\n",
         LAYERS),
 }
 
@@ -95,9 +95,9 @@ def test_the_same_laws_hold_without_a_fault(tmp_path):
 
 def test_an_edited_proof_is_noticed(tmp_path):
     """A proved function that changed asks for its proof to be read again."""
-    src = patched(tmp_path, "privacy/race.py", "if not race.smallest:", "if ordered:")
-    proof = src / "privsieve" / "privacy" / "race.proof.md"
+    src = patched(tmp_path, "noise/race.py", "if not race.smallest:", "if ordered:")
+    proof = src / "privsieve" / "noise" / "race.proof.md"
 
-    assert [] == proofs.complaints(PACKAGE / "privacy" / "race.proof.md", PACKAGE.parent)
+    assert [] == proofs.complaints(PACKAGE / "noise" / "race.proof.md", PACKAGE.parent)
     found = proofs.complaints(proof, src)
-    assert any("privsieve.privacy.race.top_k changed" in line for line in found), found
+    assert any("privsieve.noise.race.top_k changed" in line for line in found), found

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from privsieve.containment.population import counted, data_intrusion, estimated, zayatz
-from privsieve.core.items import Items
 from privsieve.errors import ParameterError, SchemaError
+from privsieve.rows.matrix import Items
 
 PEOPLE = 4000
 

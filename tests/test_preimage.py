@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privsieve.core.canonical import LARGEST
-from privsieve.privacy.noise import replay
-from privsieve.privacy.values import Grid, gamma, gaussian, laplace
+from privsieve.noise.streams import replay
+from privsieve.noise.values import Grid, gamma, gaussian, laplace
+from privsieve.public.canonical import LARGEST
 
 EPSILON = Fraction(1)
 

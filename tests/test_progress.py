@@ -19,10 +19,10 @@ from privsieve.cli import run
 from privsieve.containment.forward import forward
 from privsieve.containment.maximal import maximal
 from privsieve.containment.told import listening, tell
-from privsieve.core.items import Items
 from privsieve.kernels.patterns import Rule
 from privsieve.local import fwell as local
 from privsieve.local import progress as search
+from privsieve.rows.matrix import Items
 
 STAGES = ("reading the table", "choosing (Ctrl-C ends it)",
           "writing, and counting the file's groups and risks")

@@ -12,21 +12,21 @@ import numpy as np
 import pytest
 
 import privsieve as ps
-from privsieve.core.columns import Label
-from privsieve.histogram.sizes import LARGEST_NAMED, LARGEST_WHOLE
 from privsieve.local.constants import g, objective, r_max
+from privsieve.methods import blocks, labels, noisy_top_k, plan, rule_sieve_numeric, weights
+from privsieve.methods.felp import drawn_share, window_share
+from privsieve.methods.histogram.sizes import LARGEST_NAMED, LARGEST_WHOLE
+from privsieve.methods.objective_fwell import SECOND, Perturbing
+from privsieve.methods.ridge import choice
+from privsieve.methods.ridge.answers import whitened
+from privsieve.methods.ridge.basis import LARGEST
+from privsieve.methods.ridge.dual import MOST_RECORDS, Limits
+from privsieve.methods.ridge.sensitivity import LARGEST_LAM, SMALLEST_LAM, sensitivity
+from privsieve.methods.ridge.session import MOST_QUERIES
+from privsieve.noise.approximate import analytic_sigma
+from privsieve.noise.stopping import GAMMA, MOST, PRICE, chances
 from privsieve.papers.kernel_ridge import printed_sensitivity
-from privsieve.privacy.approximate import analytic_sigma
-from privsieve.privacy.stopping import GAMMA, MOST, PRICE, chances
-from privsieve.regression import choice
-from privsieve.regression.answers import whitened
-from privsieve.regression.basis import LARGEST
-from privsieve.regression.dual import MOST_RECORDS, Limits
-from privsieve.regression.sensitivity import LARGEST_LAM, SMALLEST_LAM, sensitivity
-from privsieve.regression.session import MOST_QUERIES
-from privsieve.selectors import blocks, labels, noisy_top_k, plan, rule_sieve_numeric, weights
-from privsieve.selectors.felp import drawn_share, window_share
-from privsieve.selectors.objective_fwell import SECOND, Perturbing
+from privsieve.public.columns import Label
 from privsieve.summaries.blocks import MOST_ROWS
 from privsieve.summaries.persons import EXACT_ROWS
 

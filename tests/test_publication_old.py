@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from privsieve.core.canonical import parsed
-from privsieve.privacy.certificate import sentence
-from privsieve.privacy.strangers import spoken
-from privsieve.privacy.verify import verify
+from privsieve.check.verify import verify
+from privsieve.ledger.certificate import sentence
+from privsieve.public.canonical import parsed
+from privsieve.public.strangers import spoken
 from privsieve.report import html
 
 GOLDEN = Path(__file__).parent / "golden" / "publication-0.1.0"

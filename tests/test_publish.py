@@ -13,18 +13,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from privsieve.check.table import Unreadable, recount_table
+from privsieve.check.verify import verify
 from privsieve.cli import run
 from privsieve.containment.choice import Choice
 from privsieve.containment.publish import Labelled, project, written
-from privsieve.core.canonical import canonical, digest
-from privsieve.core.items import Items
-from privsieve.core.release import load
 from privsieve.errors import CheckFailed, LedgerError, ParameterError
 from privsieve.kernels.patterns import Rule
-from privsieve.privacy import chain
-from privsieve.privacy.ledger import Ledger, populations
-from privsieve.privacy.verify import verify
-from privsieve.privacy.verify_table import Unreadable, recount_table
+from privsieve.ledger import chain
+from privsieve.ledger.ledger import Ledger, populations
+from privsieve.public.canonical import canonical, digest
+from privsieve.release import load
+from privsieve.rows.matrix import Items
 
 ROWS = 300
 LEDGER = ("--ledger", "budget.db", "--population", "clinic", "--snapshot", "2026")
@@ -530,7 +530,7 @@ def test_no_row_is_left_out_unasked():
 @pytest.mark.parametrize("fault", [KeyboardInterrupt, OSError])
 def test_a_note_comes_before_a_name(privsieve, monkeypatch, fault):
     """Files get their names after the note; one that is lost then may be published again."""
-    from privsieve.privacy.folder import Folder
+    from privsieve.ledger.folder import Folder
 
     noted = []
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from privsieve.check.verify import verify
 from privsieve.cli import run
-from privsieve.core.canonical import canonical, digest
-from privsieve.privacy.verify import verify
+from privsieve.public.canonical import canonical, digest
 
 
 @pytest.fixture

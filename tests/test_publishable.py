@@ -21,8 +21,8 @@ from privsieve.containment.groups import near_duplicates, source_level
 from privsieve.containment.measures import containment_level, disclosure_risk, k_anonymity_level
 from privsieve.containment.publishable import PROFILES, by_sources, largest_k, publishable
 from privsieve.containment.ridge import LAM, PENALTIES, Ridge, centred, pair_area
-from privsieve.core.items import Items
 from privsieve.errors import ParameterError, SchemaError
+from privsieve.rows.matrix import Items
 from real_data import adult, email
 
 PARTS, EACH = range(20), 100  # 2,000 random tables in all

@@ -19,10 +19,9 @@ from exact import (
     top_k_law,
 )
 from privsieve.errors import ParameterError
-from privsieve.privacy.approximate import concentrated
-from privsieve.privacy.bounded_range import MOST, lost
-from privsieve.privacy.noise import Noise, replay
-from privsieve.privacy.race import (
+from privsieve.noise.approximate import concentrated
+from privsieve.noise.bounded_range import MOST, lost
+from privsieve.noise.race import (
     Race,
     exponential_race,
     geometric_race,
@@ -30,6 +29,7 @@ from privsieve.privacy.race import (
     noise_mean,
     top_k,
 )
+from privsieve.noise.streams import Noise, replay
 
 
 class Fed(Noise):

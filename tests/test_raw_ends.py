@@ -19,9 +19,6 @@ import pytest
 import forged
 import privsieve as ps
 from privsieve.cli import run
-from privsieve.core.canonical import canonical, digest, parsed
-from privsieve.core.columns import check_name
-from privsieve.core.shown import hidden, quoted, visible
 from privsieve.errors import (
     CheckFailed,
     DomainError,
@@ -30,8 +27,11 @@ from privsieve.errors import (
     PrivsieveError,
     SchemaError,
 )
-from privsieve.privacy.chain import Entry
-from privsieve.sources.items import items_of
+from privsieve.ledger.chain import Entry
+from privsieve.public.canonical import canonical, digest, parsed
+from privsieve.public.columns import check_name
+from privsieve.public.shown import hidden, quoted, visible
+from privsieve.rows.items import items_of
 
 DEEP = 50_000
 LONG = "9" * 5000
@@ -381,7 +381,7 @@ def test_a_footer_that_claims_rows_its_groups_lack_is_refused():
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from privsieve.sources.arrow import ROWS_A_BYTE, _rows_of
+    from privsieve.rows.arrow import ROWS_A_BYTE, _rows_of
 
     class Footer:
         def __init__(self, rows, *groups):

@@ -33,14 +33,14 @@ from data_makers import (
     naive_code,
     read,
 )
-from privsieve.core.columns import Category, Date, Flag, Label, Number
-from privsieve.core.domain import Csv, Domain
 from privsieve.errors import ReleaseFailed, SchemaError
 from privsieve.kernels import csv as csv_kernel
-from privsieve.sources import csv_codes, open_source
-from privsieve.sources.columns import encoder, log_edges
-from privsieve.sources.csv_file import LARGEST_CELL, LARGEST_LINE
-from privsieve.sources.reader import batches
+from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.public.domain import Csv, Domain
+from privsieve.rows import csv_codes, open_source
+from privsieve.rows.columns import encoder, log_edges
+from privsieve.rows.csv_file import LARGEST_CELL, LARGEST_LINE
+from privsieve.rows.reader import batches
 
 PARTS = [*DOMAIN.columns, DOMAIN.target, Date("d", "2020-01-01", "2021-01-01", format="%d.%m.%Y"),
          Number("t", 0, 110, missing="level"), Number("l", 1e-300, 1e300, "log", "level"),

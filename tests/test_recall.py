@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privsieve.privacy.bounded_range import gumbel_scale
-from privsieve.privacy.race import Race
-from privsieve.privacy.recall import better, found
+from privsieve.noise.bounded_range import gumbel_scale
+from privsieve.noise.race import Race
+from privsieve.noise.recall import better, found
 
 ROOT = Path(__file__).parents[1]
 TINY = Fraction(1, 10**6)
@@ -124,8 +124,8 @@ def test_the_table_of_the_documents_is_computed():
 @pytest.mark.parametrize("d", [1, 2, 5, 17, 18, 40])
 def test_gaussian_noise_is_taken_only_where_it_is_shorter(d):
     """In the mean and in the mean square it is below that of Gamma length; its rho is known."""
-    from privsieve.core.cost import Cost
-    from privsieve.selectors.local_weights import VectorNoise
+    from privsieve.methods.local_weights import VectorNoise
+    from privsieve.public.cost import Cost
 
     pure, made = (VectorNoise.of(d, Fraction(1), Cost.of(1, delta=delta)) for delta in (0, "1e-6"))
     beta = 1 / float(pure.scale)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from privsieve.errors import ParameterError
-from privsieve.regression.sensitivity import longest, of_predictions, sensitivity
+from privsieve.methods.ridge.sensitivity import longest, of_predictions, sensitivity
 
 PAIRS = 2000
 

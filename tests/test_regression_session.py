@@ -20,21 +20,21 @@ import pytest
 
 import privsieve as ps
 from privsieve import fit as fitting
-from privsieve.core.columns import Category, Flag, Number
-from privsieve.core.cost import Cost
-from privsieve.core.domain import Domain
+from privsieve.check.audit import audit
 from privsieve.errors import BudgetExceeded, DomainError, ParameterError, ReleaseFailed
-from privsieve.privacy.audit import audit
-from privsieve.privacy.noise import replay
-from privsieve.regression import answers, dual
-from privsieve.regression import function as function_module
-from privsieve.regression.answers import Task
-from privsieve.regression.basis import LARGEST, NUGGET, Basis, certain
-from privsieve.regression.dual import Limits
-from privsieve.regression.gram import ERROR, Kernel, coordinates, original, targets
-from privsieve.regression.memory import Memory, Model
-from privsieve.regression.session import KernelRidgeSession
-from privsieve.sources import open_source
+from privsieve.methods.ridge import answers, dual
+from privsieve.methods.ridge import function as function_module
+from privsieve.methods.ridge.answers import Task
+from privsieve.methods.ridge.basis import LARGEST, NUGGET, Basis, certain
+from privsieve.methods.ridge.dual import Limits
+from privsieve.methods.ridge.gram import ERROR, Kernel, coordinates, original, targets
+from privsieve.methods.ridge.memory import Memory, Model
+from privsieve.methods.ridge.session import KernelRidgeSession
+from privsieve.noise.streams import replay
+from privsieve.public.columns import Category, Flag, Number
+from privsieve.public.cost import Cost
+from privsieve.public.domain import Domain
+from privsieve.rows import open_source
 
 MIXED = Domain([Number("age", 0, 110), Number("dose", 1, 9, missing="level"), Flag("smoker"),
                 Category("ward", ["A", "B"])], target=Number("cost", -2, 6))
@@ -475,7 +475,7 @@ def test_answers_are_near_where_noise_is_small():
     X, y = table()
     asked = np.random.default_rng(2).random((12, 2))
     kernel = Kernel.of(BOX.of_width(["x0", "x1"]), "rbf", 3.0)
-    from privsieve.regression.function import codes_of
+    from privsieve.methods.ridge.function import codes_of
     codes = [coordinates(codes_of(x, kernel.domain), kernel.domain) for x in (X, asked)]
     expected = original(kernel.gram(codes[1], codes[0]) @ np.linalg.solve(
         kernel.gram(codes[0], codes[0]) + 60 * 0.01 * np.eye(60), y - 1), kernel.domain)

@@ -14,16 +14,16 @@ import pytest
 
 import privsieve as ps
 import tables
-from privsieve.cli.pairs import CORNERS, corners
+from privsieve.check.pairs import CORNERS, corners
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
 from privsieve.local.constants import ensemble, output, r_max
 from privsieve.local.solver import minimise
-from privsieve.privacy.noise import replay, system
-from privsieve.selectors import plan
-from privsieve.selectors.felp import circle, drawn_share, lists, window_share
-from privsieve.selectors.output_fwell import stacked
-from privsieve.sources import open_source, resolve
+from privsieve.methods import plan
+from privsieve.methods.felp import circle, drawn_share, lists, window_share
+from privsieve.methods.output_fwell import stacked
+from privsieve.noise.streams import replay, system
+from privsieve.rows import open_source, resolve
 from test_block_fwell import BOX, strong
 from test_blocks import _joined, _person, random_pair
 
@@ -320,7 +320,7 @@ def test_a_row_that_comes_moves_no_weights_beyond_the_bound(method, reference):
 @pytest.mark.parametrize("method", METHODS)
 def test_many_parts_change_one_row_of_a_repeat(method, neighbours, reference, monkeypatch):
     """Dealt into parts, a person decides a row of each repeat, and of its windows alone."""
-    monkeypatch.setattr("privsieve.selectors.blocks.PART_UNITS", 7)
+    monkeypatch.setattr("privsieve.methods.blocks.PART_UNITS", 7)
     rng, seen = np.random.default_rng(5), set()
     domain = tables.domain("nmf", person="id", persons=30, neighbours=neighbours)
     public = tables.random_codes(rng, "nmf", 6) / 65535, np.array([0, 1, 0, 1, 1, 0])

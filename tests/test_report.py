@@ -19,17 +19,17 @@ from privsieve.cli import run
 from privsieve.containment.closed import closed
 from privsieve.containment.facts import facts
 from privsieve.containment.publish import Labelled, Projection
-from privsieve.core.canonical import canonical, digest
-from privsieve.core.cost import Cost
-from privsieve.core.items import Items
 from privsieve.errors import ReleaseFailed, SchemaError
 from privsieve.fit import fit
 from privsieve.kernels.patterns import Rule
-from privsieve.privacy.folder import Folder
+from privsieve.ledger.folder import Folder
+from privsieve.public.canonical import canonical, digest
+from privsieve.public.cost import Cost
 from privsieve.report import html, internal_html
 from privsieve.report.markup import clean, name
 from privsieve.report.rounding import belief, factor, share_up
-from privsieve.sources import open_source
+from privsieve.rows import open_source
+from privsieve.rows.matrix import Items
 
 HOSTILE = (
     "<script>alert(1)</script>", '"></title><img src=x onerror=alert(1)>', "' onload='x",
@@ -627,7 +627,7 @@ def test_a_fault_before_the_page_is_a_failed_release(tmp_path, monkeypatch):
     def broken(*_):
         raise OSError(28, "full")
 
-    monkeypatch.setattr("privsieve.privacy.certificate.certificate", broken)
+    monkeypatch.setattr("privsieve.ledger.certificate.certificate", broken)
     with Folder.create(tmp_path / "out") as folder, pytest.raises(ReleaseFailed):
         selection(tmp_path, folder=folder)
 

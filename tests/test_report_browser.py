@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from privsieve.core.canonical import canonical, digest
+from privsieve.public.canonical import canonical, digest
 from privsieve.report import explored_html, html, internal_html
 from releases import KINDS
 from test_exploring import told

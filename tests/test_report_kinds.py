@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import privsieve as ps
-from privsieve.core.canonical import canonical, digest
-from privsieve.core.release import Release
+from privsieve.check.release import checks
+from privsieve.check.verify import verify
 from privsieve.errors import SchemaError
-from privsieve.privacy.certificate import sentence
-from privsieve.privacy.ledger import Ledger
-from privsieve.privacy.verify import verify
-from privsieve.privacy.verify_release import checks
+from privsieve.ledger.certificate import sentence
+from privsieve.ledger.ledger import Ledger
+from privsieve.public.canonical import canonical, digest
+from privsieve.release import Release
 from privsieve.report import html
-from privsieve.report.claim import _PROOFS, _named
+from privsieve.report.claim import _named
 from privsieve.report.histogram import dense, labels, sparse
 from privsieve.report.markup import clean
 from privsieve.report.regression import labels_of
@@ -488,15 +488,12 @@ def test_the_claim_is_a_sentence(kind, one, several):
 
 def test_proofs_are_found_wherever_they_lie():
     """Every folder with proofs is looked at; a proof that is named in code marks is followed."""
-    package = Path(ps.__file__).parent
-    folders = {path.parent.name for path in package.rglob("*.proof.md")}
-    known = ["privacy/vector.proof.md", "local/x.proof.md", "privacy/x.proof.md"]
+    known = ["noise/vector.proof.md", "local/x.proof.md", "noise/x.proof.md"]
 
-    assert set() == folders - set(_PROOFS)
-    assert [known[0], known[2]] == _named("`vector.proof.md` and x.proof.md", "privacy/y.proof.md",
+    assert [known[0], known[2]] == _named("`vector.proof.md` and x.proof.md", "noise/y.proof.md",
                                           known)
-    assert [known[1]] == _named("(local/x.proof.md)", "privacy/y.proof.md", known)
-    assert known[1:] == _named("see x.proof.md", "selectors/y.proof.md", known)
+    assert [known[1]] == _named("(local/x.proof.md)", "noise/y.proof.md", known)
+    assert known[1:] == _named("see x.proof.md", "methods/ridge/y.proof.md", known)
 
 
 def test_a_plan_of_a_kind_is_what_a_release_says():

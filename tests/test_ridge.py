@@ -11,18 +11,18 @@ from sklearn.kernel_ridge import KernelRidge
 
 import privsieve as ps
 import tables
-from privsieve.core.domain import Domain
+from privsieve.check.audit import audit
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
-from privsieve.privacy.audit import audit
-from privsieve.privacy.noise import replay
-from privsieve.regression import ridge
-from privsieve.regression.features import features, target
-from privsieve.regression.maps import ONE, WHOLE
-from privsieve.regression.model import LAMS as ROUND
-from privsieve.regression.moments import Moments
-from privsieve.regression.sensitivity import sensitivity
-from privsieve.sources import open_source
+from privsieve.methods.ridge import ridge
+from privsieve.methods.ridge.features import features, target
+from privsieve.methods.ridge.maps import ONE, WHOLE
+from privsieve.methods.ridge.model import LAMS as ROUND
+from privsieve.methods.ridge.moments import Moments
+from privsieve.methods.ridge.sensitivity import sensitivity
+from privsieve.noise.streams import replay
+from privsieve.public.domain import Domain
+from privsieve.rows import open_source
 
 PAIRS = 1000
 #: Kernels, small enough that a pair of tables takes a millisecond.

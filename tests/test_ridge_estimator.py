@@ -23,14 +23,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import privsieve as ps
-from privsieve.core.release import Release
 from privsieve.errors import DomainError, ParameterError, SchemaError
-from privsieve.privacy.noise import replay
-from privsieve.regression.features import features
-from privsieve.regression.maps import WHOLE
-from privsieve.regression.released import Released
-from privsieve.sources import open_source
-from privsieve.sources.reader import batches
+from privsieve.methods.ridge.features import features
+from privsieve.methods.ridge.maps import WHOLE
+from privsieve.methods.ridge.released import Released
+from privsieve.noise.streams import replay
+from privsieve.release import Release
+from privsieve.rows import open_source
+from privsieve.rows.reader import batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::privsieve.fit.UnsignedWarning")
 
@@ -71,7 +71,7 @@ def ledger(tmp_path):
 @pytest.fixture
 def replayed(monkeypatch):
     """Every fit draws the same noise."""
-    monkeypatch.setattr("privsieve.privacy.noise.system", lambda: replay(7))
+    monkeypatch.setattr("privsieve.noise.streams.system", lambda: replay(7))
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -11,11 +11,11 @@ import pytest
 from scipy import stats
 from sklearn.metrics.pairwise import rbf_kernel
 
-from privsieve.core.columns import Category, Date, Flag, Number
 from privsieve.errors import ParameterError
-from privsieve.regression.features import features, target
-from privsieve.regression.frequencies import cosines, frequencies, normals
-from privsieve.regression.maps import LARGEST, ONE, WHOLE, Map, map_of
+from privsieve.methods.ridge.features import features, target
+from privsieve.methods.ridge.frequencies import cosines, frequencies, normals
+from privsieve.methods.ridge.maps import LARGEST, ONE, WHOLE, Map, map_of
+from privsieve.public.columns import Category, Date, Flag, Number
 from tables import random_codes
 
 COLUMNS = (Number("a", 0, 1), Number("b", 0, 1, missing="level"), Flag("c"),

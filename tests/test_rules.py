@@ -7,8 +7,8 @@ import pytest
 
 import tables
 from privsieve import kernels
-from privsieve.engines.local import rule_tables
 from privsieve.summaries.layout import Layout
+from privsieve.summaries.rule_engine import rule_tables
 from privsieve.summaries.rules import Weighing, scores
 
 # codes of 8 levels on [0, 8), pair grid 4; rows are records

@@ -11,15 +11,15 @@ import pytest
 
 import naive_scores as naive
 import tables
-from privsieve.core.columns import Label, Number
-from privsieve.core.domain import Domain
-from privsieve.engines.sums import summed
 from privsieve.errors import DomainError
-from privsieve.scores import SCORES, score_of
-from privsieve.scores.contract import Public
-from privsieve.scores.mutual_information import NAT, k_log_k
-from privsieve.selectors.weights import Labellings
+from privsieve.methods.weights import Labellings
+from privsieve.public.columns import Label, Number
+from privsieve.public.domain import Domain
 from privsieve.summaries.persons import among_first, row_weights
+from privsieve.summaries.scores import SCORES, score_of
+from privsieve.summaries.scores.contract import Public
+from privsieve.summaries.scores.mutual_information import NAT, k_log_k
+from privsieve.summaries.sums import summed
 from test_merge import cut
 from test_sensitivity import _joined, _person, random_pair
 
@@ -199,7 +199,7 @@ def test_chunks_do_not_show(monkeypatch, chunk):
     rows = tables.batch(tables.random_codes(rng, "nmfc", 20), rng.integers(0, 65536, 20))
     score = score_of("correlation", Public(domain, 20))
     expected = values(score, [rows], None)
-    monkeypatch.setattr("privsieve.scores.correlation.CHUNK", chunk)
+    monkeypatch.setattr("privsieve.summaries.scores.correlation.CHUNK", chunk)
 
     assert expected == values(score, [rows], None)
 

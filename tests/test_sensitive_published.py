@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from privsieve.check.verify import verify
 from privsieve.cli import run
-from privsieve.privacy.verify import verify
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tables
-from privsieve.selectors.rule_sieve import plan
+from privsieve.methods.rule_sieve import plan
 from privsieve.summaries.persons import person_weight
 from test_rules import score, weighing
 

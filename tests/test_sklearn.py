@@ -28,10 +28,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import privsieve as ps
 from data_makers import codes
 from privsieve.local.estimators import Original
-from privsieve.privacy.noise import replay
-from privsieve.selectors.selector import Selector
-from privsieve.sources import open_source, resolve
-from privsieve.sources.reader import batches
+from privsieve.methods.selector import Selector
+from privsieve.noise.streams import replay
+from privsieve.rows import open_source, resolve
+from privsieve.rows.reader import batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::privsieve.fit.UnsignedWarning")
 
@@ -99,7 +99,7 @@ def replayed(monkeypatch):
 
     With noise of the system two fits differ, and `check_fit_idempotent` does not hold.
     """
-    monkeypatch.setattr("privsieve.privacy.noise.system", lambda: replay(7))
+    monkeypatch.setattr("privsieve.noise.streams.system", lambda: replay(7))
 
 
 @pytest.mark.usefixtures("replayed")

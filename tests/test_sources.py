@@ -16,11 +16,11 @@ import pytest
 from scipy import sparse
 
 from data_makers import DOMAIN, csv_file, read
-from privsieve.core.columns import Flag, Label
-from privsieve.core.domain import Csv, Domain
 from privsieve.errors import SchemaError
-from privsieve.sources import open_source, resolve
-from privsieve.sources import source as limits
+from privsieve.public.columns import Flag, Label
+from privsieve.public.domain import Csv, Domain
+from privsieve.rows import open_source, resolve
+from privsieve.rows import source as limits
 
 HEADER = b"age,dose,score,day,smoker,ward,ill\n"
 NAMES = ("age", "dose", "score", "day", "smoker", "ward", "ill")
@@ -291,10 +291,10 @@ LAZY = """
 import sys
 import numpy
 before = set(sys.modules)
-from privsieve.sources import open_source, resolve
-from privsieve.sources.reader import batches
-from privsieve.core.columns import *
-from privsieve.core.domain import *
+from privsieve.rows import open_source, resolve
+from privsieve.rows.reader import batches
+from privsieve.public.columns import *
+from privsieve.public.domain import *
 {0}
 loaded = {{name.partition(".")[0] for name in set(sys.modules) - before}}
 print(sorted(loaded & {{"pandas", "polars", "pyarrow", "scipy", "sklearn"}}))

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from privsieve.check.table import recount_table
+from privsieve.check.verify import verify
 from privsieve.cli import run
 from privsieve.containment.groups import source_crowds, sources_of
 from privsieve.containment.publishable import by_sources
-from privsieve.core.items import Items
 from privsieve.errors import SchemaError
 from privsieve.kernels.patterns import Rule
-from privsieve.privacy.ledger import Ledger
-from privsieve.privacy.verify import verify
-from privsieve.privacy.verify_table import recount_table
-from privsieve.sources.whose import whose
+from privsieve.ledger.ledger import Ledger
+from privsieve.rows.matrix import Items
+from privsieve.rows.whose import whose
 
 ROWS, PERSONS = 400, 90
 WAYS = [("--profile", "few"), ("--profile", "strict"), ("--method", "greedy"),
@@ -62,7 +62,7 @@ def publish(*more, out="out", k=5):
 
 def poorest(columns, model, absent=()):
     """The fewest persons in a group, from the private table, by the definition."""
-    from privsieve.sources.items import items_of
+    from privsieve.rows.items import items_of
 
     items, _, _ = items_of("t.csv", "ill", columns={"who": False, ...: None})
     held = np.zeros((items.rows, len(columns)), int)

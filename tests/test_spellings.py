@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from privsieve.cli import run
-from privsieve.core.columns import Category, Date, Flag, Label, Number, text_of
-from privsieve.core.domain import Csv, Domain
 from privsieve.errors import SchemaError
-from privsieve.sources.cells import date_cell, number_cell
-from privsieve.sources.columns import encoder
-from privsieve.sources.items import Reading, column_of, items_of, table_of
-from privsieve.sources.long_log import Long, People, read_long
-from privsieve.sources.whose import whose
+from privsieve.public.columns import Category, Date, Flag, Label, Number, text_of
+from privsieve.public.domain import Csv, Domain
+from privsieve.rows.cells import date_cell, number_cell
+from privsieve.rows.columns import encoder
+from privsieve.rows.items import Reading, column_of, items_of, table_of
+from privsieve.rows.long_log import Long, People, read_long
+from privsieve.rows.whose import whose
 
 #: Cells of all kinds, and of none.
 CELLS = ["1", "1.0", "+1", "01", "0", "-0", "True", "true", "FALSE", "yes", "Ja", "nein", " ja ",
@@ -212,7 +212,7 @@ def test_columns_that_no_domain_names():
 
 def test_numbers_beside_texts():
     """A number and the text that writes it are one level, in one batch or in two."""
-    from privsieve.sources.gather import Gather
+    from privsieve.rows.gather import Gather
 
     column = Gather("a")
     column.add(np.array([1.0, np.nan, 2.5]))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from privsieve.errors import ParameterError
-from privsieve.privacy.noise import Noise, replay
-from privsieve.privacy.stopping import GAMMA, MOST, PRICE, below, best_of, chances, tries
+from privsieve.noise.stopping import GAMMA, MOST, PRICE, below, best_of, chances, tries
+from privsieve.noise.streams import Noise, replay
 
 
 def law(most=MOST):

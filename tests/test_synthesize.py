@@ -15,12 +15,12 @@ import pytest
 
 import privsieve as ps
 from privsieve.cli import synthesize
-from privsieve.core.columns import Category, Date, Flag, Number
-from privsieve.histogram.axes import Axis
-from privsieve.histogram.written import as_csv
-from privsieve.privacy.folder import Folder
-from privsieve.privacy.ledger import Ledger
-from privsieve.sources import Source, reader
+from privsieve.ledger.folder import Folder
+from privsieve.ledger.ledger import Ledger
+from privsieve.methods.histogram.axes import Axis
+from privsieve.methods.histogram.written import as_csv
+from privsieve.public.columns import Category, Date, Flag, Number
+from privsieve.rows import Source, reader
 from test_cli import BUDGET, DOMAIN, place, privsieve, rows, spent  # noqa: F401  # fixtures
 
 GIVEN = ("--domain", "domain.toml", "--epsilon", "1", "--rows", "300")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from claims import SEAL, claimed, naive, noted, sealed, table_of
+from privsieve.check.verify import verify
 from privsieve.cli import run
 from privsieve.containment.before import beside, counted_items, open_part
 from privsieve.containment.greedy import greedy
@@ -29,8 +30,7 @@ from privsieve.containment.together import (
 )
 from privsieve.errors import LedgerError, NothingFits
 from privsieve.kernels.patterns import Rule
-from privsieve.privacy.ledger import Ledger
-from privsieve.privacy.verify import verify
+from privsieve.ledger.ledger import Ledger
 
 GOLDEN = Path(__file__).parent / "golden" / "ledger-0.1.0.sql"
 LEDGER = ("--ledger", "L.db", "--population", "P", "--snapshot", "S")

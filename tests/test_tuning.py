@@ -10,12 +10,12 @@ import pytest
 
 import privsieve as ps
 import tables
+from privsieve.check.audit import audit
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
-from privsieve.privacy.audit import audit
-from privsieve.privacy.noise import replay, system
-from privsieve.selectors.tuning import attempt, plan, predictor
-from privsieve.sources import open_source
+from privsieve.methods.tuning import attempt, plan, predictor
+from privsieve.noise.streams import replay, system
+from privsieve.rows import open_source
 from privsieve.summaries.halves import GRID, WHOLE, halves, vote_tables
 from privsieve.summaries.persons import person_weight
 
@@ -133,7 +133,7 @@ def test_a_try_is_paid_in_whole_units_of_the_ledger():
     ({"person": "id", "persons": 90, "rows_per_person": 3}, 2, 6)])
 def test_the_noise_of_a_try_is_what_the_proof_asks_for(monkeypatch, options, moves, scale):
     """Each cell of a predictor and each score get noise of the mean that their epsilon pays for."""
-    from privsieve.privacy import noise as source
+    from privsieve.noise import streams as source
 
     cells, scores = [], []
     geometric, laplace = source.geometric, source.discrete_laplace

@@ -14,8 +14,8 @@ from claims import claimed, groups, table_of
 from privsieve.cli import run
 from privsieve.containment import union
 from privsieve.containment.union import Published, Strict, bounds, counted, differing
-from privsieve.core.items import Items
 from privsieve.kernels.patterns import Rule
+from privsieve.rows.matrix import Items
 
 
 @pytest.fixture

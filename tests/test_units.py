@@ -21,16 +21,16 @@ from scipy import sparse
 import privsieve as ps
 from data_makers import codes, csv_file, read
 from privsieve.cli import run
-from privsieve.core.columns import Category, Date, Flag, Label, Number
-from privsieve.core.domain import Domain
-from privsieve.core.domain_file import parse, to_toml
-from privsieve.core.spelling import plain
 from privsieve.errors import DomainError, SchemaError
-from privsieve.privacy.certificate import UNIT
-from privsieve.sources import csv_codes, open_source
-from privsieve.sources.inspect import look
-from privsieve.sources.items import items_of
-from privsieve.sources.types import reads
+from privsieve.ledger.certificate import UNIT
+from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.public.domain import Domain
+from privsieve.public.domain_file import parse, to_toml
+from privsieve.public.spelling import plain
+from privsieve.rows import csv_codes, open_source
+from privsieve.rows.inspect import look
+from privsieve.rows.items import items_of
+from privsieve.rows.types import reads
 
 # Many of these releases are of one process, and of nobody.
 pytestmark = pytest.mark.filterwarnings("ignore::privsieve.fit.UnsignedWarning")

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import tables
-from privsieve.core.columns import Label, Number
-from privsieve.core.domain import Domain
 from privsieve.fit import fit
-from privsieve.privacy.noise import replay
-from privsieve.selectors import plan
-from privsieve.sources import open_source
+from privsieve.methods import plan
+from privsieve.noise.streams import replay
+from privsieve.public.columns import Label, Number
+from privsieve.public.domain import Domain
+from privsieve.rows import open_source
 
 
 def choose(X, y, k, epsilon, seed, domain=None, **options):

@@ -11,9 +11,8 @@ import opendp.prelude as dp
 import pytest
 from scipy import stats
 
-from privsieve.core.canonical import LARGEST
 from privsieve.errors import ParameterError
-from privsieve.privacy.approximate import (
+from privsieve.noise.approximate import (
     analytic_sigma,
     by_tail,
     concentrated,
@@ -22,9 +21,10 @@ from privsieve.privacy.approximate import (
     rounded_down,
     rounded_up,
 )
-from privsieve.privacy.noise import replay
-from privsieve.privacy.values import Grid, gamma, gaussian, laplace
-from privsieve.privacy.vector import gamma_norm
+from privsieve.noise.streams import replay
+from privsieve.noise.values import Grid, gamma, gaussian, laplace
+from privsieve.noise.vector import gamma_norm
+from privsieve.public.canonical import LARGEST
 
 #: Epsilons and deltas from the smallest to the largest that a ledger knows.
 PAIRS = [(Fraction(epsilon), Fraction(delta)) for epsilon in ("1e-9", "0.1", "1", "8", "1000")

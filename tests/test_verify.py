@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from privsieve.core.canonical import canonical, digest
-from privsieve.core.columns import Flag, Label, Number
-from privsieve.core.cost import Cost
-from privsieve.core.domain import Domain
-from privsieve.core.plan import Plan
-from privsieve.core.release import Release
-from privsieve.privacy import verify as module
-from privsieve.privacy.certificate import certificate, conversion, sentence, terms
-from privsieve.privacy.ledger import Ledger
-from privsieve.privacy.verify import verify
+from privsieve.check import verify as module
+from privsieve.check.verify import verify
+from privsieve.ledger.certificate import certificate, conversion, sentence, terms
+from privsieve.ledger.ledger import Ledger
+from privsieve.public.canonical import canonical, digest
+from privsieve.public.columns import Flag, Label, Number
+from privsieve.public.cost import Cost
+from privsieve.public.domain import Domain
+from privsieve.public.plan import Plan
+from privsieve.release import Release
 
 SOFTWARE = {"privsieve": "0.0.1"}
 DOMAIN = Domain((Number("age", 0, 110), Flag("smoker"), Flag("übel")), target=Label("ill", [0, 1]))
@@ -391,10 +391,10 @@ def test_a_forged_delta_is_found_in_the_ledger(tmp_path):
 
 def test_the_checker_needs_no_numpy():
     """Ledger, certificate, folder and verify import neither NumPy nor a product."""
-    code = ("import sys; import privsieve.privacy.verify, privsieve.privacy.folder; "
+    code = ("import sys; import privsieve.check.verify, privsieve.ledger.folder; "
             "found = [m for m in sys.modules if m.split('.')[0] in "
             "('numpy', 'pyarrow', 'sklearn', 'flint', 'click') or "
-            "m.startswith(('privsieve.selectors', 'privsieve.sources', 'privsieve.summaries', "
+            "m.startswith(('privsieve.methods', 'privsieve.rows', 'privsieve.summaries', "
             "'privsieve.kernels', 'privsieve.fit'))]; sys.exit(repr(found) if found else 0)")
 
     assert 0 == subprocess.run([sys.executable, "-c", code], check=False,

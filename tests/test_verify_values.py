@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 import naive_disclosure as naive
-from privsieve.containment.disclosure import disclosures
-from privsieve.containment.labelled import Labelled, Sensitive
-from privsieve.containment.limits import Limits, missed
-from privsieve.core.items import Items
-from privsieve.kernels.patterns import Rule
-from privsieve.privacy.verify_table import Unreadable
-from privsieve.privacy.verify_values import (
+from privsieve.check.table import Unreadable
+from privsieve.check.values import (
     figure_reasons,
     limit_notes,
     limit_reasons,
     recount_values,
     recounted,
 )
+from privsieve.containment.disclosure import disclosures
+from privsieve.containment.labelled import Labelled, Sensitive
+from privsieve.containment.limits import Limits, missed
+from privsieve.kernels.patterns import Rule
+from privsieve.rows.matrix import Items
 from test_disclosure import MODELS, naive_groups
 
 AGES = ("-1.5", "2", "10", "1e2", "missing")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from privsieve._version import __version__
 
 if TYPE_CHECKING:
+    from privsieve.check.audit import audit as audit
+    from privsieve.check.verify import verify as verify
     from privsieve.containment.estimators import ExactContainment as ExactContainment
     from privsieve.containment.estimators import GreedyContainment as GreedyContainment
     from privsieve.containment.estimators import MaximalContainment as MaximalContainment
@@ -18,66 +20,64 @@ if TYPE_CHECKING:
     from privsieve.containment.measures import containment_level as containment_level
     from privsieve.containment.measures import disclosure_risk as disclosure_risk
     from privsieve.containment.measures import k_anonymity_level as k_anonymity_level
-    from privsieve.core.columns import Category as Category
-    from privsieve.core.columns import Date as Date
-    from privsieve.core.columns import Flag as Flag
-    from privsieve.core.columns import Label as Label
-    from privsieve.core.columns import Number as Number
-    from privsieve.core.domain import Domain as Domain
-    from privsieve.core.release import load as load
-    from privsieve.histogram.estimator import NoisyHistogram as NoisyHistogram
+    from privsieve.ledger.ledger import Ledger as Ledger
     from privsieve.local.estimators import FWELL as FWELL
     from privsieve.local.estimators import FWELLEnsemble as FWELLEnsemble
-    from privsieve.privacy.audit import audit as audit
-    from privsieve.privacy.ledger import Ledger as Ledger
-    from privsieve.privacy.verify import verify as verify
-    from privsieve.regression.estimators import PrivateKernelRidge as PrivateKernelRidge
-    from privsieve.regression.session import KernelRidgeSession as KernelRidgeSession
-    from privsieve.selectors import plan as plan
-    from privsieve.selectors.estimators import NoisyTopK as NoisyTopK
-    from privsieve.selectors.estimators import PrivateTuning as PrivateTuning
-    from privsieve.selectors.estimators import RuleSieve as RuleSieve
-    from privsieve.selectors.local_learning import FELP as FELP
-    from privsieve.selectors.local_learning import BlockFWELL as BlockFWELL
-    from privsieve.selectors.local_learning import OutputFWELL as OutputFWELL
-    from privsieve.selectors.objective_learning import ObjectiveFWELL as ObjectiveFWELL
-    from privsieve.sources.inspect import inspect as inspect
+    from privsieve.methods import plan as plan
+    from privsieve.methods.estimators import NoisyTopK as NoisyTopK
+    from privsieve.methods.estimators import PrivateTuning as PrivateTuning
+    from privsieve.methods.estimators import RuleSieve as RuleSieve
+    from privsieve.methods.histogram.estimator import NoisyHistogram as NoisyHistogram
+    from privsieve.methods.local_learning import FELP as FELP
+    from privsieve.methods.local_learning import BlockFWELL as BlockFWELL
+    from privsieve.methods.local_learning import OutputFWELL as OutputFWELL
+    from privsieve.methods.objective_learning import ObjectiveFWELL as ObjectiveFWELL
+    from privsieve.methods.ridge.estimators import PrivateKernelRidge as PrivateKernelRidge
+    from privsieve.methods.ridge.session import KernelRidgeSession as KernelRidgeSession
+    from privsieve.public.columns import Category as Category
+    from privsieve.public.columns import Date as Date
+    from privsieve.public.columns import Flag as Flag
+    from privsieve.public.columns import Label as Label
+    from privsieve.public.columns import Number as Number
+    from privsieve.public.domain import Domain as Domain
+    from privsieve.release import load as load
+    from privsieve.rows.inspect import inspect as inspect
 
 #: Where each public name lives.  Names are imported when they are asked for: a program that
 #: plans or verifies needs no NumPy, and nothing but an estimator needs scikit-learn.
 _HOMES = {
-    "BlockFWELL": "selectors.local_learning",
-    "Category": "core.columns",
-    "Date": "core.columns",
-    "Domain": "core.domain",
+    "BlockFWELL": "methods.local_learning",
+    "Category": "public.columns",
+    "Date": "public.columns",
+    "Domain": "public.domain",
     "ExactContainment": "containment.estimators",
-    "FELP": "selectors.local_learning",
+    "FELP": "methods.local_learning",
     "FWELL": "local.estimators",
     "FWELLEnsemble": "local.estimators",
-    "Flag": "core.columns",
+    "Flag": "public.columns",
     "GreedyContainment": "containment.estimators",
-    "KernelRidgeSession": "regression.session",
-    "Label": "core.columns",
-    "Ledger": "privacy.ledger",
+    "KernelRidgeSession": "methods.ridge.session",
+    "Label": "public.columns",
+    "Ledger": "ledger.ledger",
     "MaximalContainment": "containment.estimators",
-    "NoisyHistogram": "histogram.estimator",
-    "NoisyTopK": "selectors.estimators",
-    "Number": "core.columns",
-    "ObjectiveFWELL": "selectors.objective_learning",
-    "OutputFWELL": "selectors.local_learning",
-    "PrivateKernelRidge": "regression.estimators",
-    "PrivateTuning": "selectors.estimators",
+    "NoisyHistogram": "methods.histogram.estimator",
+    "NoisyTopK": "methods.estimators",
+    "Number": "public.columns",
+    "ObjectiveFWELL": "methods.objective_learning",
+    "OutputFWELL": "methods.local_learning",
+    "PrivateKernelRidge": "methods.ridge.estimators",
+    "PrivateTuning": "methods.estimators",
     "PublishableColumns": "containment.estimators",
-    "RuleSieve": "selectors.estimators",
-    "audit": "privacy.audit",
+    "RuleSieve": "methods.estimators",
+    "audit": "check.audit",
     "classification_metric": "containment.measures",
     "containment_level": "containment.measures",
     "disclosure_risk": "containment.measures",
-    "inspect": "sources.inspect",
+    "inspect": "rows.inspect",
     "k_anonymity_level": "containment.measures",
-    "load": "core.release",
-    "plan": "selectors",
-    "verify": "privacy.verify",
+    "load": "release",
+    "plan": "methods",
+    "verify": "check.verify",
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604  # the names are the keys above

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from privsieve.core.columns import Category, Date, Flag, Label, Number
-from privsieve.core.domain import Domain
+from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.public.domain import Domain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from privsieve.core.columns import Column
+    from privsieve.public.columns import Column
 
 ROWS = 20_000
 SEED = 20260101

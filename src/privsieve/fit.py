@@ -17,21 +17,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from privsieve._version import __version__
-from privsieve.core.cost import EPSILON_UNITS, decimal
-from privsieve.core.release import FORMAT, Release
 from privsieve.errors import ParameterError, ReleaseFailed
+from privsieve.public.cost import EPSILON_UNITS, decimal
+from privsieve.release import FORMAT, Release
 from privsieve.report import stage_report  # here, so that a broken one fails before the charge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from fractions import Fraction
 
-    from privsieve.core.canonical import Json
-    from privsieve.core.plan import Plan
-    from privsieve.privacy.folder import Folder
-    from privsieve.privacy.ledger import Entry, Ledger
-    from privsieve.privacy.noise import Noise
-    from privsieve.sources import Source
+    from privsieve.ledger.folder import Folder
+    from privsieve.ledger.ledger import Entry, Ledger
+    from privsieve.noise.streams import Noise
+    from privsieve.public.canonical import Json
+    from privsieve.public.plan import Plan
+    from privsieve.rows import Source
 
 Made = TypeVar("Made")
 
@@ -78,7 +78,7 @@ def sealed(work: Callable[[Noise], Made], noise: Noise | None) -> Made:
     try:
         with _silence():
             if noise is None:
-                from privsieve.privacy.noise import system
+                from privsieve.noise.streams import system
 
                 noise = system()
             return work(noise)
@@ -91,7 +91,7 @@ def sealed(work: Callable[[Noise], Made], noise: Noise | None) -> Made:
 def _choose(plan: Plan, source: Source, noise: Noise, progress: Callable[[str], None]) -> Any:
     if plan.cost.epsilon == 0:
         return tuple(range(len(plan.domain.columns)))
-    from privsieve.sources.reader import batches
+    from privsieve.rows.reader import batches
 
     progress("reading")
     rows = plan.units if plan.domain.rows_are_public else None
@@ -104,8 +104,8 @@ def _choose(plan: Plan, source: Source, noise: Noise, progress: Callable[[str], 
 def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry | None,
             folder: Folder | None) -> Release:
     """Stage, commit, certify, link: a release stands in the ledger before it can be seen."""
-    from privsieve.core.canonical import canonical, digest
-    from privsieve.privacy.certificate import certificate
+    from privsieve.ledger.certificate import certificate
+    from privsieve.public.canonical import canonical, digest
 
     if not release.body["private"]:
         return release
@@ -137,7 +137,7 @@ def _body(plan: Plan, output: Any, *, private: bool) -> dict[str, Json]:
 
 def _reserve(plan: Plan, ledger: Ledger) -> Entry:
     """The charge; durable when it returns, with the terms of the certificate to come."""
-    from privsieve.privacy.certificate import terms
+    from privsieve.ledger.certificate import terms
 
     claim = terms(plan, SOFTWARE)
     # Before the charge: who makes errors of warnings is to lose nothing.

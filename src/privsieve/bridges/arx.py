@@ -23,10 +23,10 @@ from privsieve.bridges.hierarchies import (
 from privsieve.bridges.levels import MISSING, free, merged
 from privsieve.bridges.program import program
 from privsieve.containment.limits import NONE, Limits
-from privsieve.core.columns import Category, Label
-from privsieve.core.domain import Csv, Domain
-from privsieve.core.domain_file import to_toml
 from privsieve.errors import ParameterError, SchemaError
+from privsieve.public.columns import Category, Label
+from privsieve.public.domain import Csv, Domain
+from privsieve.public.domain_file import to_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privsieve.core.columns import Category
-from privsieve.core.domain import Csv, Domain
 from privsieve.errors import SchemaError
-from privsieve.sources.cells import text_cell
-from privsieve.sources.coding import LARGEST_LEVELS
-from privsieve.sources.opening import open_source
-from privsieve.sources.table import BATCH, guarded
+from privsieve.public.columns import Category
+from privsieve.public.domain import Csv, Domain
+from privsieve.rows.cells import text_cell
+from privsieve.rows.coding import LARGEST_LEVELS
+from privsieve.rows.opening import open_source
+from privsieve.rows.table import BATCH, guarded
 
 if TYPE_CHECKING:
     from pathlib import Path

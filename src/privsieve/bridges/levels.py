@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from privsieve.core.columns import text_of
 from privsieve.errors import SchemaError
-from privsieve.sources.cells import date_cell, number_cell
+from privsieve.public.columns import text_of
+from privsieve.rows.cells import date_cell, number_cell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
 Kind = Literal["text", "number", "date"]
 

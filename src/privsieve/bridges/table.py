@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from privsieve.bridges.levels import Levels, grouped, plain_levels
-from privsieve.core.columns import check_name, text_of
-from privsieve.core.domain import Csv
-from privsieve.core.shown import hidden
-from privsieve.core.spelling import BLANK
 from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.kernels.patterns import pattern_table
-from privsieve.sources.cells import NUMBER, text_cell
-from privsieve.sources.opening import open_source
-from privsieve.sources.table import BATCH, guarded
+from privsieve.public.columns import check_name, text_of
+from privsieve.public.domain import Csv
+from privsieve.public.shown import hidden
+from privsieve.public.spelling import BLANK
+from privsieve.rows.cells import NUMBER, text_cell
+from privsieve.rows.opening import open_source
+from privsieve.rows.table import BATCH, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from privsieve.containment.labelled import Labelled
     from privsieve.containment.roles import Roles
-    from privsieve.sources.source import RawColumn
+    from privsieve.rows.source import RawColumn
 
     Codes = npt.NDArray[np.int32]
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from privsieve.core.shown import visible
 from privsieve.errors import PrivsieveError
+from privsieve.public.shown import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -31,10 +31,10 @@ def command(method: str, epsilon: str, runs: int, as_json: bool) -> None:  # noq
     the claim refutes it (exit code 7), and is wrong once in a hundred times; a bound below proves
     nothing.
     """
-    from privsieve.cli.pairs import pair
+    from privsieve.check.audit import audit
+    from privsieve.check.pairs import pair
     from privsieve.cli.progress import shown
-    from privsieve.core.cost import Cost
-    from privsieve.privacy.audit import audit
+    from privsieve.public.cost import Cost
 
     claimed, tables = Cost.of(epsilon, allow_weak=True), pair(method)
     attacked = tables.attacked(claimed.epsilon)

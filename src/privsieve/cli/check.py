@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from privsieve.containment.labelled import Labelled
     from privsieve.containment.measures import Crowd, Risk, Sample
     from privsieve.containment.roles import Roles
-    from privsieve.core.canonical import Json
-    from privsieve.core.items import Items
+    from privsieve.public.canonical import Json
+    from privsieve.rows.matrix import Items
 
 _EXAMPLE = "Example: privsieve check patients.csv --target ill -k 5"
 
@@ -128,7 +128,7 @@ def _with_class(table: Labelled, absent: npt.NDArray[np.bool_] | None, k: int,
     from privsieve.containment.known import as_known
     from privsieve.containment.measures import crowd
     from privsieve.containment.survey import surveyed
-    from privsieve.core.columns import text_of
+    from privsieve.public.columns import text_of
 
     if len(table.classes) < 2:
         return None

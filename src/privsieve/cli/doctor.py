@@ -12,7 +12,7 @@ import click
 from privsieve.cli import words
 
 if TYPE_CHECKING:
-    from privsieve.core.canonical import Json
+    from privsieve.public.canonical import Json
 
 _EXAMPLE = "Example: privsieve doctor"
 

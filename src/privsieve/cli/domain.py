@@ -11,7 +11,7 @@ from privsieve.cli import words
 from privsieve.errors import ParameterError, SchemaError
 
 if TYPE_CHECKING:
-    from privsieve.core.domain import Csv
+    from privsieve.public.domain import Csv
 
 _EXAMPLE = "Example: privsieve domain patients.csv --out domain.toml"
 
@@ -36,7 +36,7 @@ def command(data: str, out: str | None, csv_delimiter: str | None, **options: An
 
     What is missing in the draft is for you to fill in from a code book.
     """
-    from privsieve.core.domain import Csv
+    from privsieve.public.domain import Csv
 
     path, levels = Path(data), options["levels"]
     text = path.suffix.lower() not in (".parquet", ".pq")
@@ -57,8 +57,8 @@ def command(data: str, out: str | None, csv_delimiter: str | None, **options: An
 
 def _draft(path: Path, csv: Csv) -> str:
     """What the header says."""
-    from privsieve.core.domain import Csv, Domain
-    from privsieve.sources import open_source
+    from privsieve.public.domain import Csv, Domain
+    from privsieve.rows import open_source
 
     draft = Domain.draft(open_source(path, csv=csv))
     if csv != Csv():
@@ -69,7 +69,7 @@ def _draft(path: Path, csv: Csv) -> str:
 def _listed(path: Path, csv: Csv) -> str:
     """Each column as a category, with the levels that it has."""
     from privsieve.bridges.back import generalised
-    from privsieve.core.domain_file import to_toml
+    from privsieve.public.domain_file import to_toml
 
     return to_toml(generalised(path, csv))
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from privsieve.containment.exploring import Way
     from privsieve.containment.labelled import Labelled
     from privsieve.containment.population import Uniques
-    from privsieve.core.items import Items
     from privsieve.kernels.patterns import Rule
     from privsieve.report.exploring import Explored, Population
+    from privsieve.rows.matrix import Items
 
 #: Seconds of the search, where nobody says more.
 SECONDS = 300

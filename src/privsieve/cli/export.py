@@ -33,7 +33,7 @@ def export(data: str, table: Labelled, roles: Roles, options: Mapping[str, Any])
     from privsieve.bridges.sdcmicro import sdcmicro
     from privsieve.bridges.table import exported
     from privsieve.containment.limits import Limits
-    from privsieve.core.domain import Domain
+    from privsieve.public.domain import Domain
 
     kind = options["export"]
     if options.get("by_path") and kind != "sdcmicro":

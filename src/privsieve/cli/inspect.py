@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from privsieve.cli import words
-from privsieve.core.shown import visible
 from privsieve.errors import ParameterError
+from privsieve.public.shown import visible
 
 _EXAMPLE = "Example: privsieve inspect patients.csv --domain domain.toml"
 
@@ -25,8 +25,8 @@ def command(data: str, domain_file: str, private_output: str | None) -> None:
     The only verb that speaks of rows.  It spends nothing, writes to a terminal only, and what it
     shows is not to be shared.
     """
-    from privsieve.core.domain import Domain
-    from privsieve.sources.inspect import inspect
+    from privsieve.public.domain import Domain
+    from privsieve.rows.inspect import inspect
 
     if private_output is None and not sys.stdout.isatty():
         raise ParameterError("what inspect shows is private and stdout is not a terminal; "

@@ -10,9 +10,9 @@ import click
 from privsieve.cli import words
 
 if TYPE_CHECKING:
-    from privsieve.core.canonical import Json
-    from privsieve.privacy.account import Account
-    from privsieve.privacy.ledger import Ledger
+    from privsieve.ledger.account import Account
+    from privsieve.ledger.ledger import Ledger
+    from privsieve.public.canonical import Json
 
 _GRANT = ("Example: privsieve ledger grant --ledger budget.db --population clinic-2026 "
           "--epsilon 2")
@@ -42,7 +42,7 @@ def command() -> None:
               help="How it changes; replace-one where only the unit is given.")
 def grant(path: str, population: str, **options: Any) -> None:
     """Give a population its budget, once."""
-    from privsieve.privacy.ledger import Ledger
+    from privsieve.ledger.ledger import Ledger
 
     ledger = Ledger(path, population=population)
     ledger.grant(options.pop("epsilon"), **options)
@@ -57,7 +57,7 @@ def grant(path: str, population: str, **options: Any) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
 def show(path: str, population: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Show limit, spent and left, releases, charges without a release, publications."""
-    from privsieve.privacy.ledger import Ledger, populations
+    from privsieve.ledger.ledger import Ledger, populations
 
     ledgers = (Ledger(path, population=population),) if population else populations(path)
     accounts = {ledger.population: _account(ledger) for ledger in ledgers}
@@ -72,7 +72,7 @@ def show(path: str, population: str | None, as_json: bool) -> None:  # noqa: FBT
 
 
 def _account(ledger: Ledger) -> dict[str, Json]:
-    from privsieve.core.cost import RHO_UNITS, TOP, decimal
+    from privsieve.public.cost import RHO_UNITS, TOP, decimal
 
     kept = ledger.account()
     return {
@@ -94,7 +94,7 @@ def _account(ledger: Ledger) -> dict[str, Json]:
 
 
 def _orphaned(ledger: Ledger) -> Fraction:
-    from privsieve.core.cost import EPSILON_UNITS
+    from privsieve.public.cost import EPSILON_UNITS
 
     return Fraction(sum(made.units for made in ledger.charges() if made.state == "reserved"),
                     EPSILON_UNITS)
@@ -111,7 +111,7 @@ def _protects(kept: Account) -> str:
 
 def _sums(kept: Account) -> str:
     """What is still to be had of a delta, and how charges are added up."""
-    from privsieve.core.cost import DELTA_UNITS, RHO_UNITS, decimal
+    from privsieve.public.cost import DELTA_UNITS, RHO_UNITS, decimal
 
     whole = kept.delta_share if kept.spent else kept.delta_limit
     left = (f"delta {decimal(kept.delta_left, DELTA_UNITS)} of {decimal(whole, DELTA_UNITS)} "

@@ -185,7 +185,7 @@ def known(method: str) -> Mapping[str, Parameter]:
     """
     from inspect import signature
 
-    from privsieve.selectors import planner
+    from privsieve.methods import planner
 
     return signature(planner(method)).parameters
 

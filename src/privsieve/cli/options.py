@@ -13,9 +13,9 @@ from privsieve.errors import DomainError, ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from privsieve.core.domain import Domain
-    from privsieve.core.plan import Plan
-    from privsieve.sources import Source
+    from privsieve.public.domain import Domain
+    from privsieve.public.plan import Plan
+    from privsieve.rows import Source
 
     Command = Callable[..., Any]
 
@@ -114,7 +114,7 @@ def _given(command: Command, options: tuple[Command, ...]) -> Command:
 
 def public(options: Mapping[str, Any]) -> Domain:
     """Read the domain file and add what the options say of the unit."""
-    from privsieve.core.domain import Domain
+    from privsieve.public.domain import Domain
 
     domain = Domain.from_toml(options["domain_file"])
     return declared(domain, options)
@@ -141,7 +141,7 @@ def declared(domain: Domain, options: Mapping[str, Any]) -> Domain:
 
 def opened(domain: Domain, path: str) -> tuple[Domain, Source, int | None]:
     """Open a table's structure: the domain that fits it, the source, its public number of rows."""
-    from privsieve.sources import open_source, resolve
+    from privsieve.rows import open_source, resolve
 
     source = open_source(path, csv=domain.csv)
     shape = source.shape(count_rows=domain.rows_are_public)
@@ -151,7 +151,7 @@ def opened(domain: Domain, path: str) -> tuple[Domain, Source, int | None]:
 def planned(domain: Domain, rows: int | None, options: Mapping[str, Any], *,
             epsilon: str | None = None) -> Plan:
     """The plan that the options ask for, at their epsilon or at another."""
-    from privsieve.selectors import plan
+    from privsieve.methods import plan
 
     k = methods.known(options["method"]).get("k")
     wanted = k is not None and (k.default is k.empty or any(
@@ -162,7 +162,7 @@ def planned(domain: Domain, rows: int | None, options: Mapping[str, Any], *,
 
 
 def _count(options: Mapping[str, Any]) -> object:
-    from privsieve.core.cost import exact
+    from privsieve.public.cost import exact
 
     top, fraction = options["top"], options.get("fraction")
     if (top is None) == (fraction is None):

@@ -15,8 +15,8 @@ from privsieve.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from privsieve.core.canonical import Json
-    from privsieve.core.plan import Plan
+    from privsieve.public.canonical import Json
+    from privsieve.public.plan import Plan
 
 _EXAMPLE = ("Example: privsieve plan --rows 20000 --domain domain.toml --unit row "
             "--epsilon 0.5 --top 6")
@@ -41,7 +41,7 @@ def command(data: str | None, **options: Any) -> None:
     Reads no row and charges nothing: of DATA only the header and, where it is public, the number
     of rows.
     """
-    from privsieve.core.cost import exact
+    from privsieve.public.cost import exact
 
     domain, rows, source = asked.public(options), options["rows"], None
     if data is not None:
@@ -79,8 +79,8 @@ def _account(plan: Plan, options: Mapping[str, Any]) -> dict[str, Json]:
     if options["ledger"] is None:
         return {}
     from privsieve.fit import SOFTWARE
-    from privsieve.privacy.certificate import terms
-    from privsieve.privacy.ledger import Ledger
+    from privsieve.ledger.certificate import terms
+    from privsieve.ledger.ledger import Ledger
 
     ledger = Ledger(options["ledger"], population=options["population"])
     return {"left": words.amount(ledger.left()),
@@ -142,7 +142,7 @@ def _json(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> dict[
 
 def _show(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> None:
     from privsieve.cli import plan_numbers as numbers
-    from privsieve.privacy.certificate import UNIT
+    from privsieve.ledger.certificate import UNIT
 
     chosen = plan.kind == "selection"
     unit = f"{plan.protected}s"
@@ -163,7 +163,7 @@ def _show(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> None:
 
 def _speak(plan: Plan, delta: str | None) -> None:
     """What has to be said of the plan."""
-    from privsieve.core.cost import exact
+    from privsieve.public.cost import exact
 
     if exact(delta or 0, "delta") and not plan.cost.delta:
         words.show("delta", "not charged: for so few columns a race without a delta finds as many "

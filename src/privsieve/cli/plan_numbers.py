@@ -12,8 +12,8 @@ from privsieve.cli import words
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from privsieve.core.canonical import Json
-    from privsieve.core.plan import Plan
+    from privsieve.public.canonical import Json
+    from privsieve.public.plan import Plan
 
     Forecasts = Mapping[Fraction, Mapping[str, Json]]
 
@@ -81,7 +81,7 @@ def noise(plan: Plan) -> str:
 
 def _prediction(plan: Plan) -> str:
     """By how much noise moves a prediction, in the unit of the target where it has one."""
-    from privsieve.core.columns import Number
+    from privsieve.public.columns import Number
 
     target, share = plan.domain.target, Fraction(str(plan.forecast["noise_prediction"]))
     assert isinstance(target, Number)

@@ -26,9 +26,9 @@ def command(release: str, data: str, domain_file: str | None, out: str | None) -
     The release is verified first.  One number a line goes to stdout below the target's name, in the
     order of the rows.  Predictions speak of the rows of DATA: they are for who holds them.
     """
-    from privsieve.core.domain import Domain
-    from privsieve.regression.released import Released
-    from privsieve.sources import open_source, resolve
+    from privsieve.methods.ridge.released import Released
+    from privsieve.public.domain import Domain
+    from privsieve.rows import open_source, resolve
 
     model = Released.of(verified(release, "no prediction is made"))
     csv = Domain.from_toml(domain_file).csv if domain_file else None

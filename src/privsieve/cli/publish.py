@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from privsieve.containment.choice import Choice
     from privsieve.containment.issue import Issued, People
     from privsieve.containment.publish import Labelled, Promise
-    from privsieve.core.canonical import Json
     from privsieve.kernels.patterns import Rule
+    from privsieve.public.canonical import Json
 
 _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out columns"
 
@@ -90,7 +90,7 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
     from privsieve.cli.progress import shown
     from privsieve.containment.issue import Form, issue, people_of
     from privsieve.containment.told import listening
-    from privsieve.privacy.folder import Folder
+    from privsieve.ledger.folder import Folder
 
     people = people_of(options["ledger"], options["population"], options["snapshot"],
                        signed=options["other_people"],
@@ -279,8 +279,8 @@ def _plan(promise: Promise, options: Mapping[str, Any]) -> dict[str, Json]:
 
 def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str, Any]) -> None:
     from privsieve.containment.publishable import PROFILES
-    from privsieve.privacy.certificate import sentence
-    from privsieve.privacy.strangers import spoken
+    from privsieve.ledger.certificate import sentence
+    from privsieve.public.strangers import spoken
 
     selected = list(dict.fromkeys(table.items.origin[j] for j in choice.selected))
     claim, promise = issued.certificate["claim"], sentence(issued.certificate)
@@ -316,7 +316,7 @@ def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str,
 
 def _found(measured: Mapping[str, Any], claim: Mapping[str, Any]) -> list[str]:
     """How many rows each stranger finds alone, or in a crowd below k."""
-    from privsieve.privacy.strangers import WHO
+    from privsieve.public.strangers import WHO
 
     rows, strangers = measured["rows"], measured["strangers"]
     return [f"who knows {who.format(target=claim['target'])}: {strangers[key]['alone']} of {rows} "

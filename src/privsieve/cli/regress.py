@@ -14,7 +14,7 @@ from privsieve.cli.releasing import release
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from privsieve.core.release import Release
+    from privsieve.release import Release
 
 _EXAMPLE = ("Example: privsieve regress patients.csv --domain domain.toml --epsilon 1 "
             "--kernel linear --unit row --ledger budget.db --population clinic-2026 --out model")
@@ -47,7 +47,7 @@ def command(data: str, **options: Any) -> None:
 
 
 def _lines(made: Release) -> Iterator[str]:
-    from privsieve.regression.released import Released
+    from privsieve.methods.ridge.released import Released
 
     lengths = Released.of(made).lengths()
     if lengths is not None:

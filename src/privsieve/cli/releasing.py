@@ -17,10 +17,10 @@ from privsieve.errors import CheckFailed, LedgerError, ParameterError, ReleaseFa
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from privsieve.core.plan import Plan
-    from privsieve.core.release import Release
-    from privsieve.privacy.folder import Folder
-    from privsieve.sources import Source
+    from privsieve.ledger.folder import Folder
+    from privsieve.public.plan import Plan
+    from privsieve.release import Release
+    from privsieve.rows import Source
 
 def release(plan: Plan, source: Source, options: Mapping[str, Any],
             show: Callable[[Release], Iterable[str]],
@@ -31,8 +31,8 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any],
     """
     from privsieve.cli.sealed import sealed
     from privsieve.fit import ConvertedWarning, fit
-    from privsieve.privacy.folder import Folder
-    from privsieve.privacy.ledger import Ledger
+    from privsieve.ledger.folder import Folder
+    from privsieve.ledger.ledger import Ledger
 
     if plan.warning and not options["anyway"]:
         raise ParameterError(f"{plan.warning}; to go on all the same, say --anyway "
@@ -63,8 +63,8 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any],
 
 def verified(folder: str, otherwise: str) -> Release:
     """The release in a folder; refused where its certificate does not hold."""
-    from privsieve.core.release import load
-    from privsieve.privacy.verify import verify
+    from privsieve.check.verify import verify
+    from privsieve.release import load
 
     found = load(Path(folder))
     if found.certificate is None:
@@ -98,7 +98,7 @@ def spinner() -> Iterator[Callable[[str], None]]:
 
 def _tell(made: Release, plan: Plan, ledger: Any, options: Mapping[str, Any],
           show: Callable[[Release], Iterable[str]]) -> None:
-    from privsieve.privacy.certificate import conversion, sentence
+    from privsieve.ledger.certificate import conversion, sentence
 
     assert made.certificate is not None
     left, promise = left_of(ledger), sentence(made.certificate)
@@ -130,7 +130,7 @@ def left_of(ledger: Any) -> dict[str, str | None]:
         left, kept = words.amount(ledger.left()), ledger.account()
     except LedgerError:
         return {"left": None, "delta_left": None, "rho_left": None}
-    from privsieve.core.cost import DELTA_UNITS, RHO_UNITS, decimal
+    from privsieve.public.cost import DELTA_UNITS, RHO_UNITS, decimal
 
     return {"left": left, "delta_left": decimal(kept.delta_left, DELTA_UNITS),
             "rho_left": decimal(kept.rho_left, RHO_UNITS) if kept.rho_limit else None}

@@ -43,8 +43,8 @@ def command(release: str, out: str | None, check: bool) -> None:  # noqa: FBT001
 
 
 def _made(folder: Path) -> bytes:
-    from privsieve.core.release import load
-    from privsieve.privacy.verify import verify
+    from privsieve.check.verify import verify
+    from privsieve.release import load
     from privsieve.report import html
 
     found: Any = load(folder)

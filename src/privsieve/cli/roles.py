@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from privsieve.containment.labelled import Labelled
     from privsieve.containment.roles import Roles
-    from privsieve.core.domain import Domain
+    from privsieve.public.domain import Domain
 
     Command = Callable[..., Any]
 

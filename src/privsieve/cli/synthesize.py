@@ -14,10 +14,10 @@ from privsieve.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from privsieve.core.plan import Plan
-    from privsieve.core.release import Release
-    from privsieve.privacy.folder import Folder
-    from privsieve.sources import Source
+    from privsieve.ledger.folder import Folder
+    from privsieve.public.plan import Plan
+    from privsieve.release import Release
+    from privsieve.rows import Source
 
 _EXAMPLE = ("Example: privsieve synthesize patients.csv --domain domain.toml --epsilon 1 --top 3 "
             "--rows 5000 --unit row --ledger budget.db --population clinic-2026 --out tabled")
@@ -54,7 +54,7 @@ def command(data: str | None, **options: Any) -> None:
         _again(data, options)
         return
     _check(data, options)
-    from privsieve.histogram.released import check_rows
+    from privsieve.methods.histogram.released import check_rows
 
     check_rows(options["rows"])
     plan, source = _planned(str(data), options)
@@ -96,8 +96,8 @@ def rows_of(made: Release, rows: int) -> bytes:
     """Synthetic rows of a release as a CSV file."""
     import numpy as np
 
-    from privsieve.histogram.released import Table
-    from privsieve.histogram.written import as_csv
+    from privsieve.methods.histogram.released import Table
+    from privsieve.methods.histogram.written import as_csv
 
     table = Table.of(made.body)
     # Post-processing: any randomness that has met no row will do.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from privsieve.containment.labelled import Labelled
     from privsieve.containment.measures import Hub
-    from privsieve.core.domain import Csv, Domain
+    from privsieve.public.domain import Csv, Domain
 
     Command = Callable[..., Any]
 
@@ -62,7 +62,7 @@ def opened(data: str, options: Mapping[str, Any], before: Sequence[Mapping[str, 
     """Read the table that the options describe, and what claims of `before` published of it."""
     from privsieve.containment.before import beside, reading
     from privsieve.containment.labelled import Labelled, Sensitive
-    from privsieve.sources.items import Reading, column_of, table_of
+    from privsieve.rows.items import Reading, column_of, table_of
 
     _check_source(options)
     if options["long"]:
@@ -103,7 +103,7 @@ def _check_source(options: Mapping[str, Any]) -> None:
 
 
 def _sources(data: str, source: str, csv: Csv | None) -> Any:
-    from privsieve.sources.whose import whose
+    from privsieve.rows.whose import whose
 
     return whose(data, source, csv)
 
@@ -116,13 +116,13 @@ def hub(found: Hub, k: int) -> str:
 
 def domain_of(options: Mapping[str, Any]) -> Domain | None:
     """The domain file, where one was given."""
-    from privsieve.core.domain import Domain
+    from privsieve.public.domain import Domain
 
     return Domain.from_toml(options["domain_file"]) if options["domain_file"] else None
 
 
 def _log(data: str, options: Mapping[str, Any], columns: Sequence[str] | None) -> Any:
-    from privsieve.sources.long_log import Long, People, read_long
+    from privsieve.rows.long_log import Long, People, read_long
 
     if options["target"] and not options["people"]:
         raise ParameterError("the target of a log stands in a table of its users: give --people "
@@ -138,7 +138,7 @@ def _log(data: str, options: Mapping[str, Any], columns: Sequence[str] | None) -
 
 def _columns(options: Mapping[str, Any], source: str | None, target: str | None) -> Any:
     """What `items_of` takes: names, or how each column is coded."""
-    from privsieve.sources.items import Thermometer
+    from privsieve.rows.items import Thermometer
 
     how: dict[Any, Any] = {}
     for text in options["cuts"]:
@@ -178,7 +178,7 @@ def _split(text: str, option: str) -> tuple[str, list[str]]:
 
 def _number(text: str) -> float | dt.datetime:
     """A number; of a date column a date."""
-    from privsieve.sources.cells import date_cell, number_cell
+    from privsieve.rows.cells import date_cell, number_cell
 
     found = number_cell(text)
     if isnan(found) and isnan(date_cell(text)):

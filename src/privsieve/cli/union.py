@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from privsieve.containment.labelled import Labelled
     from privsieve.containment.union import Counted, Differing, Published
-    from privsieve.core.canonical import Json
+    from privsieve.public.canonical import Json
 
 
 #: Options that say which columns are read, and how.

@@ -29,7 +29,7 @@ def command(certificate: str, release: str | None, ledger: str | None, table: st
 
     Needs no private table and no network.  Exit code 7 where something does not hold.
     """
-    from privsieve.privacy.verify import verify
+    from privsieve.check.verify import verify
 
     place = Path(certificate)
     if place.is_dir():

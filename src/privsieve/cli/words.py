@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from privsieve.core.canonical import canonical
-from privsieve.core.shown import hidden, visible
+from privsieve.public.canonical import canonical
+from privsieve.public.shown import hidden, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from fractions import Fraction
 
-    from privsieve.core.canonical import Json
+    from privsieve.public.canonical import Json
 
 #: Lines fit into 80 columns; labels take the first ones.
 WIDTH, INDENT = 79, 11
@@ -58,7 +58,7 @@ def amount(value: Fraction) -> str:
     >>> amount(Fraction(5, 2))
     '2.5'
     """
-    from privsieve.core.cost import EPSILON_UNITS, decimal
+    from privsieve.public.cost import EPSILON_UNITS, decimal
 
     return decimal(int(value * EPSILON_UNITS))
 
@@ -70,7 +70,7 @@ def delta(value: Fraction) -> str:
     >>> delta(Fraction(1, 10**6))
     '0.000001'
     """
-    from privsieve.core.cost import DELTA_UNITS, decimal
+    from privsieve.public.cost import DELTA_UNITS, decimal
 
     return decimal(int(value * DELTA_UNITS), DELTA_UNITS)
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from privsieve.containment.greedy import standing
 from privsieve.errors import LedgerError, NothingFits
-from privsieve.sources.cells import date_cell, number_cell
-from privsieve.sources.coding import Thermometer
+from privsieve.rows.cells import date_cell, number_cell
+from privsieve.rows.coding import Thermometer
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -98,7 +98,7 @@ def counted_items(table: Labelled, claims: Claims) -> tuple[int, ...]:
 
     >>> import numpy as np
     >>> from privsieve.containment.labelled import Labelled
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> table = Labelled(Items.dense([[1, 0]], ["a", "b"]), np.zeros(1, np.int32), (None,))
     >>> counted_items(table, [{"columns": ["b"]}])
     (1,)

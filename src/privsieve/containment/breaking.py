@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privsieve.containment.survey import survey_of
-from privsieve.core.pairs import by_item
 from privsieve.kernels.patterns import around
+from privsieve.rows.pairs import by_item
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from privsieve.containment.survey import Survey
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
     Codes = npt.NDArray[np.int32]
     Ints = npt.NDArray[np.int64]
@@ -52,7 +52,7 @@ def gains(items: Items, survey: Survey | None = None) -> dict[str, int]:
 
     survey : of these items, if there is one already.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> gains(Items.dense([[1, 1], [1, 0], [1, 0]], ["age", "ill"]))
     {'ill': 3}
     """
@@ -126,7 +126,7 @@ def _columns(starts: Ints, origin: tuple[str, ...]) -> dict[str, Words]:
 def rare_sets(items: Items, k: int, at_most: int = 20) -> Rare:
     """The smallest sets of up to three items that break k: each is a way to find somebody.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> rare_sets(Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), 2).sets
     ((0, 1),)
     """

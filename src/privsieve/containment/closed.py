@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privsieve.containment.publish import Labelled
-    from privsieve.core.canonical import Json
     from privsieve.kernels.patterns import Rule
+    from privsieve.public.canonical import Json
 
 #: So many closed items are looked at, and so many pairs of patterns are compared, in all.
 MOST_CLOSED, MOST_PAIRS = 256, 5 * 10**10
@@ -27,7 +27,7 @@ def closed(table: Labelled, rule: Rule, selected: Sequence[int]) -> dict[str, Js
 
     >>> import numpy as np
     >>> from privsieve.containment.publish import Labelled
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> from privsieve.kernels.patterns import Rule
     >>> items = Items.dense([[1, 1], [1, 0], [1, 0]], ["age", "ill"])
     >>> made = closed(Labelled(items, np.zeros(3, np.int32), ("all",)), Rule(k=2, classes=1), [0])

@@ -20,11 +20,11 @@ import numpy as np
 
 from privsieve.containment.labelled import Sensitive
 from privsieve.containment.measures import cells
-from privsieve.core.columns import text_of
-from privsieve.core.cost import decimal
-from privsieve.core.items import Items
 from privsieve.errors import SchemaError
 from privsieve.kernels.patterns import pattern_table, superset_counts
+from privsieve.public.columns import text_of
+from privsieve.public.cost import decimal
+from privsieve.rows.matrix import Items
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from privsieve.containment.labelled import Labelled
-    from privsieve.core.canonical import Json
     from privsieve.kernels.patterns import Rule
+    from privsieve.public.canonical import Json
 
     Ints = npt.NDArray[np.int64]
     Codes = npt.NDArray[np.int32]

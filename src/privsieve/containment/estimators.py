@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from privsieve.containment.choice import Choice
     from privsieve.containment.greedy import Rule
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
     Codes = npt.NDArray[np.int32]
     Bools = npt.NDArray[np.bool_]

@@ -21,7 +21,7 @@ from privsieve.kernels.search import Effort, Found, search
 if TYPE_CHECKING:
     from privsieve.containment.choice import Choice
     from privsieve.containment.selector import Published
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
 __all__ = ["Rule", "exact", "gap"]
 
@@ -53,7 +53,7 @@ def exact(
     The best weights need not predict best: on the paper's Adult data the optimum of its HamDist
     predicts worse than the greedy choice.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> toy = Items.dense([[1, 0, 1], [1, 1, 1], [0, 0, 1], [0, 1, 0]])
     >>> choice = exact(toy, np.array([1, 1, 0, 0], np.int32), Rule(k=2, classes=2), "hamming")
     >>> choice.selected, choice.objective, choice.proved

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from privsieve.containment.choice import Choice
     from privsieve.containment.labelled import Labelled
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
     Bools = npt.NDArray[np.bool_]
     Ints = npt.NDArray[np.int64]
@@ -113,7 +113,7 @@ def ks_of(table: Labelled, rule: Rule, asked: int) -> tuple[int, ...]:
     Where the class is known, a class with fewer than k rows has no crowd of k.
 
     >>> from privsieve.containment.labelled import Labelled
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> table = Labelled(Items.dense([[1]] * 12), np.zeros(12, np.int32), ("all",))
     >>> ks_of(table, Rule(k=4, classes=1), 4)
     (2, 3, 4, 5, 8, 10, 11)
@@ -228,7 +228,7 @@ def strangers(table: Labelled, selected: Sequence[int], k: int) -> Strangers:
     """What the four usual strangers find in these columns.
 
     >>> from privsieve.containment.labelled import Labelled
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> items = Items.dense([[1, 0], [1, 0], [1, 1], [0, 1]])
     >>> table = Labelled(items, np.array([0, 0, 1, 1], np.int32), ("no", "yes"))
     >>> found = strangers(table, [0, 1], 2)
@@ -255,7 +255,7 @@ def largest_share(table: Labelled, rule: Rule, selected: Sequence[int]) -> float
     """The largest share of one class in a crowd, for the rule's stranger without the class.
 
     >>> from privsieve.containment.labelled import Labelled
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> items = Items.dense([[1], [1], [1], [1], [0]])
     >>> table = Labelled(items, np.array([0, 0, 0, 1, 1], np.int32), ("no", "yes"))
     >>> largest_share(table, Rule(k=2, classes=2), [0])

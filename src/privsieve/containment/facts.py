@@ -13,8 +13,8 @@ import numpy as np
 from privsieve.containment.breaking import MOST_COLUMNS, gains
 from privsieve.containment.known import as_known
 from privsieve.containment.measures import cells, crowd
-from privsieve.core.items import Items
 from privsieve.kernels.patterns import levels, pattern_table, superset_counts
+from privsieve.rows.matrix import Items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from privsieve.containment.measures import Crowd
     from privsieve.containment.publish import Projection
-    from privsieve.core.canonical import Json
+    from privsieve.public.canonical import Json
 
     Label = tuple[str, npt.NDArray[np.int32], Sequence[str]]
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privsieve.core.canonical import canonical
-from privsieve.core.columns import text_of
 from privsieve.kernels.patterns import pattern_table
+from privsieve.public.canonical import canonical
+from privsieve.public.columns import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from privsieve.containment.labelled import Labelled
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
     Ints = npt.NDArray[np.int64]
     #: The texts that occur in a column, in order, and for each row the position of its own.
@@ -50,7 +50,7 @@ def fingerprint(table: Labelled, claim: Mapping[str, Any], seal: Seal) -> str:
     The whole table is read, with rows that do not leave.
 
     >>> from privsieve.containment.labelled import Labelled
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> y, seal = np.zeros(3, np.int32), Seal(b"0" * 32, "clinic", "2026")
     >>> one, other = (Labelled(Items.dense(rows, ["a", "b"]), y, (None,))
     ...               for rows in ([[1, 0], [1, 1], [0, 1]], [[0, 1], [1, 1], [1, 1]]))

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from privsieve.core.items import Items
     from privsieve.kernels.patterns import Rule
+    from privsieve.rows.matrix import Items
 
     Ints = npt.NDArray[np.int64]
     Codes = npt.NDArray[np.int32]
@@ -62,7 +62,7 @@ def forward(items: Items, y: Codes, rule: Rule, *, label_rows: Bools | None = No
 
     Examples
     --------
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> from privsieve.kernels.patterns import Rule
     >>> items = Items.dense([[1, 1], [1, 0], [1, 1], [0, 0], [0, 1], [0, 0]])
     >>> forward(items, np.array([1, 1, 1, 0, 0, 0], np.int32), Rule(k=3, classes=2)).selected

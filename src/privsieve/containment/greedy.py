@@ -18,7 +18,7 @@ from privsieve.kernels.patterns import Rule
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
 __all__ = [
     "Rule",
@@ -54,7 +54,7 @@ def greedy(
     count in the objective, but an item that only they hold is dropped).  Ctrl-C ends the choice
     with the items of by then, which keep the rule as well.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> toy = Items.dense([[1, 0, 1], [1, 1, 1], [0, 0, 1], [0, 1, 0]])
     >>> choice = greedy(toy, np.array([1, 1, 0, 0], np.int32), Rule(k=2, classes=2), "hamming")
     >>> choice.selected, choice.level, choice.objective
@@ -102,7 +102,7 @@ def choice_of(
 ) -> Choice:
     """A set of items as a choice: its level and objective are counted from the table.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> toy, y = Items.dense([[1, 0], [1, 1], [0, 1]]), np.array([1, 1, 0], np.int32)
     >>> choice_of(toy, y, Rule(k=2, classes=2), [1], "distinct").objective
     Fraction(1, 2)
@@ -124,7 +124,7 @@ def demand_rule(items: Items, rule: Rule, y: Labels | None = None) -> None:
 
     Where classes may be known, `y` is asked for, and a class of fewer than k rows is refused.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> demand_rule(Items.dense([[1], [1]]), Rule(k=3, classes=2))
     Traceback (most recent call last):
     ...
@@ -182,7 +182,7 @@ def standing(items: Items, y: Labels, rule: Rule, selected: Sequence[int]) -> tu
 
     No row must be left out of a set that keeps the rule; the group is among those that stay.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> toy, y = Items.dense([[1], [0], [0]]), np.zeros(3, np.int32)
     >>> standing(toy, y, Rule(k=2, classes=1), [0])
     (2, 1)
@@ -198,7 +198,7 @@ def standing(items: Items, y: Labels, rule: Rule, selected: Sequence[int]) -> tu
 def kept_rows(items: Items, y: Labels, rule: Rule, selected: Sequence[int]) -> Bools:
     """The rows that stay when `selected` is published: all, if it keeps the rule.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> toy, y = Items.dense([[1], [0], [0]]), np.zeros(3, np.int32)
     >>> kept_rows(toy, y, Rule(k=2, classes=1), [0]).tolist()
     [False, True, True]
@@ -230,7 +230,7 @@ def distinct(
 ) -> Fraction:
     """The share of cross-class pairs of rows that `selected` tells apart (the paper's DistCnt).
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> toy, y = Items.dense([[1], [0], [0]]), np.array([0, 0, 1], np.int32)
     >>> distinct(toy, y, 2, [0])
     Fraction(1, 2)
@@ -249,7 +249,7 @@ def majority(
 
     It is 1 less the classification metric per row.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> toy, y = Items.dense([[1], [1], [0]]), np.array([0, 1, 1], np.int32)
     >>> majority(toy, y, Rule(k=2, classes=2), [0])
     Fraction(1, 3)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from privsieve.containment.survey import Survey
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
     Codes = npt.NDArray[np.int32]
     Masks = npt.NDArray[np.uint64]
@@ -120,7 +120,7 @@ def source_crowds(items: Items, sources: Codes, k: int, y: Codes | None = None, 
     With the classes `y` of the rows, these may be known, too.  With a survey of a sample the groups
     of its rows only are counted (not those of equal rows, which all are).
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> found = source_crowds(Items.dense([[1], [1], [1]]), np.array([0, 0, 1], np.int32), 2)
     >>> found.count, found.containment.level, found.containment.highest
     (2, 2, 0.5)
@@ -142,7 +142,7 @@ def sources_of(items: Items, rule: Rule, sources: Codes, y: Codes | None = None,
     `y` is the class of each row, for a rule under which it may be known; of groups, those of the
     rows `who` are counted if that is given.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> from privsieve.kernels.patterns import Rule
     >>> items, sources = Items.dense([[1], [1], [0]]), np.array([0, 1, 1], np.int32)
     >>> sources_of(items, Rule(2, 1), sources).tolist()
@@ -174,7 +174,7 @@ def with_classes(items: Items, y: Codes, absent: Bools | None = None,
                  ) -> tuple[Items, Bools | None]:
     """The items and, last, one for each class that a row has; and whose absence may be known.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> found, _ = with_classes(Items.dense([[1], [1], [0]]), np.array([0, 2, 0], np.int32))
     >>> found.indptr.tolist(), found.indices.tolist(), found.names
     ([0, 2, 4, 5], [0, 1, 0, 2, 1], ('x0', 'class 0', 'class 2'))

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from privsieve._version import __version__
+from privsieve.check.table import recount_table
+from privsieve.check.values import limit_reasons, recounted
 from privsieve.containment.disclosure import disclosures
 from privsieve.containment.facts import facts
 from privsieve.containment.fingerprint import fingerprint
@@ -32,14 +34,12 @@ from privsieve.containment.publish import (
     written,
 )
 from privsieve.containment.together import check_snapshot, check_together, claims_of
-from privsieve.core.canonical import canonical, digest
-from privsieve.core.items import Items
 from privsieve.errors import CheckFailed, LedgerError
-from privsieve.privacy.certificate import contained
-from privsieve.privacy.ledger import Ledger, populations
-from privsieve.privacy.verify_table import recount_table
-from privsieve.privacy.verify_values import limit_reasons, recounted
+from privsieve.ledger.certificate import contained
+from privsieve.ledger.ledger import Ledger, populations
+from privsieve.public.canonical import canonical, digest
 from privsieve.report import stage_report
+from privsieve.rows.matrix import Items
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from privsieve.containment.fingerprint import Seal
     from privsieve.containment.measures import Hub
     from privsieve.containment.publish import Labelled, Promise
-    from privsieve.core.canonical import Json
     from privsieve.kernels.patterns import Rule
-    from privsieve.privacy.folder import Folder
-    from privsieve.privacy.ledger import Entry
+    from privsieve.ledger.folder import Folder
+    from privsieve.ledger.ledger import Entry
+    from privsieve.public.canonical import Json
 
 
 @dataclass(frozen=True, eq=False, repr=False)

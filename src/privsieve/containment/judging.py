@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from privsieve.containment.choice import Choice
     from privsieve.containment.labelled import Labelled
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
     Bools = npt.NDArray[np.bool_]
     Codes = npt.NDArray[np.int32]
@@ -38,7 +38,7 @@ def folds(table: Labelled) -> npt.NDArray[np.int64]:
     """The fold of each row: a hash of its position, or of its source, so that none is in two.
 
     >>> from privsieve.containment.labelled import Labelled
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> nobody = Labelled(Items.dense(np.ones((8, 1))), np.zeros(8, np.int32), ("all",))
     >>> folds(nobody).tolist()
     [0, 0, 4, 4, 2, 0, 3, 0]
@@ -76,7 +76,7 @@ def area_of(items: Items, y: Codes, marked: Bools) -> float | None:
     The mean over classes, each against the rest; of two classes the one.  Columns that say nothing
     rank at random: one half.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> items = Items.dense([[1], [0], [1], [0], [1], [0]])
     >>> area_of(items, np.array([1, 0, 1, 0, 1, 0], np.int32), np.arange(6) < 4)
     1.0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privsieve.core.items import Items
+from privsieve.rows.matrix import Items
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

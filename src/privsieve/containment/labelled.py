@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
     Codes = npt.NDArray[np.int32]
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from privsieve.containment.fingerprint import OF_KEY, Seal, key_digits
 from privsieve.errors import LedgerError
-from privsieve.privacy.folder import sync
-from privsieve.privacy.ledger import populations
+from privsieve.ledger.folder import sync
+from privsieve.ledger.ledger import populations
 
 if TYPE_CHECKING:
-    from privsieve.privacy.ledger import Ledger
+    from privsieve.ledger.ledger import Ledger
 
 #: Bytes of a key.
 SIZE = 32
@@ -28,7 +28,7 @@ def seal_of(ledger: Ledger, snapshot: str) -> Seal:
     """What fingerprints of a snapshot are made with; makes the key of a ledger that has none.
 
     >>> import tempfile
-    >>> from privsieve.privacy.ledger import Ledger
+    >>> from privsieve.ledger.ledger import Ledger
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = Ledger(f"{folder}/notes.db", population="clinic")
     ...     ledger.introduce()

@@ -16,10 +16,10 @@ from privsieve.containment.measures import cells
 from privsieve.containment.publish import sources_at
 from privsieve.containment.told import tell
 from privsieve.containment.weights import weights
-from privsieve.core.cost import EPSILON_UNITS, decimal
-from privsieve.core.shown import quoted
 from privsieve.errors import NothingFits
 from privsieve.kernels import patterns
+from privsieve.public.cost import EPSILON_UNITS, decimal
+from privsieve.public.shown import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -82,7 +82,7 @@ def limited(table: Labelled, rule: Rule, limits: Limits, method: Method) -> Choi
 
     >>> from privsieve.containment.greedy import greedy
     >>> from privsieve.containment.labelled import Labelled
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> from privsieve.kernels.patterns import Rule
     >>> items = Items.dense([[1, 1], [1, 1], [1, 0], [0, 0], [0, 1], [0, 0]])
     >>> table = Labelled(items, np.array([1, 1, 1, 0, 0, 0], np.int32), ("no", "yes"), "ill")

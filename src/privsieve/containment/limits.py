@@ -12,8 +12,8 @@ import numpy as np
 from privsieve.containment.disclosure import beyond, columns_of, disclosures, strangers
 from privsieve.containment.greedy import kept_rows
 from privsieve.containment.labelled import Labelled
-from privsieve.core.cost import EPSILON_UNITS, decimal
 from privsieve.errors import ParameterError
+from privsieve.public.cost import EPSILON_UNITS, decimal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from privsieve.containment.disclosure import Groups
-    from privsieve.core.canonical import Json
-    from privsieve.core.items import Items
     from privsieve.kernels.patterns import Rule
+    from privsieve.public.canonical import Json
+    from privsieve.rows.matrix import Items
 
     Bools = npt.NDArray[np.bool_]
 
@@ -132,7 +132,7 @@ NONE = Limits()
 def published(table: Labelled, rule: Rule, selected: Sequence[int]) -> tuple[Labelled, Rule]:
     """The table of these items, of the rows that stay, and the rule of it.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> from privsieve.kernels.patterns import Rule
     >>> table = Labelled(Items.dense([[1, 0], [1, 1], [0, 1]]), np.zeros(3, np.int32), ("all",))
     >>> published(table, Rule(k=2, classes=1, suppress=1), [0])[0].items.indices.tolist()
@@ -153,7 +153,7 @@ def missed(table: Labelled, rule: Rule, limits: Limits, selected: Sequence[int],
            ) -> dict[tuple[str, str], int]:
     """For each limit and column the rows that miss it, if these items are published.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> from privsieve.kernels.patterns import Rule
     >>> items = Items.dense([[1], [1], [1], [0]])
     >>> table = Labelled(items, np.array([0, 0, 1, 1], np.int32), ("no", "yes"), "ill")

@@ -21,8 +21,8 @@ from privsieve.kernels import mining
 if TYPE_CHECKING:
     from privsieve.containment.choice import Choice
     from privsieve.containment.greedy import Rule
-    from privsieve.core.items import Items
     from privsieve.kernels.mining import Sets, Top
+    from privsieve.rows.matrix import Items
 
 __all__ = ["Mining", "all_maximal", "heaviest", "maximal"]
 
@@ -68,7 +68,7 @@ def maximal(
     class: of each set then those items are compared that greedy choice accepts, the heaviest first.
 
     >>> from privsieve.containment.greedy import Rule
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> toy = Items.dense([[1, 1, 0, 0, 1], [1, 1, 0, 0, 1], [1, 0, 1, 1, 1], [1, 0, 1, 1, 1]])
     >>> y = np.array([1, 0, 1, 0], np.int32)
     >>> maximal(toy, y, Rule(k=2, classes=2), "size", Mining(complete=False)).selected
@@ -97,7 +97,7 @@ def heaviest(
     """The `r` heaviest maximal sets that keep the rule; exact unless the time was up.
 
     >>> from privsieve.containment.greedy import Rule
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> toy, y = Items.dense([[1, 1, 0], [1, 1, 1], [0, 0, 1]]), np.array([1, 0, 1], np.int32)
     >>> list(heaviest(toy, y, Rule(k=2, classes=2), np.array([1, 1, 5]), r=2).sets)
     [[2], [0, 1]]
@@ -111,7 +111,7 @@ def heaviest(
 def all_maximal(items: Items, k: int, cap: int = 1_000_000) -> list[tuple[int, ...]]:
     """Every set of support k that no item can join, in lexicographic order.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> all_maximal(Items.dense([[1, 1, 0], [1, 1, 1], [0, 0, 1]]), 2)
     [(0, 1), (2,)]
     """

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from privsieve.containment.survey import masks_of, survey_of
-from privsieve.core.items import Items
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import around, pattern_table, superset_counts
+from privsieve.rows.matrix import Items
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -264,7 +264,7 @@ def hub_of(survey: Survey, k: int) -> Hub:
 
 def read(X: Any, y: Any = None) -> tuple[Items, npt.NDArray[np.int32], int]:
     """A table as items, its labels as 0, 1, ... and how many there are (one without labels)."""
-    from privsieve.sources.items import items_of
+    from privsieve.rows.items import items_of
 
     items, labels, classes = items_of(X, y)
     return items, labels, len(classes)

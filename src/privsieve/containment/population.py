@@ -21,7 +21,7 @@ from privsieve.kernels.patterns import pattern_table
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
     Ints = npt.NDArray[np.int64]
 
@@ -57,7 +57,7 @@ class Uniques:
 def estimated(items: Items, people: int) -> Uniques:
     """The estimates of Zayatz, and of Skinner and Elliot, for a sample of so many people.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> found = estimated(Items.dense([[1, 0], [1, 1], [1, 1], [0, 1]]), 8)
     >>> found.alone, found.pairs, round(found.share, 3), found.right
     (2, 1, 0.636, 0.5)
@@ -75,7 +75,7 @@ def estimated(items: Items, people: int) -> Uniques:
 def counted(items: Items, population: Items) -> Uniques:
     """The same, counted on a table of the whole population, of which the first one is a part.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> whole = Items.dense([[1, 0], [1, 1], [0, 1], [0, 1]])
     >>> found = counted(Items.dense([[1, 0], [0, 1]]), whole)
     >>> found.alone, found.unique, found.share, round(found.right, 3)

@@ -20,9 +20,9 @@ from privsieve.containment.groups import sources_of
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.limits import NONE, Limits
 from privsieve.containment.publishable import largest_k
-from privsieve.core.columns import check_name, text_of
-from privsieve.core.release import FORMAT
 from privsieve.errors import CheckFailed, DomainError, NothingFits, SchemaError
+from privsieve.public.columns import check_name, text_of
+from privsieve.release import FORMAT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from privsieve.containment.choice import Choice
     from privsieve.containment.roles import Roles
-    from privsieve.core.canonical import Json
-    from privsieve.core.items import Items
     from privsieve.kernels.patterns import Rule
+    from privsieve.public.canonical import Json
+    from privsieve.rows.matrix import Items
 
 __all__ = ["Labelled", "Projection", "Promise", "body_of", "claim_of", "known_absences", "project",
            "sources_at", "written"]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from privsieve.containment.choice import Choice
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
     Codes = npt.NDArray[np.int32]
     Bools = npt.NDArray[np.bool_]
@@ -72,7 +72,7 @@ def publishable(items: Items, y: Codes, rule: Rule, profile: str = "few", *,
 
     Examples
     --------
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> items = Items.dense([[1, 1], [1, 0], [1, 1], [0, 0], [0, 1], [0, 0]])
     >>> y = np.array([1, 1, 0, 1, 0, 0], np.int32)
     >>> publishable(items, y, Rule(k=3, classes=2), "strict").selected
@@ -185,7 +185,7 @@ def by_sources(items: Items, y: Codes, rule: Rule, objective: str | npt.ArrayLik
     That is k-diversity with the source for the class.  A class that may be known is then an item
     that is chosen before all others.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> items, y = Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), np.array([1, 1, 0, 0], np.int32)
     >>> by_sources(items, y, Rule(k=2, classes=2), "hamming",
     ...            sources=np.array([0, 0, 1, 2])).selected
@@ -230,7 +230,7 @@ def _demand_sources(rule: Rule, y: Codes, sources: Codes) -> None:
 def largest_k(items: Items, y: Codes, rule: Rule) -> int:
     """The largest k that some item alone would keep under the rest of the rule; 0 for none.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> items = Items.dense([[1, 1], [1, 0], [1, 0], [0, 0]])
     >>> largest_k(items, np.zeros(4, np.int32), Rule(k=4, classes=1))
     3

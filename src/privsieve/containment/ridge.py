@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privsieve.core.items import Items
 from privsieve.errors import SchemaError
 from privsieve.kernels.patterns import pattern_table
+from privsieve.rows.matrix import Items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,7 +119,7 @@ def pair_area(items: Items, y: Codes, classes: int, marked: Bools) -> Fraction:
     ranks rightly; the mean over classes, of the best of some penalties.  (To leave out one row
     at a time would rank equal rows wrongly: each pulls its own guess away from its class.)
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> items, y = Items.dense([[1, 0], [1, 1], [0, 0], [0, 1]]), np.array([1, 1, 0, 0], np.int32)
     >>> every = np.ones(4, bool)
     >>> pair_area(items.take([0]), y, 2, every), pair_area(items.take([1]), y, 2, every)

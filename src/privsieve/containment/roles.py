@@ -10,8 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from privsieve.core.canonical import Json
-    from privsieve.core.items import Items
+    from privsieve.public.canonical import Json
+    from privsieve.rows.matrix import Items
 
 
 @dataclass(frozen=True)

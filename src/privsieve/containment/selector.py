@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from privsieve.containment.choice import Choice
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
     Codes = npt.NDArray[np.int32]
     Bools = npt.NDArray[np.bool_]
@@ -99,9 +99,9 @@ class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
             the person or source of a row (`near_duplicates` finds them): a group is then k
             distinct sources.
         """
-        from privsieve.sources.arrays import array_of
-        from privsieve.sources.items import items_of
-        from privsieve.sources.opening import names_of
+        from privsieve.rows.arrays import array_of
+        from privsieve.rows.items import items_of
+        from privsieve.rows.opening import names_of
 
         if hasattr(X, "__array__") and not hasattr(X, "shape"):
             X = array_of(X)
@@ -138,7 +138,7 @@ class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
 
     def transform(self, X: Any) -> Any:
         """The chosen columns of X."""
-        from privsieve.sources.opening import typed
+        from privsieve.rows.opening import typed
 
         check_is_fitted(self, "release_")
         chosen = typed(super().transform(X), X)

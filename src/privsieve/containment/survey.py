@@ -18,7 +18,7 @@ from privsieve.kernels.patterns import Table, around, pattern_table
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
     Bools = npt.NDArray[np.bool_]
     Codes = npt.NDArray[np.int32]
@@ -84,7 +84,7 @@ def survey_of(items: Items, y: Codes, classes: int, *, absent: Bools | None = No
               sample: int | None = None) -> Survey:
     """Count the groups of all rows, or of so many rows drawn at random (always the same ones).
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> items, y = Items.dense([[1, 1], [1, 0], [1, 0]]), np.zeros(3, np.int32)
     >>> survey_of(items, y, 1).group().tolist()
     [1, 3, 3]
@@ -113,7 +113,7 @@ def surveyed(items: Items, y: Codes, classes: int, *, absent: Bools | None = Non
     k : a level that is demanded: all rows are counted unless a sample shows that it is not kept.
     sample : so many rows, whatever it takes; 0 is all of them.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> surveyed(Items.dense([[1, 1], [1, 0]]), np.zeros(2, np.int32), 1).complete
     True
     """

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from privsieve.containment.fingerprint import Seal
     from privsieve.containment.labelled import Labelled
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
     Codes = npt.NDArray[np.int32]
     Ints = npt.NDArray[np.int64]
@@ -190,7 +190,7 @@ def union_of(table: Labelled, rule: Rule, selected: Sequence[int], *, sources: b
     """Count what columns give away if they are published together.
 
     >>> from privsieve.containment.labelled import Labelled
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> table = Labelled(Items.dense([[1], [1], [0]]), np.array([0, 1, 1], np.int32), ("n", "y"))
     >>> union_of(table, Rule(k=2, classes=2, l_diversity=2), [0]).poor
     0

@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privsieve.check.verify import verify
 from privsieve.containment.before import counted_items
 from privsieve.containment.fingerprint import rests_on, target_of
 from privsieve.containment.groups import numbered, sources_of
 from privsieve.containment.known import as_known
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.together import limits_of, union_of
-from privsieve.core.columns import text_of
-from privsieve.core.items import Items
-from privsieve.core.release import load
 from privsieve.errors import CheckFailed, ParameterError
 from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
-from privsieve.privacy.verify import verify
+from privsieve.public.columns import text_of
+from privsieve.release import load
+from privsieve.rows.matrix import Items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

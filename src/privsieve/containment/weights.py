@@ -16,7 +16,7 @@ from privsieve.kernels import patterns
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
 I64: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -56,7 +56,7 @@ def weights(
 
     With more than two classes the last two are averages over pairs of rows of different class.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> toy = Items.dense([[1, 0], [1, 1], [0, 1], [0, 1]])
     >>> weights(toy, np.array([1, 1, 0, 0], np.int32), 2, "hamming").of([0, 1])
     Fraction(3, 2)

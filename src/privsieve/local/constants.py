@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from flint import arb, fmpq
 
-from privsieve.core.cost import exact
 from privsieve.errors import ParameterError
 from privsieve.local.limits import distance, ridge
-from privsieve.privacy.noise import arithmetic
+from privsieve.noise.streams import arithmetic
+from privsieve.public.cost import exact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,8 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil, log
 
-from privsieve.core.cost import exact
 from privsieve.errors import ParameterError
+from privsieve.public.cost import exact
 
 #: The ridge that is allowed: below it, rounding is no longer small beside it.
 SMALLEST_LAM, LARGEST_LAM = Fraction(1, 10**6), Fraction(10**6)

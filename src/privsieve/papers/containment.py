@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
     Ints = npt.NDArray[np.int64]
     Model = Literal["containment", "k-anonymity"]
@@ -44,7 +44,7 @@ def hamdist_of_each(items: Items, y: npt.ArrayLike) -> tuple[Ints, int]:
 
     HamDist of a set is the sum over its items (Theorem 1), divided by the number of pairs.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> hamdist_of_each(Items.dense([[1, 0], [1, 1], [0, 1]]), [1, 0, 0])
     (array([1, 2]), 2)
     """
@@ -59,7 +59,7 @@ def hamdist_of_each(items: Items, y: npt.ArrayLike) -> tuple[Ints, int]:
 def hamdist(items: Items, y: npt.ArrayLike, selected: Sequence[int]) -> Fraction:
     """Definition 8: the average Hamming distance of rows of different classes.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> hamdist(Items.dense([[1, 0], [1, 1], [0, 1]]), [1, 0, 0], [0, 1])
     Fraction(3, 2)
     """
@@ -70,7 +70,7 @@ def hamdist(items: Items, y: npt.ArrayLike, selected: Sequence[int]) -> Fraction
 def distcnt(items: Items, y: npt.ArrayLike, selected: Sequence[int]) -> Fraction:
     """Definition 9: the share of cross-class pairs that the set tells apart.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> distcnt(Items.dense([[1, 0], [1, 1], [0, 1]]), [1, 0, 0], [0])
     Fraction(1, 2)
     """
@@ -83,7 +83,7 @@ def distcnt(items: Items, y: npt.ArrayLike, selected: Sequence[int]) -> Fraction
 def classification_metric(items: Items, y: npt.ArrayLike, selected: Sequence[int], k: int) -> int:
     """Definition 2: rows in groups below k, and of the others those of the minority class.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> classification_metric(Items.dense([[1], [1], [1], [0]]), [1, 0, 0, 1], [0], k=2)
     2
     """
@@ -96,7 +96,7 @@ def level(items: Items, selected: Sequence[int], model: Model = "containment") -
     The paper calls AC the smallest k for which the data are anonymous; its example, and every use,
     is the largest.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> table = Items.dense([[1, 1], [1, 0], [1, 1]])
     >>> level(table, [0, 1]), level(table, [0, 1], "k-anonymity")
     (2, 1)
@@ -116,7 +116,7 @@ def greedy_hamdist(items: Items, y: npt.ArrayLike, k: int, model: Model = "conta
     The paper's claim that the set is optimal for its size holds (it is the top of a list); it says
     nothing about the problem that was posed, whose sets may be larger.  Ties: the smaller index.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> greedy_hamdist(Items.dense([[1, 0], [1, 1], [0, 1], [0, 1]]), [1, 0, 0, 1], k=2).selected
     (0,)
     """
@@ -137,7 +137,7 @@ def greedy_distcnt(items: Items, y: npt.ArrayLike, k: int, model: Model = "conta
     item that keeps k; `until AC < k` is meant.  Where no item gains anything the printed loop
     never ends; here it ends.  Ties: the smaller index.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> greedy_distcnt(Items.dense([[1, 0], [1, 1], [0, 1], [0, 1]]), [1, 0, 0, 1], k=2).selected
     (0,)
     """
@@ -164,7 +164,7 @@ def cm_greedy(items: Items, y: npt.ArrayLike, k: int) -> Choice:
     data no single item does, and its table has five items.  Ties: HamDist, then the smaller index.
     The objective is minus the metric.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> cm_greedy(Items.dense([[1, 0], [1, 1], [0, 1], [0, 1]]), [1, 1, 0, 0], k=2).selected
     (0,)
     """
@@ -195,7 +195,7 @@ def maximal(items: Items, y: npt.ArrayLike, k: int, r: int = 20) -> Choice:
     sets of its own e-mail data have 694, 617 and 577 items for k = 5, 8 and 11, not 121, 66, 58.
     Ties in size and in HamDist: the lexicographically smaller set.
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> maximal(Items.dense([[1, 1, 0], [1, 1, 1], [0, 0, 1]]), [1, 0, 0], k=2).selected
     (0, 1)
     """

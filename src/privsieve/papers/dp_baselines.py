@@ -34,7 +34,7 @@ from privsieve.papers.containment import hamdist_of_each
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
 __all__ = ["ACCOUNTINGS", "LARGEST", "Baseline", "Mechanism", "Synthetic", "sensitivity"]
 
@@ -144,7 +144,7 @@ class Baseline:
             random_state: int | np.random.Generator | None = None) -> Synthetic:
         """Choose, then publish.
 
-        >>> from privsieve.core.items import Items
+        >>> from privsieve.rows.matrix import Items
         >>> method = Baseline("exponential", "printed", columns=1, epsilon=Fraction(1000))
         >>> made = method.run(Items.dense([[1, 1], [1, 1], [0, 1]]), [1, 1, 0], random_state=0)
         >>> made.selected, made.held.tolist(), made.y.tolist()

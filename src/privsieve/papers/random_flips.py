@@ -22,7 +22,7 @@ from privsieve.errors import ParameterError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from privsieve.core.items import Items
+    from privsieve.rows.matrix import Items
 
     Bits = npt.NDArray[np.bool_]
     Words = npt.NDArray[np.uint64]
@@ -55,7 +55,7 @@ def random_flips(items: Items, k: int, *, rule: Literal["member", "majority"] = 
     rule : what the rows of a cluster become: one of them at random, or each column's majority
         (ties to zero).
 
-    >>> from privsieve.core.items import Items
+    >>> from privsieve.rows.matrix import Items
     >>> flipped = random_flips(Items.dense([[1, 0], [1, 0], [0, 1], [0, 1]]), k=2, random_state=0)
     >>> flipped.share, bool((flipped.cluster[0] == flipped.cluster[1]))
     (0.0, True)

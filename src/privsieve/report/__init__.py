@@ -15,7 +15,7 @@ from privsieve.errors import SchemaError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from privsieve.core.canonical import Json
+    from privsieve.public.canonical import Json
     from privsieve.report.exploring import Explored
 
 NAME = "report.html"

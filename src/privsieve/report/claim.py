@@ -8,19 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve._version import __version__
-from privsieve.core.canonical import canonical, digest
-from privsieve.core.cost import exact
-from privsieve.privacy.certificate import UNIT, conversion, sentence
+from privsieve.ledger.certificate import UNIT, conversion, sentence
+from privsieve.public.canonical import canonical, digest
+from privsieve.public.cost import exact
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from fractions import Fraction
 
-#: Where the proofs of this version lie, beside what they prove.
-_PROOFS = ("histogram", "local", "privacy", "regression", "scores", "selectors", "sources",
-           "summaries")
 #: A proof that names another.
-_REFERENCE = re.compile(r"(?:([a-z_]+)/)?([a-z_]+\.proof\.md)")
+_REFERENCE = re.compile(r"(?:([a-z_/]+)/)?([a-z_]+\.proof\.md)")
 
 
 class Column(NamedTuple):
@@ -188,8 +185,8 @@ def _proofs(certificate: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     if certificate["software"].get("privsieve") != __version__:
         return ()
     package = Path(__file__).parents[1]
-    texts = {f"{part}/{path.name}": path.read_bytes() for part in _PROOFS
-             for path in (package / part).glob("*.proof.md")}
+    texts = {path.relative_to(package).as_posix(): path.read_bytes()
+             for path in package.rglob("*.proof.md")}
     heading = f"# {certificate['claim']['theorem']}\n".encode()
     wanted = [file for file, text in texts.items() if text.startswith(heading)]
     for file in wanted:  # grows while it is read
@@ -201,13 +198,13 @@ def _proofs(certificate: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 def _named(text: str, file: str, known: Collection[str]) -> list[str]:
     """The proofs that one names: with their folder, or alone; the one beside it goes first.
 
-    >>> known = ["local/limits.proof.md", "privacy/noise.proof.md", "local/noise.proof.md"]
-    >>> _named("see `limits.proof.md`, (privacy/noise.proof.md)", "local/x.proof.md", known)
-    ['local/limits.proof.md', 'privacy/noise.proof.md']
+    >>> known = ["local/limits.proof.md", "noise/streams.proof.md", "local/noise.proof.md"]
+    >>> _named("see `limits.proof.md`, (noise/streams.proof.md)", "local/x.proof.md", known)
+    ['local/limits.proof.md', 'noise/streams.proof.md']
     """
     found = []
     for folder, proof in _REFERENCE.findall(text):
         places = [one for one in known if one.endswith(f"/{proof}")]
-        beside = f"{folder or file.partition('/')[0]}/{proof}"
+        beside = f"{folder or file.rpartition('/')[0]}/{proof}"
         found += [beside] if beside in places else places
     return list(dict.fromkeys(found))

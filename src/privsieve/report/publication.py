@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from privsieve.core.canonical import canonical, digest
-from privsieve.privacy.certificate import sentence
-from privsieve.privacy.strangers import WHO, known, spoken
+from privsieve.ledger.certificate import sentence
+from privsieve.public.canonical import canonical, digest
+from privsieve.public.strangers import WHO, known, spoken
 from privsieve.report.disclosure_html import limits_of, told_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from privsieve.privacy.strangers import (
+from privsieve.public.strangers import (
     PRESENCES,
     SENSITIVE_OUT,
     TARGET_BESIDE,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from privsieve.privacy.strangers import BOTH, SENSITIVE, TARGET_INSIDE, TARGET_KNOWN
+from privsieve.public.strangers import BOTH, SENSITIVE, TARGET_INSIDE, TARGET_KNOWN
 from privsieve.report import publication_end as end
 from privsieve.report.charts import Piece, bar
 from privsieve.report.disclosure_html import PLACE as TELLS

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
-from privsieve.core.cost import exact
+from privsieve.public.cost import exact
 from privsieve.report import frame
 from privsieve.report.charts import Cost, Piece, bar, costs
 from privsieve.report.claim import common_of

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from privsieve.core.batch import Batch
-    from privsieve.core.domain import Domain
+    from privsieve.public.domain import Domain
+    from privsieve.rows.batch import Batch
 
     Ints: TypeAlias = npt.NDArray[np.int64]
     Units: TypeAlias = npt.NDArray[np.uint64]
@@ -202,8 +202,8 @@ def cut(unit: Units, key: int, scheme: Scheme, repeat: int) -> tuple[Ints, Ints]
 def kinds(domain: Domain) -> npt.NDArray[np.uint16] | None:
     """How codes of each column are apart, as the kernels take it; None: all are plain numbers.
 
-    >>> from privsieve.core.columns import Flag, Number
-    >>> from privsieve.core.domain import Domain
+    >>> from privsieve.public.columns import Flag, Number
+    >>> from privsieve.public.domain import Domain
     >>> kinds(Domain([Number("age", 0, 9), Flag("smoker")])).tolist()
     [[0, 65535], [0, 0]]
     """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privsieve import kernels
-from privsieve.core.batch import Batch
+from privsieve.rows.batch import Batch
 from privsieve.summaries.layout import Layout
 from privsieve.summaries.persons import row_weights
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from privsieve.core.domain import Domain
+    from privsieve.public.domain import Domain
 
     Ints = npt.NDArray[np.int64]
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privsieve.core.columns import MISSING, Category
+from privsieve.public.columns import MISSING, Category
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from privsieve.core.batch import Batch
-    from privsieve.core.columns import Column
-    from privsieve.core.domain import Domain
+    from privsieve.public.columns import Column
+    from privsieve.public.domain import Domain
+    from privsieve.rows.batch import Batch
 
 #: kinds of the interval kernel
 ORDERED, ORDERED_WITH_MISSING, SUBSETS, ONE_LEVEL = range(4)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from privsieve.core.domain import Domain
+    from privsieve.public.domain import Domain
     from privsieve.summaries.blocks import Group, Ints, Scheme, Units
 
     Doubles: TypeAlias = npt.NDArray[np.float64]

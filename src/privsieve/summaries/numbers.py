@@ -24,7 +24,7 @@ from privsieve.kernels import ranks as ranked
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privsieve.core.batch import Batch
+    from privsieve.rows.batch import Batch
     from privsieve.summaries.layout import Layout
     from privsieve.summaries.rules import Bins, Runs, Signs
 

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privsieve import kernels
-from privsieve.core.batch import Batch
-from privsieve.core.columns import MIDDLE, MISSING, Category, Flag, Label
+from privsieve.public.columns import MIDDLE, MISSING, Category, Flag, Label
+from privsieve.rows.batch import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy.typing as npt
 
-    from privsieve.core.columns import Column, Target
-    from privsieve.core.domain import Domain
+    from privsieve.public.columns import Column, Target
+    from privsieve.public.domain import Domain
 
 #: Up to so many rows a person, floor(L / rows) is exact.
 EXACT_ROWS = 10
@@ -91,8 +91,8 @@ def settled(batches: Iterable[Batch], domain: Domain) -> list[Batch]:
     Persons beyond it are left out by their tags; a default record stands in for each one who is
     absent, as one does for a broken line where rows are protected.
 
-    >>> from privsieve.core.columns import Flag
-    >>> from privsieve.core.domain import Domain
+    >>> from privsieve.public.columns import Flag
+    >>> from privsieve.public.domain import Domain
     >>> three = Domain([Flag("smoker")], target=Label("ill", [0, 1]), person="id", persons=3)
     >>> rows = np.arange(2, dtype=np.uint64)
     >>> came = Batch(np.ones((2, 1), np.uint16), np.ones(2, np.int32), rows + np.uint64(1), rows)

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
-from privsieve.core.columns import CODES
+from privsieve.public.columns import CODES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privsieve.core.batch import Batch
+    from privsieve.rows.batch import Batch
 
 
 class Record(NamedTuple):
@@ -53,7 +53,7 @@ def at_ranks(batches: Sequence[Batch], ranks: Sequence[int], feature: int, key: 
              ) -> tuple[Record, ...]:
     """The records of these 0-based ranks, over all batches.
 
-    >>> from privsieve.core.batch import Batch
+    >>> from privsieve.rows.batch import Batch
     >>> rows = np.arange(3, dtype=np.uint64)
     >>> batch = Batch(np.zeros((3, 1), np.uint16), np.array([9, 3, 5], np.int32), rows, rows)
     >>> [record.code for record in at_ranks([batch], [0, 2], 1, key=7)]

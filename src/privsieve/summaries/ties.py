@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privsieve import kernels
-from privsieve.core.columns import MISSING
+from privsieve.public.columns import MISSING
 from privsieve.summaries.layout import ORDERED_WITH_MISSING, SUBSETS
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Who checks is not who made: certificates, releases and publications recounted; attacks."""

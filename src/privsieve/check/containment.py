@@ -1,0 +1,243 @@
+"""Verify a certificate of containment: its release, its ledger entry, and the published table.
+
+Here, unlike for noise, the claim itself can be recounted, by anybody who has the table.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privsieve.check.table import Recount, Unreadable, recount_table
+from privsieve.check.values import (
+    figure_reasons,
+    limit_notes,
+    limit_reasons,
+    recounted,
+)
+from privsieve.ledger.chain import link
+from privsieve.public import strangers
+from privsieve.public.canonical import canonical, digest
+from privsieve.public.shown import visible
+from privsieve.release import FORMAT as RELEASE_FORMAT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MODELS = ("containment", "k-anonymity")
+#: A published table may be larger than the other files of a release.
+LARGEST_TABLE = 4 * 2**30
+
+SHAPE: Mapping[str, Any] = {
+    "format": str,
+    "claim": {"kind": str, "k": int, "level": int, "model": str, "absent": list,
+              "l_diversity": int, "suppressed": int, "columns": list,
+              "target": (str, type(None)), "table_sha256": str},
+    "plan": dict,
+    "software": dict,
+    "release_sha256": str,
+    "population": (str, type(None)),
+    "ledger": (dict, type(None)),
+    "key": (str, type(None)),
+    "signature": (str, type(None)),
+}
+#: What k counts, where that is not rows.
+SOURCES = "sources"
+#: Fields of a claim since roles are claimed; one of version 0.1.0 has none of them.
+ROLES: Mapping[str, Any] = {"presences": list, "both": list, "sensitive": list,
+                            "target": (str, type(None)), "target_known": bool}
+SINCE_ROLES: Mapping[str, Any] = {
+    "rows": int, "origins": list, "roles": ROLES, "sensitive": list,
+    "limits": {"share": (str, type(None)), "entropy": (str, type(None)),
+               "closeness": (str, type(None)), "ordered": list},
+    "fingerprint": (str, type(None)),
+}
+_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
+LEDGER = {"snapshot": str, "publish": {"seq": int, "prev": str, "hash": str}, "head": str}
+
+
+def shape(claim: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields of a certificate with this claim."""
+    more = {**({"counted": str} if "counted" in claim else {}),
+            **(SINCE_ROLES if "roles" in claim else {})}
+    return {**SHAPE, "claim": {**SHAPE["claim"], **more}}
+
+
+def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
+    """What contradicts itself in a certificate."""
+    claim = body["claim"]
+    if "roles" in claim:
+        yield from _role_reasons(claim)
+        noted = body["ledger"] is not None
+        if (claim["fingerprint"] is not None) != noted or (
+                noted and not _FINGERPRINT.fullmatch(claim["fingerprint"])):
+            yield "the table has no fingerprint in the ledger, or one that is none"
+    yield from _failed({
+        "the claim names no known model": claim["model"] in MODELS,
+        "the claim counts neither rows nor sources": claim.get("counted", SOURCES) == SOURCES,
+        "the claimed k protects nobody": claim["k"] >= 2,
+        "the claimed level is below the claimed k": claim["level"] >= claim["k"],
+        "the claimed columns are not names, each once": _distinct(claim["columns"]),
+        "the columns with known absence are not among the claimed ones":
+            _distinct([*claim["absent"], ""]) and _distinct(claim["columns"])
+            and set(claim["absent"]) <= set(claim["columns"]),
+        "the claimed l-diversity or suppression is not a count":
+            claim["l_diversity"] >= 1 and claim["suppressed"] >= 0,
+        "a population stands without a ledger, or a ledger without a population":
+            (body["population"] is None) == (body["ledger"] is None),
+    })
+
+
+def _role_reasons(claim: Mapping[str, Any]) -> Iterator[str]:
+    """What contradicts itself in the roles: each column has one, and it is the one that counts."""
+    roles, origins = claim["roles"], claim["origins"]
+    named = [*roles["presences"], *roles["both"], *roles["sensitive"]]
+    if not all(isinstance(name, str) for name in [
+            *named, *origins, *claim["sensitive"], *claim["limits"]["ordered"]]):
+        yield "the roles name something else than columns"
+        return
+    equal = claim["model"] == "k-anonymity"
+    both = set(roles["both"])
+    lacking = [] if equal else [name for name, origin in
+                                zip(claim["columns"], origins, strict=False) if origin in both]
+    target = roles["target"]
+    yield from _failed({
+        "a column has two roles, or none":
+            len(set(named)) == len(named) and target not in named
+            and set(origins) <= {*roles["presences"], *both},
+        "the origins are not one for each claimed column": len(origins) == len(claim["columns"]),
+        "under k-anonymity a column counts in its presences only":
+            not equal or set(origins) <= both,
+        "the known absences are not those of the roles": lacking == claim["absent"],
+        "the target of the claim is not the one of its roles":
+            claim["target"] in (None, target),
+        "a target that is not published counts as known":
+            not roles["target_known"] or claim["target"] is not None,
+        "an ordered column is not a published sensitive one":
+            set(claim["limits"]["ordered"]) <= set(claim["sensitive"]),
+        "a published sensitive column has another role": set(claim["sensitive"]) <= set(
+            roles["sensitive"]) and len(set(claim["sensitive"])) == len(claim["sensitive"]),
+        "the claimed number of rows is not a count": claim["rows"] >= 1,
+    })
+
+
+def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
+    """What does not agree with the release."""
+    return _failed({
+        "the digest of the release is not the certified one":
+            digest(canonical(release)) == body["release_sha256"],
+        f"the release is not a {RELEASE_FORMAT}": release.get("format") == RELEASE_FORMAT,
+        "the kind of the release is not the claimed one":
+            release.get("kind") == body["claim"]["kind"],
+        "the columns of the release are not the claimed ones":
+            release.get("columns") == body["claim"]["columns"],
+        "the plan of the release is not the certified one": release.get("plan") == body["plan"],
+        "the columns of the table that the release names are not those of the claim":
+            "origins" not in body["claim"]
+            or release.get("selected") == list(dict.fromkeys(body["claim"]["origins"])),
+    })
+
+
+def entry_reasons(body: Mapping[str, Any]) -> Iterator[str]:
+    """Write the ledger's entry anew from the certificate; its hash must be the same."""
+    claim, known = body["claim"], body["ledger"]
+    payload = canonical({
+        "population": body["population"], "snapshot": known["snapshot"],
+        "columns": claim["columns"], "k": claim["k"], "model": claim["model"],
+        "claim": {**claim, "release_sha256": body["release_sha256"]},
+        "kind": "publish", "seq": known["publish"]["seq"],
+    })
+    try:
+        bound = link(known["publish"]["prev"], payload) == known["publish"]["hash"]
+    except ValueError:  # prev is no hash
+        bound = False
+    return _failed({
+        "the claim is not the one that was noted in the ledger": bound,
+        "the head is not the entry of the publication":
+            known["head"] == known["publish"]["hash"],
+    })
+
+
+def table_reasons(body: Mapping[str, Any], table: str | Path | bytes,
+                  release: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """Recount the published table, and compare."""
+    claim = body["claim"]
+    try:
+        data = _bytes(table)
+        found = recount_table(
+            data, target=claim["target"], model=claim["model"], absent=claim["absent"],
+            target_known=_target_known(claim), sensitive=claim.get("sensitive", ()))
+        values = recounted(claim, data)
+    except Unreadable as error:
+        yield str(error)
+        return
+    yield from _failed({
+        "the table is not the certified one": digest(data) == claim["table_sha256"],
+        "the table has other columns than claimed": list(found.columns) == claim["columns"],
+        "the table does not keep the claimed k": found.level >= claim["k"],
+        "the level of the table is not the claimed one": found.level == claim["level"],
+        "the table does not keep the claimed l-diversity": _diverse(found, claim),
+        "the table has another number of rows than claimed":
+            found.rows == claim.get("rows", found.rows),
+    })
+    yield from limit_reasons(claim, values)
+    if release is not None:
+        yield from figure_reasons(claim, release, values)
+
+
+def notes(body: Mapping[str, Any], *, release: bool, ledger: bool, table: bool) -> Iterator[str]:
+    """What the check cannot show."""
+    claim = body["claim"]
+    hidden = claim["target"] is None and claim["l_diversity"] > 1
+    yield from (f"{role}: {', '.join(map(visible, names))}"
+                for role, names in strangers.spoken(claim))
+    yield from limit_notes(claim)
+    beside = "roles" not in claim and claim["target"] is not None
+    yield from _failed({
+        "made by version 0.1.0: the published target was not counted toward k, so that who knows "
+        "the class of a person, too, may find fewer rows": not beside,
+        "the target is published, and a group may have one class: who is in it is known to be of "
+        "that class": claim["target"] is None or claim["l_diversity"] > 1,
+        "k counts sources, which the table does not hold: only that a group has as many rows was "
+        "recounted": "counted" not in claim,
+        "the target is not published: the classes in a group were not recounted": not hidden,
+        "unsigned: it shows what is claimed, and not who claims it": body["signature"] is not None,
+        "made without a ledger: nothing shows what else was published of these people":
+            body["ledger"] is not None,
+        "the ledger was not given: only its own hashes show that this was noted there":
+            body["ledger"] is None or ledger,
+        "the release was not given: only its digest was seen": release,
+        "the table was not given: its level was not recounted": table,
+    })
+
+
+def _target_known(claim: Mapping[str, Any]) -> bool:
+    return "roles" in claim and claim["roles"]["target_known"]
+
+
+def _diverse(found: Recount, claim: Mapping[str, Any]) -> bool:
+    # Without the labels in the file nobody else can count them.
+    return claim["target"] is None or found.classes >= claim["l_diversity"]
+
+
+def _bytes(table: str | Path | bytes) -> bytes:
+    if isinstance(table, bytes):
+        return table
+    try:
+        with Path(table).open("rb") as file:
+            data = file.read(LARGEST_TABLE + 1)
+    except (OSError, ValueError):
+        raise Unreadable("the table cannot be read") from None
+    if len(data) > LARGEST_TABLE:
+        raise Unreadable("the table is larger than 4 GB")
+    return data
+
+
+def _distinct(names: list[object]) -> bool:
+    return bool(names) and all(isinstance(name, str) for name in names) and len(
+        set(names)) == len(names)
+
+
+def _failed(checks: Mapping[str, bool]) -> Iterator[str]:
+    return (reason for reason, holds in checks.items() if not holds)

@@ -1,1 +1,0 @@
-"""Engines: where rows meet summaries.  `local` holds integer codes in memory."""

@@ -1,0 +1,1 @@
+"""What was spent, for ever: accounts, a chain of entries, certificates, folders."""

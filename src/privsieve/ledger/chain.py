@@ -1,0 +1,252 @@
+"""Chain: what a ledger writes, each entry bound to the one before.  Arithmetic, no database.
+
+An entry's hash covers the hash before it and the canonical payload.  `replay` adds up a chain from
+its entries alone, into the very rows that the ledger's tables should hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from privsieve.errors import BudgetExceeded, LedgerError
+from privsieve.ledger import account as accounts
+from privsieve.ledger.account import Account
+from privsieve.ledger.change import Change, change_of, facts
+from privsieve.ledger.entry import GENESIS, ChainReport, Entry, Publication, link, units_of
+from privsieve.public.canonical import canonical
+from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, Cost
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["GENESIS", "Balance", "ChainReport", "Entry", "Publication", "Request", "link",
+           "recharged", "replay", "units_of"]
+
+
+class Request(NamedTuple):
+    """A charge, in the change that its population protects: a row of the ledger's table."""
+
+    population: str
+    units: int
+    delta_units: int
+    state: str
+    seq: int
+    rho_units: int = TOP
+    factor: str = "1"  # how many of its own changes make the population's; "0" where none do
+
+
+@dataclass
+class Balance:
+    """What a chain adds up to, shaped as the ledger's tables.
+
+    version : of the entries so far, 1 or 2; 0 where there is none that tells.
+    before : the charges of version 1, with the change that each says it protects.
+    """
+
+    population: dict[str, Account] = field(default_factory=dict)
+    request: dict[str, Request] = field(default_factory=dict)
+    publication: dict[int, tuple[str, str, str, int, str]] = field(default_factory=dict)
+    version: int = 0
+    before: dict[str, Change | None] = field(default_factory=dict)
+
+    def rows(self, version: int = 2) -> dict[str, set[tuple[Any, ...]]]:
+        """Each table's rows, as a file of this version has them."""
+        wide, narrow = (None, None) if version > 1 else (5, 5)
+        return {
+            "population": {(key, *row[:wide]) for key, row in self.population.items()},
+            "request": {(key, *row[:narrow]) for key, row in self.request.items()},
+            "publication": {(key, *row) for key, row in self.publication.items()},
+        }
+
+    def of(self, version: int) -> None:
+        """Go on with entries of this version; the chain says where it changes."""
+        if self.version not in (0, version):
+            raise ValueError
+        self.version = version
+
+
+def replay(entries: Iterable[Entry]) -> tuple[Balance, str, tuple[str, ...]]:
+    """Add up a chain: its balance, its head, and what is wrong with it.
+
+    >>> replay([])[1] == GENESIS
+    True
+    """
+    balance, seq, prev, reasons = Balance(), 0, GENESIS, []
+    for entry in entries:
+        if entry.seq != seq + 1 or entry.prev != prev:
+            reasons.append(f"entry {entry.seq} does not follow entry {seq}")
+        if not _sound(entry):
+            reasons.append(f"entry {entry.seq} does not match its hash")
+        try:
+            _APPLY[entry.kind](balance, entry.seq, entry.body)
+        except (BudgetExceeded, LedgerError, KeyError, TypeError, ValueError, RecursionError):
+            reasons.append(f"entry {entry.seq} is not possible after those before it")
+        seq, prev = entry.seq, entry.hash
+    return balance, prev, tuple(reasons)
+
+
+def _sound(entry: Entry) -> bool:
+    try:
+        body = entry.body
+        payload = canonical(body)
+        return (
+            payload == entry.payload.encode()
+            and body["seq"] == entry.seq
+            and body["kind"] == entry.kind
+            and link(entry.prev, payload) == entry.hash
+        )
+    except (LedgerError, KeyError, TypeError, ValueError, RecursionError):
+        return False
+
+
+def _people(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
+    if body["population"] in balance.population:
+        raise ValueError
+    balance.population[body["population"]] = Account("pure")
+
+
+def _grant(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
+    name, said, delta = body["population"], body["account"], _delta(body["delta_limit"])
+    known = balance.population.get(name)
+    if (known and known.limit > 0) or _amount(body["limit"]) < 1:
+        raise ValueError
+    if said != ("approximate" if delta else "pure"):
+        raise ValueError
+    balance.of(2 if "rho_limit" in body else 1)
+    if balance.version == 1:
+        # Plain sums of the whole delta: nothing is known of the rho of what was released.
+        made = Account(said, body["limit"], delta_limit=delta, delta_share=delta)
+    else:
+        made = _limits(accounts.granted(body["limit"], delta), body)
+    balance.population[name] = made
+
+
+def _limits(most: Account, body: Mapping[str, Any]) -> Account:
+    """The limits that a grant says, where they are no more than follows from epsilon and delta."""
+    rho = _units(body["rho_limit"], RHO_UNITS)
+    if rho > most.rho_limit or (rho == 0) != (most.rho_limit == 0):
+        raise ValueError
+    return most._replace(rho_limit=rho, **facts(body["unit"], body["neighbours"],
+                                                body["rows_per_person"]))
+
+
+def _reserve(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
+    name, request = body["population"], body["request"]
+    units, delta = _amount(body["units"]), _delta(body["delta"])
+    known = balance.population[name]
+    if request in balance.request or units < 1:
+        raise ValueError
+    balance.of(2 if "charged" in body else 1)
+    change = change_of(body.get("claim", {}))
+    if balance.version == 2:
+        balance.population[name] = _charged(balance, seq, body, change)
+        return
+    now = known._replace(spent=known.spent + units, delta_spent=known.delta_spent + delta)
+    balance.population[name] = now
+    balance.request[request] = Request(name, units, delta, "reserved", seq)
+    balance.before[request] = change
+    if not now.summed:
+        raise ValueError
+
+
+def _charged(balance: Balance, seq: int, body: Mapping[str, Any], change: Change | None,
+             ) -> Account:
+    """The account after a charge of version 2, which says what it comes to."""
+    units, delta = body["units"], _delta(body["delta"])
+    rho = None if body["rho"] is None else _units(body["rho"], RHO_UNITS)
+    known, factor = accounts.protecting(balance.population[body["population"]], change)
+    made = accounts.charge(units, delta, rho, factor)
+    now = known.plus(made)
+    if now is None or body["charged"] != accounts.charged(known, made, factor):
+        raise ValueError
+    balance.request[body["request"]] = Request(body["population"], made.units, made.delta,
+                                               "reserved", seq, made.rho, str(factor))
+    return now
+
+
+def recharged(charged: Mapping[str, Any], rho: str | None, terms: Mapping[str, Any]) -> bool:
+    """Whether a charge is what these terms come to in the change that it names."""
+    claim = terms["claim"]
+    own = change_of({"claim": {"unit": charged["unit"],
+                               "neighbours": charged["neighbours"]}})
+    if own is None:
+        return False
+    account, factor = accounts.protecting(
+        Account("pure", **facts(*own, charged["rows_per_person"])), change_of(terms))
+    made = accounts.charge(_units(claim["epsilon"], EPSILON_UNITS), _delta(claim["delta"]),
+                           None if rho is None else _units(rho, RHO_UNITS), factor)
+    return dict(charged) == accounts.charged(account, made, factor)
+
+
+def _schema(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
+    """From here on entries are of version 2; what was charged before is counted anew.
+
+    An account that its own charges pass is spent: it admits nothing more.
+    """
+    if body["version"] != 2 or balance.version > 1:
+        raise ValueError
+    balance.version = 2
+    for name, known in balance.population.items():
+        balance.population[name] = known._replace(spent=0, delta_spent=0)
+    for request, change in balance.before.items():
+        made = balance.request[request]
+        known = balance.population[made.population]
+        rho = None if made.delta_units else Cost(Fraction(made.units, EPSILON_UNITS)).rho_units
+        try:
+            known, factor = accounts.protecting(known, change)
+            cost = accounts.charge(made.units, made.delta_units, rho, factor)
+        except BudgetExceeded:
+            factor, cost = 0, accounts.Charge(TOP, TOP, TOP)
+        balance.request[request] = made._replace(
+            units=cost.units, delta_units=cost.delta, rho_units=cost.rho, factor=str(factor))
+        balance.population[made.population] = known._replace(
+            spent=min(known.limit, known.spent + cost.units),
+            delta_spent=min(known.delta_share, known.delta_spent + cost.delta),
+            rho_spent=min(TOP, known.rho_spent + cost.rho))
+
+
+def _commit(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
+    known = balance.request[body["request"]]
+    if known.state != "reserved" or known.population != body["population"]:
+        raise ValueError
+    balance.request[body["request"]] = known._replace(state="committed")
+
+
+def _publish(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
+    if body["population"] not in balance.population:
+        raise ValueError
+    columns = canonical(body["columns"]).decode()
+    balance.publication[seq] = (
+        body["population"], body["snapshot"], columns, _amount(body["k"]), body["model"],
+    )
+
+
+def _other_people(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
+    if body["population"] not in balance.population:
+        raise ValueError
+    if not all(isinstance(body[name], str) and body[name] for name in ("snapshot", "signed")):
+        raise TypeError
+
+
+def _amount(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError
+    return value
+
+
+def _delta(text: object) -> int:
+    """A delta is a text in the chain: its units pass the integers that JSON keeps."""
+    return _units(text, DELTA_UNITS)
+
+
+def _units(text: object, per: int) -> int:
+    found = units_of(text, per)
+    if found is None:
+        raise ValueError
+    return found
+
+
+_APPLY = {"people": _people, "grant": _grant, "reserve": _reserve, "commit": _commit,
+          "publish": _publish, "other-people": _other_people, "schema": _schema}

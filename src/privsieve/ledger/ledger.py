@@ -1,0 +1,301 @@
+"""Ledger: what was spent on a population, for ever.
+
+A charge is made before a row is read and is never refunded: a crash, an error or a lost output
+keeps it.  Whether a charge is refused depends on public numbers alone.  The population is the
+people, not the file: all copies and extracts about the same people share one name.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import re
+import unicodedata
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
+from privsieve.ledger import account as accounts
+from privsieve.ledger import change, names
+from privsieve.ledger import sql
+from privsieve.ledger.certificate import conversion
+from privsieve.ledger.chain import ChainReport, Entry, Publication, Request
+from privsieve.ledger.schema import recounted
+from privsieve.public.canonical import canonical, parsed
+from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Cost, decimal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from privsieve.ledger.account import Account
+    from privsieve.public.canonical import Json
+
+__all__ = ["ChainReport", "Entry", "Ledger", "Publication", "populations", "recount"]
+
+LARGEST_K = 2**40
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A budget file and a population in it: a value, without a connection or a secret.
+
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger(str(pathlib.Path(folder.name) / "budget.db"), population="clinic-2026")
+    >>> ledger.grant(epsilon="3.0")
+    >>> entry = ledger.reserve(Cost.of("0.5"), {"mechanism": "demo/1"})
+    >>> ledger.left(), entry.seq
+    (Fraction(5, 2), 2)
+    >>> folder.cleanup()
+    """
+
+    path: str
+    population: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", names.checked_path(self.path))
+        # One spelling of an accent: two would be two budgets for the same people.
+        name = unicodedata.normalize("NFC", names.checked(self.population, "population"))
+        object.__setattr__(self, "population", name)
+
+    def grant(self, epsilon: object, *, delta: object = 0, unit: str | None = None,
+              rows_per_person: int | None = None, neighbours: str | None = None) -> None:
+        """Give a new population its limits, and make the file (0600) if there is none.
+
+        Without a delta the account is pure: no release that needs one is ever paid from it.
+
+        Parameters
+        ----------
+        epsilon, delta : what all releases together may cost.
+        unit : what is protected, "row" or "person"; left out, what the first release protects.
+        rows_per_person : the most rows that a person has in a table that is read by rows: a public
+            promise.  Needed to convert releases about rows.
+        neighbours : "replace-one" (where left out) or "add-remove".
+        """
+        # More decimals than are kept are refused, so no limit is rounded up.
+        limit = Cost.of(epsilon, delta=delta, allow_weak=True)
+        facts = change.facts(unit, neighbours, rows_per_person)
+        made = accounts.granted(limit.units, limit.delta_units)._replace(**facts)
+        sql.create(self.path)
+        with sql.transaction(self.path) as db:
+            sql.check_ungranted(db, self.population)
+            if sql.check_new(db, self.population):
+                sql.write(db, self.population, made)
+            else:
+                db.execute("INSERT INTO population VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                           (self.population, *made))
+            sql.append(db, "grant", {
+                "population": self.population, "account": made.account, "limit": made.limit,
+                "delta_limit": limit.delta_text, "rho_limit": decimal(made.rho_limit, RHO_UNITS),
+                **facts})
+
+    def introduce(self) -> None:
+        """Make the people known, and the file if there is none, without a budget.
+
+        What is published of them under containment can then be noted.  People who are known stay
+        as they are.
+        """
+        sql.create(self.path)
+        with sql.transaction(self.path) as db:
+            if not sql.check_new(db, self.population):
+                db.execute("INSERT INTO population (id, account) VALUES (?, 'pure')",
+                           (self.population,))
+                sql.append(db, "people", {"population": self.population})
+
+    def account(self) -> Account:
+        """Limits, charges, and what is protected, in units; `account.proof.md` says what holds."""
+        with sql.reading(self.path) as db:
+            return sql.account_of(db, self.population)
+
+    def limit(self) -> Fraction:
+        """The granted epsilon; 0 where none was."""
+        return Fraction(self.account().limit, EPSILON_UNITS)
+
+    def spent(self) -> Fraction:
+        """The epsilon that all charges amount to, with or without a release to show for them.
+
+        Their sum, or with a delta the smaller figure that the sum of rho comes to.
+        """
+        return Fraction(self.account().together, EPSILON_UNITS)
+
+    def left(self) -> Fraction:
+        """The largest epsilon of one more release without a delta, about what is protected."""
+        return Fraction(self.account().left, EPSILON_UNITS)
+
+    def delta_limit(self) -> Fraction:
+        """The granted delta; 0 for a pure account."""
+        return Fraction(self.account().delta_limit, DELTA_UNITS)
+
+    def delta_left(self) -> Fraction:
+        """The delta that plain sums may still take."""
+        return Fraction(self.account().delta_left, DELTA_UNITS)
+
+    def conversion(self, claim: Mapping[str, Json]) -> str | None:
+        """How a release with these terms (`certificate.terms`) is converted, in a sentence.
+
+        None where it protects what the population does; one that cannot be converted is refused.
+        """
+        has, times = self._protecting(self.account(), claim)
+        said = accounts.charged(has, accounts.Charge(0, 0, 0), times)
+        return conversion(said, claim)
+
+    def reserve(self, cost: Cost, claim: Mapping[str, Json]) -> Entry:
+        """Charge a cost, durably when this returns; there is no way back.
+
+        `claim` is public (`certificate.terms`) and is kept in the chain with the charge.  A release
+        that protects another change than the population is charged as often as that takes.
+        """
+        if cost.units <= 0:
+            raise ParameterError(f"the cost is {decimal(cost.units)}; only a cost above 0 is "
+                                 "reserved")
+        rho, request = cost.rho_units, os.urandom(16).hex()
+        if rho is not None and rho <= 0:
+            raise ParameterError(f"the cost has rho {cost.rho}; it must be larger than 0")
+        with sql.transaction(self.path) as db:
+            has, factor = self._protecting(sql.account_of(db, self.population), claim)
+            made = accounts.charge(cost.units, cost.delta_units, rho, factor)
+            after = has.plus(made)
+            if after is None:
+                raise BudgetExceeded(sql.refusal(self.population, cost, factor, has, made))
+            sql.write(db, self.population, after)
+            entry = sql.append(db, "reserve", {
+                "population": self.population, "request": request, "units": cost.units,
+                "delta": cost.delta_text,
+                "rho": None if rho is None else decimal(rho, RHO_UNITS),
+                "charged": accounts.charged(after, made, factor),
+                "claim": claim, "reserved_at": _now(),
+            })
+            db.execute("INSERT INTO request VALUES (?, ?, ?, ?, 'reserved', ?, ?, ?)",
+                       (request, self.population, made.units, made.delta, entry.seq, made.rho,
+                        str(factor)))
+        return entry
+
+    def commit(self, entry: Entry, release_sha256: str) -> Entry:
+        """Write down the digest of the release that a charge paid for, once."""
+        if not _SHA256.fullmatch(release_sha256):
+            raise ParameterError(f"release_sha256 is {release_sha256!r}; write 64 hexadecimal "
+                                 "digits in lower case")
+        with sql.transaction(self.path) as db:
+            changed = db.execute(
+                "UPDATE request SET state = 'committed' "
+                "WHERE id = ? AND population = ? AND seq = ? AND state = 'reserved'",
+                (entry.request, self.population, entry.seq),
+            )
+            if changed.rowcount != 1:
+                raise LedgerError(f"{self.population}: entry {entry.seq} is not a reserved "
+                                  "request; each is committed once: reserve anew")
+            return sql.append(db, "commit", {
+                "population": self.population, "request": entry.request,
+                "release_sha256": release_sha256,
+            })
+
+    def publish(self, snapshot: str, columns: Sequence[str], k: int, model: str, *,
+                claim: Mapping[str, Json] | None = None, after: int | None = None) -> Entry:
+        """Note columns published under containment; this never adds to the epsilon account.
+
+        What several publications of one snapshot say together is for the containment methods:
+        `after` is the last one that they looked at (0: none), and a later one refuses this.
+        `claim` is kept in the chain.
+        """
+        names.checked(snapshot, "snapshot")
+        names.checked(model, "model")
+        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= LARGEST_K:
+            raise ParameterError(f"k is {k!r}; write a whole number from 1")
+        if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+            raise ParameterError("columns must be a list of names")
+        with sql.transaction(self.path) as db:
+            sql.account_of(db, self.population)
+            newest = db.execute("SELECT coalesce(max(seq), 0) FROM publication "
+                                "WHERE population = ?", (self.population,)).fetchone()[0]
+            if after is not None and newest != after:
+                raise LedgerError(f"{self.population}: something was published while this was "
+                                  "being prepared, and nothing was noted; try again")
+            body: dict[str, Json] = {
+                "population": self.population, "snapshot": snapshot, "columns": list(columns),
+                "k": k, "model": model,
+            }
+            entry = sql.append(db, "publish", {**body, "claim": claim} if claim else body)
+            db.execute("INSERT INTO publication VALUES (?, ?, ?, ?, ?, ?)",
+                       (entry.seq, self.population, snapshot,
+                        canonical(list(columns)).decode(), k, model))
+        return entry
+
+    def other_people(self, snapshot: str, signed: str) -> Entry:
+        """Note who vouches that a snapshot is of other people than those before it."""
+        names.checked(snapshot, "snapshot")
+        names.checked(signed, "the name of who signs")
+        with sql.transaction(self.path) as db:
+            sql.account_of(db, self.population)
+            return sql.append(db, "other-people", {
+                "population": self.population, "snapshot": snapshot, "signed": signed,
+            })
+
+    def publications(self) -> tuple[Publication, ...]:
+        """What was published of this population under containment, in order."""
+        with sql.reading(self.path) as db:
+            sql.account_of(db, self.population)
+            rows = db.execute("SELECT seq, snapshot, columns, k, model, payload FROM publication "
+                              "JOIN entry USING (seq) WHERE population = ? ORDER BY seq",
+                              (self.population,))
+            try:
+                return tuple(Publication(seq, snapshot, tuple(parsed(columns)), k, model,
+                                         parsed(payload).get("claim") or {})
+                             for seq, snapshot, columns, k, model, payload in rows)
+            except (ValueError, TypeError, AttributeError):
+                raise LedgerError("a publication in the ledger is damaged; `privsieve ledger "
+                                  "verify` lists what is wrong") from None
+
+    def entries(self) -> tuple[Entry, ...]:
+        """The entries of this population, in order."""
+        with sql.reading(self.path) as db:
+            sql.account_of(db, self.population)
+            found = sql.chain(db)
+        return tuple(e for e in found if e.body.get("population") == self.population)
+
+    def orphans(self) -> tuple[Entry, ...]:
+        """Charges without a release: the process died, or is still at work."""
+        with sql.reading(self.path) as db:
+            sql.account_of(db, self.population)
+            return tuple(Entry(*row) for row in db.execute(
+                "SELECT entry.* FROM entry JOIN request USING (seq) "
+                "WHERE state = 'reserved' AND population = ? ORDER BY seq", (self.population,)
+            ))
+
+    def charges(self) -> tuple[Request, ...]:
+        """Every charge, in the change that the population protects."""
+        with sql.reading(self.path) as db:
+            return sql.charges_of(db, self.population)
+
+    def verify_chain(self) -> ChainReport:
+        """Recount the whole file from its entries alone, and compare its tables with that.
+
+        A file that was cut back consistently passes; a certificate's head finds it
+        (`verify(certificate, ledger=…)`).
+        """
+        return recount(self.path)[0]
+
+    def _protecting(self, has: Account, claim: Mapping[str, Json]) -> tuple[Account, int]:
+        try:
+            return accounts.protecting(has, change.change_of(claim))
+        except BudgetExceeded as error:
+            raise BudgetExceeded(f"{self.population}: {error}") from None
+
+
+def populations(path: str) -> tuple[Ledger, ...]:
+    """Each population of a ledger file, by name."""
+    with sql.reading(names.checked_path(path)) as db:
+        found = [row[0] for row in db.execute("SELECT id FROM population ORDER BY id")]
+    return tuple(Ledger(path, population=name) for name in found)
+
+
+def recount(path: str) -> tuple[ChainReport, tuple[Entry, ...]]:
+    """Recount a ledger file; the report and the entries that it rests on."""
+    with sql.reading(names.checked_path(path)) as db:
+        return recounted(db)[:2]
+
+
+def _now() -> str:
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,92 @@
+"""What methods by blocks, or by public rows, read of their public parameters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from privsieve.errors import ParameterError
+
+if TYPE_CHECKING:
+    from privsieve.kernels.blocks import Rows
+    from privsieve.public.domain import Domain
+
+#: A part has so many units, a few megabytes of codes that stay in a cache (a part of 65,536 takes
+#: almost twice the time); more in tables that would have too many parts.
+PART_UNITS, MOST_PARTS = 16_384, 1024
+#: Repeats are free of charge; beyond 50, or this many units in all, they bring next to nothing.
+ENOUGH_UNITS, MOST_REPEATS = 200_000, 50
+SMALLEST_BLOCK, LARGEST_BLOCK, LARGEST_REPEATS = 3, 64, 1000
+
+
+def parts_of(units: int) -> int:
+    """How many parts a table of so many units has.
+
+    >>> parts_of(4000), parts_of(10**6)
+    (1, 62)
+    """
+    return min(MOST_PARTS, -(-units // PART_UNITS))
+
+
+def public_rows(reference: object, domain: Domain) -> Rows:
+    """Public labelled rows as integers on the same grid; each is one on its own."""
+    import numpy as np
+
+    from privsieve.kernels.blocks import Rows
+    from privsieve.rows import open_source, resolve
+    from privsieve.rows.batch import Batch
+    from privsieve.rows.reader import batches
+
+    X, y = reference if isinstance(reference, tuple) and len(reference) == 2 else (reference, None)
+    rows_alone = replace(domain, person=None, persons=None, rows_per_person=1, rows=None,
+                         neighbours="replace-one")
+    source = open_source(X, y, csv=domain.csv)
+    resolve(rows_alone, source.shape(count_rows=False), strict=False)
+    read = list(batches(source, rows_alone, rows=None, entropy=bytes))
+    whole = Batch.concat([Batch.empty(len(domain.columns)), *read])
+    classes = len(np.unique(whole.label))
+    if classes < 2:
+        raise ParameterError(f"the reference has {len(whole)} rows of {classes} classes; hits and "
+                             "misses need at least two classes")
+    return Rows(np.ascontiguousarray(whole.codes), whole.label, np.arange(len(whole) + 1))
+
+
+def sizes(units: int, block: object, repeats: object, *, alone: bool) -> tuple[int, int]:
+    """How many units a block has, and how often the table is cut."""
+    block = whole(block, "block", SMALLEST_BLOCK, LARGEST_BLOCK)
+    if repeats is not None:
+        repeats = whole(repeats, "repeats", 1, LARGEST_REPEATS)
+    if alone:
+        if repeats not in (None, 1):
+            raise ParameterError(f"repeats is {repeats}; with a reference there are no blocks to "
+                                 "repeat: leave it out")
+        if units < 1:
+            raise ParameterError("the table has no rows; a choice from rows needs at least 1")
+        return 1, 1
+    if units < 2 * block:
+        raise ParameterError(f"the table has {units} rows or persons; blocks of {block} need at "
+                             f"least {2 * block}: take smaller blocks (from {SMALLEST_BLOCK}) or "
+                             "another method")
+    usual = max(2, min(MOST_REPEATS, -(-ENOUGH_UNITS // units)))
+    return block, usual if repeats is None else repeats
+
+
+def whole(value: object, name: str, low: int, high: int) -> int:
+    """Read a whole number within limits.
+
+    >>> whole(6, "block", 3, 64)
+    6
+    """
+    plain = value.item() if hasattr(value, "item") else value
+    if isinstance(plain, bool) or not isinstance(plain, int) or not low <= plain <= high:
+        raise ParameterError(f"{name} is {value!r}; write a whole number from {low} to {high}")
+    return plain
+
+
+def digest_of(reference: Rows) -> str:
+    """SHA-256 of the reference on the grid: public rows, named by what they are."""
+    from privsieve.public.canonical import digest
+
+    codes, label, _ = reference
+    shape = ",".join(map(str, codes.shape))
+    return digest(shape.encode() + codes.astype("<u2").tobytes() + label.astype("<i4").tobytes())

@@ -1,0 +1,1 @@
+"""Least squares: one charge, then predictions for nothing."""

@@ -1,0 +1,206 @@
+"""KernelRidgeSession: the one object that holds rows, and answers for a price."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import numpy as np
+
+from privsieve import fit as fitting
+from privsieve.errors import DomainError, ParameterError
+from privsieve.methods.ridge import answers
+from privsieve.methods.ridge.answers import Task
+from privsieve.methods.ridge.basis import LARGEST, Basis
+from privsieve.methods.ridge.dual import Limits
+from privsieve.methods.ridge.function import ReleasedFunction, codes_of
+from privsieve.methods.ridge.gram import Kernel, coordinates, target
+from privsieve.methods.ridge.memory import Memory
+from privsieve.methods.ridge.sensitivity import longest, sensitivity
+from privsieve.public.cost import Cost
+
+if TYPE_CHECKING:
+    from privsieve.ledger.ledger import Ledger
+    from privsieve.methods.ridge.gram import Doubles
+    from privsieve.noise.streams import Noise
+    from privsieve.public.domain import Domain
+    from privsieve.public.plan import Plan
+    from privsieve.release import Release
+    from privsieve.rows import Source
+
+#: Queries of one batch at most.
+MOST_QUERIES = 4 * LARGEST
+
+
+class KernelRidgeSession:
+    """Predictions of a kernel ridge regression, each for a price; what was paid for may leave.
+
+    The rows are read at the first answer, after its charge, and forgotten when the session ends.
+    It is neither copied nor pickled.  What it returns has noise and may be shown.
+
+    Parameters
+    ----------
+    X, y : the table and its target, in any form that `fit` takes.
+    kernel : "rbf", "linear" or "polynomial".
+    gamma : of the rbf kernel, for columns scaled to a range of 1.
+    degree : of the polynomial kernel.
+    lam : the ridge; `regression.choice.suggest_lambda` names one from public numbers.
+    domain : what is public; the target is a number with bounds.
+    ledger : who keeps the sum of what is spent.
+
+    >>> import privsieve as ps
+    >>> X, y = [[0.0], [0.5], [1.0]], [0.0, 0.5, 1.0]
+    >>> domain = ps.Domain.box(0, 1, target=(0, 1))
+    >>> with KernelRidgeSession(X, y, kernel="linear", lam=0.1, domain=domain) as session:
+    ...     answer = session.predict_one([0.25], epsilon=1)
+    >>> 0 <= answer <= 1
+    True
+    """
+
+    __slots__ = ("_asked", "_kernel", "_lam", "_ledger", "_memory", "_noise", "_open", "_rows",
+                 "_source", "release_")
+
+    def __init__(self, X: Any, y: Any = None, *, kernel: str = "rbf", gamma: object = 1.0,
+                 degree: object = 2, lam: object = "0.1", domain: Domain,
+                 ledger: Ledger | None = None) -> None:
+        from privsieve.rows import open_source, resolve
+
+        source = open_source(X, y, csv=domain.csv)
+        _check_unit(domain)
+        shape = source.shape(count_rows=True)
+        domain = resolve(domain, shape, strict=True)
+        target(domain)
+        self._rows = domain.public_units(shape.rows)
+        self._lam = Limits.of(lam, self._rows).lam
+        self._kernel = Kernel.of(domain, kernel, gamma, degree)
+        self._ledger, self._source = ledger, source
+        self._memory, self._noise = Memory(), None
+        self._asked: dict[tuple[bytes, str], float] = {}
+        self._open = False
+        self.release_: Release | None = None
+
+    _source: Source | None
+    _noise: Noise | None
+
+    def __enter__(self) -> Self:
+        """Open the session; it opens once."""
+        if self._source is None:
+            raise ParameterError("this session has ended and its rows are forgotten; make another")
+        self._open = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Forget the rows."""
+        self._open, self._source = False, None
+        self._memory.forget()
+
+    def __repr__(self) -> str:
+        return f"<KernelRidgeSession, {'open' if self._open else 'closed'}>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Refuse: a session holds rows."""
+        raise TypeError("a session holds rows; it is neither copied nor pickled.  What "
+                        "release_function returns can be")
+
+    def predict_one(self, x: Any, *, epsilon: object, allow_weak: bool = False) -> float:
+        """A prediction for one record; the same question again has the same answer, for nothing.
+
+        Parameters
+        ----------
+        x : one record, in the order of the domain's columns, or a table of one row.
+        epsilon : what the answer costs.
+        allow_weak : accept an epsilon above 10.
+        """
+        cost = Cost.of(epsilon, allow_weak=allow_weak)
+        codes = codes_of(x, self._kernel.domain, one=True)
+        self._check()
+        # [cached]
+        known = codes.tobytes(), cost.text
+        if known not in self._asked:
+            points = coordinates(codes, self._kernel.domain)
+            alone = Basis(self._kernel, points, np.ones((1, 1)), 0.0)
+            release = self._charged(self._task("one", cost, alone, np.ones((1, 1)), codes))
+            self._asked[known] = _answers(release)[0]
+        return self._asked[known]
+
+    def predict_batch(self, X: Any, *, epsilon: object, allow_weak: bool = False) -> Doubles:
+        """Predictions for the records of a table, together: one charge.
+
+        The noise grows with the square root of how many records are not much like others.
+        """
+        cost = Cost.of(epsilon, allow_weak=allow_weak)
+        self._check()
+        return np.array(_answers(self._charged(self._batch(X, cost))))
+
+    def release_function(self, *, epsilon: object, delta: object,
+                         allow_weak: bool = False) -> ReleasedFunction:
+        """A function with noise: one charge, and any number of predictions.
+
+        While the session is open it draws its noise where it is asked.  Later, and where it is
+        pickled or copied, it answers from the points where it was asked before.
+        """
+        cost = Cost.of(epsilon, delta=delta, allow_weak=allow_weak)
+        if not cost.delta:
+            raise ParameterError("delta is 0; a released function needs a delta such as 1e-9: "
+                                 "for pure epsilon take predict_batch or PrivateKernelRidge")
+        self._check()
+        task = self._function(cost)
+        return ReleasedFunction(task, self._charged(task), self._memory, self._noise)
+
+    def plan(self, X: Any = None, *, epsilon: object, delta: object = 0,
+             allow_weak: bool = False) -> Plan:
+        """What `predict_batch(X)`, or without X `release_function`, would cost and bring.
+
+        It reads no row and charges nothing; one answer has the noise of a batch of one.
+        """
+        cost = Cost.of(epsilon, delta=delta, allow_weak=allow_weak)
+        if (X is None) != bool(cost.delta):
+            raise ParameterError(f"delta is {cost.delta_text}: give a delta for a function, and "
+                                 "none for the answers to X")
+        task = self._function(cost) if X is None else self._batch(X, cost)
+        return answers.plan(task, Memory(keeps=False))  # what is kept of a plan holds no row
+
+    def _batch(self, X: Any, cost: Cost) -> Task:
+        codes = codes_of(X, self._kernel.domain)
+        if not 1 <= len(codes) <= MOST_QUERIES:
+            raise ParameterError(f"{len(codes)} records are asked for; a batch has 1 to "
+                                 f"{MOST_QUERIES}: ask for fewer, or take release_function")
+        # Of the longest function a dimension explains the more, the less noise it brings.
+        noise = sensitivity(self._lam, self._rows) / cost.epsilon
+        basis, weights = Basis.empty(self._kernel).extended(
+            coordinates(codes, self._kernel.domain), float(noise / longest(self._lam)) ** 2)
+        if not len(basis):
+            raise ParameterError("the kernel of these records is too small to tell them from "
+                                 "nothing; choose a lower degree")
+        return self._task("batch", cost, basis, weights, codes)
+
+    def _function(self, cost: Cost) -> Task:
+        none = np.empty((0, len(self._kernel.domain.columns)), np.uint16)
+        return self._task("function", cost, Basis.empty(self._kernel), np.zeros((0, 0)), none)
+
+    def _task(self, kind: Any, cost: Cost, basis: Basis, weights: Doubles, codes: Any) -> Task:
+        return Task(kind, self._kernel, self._lam, self._rows, cost, basis, weights, codes)
+
+    def _charged(self, task: Task) -> Release:
+        """One release, by the one order of statements: plan, charge, rows, noise, release."""
+        assert self._source is not None
+        self.release_ = fitting.fit(answers.plan(task, self._memory), self._source,
+                                    ledger=self._ledger, noise=self._noise)
+        return self.release_
+
+    def _check(self) -> None:
+        if not self._open:
+            raise ParameterError("the session is not open: ask inside of `with "
+                                 "KernelRidgeSession(...) as session:`")
+
+
+def _check_unit(domain: Domain) -> None:
+    if domain.person is not None or domain.neighbours != "replace-one":
+        raise DomainError('a session protects one row that is replaced: its domain has unit = '
+                          '"row" and neighbours = "replace-one"; for persons take a table with '
+                          "one row for each")
+
+
+def _answers(release: Release) -> list[float]:
+    found = release.body["answers"]
+    assert isinstance(found, list)
+    return [float(str(text)) for text in found]

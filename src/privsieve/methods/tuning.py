@@ -1,0 +1,219 @@
+"""PrivateTuning: which of some public candidates to use, found out privately.
+
+The units are cut in two.  A try picks a candidate at random, chooses columns from the first part,
+counts noisily how their values go with the classes there, and so predicts the classes of the second
+part; its score is the noisy number that it gets right.  Random stopping keeps the best of many
+tries at less than twice the price of one: see tuning.proof.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from privsieve.errors import ParameterError
+from privsieve.methods import forecast
+from privsieve.noise.stopping import PRICE
+from privsieve.public.assumptions import assumed
+from privsieve.public.cost import EPSILON_UNITS, Cost
+from privsieve.public.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from privsieve.noise.streams import Noise
+    from privsieve.public.canonical import Json
+    from privsieve.public.domain import Domain
+    from privsieve.rows.batch import Batch
+    from privsieve.summaries.halves import Halves
+
+METHOD = "private-tuning/1"
+#: The share of the units from which columns are chosen; the others tell how good they are.
+LEARNING = Fraction(2, 3)
+#: The share of a try's epsilon that the choice gets; its predictor gets the rest.
+CHOOSING = Fraction(2, 3)
+LARGEST = 100
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The public parameters of one run; epsilon is that of one try."""
+
+    domain: Domain
+    candidates: tuple[Plan, ...]
+    learning: int  # units of the first part
+    epsilon: Fraction
+
+    @property
+    def choosing(self) -> Fraction:
+        """What a candidate may cost, to the ledger's unit."""
+        return Fraction(int(self.epsilon * CHOOSING * EPSILON_UNITS), EPSILON_UNITS)
+
+    @property
+    def predicting(self) -> Fraction:
+        """What a predictor may cost."""
+        return self.epsilon - self.choosing
+
+    @property
+    def scale(self) -> int:
+        """What one unit weighs: 1 for rows, L for persons."""
+        from privsieve.summaries.persons import person_weight
+
+        return 1 if self.domain.person is None else person_weight(self.domain.rows_per_person)
+
+
+class Tried(NamedTuple):
+    """What a try gives: the place of its candidate, and the positions that it chose."""
+
+    candidate: int
+    selected: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return object.__repr__(self)  # its fields are private
+
+
+def plan(domain: Domain, *, candidates: Sequence[Mapping[str, Any]], epsilon: object,
+         rows: int | None = None, allow_weak: bool = False) -> Plan:
+    """Plan a selection by the best of some candidates; reads no row.
+
+    `candidates` are options of `selectors.plan`, each with its "method".
+
+    >>> from privsieve.public.domain import Domain
+    >>> made = plan(Domain.box(0, 1, columns=30), epsilon=1, rows=569, candidates=[
+    ...     {"method": "rule-sieve", "k": 3}, {"method": "rule-sieve", "k": 6}])
+    >>> made.cost.text, len(made.settings["candidates"])
+    ('1', 2)
+    """
+    cost = Cost.of(epsilon, allow_weak=allow_weak)
+    units = domain.public_units(rows)
+    _classes = domain.classes  # a try predicts classes: a number is refused in words
+    learning = int(units * LEARNING)
+    one = Tuning(domain, (), learning, cost.epsilon / PRICE)
+    if one.choosing <= 0:
+        raise ParameterError(f"epsilon is {cost.text}; about a third goes to each choice, and too "
+                             "little is left: choose a larger one")
+    found = _planned(_half(domain, learning), candidates, learning, one.choosing)
+    tuning = replace(one, candidates=found)
+    return Plan(
+        method=METHOD, kind="selection", domain=domain, cost=cost, units=units,
+        settings={"candidates": [made.json() for made in found]},
+        noise=max(made.noise for made in found),
+        forecast={**_weakest(found), "by_cost": _by_cost(one, candidates)},
+        warning=next((made.warning for made in found if made.warning), None),
+        theorem="private-tuning",
+        assumes=assumed("private-tuning", *(made.theorem for made in found)),
+        summarise=partial(summarise, tuning=tuning), mechanism=partial(mechanism, tuning=tuning),
+        says=partial(says, tuning=tuning),
+    )
+
+
+def summarise(batches: Iterable[Batch], key: int, *, tuning: Tuning) -> Halves:
+    """The first part as each candidate's summary and as counts; the second as codes."""
+    from privsieve.summaries.halves import halves
+
+    made = halves(batches, key, domain=tuning.domain, first=tuning.learning)
+    return made.with_summaries([one.summarise([made.learning], key) for one in tuning.candidates])
+
+
+# [mechanism]
+def mechanism(summary: Halves, noise: Noise, *, tuning: Tuning) -> Tried:
+    """The best of a secret number of tries."""
+    from privsieve.noise.stopping import best_of
+
+    return best_of(lambda: attempt(summary, noise, tuning), noise)
+
+
+def attempt(summary: Halves, noise: Noise, tuning: Tuning) -> tuple[int, Tried]:
+    """One try: a score, and what was tried."""
+    from privsieve.noise.stopping import below
+    from privsieve.noise.streams import discrete_laplace
+    from privsieve.summaries.halves import WHOLE
+
+    place = below(len(tuning.candidates), noise)
+    # [choice] on the first part, at `choosing`
+    selected = tuning.candidates[place].mechanism(summary.summaries[place], noise)
+    # [predictor] on the first part, at `predicting`: part of what a try gives
+    tables = predictor(summary, selected, noise, tuning)
+    # [score] on the second part, at the whole epsilon: one unit is worth WHOLE at most
+    right = summary.right(selected, tables)
+    mean = Fraction(WHOLE * tuning.scale) / tuning.epsilon
+    return right + discrete_laplace(mean, noise), Tried(place, tuple(selected))
+
+
+def predictor(summary: Halves, selected: Sequence[int], noise: Noise, tuning: Tuning,
+              ) -> list[list[list[int]]]:
+    """Noisy counts per selected column, class and bin."""
+    from privsieve.noise.streams import geometric
+
+    exact = summary.counts[list(selected)]
+    # [counts] a replaced unit leaves one cell of each column and enters another
+    moves = 2 if tuning.domain.neighbours == "replace-one" else 1
+    mean = Fraction(moves * tuning.scale * len(exact)) / tuning.predicting
+    drawn = geometric(mean, 2 * exact.size, noise)
+    plus, minus = iter(drawn[: exact.size]), iter(drawn[exact.size:])
+    return [[[count + next(plus) - next(minus) for count in row] for row in table]
+            for table in exact.tolist()]
+# [/mechanism]
+
+
+def says(tried: Tried, *, tuning: Tuning) -> dict[str, Json]:
+    """What the release says: the columns, and which candidate chose them."""
+    return {
+        "selected": [tuning.domain.names[j] for j in tried.selected],
+        "candidate": tried.candidate,
+    }
+
+
+def _planned(domain: Domain, candidates: Sequence[Mapping[str, Any]], rows: int,
+             epsilon: Fraction) -> tuple[Plan, ...]:
+    from privsieve.methods import plan as by_name
+
+    if not 1 <= len(candidates) <= LARGEST:
+        raise ParameterError(f"{len(candidates)} candidates are given; give 1 to {LARGEST}")
+    made = []
+    for candidate in candidates:
+        options = dict(candidate)
+        method = options.pop("method", None)
+        if "epsilon" in options or "delta" in options or method == "private-tuning":
+            raise ParameterError("a candidate has an epsilon or a delta of its own, or is a tuning "
+                                 "itself; a candidate is a pure method, and PrivateTuning pays "
+                                 "for it: leave them away")
+        planned = by_name(str(method), domain, rows=rows, epsilon=epsilon, allow_weak=True,
+                          **options)
+        if planned.kind != "selection":
+            raise ParameterError(f"a candidate is {method}, which releases {planned.kind}; a "
+                                 "candidate chooses columns and releases nothing else: take a "
+                                 "selection such as rule-sieve or block-fwell")
+        made.append(planned)
+    return tuple(made)
+
+
+def _by_cost(one: Tuning, candidates: Sequence[Mapping[str, Any]]) -> dict[str, Json]:
+    """Per cent found by the weakest candidate on a usual table, at this and other costs."""
+    found: dict[str, Json] = {}
+    for epsilon in sorted({*forecast.COSTS, one.epsilon * PRICE}):
+        share = replace(one, epsilon=epsilon / PRICE).choosing
+        made: Any = _weakest(_planned(_half(one.domain, one.learning), candidates, one.learning,
+                                      share))
+        found[Cost(epsilon).text] = made["found_percent"][made["usual_gap"]]
+    return found
+
+
+def _half(domain: Domain, units: int) -> Domain:
+    """The domain of the first part: declared figures are those of its units."""
+    if domain.person is not None:
+        return replace(domain, persons=max(1, units))
+    return replace(domain, rows=max(1, units))
+
+
+def _weakest(plans: Sequence[Plan]) -> Mapping[str, Json]:
+    """The smallest figures of the candidates' forecasts; gaps are named by the first."""
+    found: list[Any] = [made.forecast for made in plans]
+    shares = zip(*(one["found_percent"].values() for one in found), strict=True)
+    return {
+        "guessing_percent": min(one["guessing_percent"] for one in found),
+        "usual_gap": found[0]["usual_gap"],
+        "found_percent": dict(zip(found[0]["found_percent"], map(min, shares), strict=True)),
+    }

@@ -1,0 +1,1 @@
+"""Noise, from one source: races, scalars and vectors, and what each costs."""

@@ -1,0 +1,200 @@
+"""Values: a vector of numbers that leaves with noise, on a grid that public numbers decide.
+
+The order is the proof: the grid's exponent follows from the sensitivity alone, what rounding adds
+to the sensitivity follows from the exponent, and the noise from both.  See `values.proof.md`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from privsieve.errors import ParameterError
+from privsieve.noise.approximate import (
+    analytic_sigma,
+    concentrated_sigma,
+    root_up,
+    rounded_down,
+    rounded_up,
+)
+from privsieve.noise.streams import SHORT, Uniform, certain, minus_log, uniforms
+from privsieve.noise.vector import added, check_exponent, gamma_norm, normal
+from privsieve.public.canonical import LARGEST
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flint import arb
+
+    from privsieve.noise.streams import Law, Noise
+
+#: Rounding to the grid adds at most 2^-16 of the sensitivity to it.
+FINENESS = 16
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The public grid of d numbers: multiples of 2^exponent, and how far a neighbour moves them.
+
+    norm : 1 or 2, in which the sensitivity is measured
+    sensitivity : of the rounded numbers, with what rounding adds
+
+    >>> grid = Grid.of(4, Fraction(3))
+    >>> grid.exponent, float(grid.sensitivity)
+    (-17, 3.0000152587890625)
+    """
+
+    d: int
+    norm: int
+    exponent: int
+    sensitivity: Fraction
+
+    @classmethod
+    def of(cls, d: int, sensitivity: Fraction, *, norm: int = 2) -> Grid:
+        """The grid for d real numbers that a neighbour moves by at most this, in this norm."""
+        if d < 1 or sensitivity <= 0 or norm not in (1, 2):
+            raise ParameterError(f"{d} numbers of sensitivity {sensitivity} in norm {norm}; give "
+                                 "at least one number, a sensitivity above 0 and norm 1 or 2")
+        # [exponent] from d and the sensitivity alone
+        added_up = root_up(Fraction(d)) if norm == 2 else Fraction(d)
+        k = _log2(sensitivity) - FINENESS - _log2(added_up) - 1
+        check_exponent(k)
+        # [used] each number is off by half a step at most, on both sides
+        return cls(d, norm, k, rounded_up(sensitivity + added_up * Fraction(2) ** k))
+
+    def integers(self, w: Sequence[float | Fraction]) -> list[int]:
+        """The nearest multiples, in units of the grid; a number that is not finite raises.
+
+        >>> Grid.of(2, Fraction(1)).integers([1.0, -0.25])
+        [131072, -32768]
+        """
+        if len(w) != self.d:
+            raise ParameterError(f"{len(w)} numbers are to leave on a grid for {self.d}")
+        # [nearest]
+        return [int((Fraction(x) / self.step + Fraction(1, 2)) // 1) for x in w]
+
+    def numbers(self, q: Sequence[int]) -> list[float]:
+        """What leaves, as doubles: exact, for a noisy integer is below 2^53.
+
+        >>> Grid.of(1, Fraction(1)).numbers([3])
+        [2.288818359375e-05]
+        """
+        return [float(units * self.step) for units in q]
+
+    @property
+    def step(self) -> Fraction:
+        """The distance of neighbouring points."""
+        return Fraction(2) ** self.exponent
+
+    def beta(self, epsilon: Fraction) -> Fraction:
+        """The rate of Gamma-norm noise that is epsilon-DP, rounded down."""
+        return rounded_down(epsilon / self._in(2))  # [beta]
+
+    def scale(self, epsilon: Fraction) -> Fraction:
+        """The scale of Laplace noise that is epsilon-DP, rounded up."""
+        return rounded_up(self._in(1) / epsilon)  # [scale]
+
+    def sigma(self, epsilon: Fraction, delta: Fraction) -> Fraction:
+        """The sigma of Gaussian noise that is (epsilon, delta)-DP, rounded up."""
+        return rounded_up(self._in(2) * analytic_sigma(epsilon, delta))  # [sigma]
+
+    def concentrated(self, rho: Fraction) -> Fraction:
+        """The sigma of Gaussian noise that is rho-zCDP, rounded up."""
+        return rounded_up(self._in(2) * concentrated_sigma(rho))  # [rho-sigma]
+
+    def rho(self, sigma: Fraction) -> Fraction:
+        """What Gaussian noise of this sigma spends under zCDP.
+
+        >>> round(float(Grid.of(4, Fraction(1)).rho(Fraction(5))), 4)
+        0.02
+        """
+        return self._in(2)**2 / (2 * sigma**2)  # [spent-rho]
+
+    def _in(self, norm: int) -> Fraction:
+        if self.norm > norm:
+            raise ParameterError("Laplace noise needs the sensitivity in norm 1 (the sum of all "
+                                 "moves); make the grid with norm=1")
+        return self.sensitivity
+
+
+def gamma(w: Sequence[int], grid: Grid, epsilon: Fraction, noise: Noise) -> list[int]:
+    """Integers on a grid with Gamma-norm noise, epsilon-DP.
+
+    >>> from privsieve.noise.streams import system
+    >>> grid = Grid.of(3, Fraction(1, 100))
+    >>> len(gamma(grid.integers([0.5, 0.25, 1]), grid, Fraction(1), system()))
+    3
+    """
+    beta = grid.beta(epsilon)
+    _check(w, grid, grid.d / beta)
+    return gamma_norm(w, beta, grid.exponent, noise)
+
+
+def laplace(w: Sequence[int], grid: Grid, epsilon: Fraction, noise: Noise) -> list[int]:
+    """Integers on a grid with Laplace noise on each, exactly rounded to the grid: epsilon-DP.
+
+    >>> from privsieve.noise.streams import system
+    >>> grid = Grid.of(3, Fraction(1, 100), norm=1)
+    >>> len(laplace(grid.integers([0.5, 0.25, 1]), grid, Fraction(1), system()))
+    3
+    """
+    scale = grid.scale(epsilon)
+    _check(w, grid, scale)
+    # [laplace]
+    return added(w, rounded(two_sided, 1, scale / grid.step, len(w), noise))
+
+
+def gaussian(w: Sequence[int], grid: Grid, sigma: Fraction, noise: Noise) -> list[int]:
+    """Integers on a grid with a Gaussian on each, exactly rounded to the grid.
+
+    With `grid.sigma(epsilon, delta)` it is (epsilon, delta)-DP; with `grid.concentrated(rho)`
+    it is rho-zCDP.
+
+    >>> from privsieve.noise.streams import system
+    >>> grid = Grid.of(3, Fraction(1, 100))
+    >>> sigma = grid.sigma(Fraction(1), Fraction(1, 10**6))
+    >>> len(gaussian(grid.integers([0.5, 0.25, 1]), grid, sigma, noise=system()))
+    3
+    """
+    _check(w, grid, sigma)
+    # [gaussian]
+    return added(w, rounded(normal, 2, sigma / grid.step, len(w), noise))
+
+
+def two_sided(streams: Sequence[Uniform]) -> list[arb]:
+    """A standard Laplace from one stream: its first digit is the sign, the others the size."""
+    (stream,) = streams
+    rest = stream.bits - 1
+    # [sign]
+    size = minus_log([Uniform(stream.digits & (1 << rest) - 1, rest, stream.noise)])
+    return [-size if stream.digits >> rest else size]
+
+
+def rounded(law: Law, per: int, scale: Fraction, count: int, noise: Noise) -> list[int]:
+    """Draws of scale * X, each to its nearest integer; a law makes `per` of `per` streams.
+
+    >>> from privsieve.noise.streams import replay
+    >>> rounded(two_sided, 1, Fraction(10), 3, replay(1))
+    [8, 23, 1]
+    """
+    size = -(-count // per) * per
+    streams = uniforms(size, SHORT, noise)
+    # [to-nearest]
+    drawn = [x for i in range(0, size, per)
+             for x in certain(streams[i:i + per], scale, law, shift=Fraction(1, 2))]
+    return drawn[:count]
+
+
+def _check(w: Sequence[int], grid: Grid, size: Fraction) -> None:
+    if len(w) != grid.d:
+        raise ParameterError(f"{len(w)} numbers are to leave on a grid for {grid.d}")
+    if not 0 < size < LARGEST * grid.step:
+        raise ParameterError(f"noise of size {float(size):.3g} does not fit a grid of steps of "
+                             f"2^{grid.exponent}; choose a larger epsilon, or fewer numbers")
+
+
+def _log2(value: Fraction) -> int:
+    """floor(log2(value)), exactly."""
+    k = value.numerator.bit_length() - value.denominator.bit_length()
+    return k if value >= Fraction(2) ** k else k - 1

@@ -1,1 +1,0 @@
-"""Noise, mechanisms, accounting, certificates, checks."""

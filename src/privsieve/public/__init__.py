@@ -1,0 +1,1 @@
+"""What is public: names and bounds, costs, plans, and how each is written."""

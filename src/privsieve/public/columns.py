@@ -1,0 +1,378 @@
+"""Columns: what is public about each, checked where it is written down."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+from privsieve.errors import DomainError
+from privsieve.public.shown import hidden, quoted
+from privsieve.public.spelling import FLAGS, plain, words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Scalar = str | int | bool
+#: What a stranger may know of a column that is published: "known" is what its kind says,
+#: "presences" that a person has an item, "both" its absence as well; "sensitive" is not to be
+#: learned.  Methods with noise do not ask.
+Role = Literal["known", "presences", "both", "sensitive"]
+
+#: Codes are unsigned 16-bit integers.
+CODES = 65536
+#: The code of "missing" where missing is a level of its own (then values use 0..65534).
+MISSING = CODES - 1
+#: The code of "missing" where missing is the middle.
+MIDDLE = CODES // 2
+LARGEST_NAME = 128
+#: Of a whole number among the values of a column.
+LARGEST_DIGITS = 100
+LARGEST_CUTS = 1000
+_ROLES = ("known", "presences", "both", "sensitive")
+#: Controls, formats, halves of characters, private ones, and ends of lines and paragraphs.
+_NOT_IN_NAMES = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
+
+
+def text_of(value: object) -> str:
+    """The text by which a category, label or person is compared.
+
+    >>> text_of(3), text_of(3.0), text_of("3.0"), text_of(" A "), text_of(True)
+    ('3', '3', '3', 'A', '1')
+    """
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return plain(str(value))
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number with declared bounds; values beyond them become the bound.
+
+    cuts : where it is cut into items that may be published; methods with noise do not ask.
+
+    >>> Number("age", 0, 110, cuts=[18, 65]).cuts
+    (18.0, 65.0)
+    """
+
+    name: str
+    low: float
+    high: float
+    scale: Literal["linear", "log"] = "linear"
+    missing: Literal["middle", "level"] = "middle"
+    # Left out of a domain's JSON where they are not given: its digest is that of earlier versions.
+    cuts: tuple[float, ...] = field(default=(), metadata={"optional": True})
+    role: Role = field(default="known", metadata={"optional": True})
+    kind = "number"
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        for end in ("low", "high"):
+            object.__setattr__(self, end, _finite(getattr(self, end), self.name, end))
+        if not self.low < self.high:
+            raise DomainError(f"column {self.name!r}: low is {self.low:g} and high is "
+                              f"{self.high:g}; low must be the smaller")
+        if not (self.high - self.low < math.inf and CODES / (self.high - self.low) < math.inf):
+            raise DomainError(f"column {self.name!r}: low is {self.low:g} and high is "
+                              f"{self.high:g}; no grid fits between them: bring them to bounds "
+                              "that a value could have")
+        if self.scale not in ("linear", "log"):
+            raise DomainError(f"column {self.name!r}: scale is {quoted(self.scale)}; "
+                              'write "linear" or "log"')
+        if self.scale == "log" and self.low <= 0:
+            raise DomainError(f"column {self.name!r}: scale is log and low is {self.low:g}; "
+                              "a log scale needs low above 0")
+        _check_missing(self.name, self.missing)
+        object.__setattr__(self, "cuts", _cuts(self, _finite, "[18, 65]"))
+        _check_role(self.name, self.role)
+
+    @property
+    def levels(self) -> None:
+        """A number has no levels."""
+
+    @property
+    def missing_level(self) -> bool:
+        """Whether missing is a level of its own."""
+        return self.missing == "level"
+
+
+@dataclass(frozen=True)
+class Date:
+    """A date or time with declared bounds, ISO 8601 unless `format` says otherwise.
+
+    >>> Date("admitted", "2020-01-01", "2024-12-31").low
+    datetime.datetime(2020, 1, 1, 0, 0)
+    """
+
+    name: str
+    low: dt.datetime
+    high: dt.datetime
+    format: str | None = None
+    missing: Literal["middle", "level"] = "middle"
+    cuts: tuple[dt.datetime, ...] = field(default=(), metadata={"optional": True})
+    role: Role = field(default="known", metadata={"optional": True})
+    kind = "date"
+    scale = "linear"
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        for end in ("low", "high"):
+            object.__setattr__(self, end, _moment(getattr(self, end), self.name, end))
+        if not self.low < self.high:
+            raise DomainError(f"column {self.name!r}: low is {self.low} and high is {self.high}; "
+                              "low must be the earlier")
+        _check_format(self.name, self.format)
+        _check_missing(self.name, self.missing)
+        object.__setattr__(self, "cuts", _cuts(self, _moment, "[2020-01-01]"))
+        _check_role(self.name, self.role)
+
+    @property
+    def levels(self) -> None:
+        """A date has no levels."""
+
+    @property
+    def missing_level(self) -> bool:
+        """Whether missing is a level of its own."""
+        return self.missing == "level"
+
+
+@dataclass(frozen=True)
+class Flag:
+    """Yes or no.  What is neither, and what is missing, becomes `default`.
+
+    true, false : words, or one, that say yes and no beside the usual ones; capitals do not matter.
+
+    >>> Flag("smoker", true="ja", false=["nein", "nie"]).false
+    ('nein', 'nie')
+    """
+
+    name: str
+    default: bool = False
+    true: tuple[str, ...] = field(default=(), metadata={"optional": True})
+    false: tuple[str, ...] = field(default=(), metadata={"optional": True})
+    role: Role = field(default="known", metadata={"optional": True})
+    kind = "flag"
+    missing_level = False
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        if not isinstance(self.default, bool):
+            raise DomainError(f"column {self.name!r}: default is {quoted(self.default)}; "
+                              "write true or false")
+        for code, said in enumerate(("false", "true")):
+            object.__setattr__(self, said, words(getattr(self, said), self.name, code))
+        both = {word.lower() for word in self.true} & {word.lower() for word in self.false}
+        if both:
+            raise DomainError(f"column {self.name!r}: {quoted(min(both))} stands for true and for "
+                              "false; take one away")
+        _check_role(self.name, self.role)
+
+    @property
+    def levels(self) -> int:
+        """No, yes."""
+        return 2
+
+    @property
+    def words(self) -> dict[str, int]:
+        """What says yes (1) and no (0), in small letters."""
+        own = dict.fromkeys(map(str.lower, self.false), 0)
+        return FLAGS | own | dict.fromkeys(map(str.lower, self.true), 1)
+
+
+@dataclass(frozen=True)
+class Category:
+    """One of the declared values; anything else, and missing, is the one level "other".
+
+    >>> Category("ward", ["A", "B"]).levels
+    3
+    """
+
+    name: str
+    values: tuple[Scalar, ...]
+    role: Role = field(default="known", metadata={"optional": True})
+    kind = "category"
+    missing_level = False
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        object.__setattr__(self, "values", _values(self.values, self.name))
+        _check_role(self.name, self.role)
+
+    @property
+    def levels(self) -> int:
+        """The declared values and "other"."""
+        return len(self.values) + 1
+
+
+@dataclass(frozen=True)
+class Label:
+    """The classes of the target; an unknown label becomes `default` (the first value).
+
+    >>> Label("readmitted", [0, 1]).values
+    (0, 1)
+    """
+
+    name: str
+    values: tuple[Scalar, ...]
+    default: Scalar | None = None
+    kind = "label"
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        values = _values(self.values, self.name)
+        if len(values) < 2:
+            raise DomainError(f"target {self.name!r} has one value; a label needs at least two "
+                              "(target.values)")
+        object.__setattr__(self, "values", values)
+        default = values[0] if self.default is None else self.default
+        if _long(default) or text_of(default) not in [text_of(value) for value in values]:
+            raise DomainError(f"target {self.name!r}: default is {quoted(default)}, which is not "
+                              "among target.values")
+        object.__setattr__(self, "default", default)
+
+    @property
+    def default_class(self) -> int:
+        """The class that an unknown label becomes."""
+        return [text_of(value) for value in self.values].index(text_of(self.default))
+
+Column = Number | Category | Flag | Date
+Target = Label | Number
+
+
+def check_name(name: object) -> None:
+    """Refuse a column name that a screen or a report could not show as it is."""
+    if not isinstance(name, str) or not name.strip():
+        raise DomainError(f"a column is named {quoted(name)}; a name is a text that is not empty")
+    if len(name) > LARGEST_NAME:
+        raise DomainError(f"a column name has {len(name)} characters; {LARGEST_NAME} are allowed")
+    if any(unicodedata.category(c) in _NOT_IN_NAMES for c in name):
+        raise DomainError("a column name holds control or direction characters, or ends a line; "
+                          "rename the column")
+
+
+def _finite(value: object, name: str, end: str) -> float:
+    if value is None:
+        raise DomainError(f"column {name!r}: {end} is missing; write the {end}est value that a "
+                          "person could have, from a code book, never from this table")
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number) or isinstance(value, (bool, str)):
+        raise DomainError(f"column {name!r}: {end} is {quoted(value)}; write a finite number")
+    # -0.0 equals 0.0, and equal domains have equal digests.
+    return number + 0.0
+
+
+def _moment(value: object, name: str, end: str) -> dt.datetime:
+    if value is None:
+        raise DomainError(f"column {name!r}: {end} is missing; write a date such as 2020-01-01, "
+                          "from the study's plan, never from this table")
+    try:
+        if isinstance(value, dt.datetime):
+            moment = value
+        elif isinstance(value, dt.date):
+            moment = dt.datetime(value.year, value.month, value.day)  # noqa: DTZ001
+        else:
+            moment = dt.datetime.fromisoformat(str(value))
+        # Clock times are compared as written; an offset is folded into universal time.
+        return moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    except OverflowError:
+        raise DomainError(f"column {name!r}: {end} is {quoted(value)}, which its offset takes out "
+                          "of the years 1 to 9999; write it in universal time") from None
+    except Exception:  # noqa: BLE001  # a date of another library, with a zone of its own
+        raise DomainError(f"column {name!r}: {end} is {quoted(value)}; write a date such as "
+                          "2020-01-01") from None
+
+
+def _values(values: object, name: str) -> tuple[Scalar, ...]:
+    if values is None or isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        raise DomainError(f"column {name!r}: values is missing; list every value that may occur, "
+                          'for example values = ["A", "B"]')
+    listed = tuple(v.item() if hasattr(v, "item") else v for v in values)
+    for value in listed:
+        if not isinstance(value, (str, int)):
+            raise DomainError(f"column {name!r}: the value {quoted(value)} is neither a text nor a "
+                              "whole number")
+        if _long(value):
+            raise DomainError(f"column {name!r}: the value {quoted(value)} has more than "
+                              f"{LARGEST_DIGITS} digits; write it as a text")
+    texts = [text_of(value) for value in listed]
+    if not texts or "" in texts:
+        raise DomainError(f"column {name!r}: values is empty or holds an empty text")
+    if any(hidden(c) for text in texts for c in text):
+        raise DomainError(f"column {name!r}: a value holds half a character, or control or "
+                          "direction characters; it cannot be written or shown as it is")
+    if len(set(texts)) < len(texts):
+        raise DomainError(f"column {name!r}: a value is listed twice")
+    if len(texts) >= MISSING:
+        raise DomainError(f"column {name!r}: {len(texts)} values are too many; at most 65534")
+    return listed
+
+
+def _long(value: object) -> bool:
+    """Whether a whole number has more digits than one that a cell could say."""
+    return isinstance(value, int) and abs(value) >= 10**LARGEST_DIGITS
+
+
+def _cuts(part: Number | Date, read: Callable[[object, str, str], Any],
+          example: str) -> tuple[Any, ...]:
+    """Cut points, each larger than the one before, inside of the bounds."""
+    given: object = part.cuts
+    shown = f"column {part.name!r}: cuts is {quoted(given)}; write"
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
+        raise DomainError(f"{shown} a list of points, for example cuts = {example}")
+    listed = list(given)
+    if len(listed) > LARGEST_CUTS:
+        raise DomainError(f"column {part.name!r}: cuts has {len(listed)} points; "
+                          f"{LARGEST_CUTS} are allowed")
+    if any(one is None for one in listed):
+        raise DomainError(f"{shown} a point at each place, for example cuts = {example}")
+    points = tuple(read(one, part.name, "a cut point") for one in listed)
+    if any(first >= second for first, second in pairwise(points)):
+        raise DomainError(f"{shown} points of which each is larger than the one before")
+    for point in points:
+        if not part.low <= point <= part.high:
+            raise DomainError(f"column {part.name!r}: the cut point {_plainly(point)} lies outside "
+                              f"of its bounds, {_plainly(part.low)} to {_plainly(part.high)}; "
+                              "leave it out, or correct the bounds")
+    return points
+
+
+def _plainly(point: float | dt.datetime) -> str:
+    if isinstance(point, dt.datetime):
+        return point.isoformat().removesuffix("T00:00:00")
+    return f"{point:g}"
+
+
+def _check_role(name: str, role: object) -> None:
+    if not isinstance(role, str) or role not in _ROLES:
+        raise DomainError(f"column {name!r}: role is {quoted(role)}; write "
+                          '"known", "presences", "both" or "sensitive"')
+
+
+def _check_missing(name: str, missing: object) -> None:
+    if missing not in ("middle", "level"):
+        raise DomainError(f"column {name!r}: missing is {quoted(missing)}; write "
+                          '"middle" or "level"')
+
+
+def _check_format(name: str, form: object) -> None:
+    """A format that lacks a year would warn, or guess one, when rows are read."""
+    if form is None:
+        return
+    day = dt.datetime(2000, 2, 29, tzinfo=dt.UTC)
+    try:
+        whole = isinstance(form, str) and form.isascii() and (
+            dt.datetime.strptime(day.strftime(form), form).replace(tzinfo=dt.UTC) == day)
+    except (ValueError, re.error):
+        whole = False
+    if not whole:
+        raise DomainError(f"column {name!r}: format is {quoted(form)}; write day, month and year, "
+                          'for example "%d.%m.%Y", or leave it out for ISO 8601')

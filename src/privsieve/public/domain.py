@@ -1,0 +1,321 @@
+"""Domain: what is public about a table, written down before a row is read."""
+
+from __future__ import annotations
+
+import codecs
+import datetime as dt
+import unicodedata
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from operator import index
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from privsieve.errors import DomainError
+from privsieve.public.canonical import LARGEST, Json, canonical, digest
+from privsieve.public.columns import (
+    Category,
+    Column,
+    Date,
+    Flag,
+    Label,
+    Number,
+    Scalar,
+    Target,
+    check_name,
+)
+from privsieve.public.shown import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+
+#: More rows, or persons, than this are refused: it is a public cap.
+LARGEST_ROWS = 2**40
+
+
+class HasShape(Protocol):
+    """What a draft needs of an opened source: names and physical types."""
+
+    def shape(self, *, count_rows: bool) -> Any:
+        """The structure of the table."""
+
+
+@dataclass(frozen=True)
+class Csv:
+    """How a CSV file is written."""
+
+    delimiter: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+    header: bool = True
+
+    def __post_init__(self) -> None:
+        one = isinstance(self.delimiter, str) and len(self.delimiter) == 1
+        if not one or self.delimiter in '"\r\n\0' or not self.delimiter.isascii():
+            raise DomainError(f"csv.delimiter is {quoted(self.delimiter)}; write one character "
+                              'such as "," ";" "|" or "\\t"')
+        if self.decimal not in (".", ","):
+            raise DomainError(f'csv.decimal is {quoted(self.decimal)}; write "." or ","')
+        if self.decimal == self.delimiter:
+            raise DomainError("csv.delimiter and csv.decimal are the same character; "
+                              "a file cannot be read that way")
+        try:
+            # Escapes are refused: a decoder that reads them warns about rows.
+            plain = ("a,1".encode(self.encoding) == b"a,1"
+                     and not codecs.lookup(self.encoding).name.endswith("escape"))
+        except (LookupError, UnicodeError, TypeError, ValueError):
+            plain = False
+        if not plain:
+            raise DomainError(f"csv.encoding is {quoted(self.encoding)}; write utf-8, cp1252 or "
+                              "another encoding that keeps ASCII (convert UTF-16 first)")
+        if not isinstance(self.header, bool):
+            raise DomainError(f"csv.header is {quoted(self.header)}; write true or false")
+
+
+@dataclass(frozen=True)
+class Domain:
+    """All that is public about a table: columns with bounds, the label, the unit protected.
+
+    >>> from privsieve.public.columns import Flag
+    >>> domain = Domain([Number("age", 0, 110), Flag("smoker")], target=Label("ill", [0, 1]))
+    >>> domain.names
+    ('age', 'smoker')
+    """
+
+    columns: tuple[Column, ...]
+    target: Target | None = None
+    _: KW_ONLY
+    person: str | None = None
+    rows_per_person: int = 1
+    neighbours: Literal["replace-one", "add-remove"] = "replace-one"
+    rows: int | None = None
+    persons: int | None = None
+    csv: Csv = field(default_factory=Csv)
+    #: False where nobody has said what a row is; the command line then asks.
+    unit_declared: bool = field(default=True, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        self._check_columns()
+        if self.neighbours not in ("replace-one", "add-remove"):
+            raise DomainError(f"table.neighbours is {quoted(self.neighbours)}; "
+                              'write "replace-one" or "add-remove"')
+        for name in ("rows_per_person", "rows", "persons"):
+            _check_count(getattr(self, name), name, optional=name != "rows_per_person")
+        if self.person is None and self.rows_per_person != 1:
+            raise DomainError("table.rows_per_person needs table.person: the column that says "
+                              "whose row it is")
+        if self.neighbours == "add-remove":
+            self.public_units(None)
+
+    def _check_columns(self) -> None:
+        if not self.columns:
+            raise DomainError("the domain names no column; add at least one [[column]]")
+        names = [*self.names]
+        names += [self.target.name] if self.target else []
+        if isinstance(self.target, Number) and self.target.role != "known":
+            raise DomainError(f"target {self.target.name!r}: role is for columns; whether the "
+                              "target is known is said where it is published: take it away")
+        if self.person is not None:
+            check_name(self.person)
+            names.append(self.person)
+        seen: set[str] = set()
+        for name in names:
+            folded = unicodedata.normalize("NFC", name).casefold()
+            if folded in seen:
+                raise DomainError(f"{name!r} is named twice (capitals do not tell names apart)")
+            seen.add(folded)
+
+    @classmethod
+    def box(
+        cls,
+        low: float,
+        high: float,
+        *,
+        classes: Sequence[Scalar] = (0, 1),
+        target: tuple[float, float] | None = None,
+        columns: Sequence[str] | int | None = None,
+    ) -> Domain:
+        """The same bounds for every column of an array; the unit is a row.
+
+        `target` is the bounds of a numeric target, which then has no classes.
+
+        `columns` is names or how many; with None the domain fits any number of columns, and
+        takes their names `x0`, `x1`, … from the width of the array.
+
+        >>> Domain.box(0.0, 1.0, columns=2).names
+        ('x0', 'x1')
+        """
+        made = Number("y", *_ends(target)) if target is not None else Label("y", tuple(classes))
+        if columns is None:
+            return Box((Number("x0", low, high),), target=made)
+        if isinstance(columns, int):
+            columns = [f"x{j}" for j in range(columns)]
+        return cls(tuple(Number(name, low, high) for name in columns),
+                   target=replace(made, name=_free("y", columns)))
+
+    @staticmethod
+    def from_toml(path: str | Path) -> Domain:
+        """Read a domain file; what is missing or misspelled is said with its place."""
+        from privsieve.public.domain_file import from_toml
+
+        return from_toml(path)
+
+    @staticmethod
+    def draft(source: HasShape) -> str:
+        """A domain file to fill in, from the names and physical types of an opened source."""
+        from privsieve.public.domain_file import draft
+
+        shape = source.shape(count_rows=False)
+        return draft(list(zip(shape.columns, shape.types, strict=True)))
+
+    def to_toml(self, path: str | Path) -> None:
+        """Write a domain file; nothing is overwritten."""
+        from privsieve.public.domain_file import to_toml
+
+        text = to_toml(self)
+        try:
+            with open(path, "x", encoding="utf-8", newline="\n") as file:  # noqa: PTH123  # no import
+                file.write(text)
+        except FileExistsError:
+            raise DomainError("a file of this name exists and is never overwritten; choose "
+                              "another name") from None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names, in order."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def unit(self) -> Literal["row", "person"]:
+        """What is protected."""
+        return "row" if self.person is None else "person"
+
+    @property
+    def classes(self) -> int:
+        """How many classes the label has."""
+        if not isinstance(self.target, Label):
+            found = "there is no target" if self.target is None else (
+                f"the target {self.target.name!r} is a number")
+            raise DomainError(f'this method needs classes, and {found}: [target] with kind = '
+                              '"label" and its values')
+        return len(self.target.values)
+
+    def public_units(self, rows: int | None) -> int:
+        """The public number of units: as declared; under replace-one, the rows of the source.
+
+        A declared figure may be round: it shapes the method, and no guarantee rests on it.
+        """
+        if self.person is not None:
+            if self.persons is None:
+                raise DomainError("table.persons is missing: with a person to protect, the number "
+                                  "of persons has to be a public fact; write a round figure, "
+                                  "for example persons = 5000")
+            return self.persons
+        if self.neighbours == "add-remove":
+            if self.rows is None:
+                raise DomainError("table.rows is missing: under add-remove the number of rows is "
+                                  "private; write a public round figure, for example "
+                                  "rows = 10000")
+            return self.rows
+        if rows is None:
+            rows = self.rows
+        if rows is None:
+            raise DomainError("the number of rows is not known before they are read; say it "
+                              "(rows=, --rows, or rows = in [table])")
+        whole = index(rows) if hasattr(rows, "__index__") else -1
+        if not 0 <= whole <= LARGEST_ROWS:
+            raise DomainError(f"the number of rows is {quoted(rows)}; it is a whole number up to "
+                              f"{LARGEST_ROWS}")
+        return whole
+
+    @property
+    def rows_are_public(self) -> bool:
+        """Whether a source may count its rows before the charge."""
+        return self.person is None and self.neighbours == "replace-one"
+
+    def json(self) -> dict[str, Json]:
+        """The domain as JSON without floats: what the certificate binds."""
+        return {
+            "columns": [_fields(column) for column in self.columns],
+            "target": _fields(self.target) if self.target else None,
+            "unit": self.unit,
+            "person": self.person,
+            "rows_per_person": self.rows_per_person if self.person else None,
+            "neighbours": self.neighbours,
+            "rows": self.rows,
+            "persons": self.persons,
+        }
+
+    def digest(self) -> str:
+        """SHA-256 of the canonical form."""
+        return digest(canonical(self.json()))
+
+
+class Box(Domain):
+    """A domain of equal bounds whose width is that of the array it meets."""
+
+    def of_width(self, names: Sequence[str]) -> Domain:
+        """The domain for columns of these names."""
+        first = self.columns[0]
+        assert isinstance(first, Number)
+        assert self.target is not None
+        return Domain(tuple(Number(name, first.low, first.high) for name in names),
+                      target=replace(self.target, name=_free("y", names)))
+
+
+def part_of(said: Mapping[str, Any]) -> Column | Target:
+    """A column, or the target, from the words of `Domain.json`.
+
+    >>> part_of({"kind": "number", "name": "age", "low": "0.0", "high": "110.0", "cuts": ["18.0"]})
+    Number(name='age', low=0.0, high=110.0, scale='linear', missing='middle', cuts=(18.0,), \
+role='known')
+    """
+    kinds = {kind.kind: kind for kind in (Number, Date, Flag, Category, Label)}
+    own = {name: value for name, value in said.items() if name != "kind"}
+    if said["kind"] == "number":
+        own |= {end: float(own[end]) for end in ("low", "high")}
+        own |= {"cuts": [float(cut) for cut in own.get("cuts", ())]}
+    return kinds[said["kind"]](**own)
+
+
+def _ends(target: object) -> tuple[float, float]:
+    if not isinstance(target, (tuple, list)) or len(target) != 2:
+        raise DomainError(f"target is {quoted(target)}; write its two bounds, for example (0, "
+                          "500), or leave it out and give classes")
+    return target[0], target[1]
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    folded = {other.casefold() for other in taken}
+    while name in folded:
+        name += "_"
+    return name
+
+
+def _fields(part: Column | Target) -> dict[str, Json]:
+    found: dict[str, Json] = {"kind": part.kind}
+    for item in fields(part):
+        value = getattr(part, item.name)
+        if item.metadata.get("optional") and value == item.default:
+            continue
+        found[item.name] = ([_plain(one) for one in value] if isinstance(value, tuple)
+                            else _plain(value))
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON keeps it: a long number as its text, by which it is compared anyhow."""
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, dt.datetime):
+        return value.isoformat()
+    return str(value) if isinstance(value, int) and abs(value) > LARGEST else value
+
+
+def _check_count(value: object, name: str, *, optional: bool) -> None:
+    if value is None and optional:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_ROWS:
+        raise DomainError(f"table.{name} is {quoted(value)}; write a whole number from 1 to "
+                          f"{LARGEST_ROWS}")

@@ -1,0 +1,70 @@
+"""Plan: all that is decided before a row is read.
+
+A selector writes `plan(domain, …) -> Plan` and never sees rows.  What happens with rows and noise
+is two functions that the plan carries; `fit.fit` is the one place that calls them, in the one
+order that is private.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from fractions import Fraction
+
+    from privsieve.public.canonical import Json
+    from privsieve.public.cost import Cost
+    from privsieve.public.domain import Domain
+    from privsieve.rows.batch import Batch
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Public facts, a cost, and two functions.
+
+    summarise : (batches, key) -> summary
+        rows become integers that add up; `key` is a fresh secret for data-free tie orders.
+    mechanism : (summary, noise) -> output
+        the only function that meets noise; what it returns leaves.
+    says : (output) -> what the release says of it; None where the output is selected positions.
+    record : what one record of the source is: a row of a table, or a line of a file.
+    """
+
+    method: str  # name/version
+    kind: str  # what the release is: "selection"
+    domain: Domain
+    cost: Cost
+    units: int  # public number of rows or persons that shaped the method
+    settings: Mapping[str, Json]
+    noise: Fraction  # its mean on a column's score, in rows (persons) that would equal it
+    forecast: Mapping[str, Json]
+    warning: str | None
+    theorem: str
+    assumes: tuple[str, ...]
+    summarise: Callable[[Iterable[Batch], int], Any] = field(repr=False)
+    mechanism: Callable[[Any, Any], Any] = field(repr=False)
+    says: Callable[[Any], Mapping[str, Json]] | None = field(default=None, repr=False)
+    record: Literal["row", "line"] = "row"
+
+    @property
+    def protected(self) -> Literal["row", "line", "person"]:
+        """One unit, by the name that the source gives it."""
+        return "person" if self.domain.unit == "person" else self.record
+
+    def said(self, output: Any) -> Mapping[str, Json]:
+        """What the release says of the mechanism's output."""
+        if self.says is not None:
+            return self.says(output)
+        return {"selected": [self.domain.names[j] for j in output]}
+
+    def json(self) -> dict[str, Json]:
+        """What a release and a certificate say of the plan."""
+        return {
+            "method": self.method,
+            "epsilon": self.cost.text,
+            "delta": self.cost.delta_text,
+            "settings": dict(self.settings),
+            "units": str(self.units),
+        }

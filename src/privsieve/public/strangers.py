@@ -1,0 +1,111 @@
+"""Strangers: what a claim says that somebody outside may know of a person, in one choice of words.
+
+Promise, certificate, page and check take their words from here.  `roles` of a claim name columns of
+the table; the claimed columns are items made of them (`origins`, one for each).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from privsieve.public.shown import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+#: How each role is called.
+PRESENCES = "known, presences only"
+BOTH = "known, presences and absences"
+SENSITIVE = "sensitive, not published"
+SENSITIVE_OUT = "sensitive, published, declared unknown"
+TARGET_KNOWN = "target, published, known"
+TARGET_UNKNOWN = "target, published, declared unknown"
+TARGET_INSIDE = "target, not published"
+#: Releases of version 0.1.0 published a target beside k.
+TARGET_BESIDE = "target, published, not counted"
+#: Whoever may look, by what is known: as a publication measures them.
+WHO = {
+    "known": "what may be known of the columns",
+    "known_class": "that and the class ({target})",
+    "all": "all cells of a person",
+    "all_class": "all cells and the class ({target})",
+    "everything": "all that is published of a person",
+}
+#: So many names stand in a sentence; of more only the number.
+_FEW = 6
+
+
+def spoken(claim: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Each role that some column has, in words, and these columns.
+
+    >>> spoken({"columns": ["a"], "origins": ["a"], "model": "containment", "target": "ill",
+    ...         "sensitive": [], "roles": {"presences": ["a"], "both": [], "sensitive": [],
+    ...                                    "target": "ill", "target_known": True}})
+    (('known, presences only', ('a',)), ('target, published, known', ('ill',)))
+    """
+    roles = claim.get("roles")
+    if roles is None:
+        return _before_roles(claim)
+    used, out = set(claim["origins"]), claim["sensitive"]
+    found = {
+        PRESENCES: [name for name in roles["presences"] if name in used],
+        BOTH: [name for name in roles["both"] if name in used],
+        SENSITIVE_OUT: out,
+        SENSITIVE: [name for name in roles["sensitive"] if name not in out],
+    }
+    if roles["target"] is not None:
+        inside = claim["target"] is None
+        said = TARGET_KNOWN if roles["target_known"] else TARGET_UNKNOWN
+        found[TARGET_INSIDE if inside else said] = [roles["target"]]
+    return tuple((role, tuple(names)) for role, names in found.items() if names)
+
+
+def promise(claim: Mapping[str, Any]) -> str:
+    """What is promised of published columns, in one sentence.
+
+    >>> promise({"columns": ["a", "b=1"], "origins": ["a", "b"], "model": "containment", "k": 5,
+    ...          "target": "ill", "sensitive": [], "absent": ["b=1"],
+    ...          "roles": {"presences": ["a"], "both": ["b"], "sensitive": [], "target": "ill",
+    ...                    "target_known": True}})[:93]
+    'Whoever knows any things that a person has, what a person lacks of b, and the class of a pers'
+    """
+    rows = "rows of {} different sources" if claim.get("counted") else "{} rows"
+    unknown = tuple(name for role, names in spoken(claim)
+                    if role in (TARGET_UNKNOWN, SENSITIVE_OUT) for name in names)
+    declared = (f"; it is declared, and was not checked, that nobody outside knows "
+                f"{_named(unknown)} of a person" if unknown else "")
+    beside = [names for role, names in spoken(claim) if role == TARGET_BESIDE]
+    aside = f"; who also knows {_named(beside[0])} may find fewer" if beside else ""
+    return (f"Whoever knows {known(claim)}, among the {len(claim['columns'])} columns, finds at "
+            f"least {rows.format(claim['k'])} that fit{declared}{aside}; this is neither "
+            "differential privacy nor a promise against other knowledge.")
+
+
+def known(claim: Mapping[str, Any]) -> str:
+    """What the promised stranger may know of a person, as the object of "knows"."""
+    by_role = dict(spoken(claim))
+    both, presences = by_role.get(BOTH, ()), by_role.get(PRESENCES, ())
+    parts = ["what a person has and lacks" if both and not presences
+             else "any things that a person has"]
+    if both and presences:
+        parts.append(f"what a person lacks of {_named(both)}")
+    if TARGET_KNOWN in by_role:
+        parts.append(f"the class of a person ({by_role[TARGET_KNOWN][0]})")
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])}, and {parts[-1]}"
+
+
+def _before_roles(claim: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The same of a claim of version 0.1.0, which speaks of items alone."""
+    equal, absent = claim["model"] == "k-anonymity", set(claim["absent"])
+    both = [name for name in claim["columns"] if equal or name in absent]
+    found = {PRESENCES: [name for name in claim["columns"] if name not in both], BOTH: both,
+             TARGET_BESIDE: [claim["target"]] if claim["target"] is not None else []}
+    return tuple((role, tuple(names)) for role, names in found.items() if names)
+
+
+def _named(names: Sequence[str]) -> str:
+    """Names in a sentence: all of few, else how many."""
+    shown = [name if name.isprintable() else quoted(name) for name in names]
+    if len(shown) > _FEW:
+        return f"{len(shown)} columns"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

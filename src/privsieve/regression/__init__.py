@@ -1,1 +1,0 @@
-"""Least squares with a kernel: models and answers that leave with noise."""

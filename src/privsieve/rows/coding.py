@@ -1,0 +1,246 @@
+"""Coding: a column of any kind becomes yes-or-no items.
+
+A column is held as its distinct cells and the code of each row's cell; what an item holds is then
+decided once for each distinct cell.  No text here quotes a cell.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privsieve.errors import DomainError, ParameterError, SchemaError
+from privsieve.public.columns import Category, Date, Flag, Number, check_name, text_of
+from privsieve.public.spelling import FLAGS, coded
+from privsieve.rows.cells import date_cell, number_cell
+from privsieve.rows.columns import bounds
+from privsieve.rows.cutting import shared_cuts
+from privsieve.rows.gather import shown
+from privsieve.rows.matrix import Items
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy.typing as npt
+
+    from privsieve.rows.cutting import Cutting
+    from privsieve.rows.gather import Coded, Doubles
+
+    Mask = npt.NDArray[np.bool_]
+
+#: A column of texts may have this many levels; one with more is cut, or its levels are listed.
+LARGEST_LEVELS = 1000
+#: From so many rows on, a column that differs in most of them is taken for an identifier.
+MANY = 50
+
+
+@dataclass(frozen=True)
+class Thermometer:
+    """Items `x >= cut`: each contains the next, so that containment is dominance.
+
+    >>> Thermometer((18, 65)).cuts
+    (18, 65)
+    """
+
+    cuts: tuple[float | str | dt.date, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Points:
+    """A column of numbers or dates, told apart at cut points.
+
+    numbers : the distinct cells.
+    """
+
+    column: Coded
+    numbers: Doubles
+    points: tuple[float, ...]
+
+    def names(self) -> list[str]:
+        """What the bins are called; without a cut point there is none."""
+        if not self.points:
+            return []
+        name, ends = self.column.name, [shown(cut, dates=self.column.dates) for cut in self.points]
+        return [f"{name}<{ends[0]}", *(f"{name}={low}..{high}" for low, high in pairwise(ends)),
+                f"{name}>={ends[-1]}"]
+
+    def places(self) -> npt.NDArray[np.intp]:
+        """The bin of each distinct cell."""
+        return np.searchsorted(self.points, self.numbers, side="right")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Levels:
+    """A column of texts, of which these are told apart."""
+
+    column: Coded
+    levels: tuple[str, ...]
+
+    def names(self) -> list[str]:
+        """What the levels are called."""
+        return [f"{self.column.name}={level}" for level in self.levels]
+
+    def places(self) -> npt.NDArray[np.intp]:
+        """The level of each distinct cell, in any spelling; beyond the last where it is none."""
+        table = coded(self.levels)
+        return np.array([table.get(text, len(self.levels)) for text in self.column.texts()],
+                        np.intp)
+
+
+def encode(column: Coded, how: Any, cutting: Cutting, missing: str = "absent",
+           ) -> list[tuple[str, Mask]]:
+    """The items of a column: their names, and which distinct cells each holds.
+
+    `how` is None (decide by the domain, or by the cells), a number of bins, a list of cut points
+    (numbers or dates) or of levels (texts), or a `Thermometer`.
+
+    >>> from privsieve.rows.cutting import Cutting
+    >>> from privsieve.rows.gather import Gather
+    >>> column = Gather("age")
+    >>> column.add([17, 30, 70, None])
+    >>> [name for name, _ in encode(column.coded(), [18, 65], Cutting(), "level")]
+    ['age<18', 'age=18..65', 'age>=65', 'age=missing']
+    """
+    if isinstance(how, Thermometer):
+        told = _at_points(column, how.cuts)
+        found = [(f"{column.name}>={shown(cut, dates=told.column.dates)}",
+                  _mask(told.numbers >= cut)) for cut in told.points]
+    elif (parts := told_apart(column, how, cutting)) is None:
+        found = [(column.name, _mask([FLAGS[text.lower()] == 1 for text in column.texts()]))]
+    else:
+        places = parts.places()
+        found = [(name, _mask(places == at)) for at, name in enumerate(parts.names())]
+    # The missing cells of a flag are its default, where a domain says that it is one.
+    declared = isinstance(column.part, Number | Date) and column.part.missing_level
+    if (missing == "level" or declared) and not isinstance(column.part, Flag):
+        nothing = np.zeros(len(column.cells) + 1, np.bool_)
+        nothing[-1] = True
+        found.append((f"{column.name}=missing", nothing))
+    return found
+
+
+def told_apart(column: Coded, how: Any, cutting: Cutting) -> Points | Levels | None:
+    """How the cells of a column are told apart; None: it holds yes and no."""
+    part = column.part
+    if how is None and isinstance(part, Number | Date):
+        how = list(part.cuts) or cutting.bins
+    elif how is None and isinstance(part, Category):
+        how = [text_of(value) for value in part.values]
+    elif how is None and isinstance(part, Flag):
+        return None
+    if how is None:
+        return _by_cells(column, cutting)
+    if isinstance(how, list | tuple):
+        if any(isinstance(one, str) for one in how) and not column.dates:
+            return Levels(column, tuple(dict.fromkeys(text_of(one) for one in how)))
+        return _at_points(column, how)
+    if isinstance(how, int) and not isinstance(how, bool):
+        return _quantiles(column, replace(cutting, bins=how))
+    raise ParameterError(f"column {column.name!r} is to be coded by something else than None, "
+                         "a number of bins, a list of cuts or levels, or a Thermometer")
+
+
+def from_columns(columns: Sequence[tuple[Coded, list[tuple[str, Mask]]]], rows: int) -> Items:
+    """Items from coded columns, each with its items; whoever knows a cell knows what it is not."""
+    pieces, names, origin = [np.zeros(0, np.int32)], [], []
+    for column, items in columns:
+        for name, mask in items:
+            _check_level(column.name, name)
+            pieces.append(np.flatnonzero(mask[column.codes]).astype(np.int32))
+            names.append(name)
+            origin.append(column.name)
+    if len(set(names)) != len(names):
+        raise SchemaError("two items would have the same name; rename a column, or list the "
+                          "levels of the one whose texts look like another")
+    indptr = np.cumsum([len(piece) for piece in pieces]).astype(np.int64)
+    return Items(indptr, np.concatenate(pieces), rows, tuple(names), tuple(origin),
+                 (True,) * len(names))
+
+
+def differs(column: Coded) -> bool:
+    """Whether a column tells most rows from all others."""
+    rows = len(column.codes)
+    return rows >= MANY and 2 * len(column.cells) > rows
+
+
+def _by_cells(column: Coded, cutting: Cutting) -> Points | Levels | None:
+    """What the cells say: yes or no, a number, or one of some texts."""
+    texts = column.texts()
+    if {text.lower() for text in texts} <= FLAGS.keys():
+        return None
+    rows, numbers = len(column.codes), column.numbers()
+    if numbers is not None:
+        in_order = np.ptp(numbers) + 1 == len(numbers) == rows
+        if rows >= MANY and in_order and not column.dates:
+            raise SchemaError(_identifier(column.name))
+        return _quantiles(column, cutting)
+    if differs(column):
+        raise SchemaError(_identifier(column.name))
+    if len(texts) > LARGEST_LEVELS:
+        raise SchemaError(f"column {column.name!r} has more than {LARGEST_LEVELS} levels; list "
+                          "those that count, or leave the column out")
+    return Levels(column, tuple(sorted(texts)))
+
+
+def _identifier(name: str) -> str:
+    return (f"column {name!r} tells almost every row from the others: it is an identifier, and "
+            "no k allows it; leave it out (--without), or say how to cut it")
+
+
+def _demanded(column: Coded) -> Doubles:
+    if not column.cells:
+        return np.zeros(0)
+    numbers = column.numbers()
+    if numbers is None:
+        what = "dates" if column.dates else "numbers"
+        raise SchemaError(f"column {column.name!r} is to be cut, and has cells that are no "
+                          f"{what}; correct them, or list its levels")
+    return numbers
+
+
+def _at_points(column: Coded, cuts: Sequence[object]) -> Points:
+    """Given cut points, checked."""
+    if any(isinstance(cut, dt.date | np.datetime64) for cut in cuts):
+        column = column.as_dates()
+    read = date_cell if column.dates else number_cell
+    found = [read(cut) for cut in cuts]
+    if not found or any(cut != cut for cut in found) or sorted(set(found)) != found:  # noqa: PLR0124  # NaN
+        raise ParameterError(f"the cuts of column {column.name!r} must be numbers (of a date "
+                             "column, dates), each larger than the one before")
+    if isinstance(column.part, Number | Date):
+        low, high = bounds(column.part)
+        for cut in found:
+            if not low <= cut <= high:
+                ends = [shown(one, dates=column.dates) for one in (cut, low, high)]
+                raise ParameterError(f"the cut point {ends[0]} of column {column.name!r} lies "
+                                     f"outside of its bounds in the domain, {ends[1]} to {ends[2]}"
+                                     "; leave it out, or correct the domain")
+    return Points(column, _demanded(column), tuple(found))
+
+
+def _quantiles(column: Coded, cutting: Cutting) -> Points:
+    """Cut points with about as many rows between them, each shared by k rows."""
+    if cutting.bins < 2:
+        raise ParameterError(f"column {column.name!r} is to be cut into {cutting.bins} bins; "
+                             "choose from 2")
+    numbers = _demanded(column)
+    return Points(column, numbers, tuple(shared_cuts(column.of_rows(numbers), cutting,
+                                                     dates=column.dates)))
+
+
+def _mask(marked: Any) -> Mask:
+    """The mask of distinct cells, with a last place for missing: it holds nothing."""
+    return np.append(np.asarray(marked, np.bool_), False)
+
+
+def _check_level(column: str, item: str) -> None:
+    try:
+        check_name(item)
+    except DomainError:
+        raise SchemaError(f"column {column!r} has a level that cannot be part of a name (it is "
+                          "too long, or not printable); list the levels that count") from None

@@ -1,0 +1,142 @@
+"""mean-difference: how far the means of a column lie apart between the classes.
+
+With class weights t (one side of a cut positive, the other negative, each side 1 / share in sum)
+
+    S_j = | sum over rows of t_c (2 code - 65535) |
+
+is the weighted difference of means, in integers.  A flag is 0 or 65535.  A category has no mean:
+it counts as the best yes-or-no variable that can be made of its levels.  Where missing is a level
+of a number, it takes the side that tells more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isqrt
+from typing import TYPE_CHECKING, ClassVar
+
+from privsieve.public.columns import CODES, Category
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from privsieve.public.columns import Column
+    from privsieve.rows.batch import Batch
+    from privsieve.summaries.scores.contract import Public, Weights
+
+#: The largest code: a value of 1.
+ONE = CODES - 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sums:
+    """Per class: what codes add up to, and counts at the levels that have no mean.
+
+    sums : per class and column, exact integers of any size.
+    levels : per class and level; see `free`.
+    """
+
+    sums: npt.NDArray[np.object_]
+    levels: npt.NDArray[np.int64]
+    classes: tuple[int, ...]
+
+    def __add__(self, other: Sums) -> Sums:
+        from privsieve.summaries.scores.levels import added
+
+        return Sums(self.sums + other.sums, self.levels + other.levels,
+                    added(self.classes, other.classes))
+
+
+@dataclass(frozen=True)
+class MeanDifference:
+    """Which columns have different means in different classes.
+
+    >>> from privsieve.public.domain import Domain
+    >>> from privsieve.summaries.scores.contract import Public
+    >>> MeanDifference(Public(Domain.box(0, 1, columns=3), units=50)).weighed
+    True
+    """
+
+    public: Public
+    weighed: ClassVar[bool] = True
+    counted: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _ = self.public.domain.classes  # refuses a domain without classes
+
+    def zero(self) -> Sums:
+        """The sums of no rows."""
+        import numpy as np
+
+        domain = self.public.domain
+        return Sums(np.zeros((domain.classes, len(domain.columns)), object),
+                    np.zeros((domain.classes, sum(map(free, domain.columns))), np.int64),
+                    (0,) * domain.classes)
+
+    def of(self, batch: Batch, weight: npt.NDArray[np.int64] | None) -> Sums:
+        """The sums of some rows."""
+        import numpy as np
+
+        from privsieve.summaries.scores.levels import tally
+
+        domain = self.public.domain
+        one = np.ones(len(batch), np.int64) if weight is None else weight
+        member = np.where(batch.label == np.arange(domain.classes)[:, None], one, 0)
+        sums, levels = [], [np.zeros((domain.classes, 0), np.int64)]
+        for j, column in enumerate(domain.columns):
+            codes = batch.codes[:, j].astype(np.int64)
+            value = _centred(codes, column)
+            if beyond := free(column):
+                # [free] each level of a category, or the missing level of a number: no mean
+                at = codes if isinstance(column, Category) else (codes != ONE).astype(np.int64)
+                levels.append(tally(at, beyond + 1, batch, weight, domain.classes)[:, :beyond])
+                value[at < beyond] = 0
+            sums.append(member @ value)
+        return Sums(np.array(sums, np.int64).T.astype(object), np.concatenate(levels, axis=1),
+                    tuple(member.sum(axis=1).tolist()))
+
+    def values(self, summary: Sums, weights: Weights | None) -> list[int]:
+        """S_j for the best cut of the classes; a category less what chance alone would reach."""
+        from privsieve.summaries.scores.levels import signed
+
+        assert weights is not None
+        found, at, levels = [], 0, summary.levels.T.tolist()
+        for j, column in enumerate(self.public.domain.columns):
+            sums, mine = [summary.sums[:, j].tolist()], levels[at:at + free(column)]
+            at += free(column)
+            # [best-cut] a maximum over cuts moves no more than one of them
+            found.append(max(
+                signed(sums, cut) + ONE * (signed(mine, cut) - self._chance(column, squares))
+                for cut, squares in zip(weights.weights, weights.squares, strict=True)))
+        return found
+
+    def _chance(self, column: Column, squares: int) -> int:
+        # [chance] sqrt(2 levels squares / pi): public or released numbers only
+        levels = column.levels if isinstance(column, Category) else 0
+        return self.public.weight * isqrt(636_620 * levels * squares // 1_000_000)
+
+    def sensitivity(self, weights: Weights | None) -> int:
+        """Twice 65535 times the largest weight for a replaced unit, once if one comes or goes."""
+        assert weights is not None
+        # [sensitivity]
+        return (2 if self.public.replace else 1) * ONE * self.public.weight * weights.largest
+
+
+def free(column: Column) -> int:
+    """How many levels of a column have no place on its scale.
+
+    >>> from privsieve.public.columns import Flag, Number
+    >>> free(Category("ward", ["A", "B"])), free(Flag("smoker"))
+    (3, 0)
+    >>> free(Number("age", 0, 110, missing="level"))
+    1
+    """
+    return column.levels if isinstance(column, Category) else int(column.missing_level)
+
+
+def _centred(codes: npt.NDArray[np.int64], column: Column) -> npt.NDArray[np.int64]:
+    """Twice the distance from the middle, within -65535 .. 65535."""
+    if column.levels:
+        return (2 * codes - 1) * ONE
+    return 2 * codes - (ONE - column.missing_level)
