@@ -8,21 +8,16 @@ matter only together: low potassium is a danger with a diuretic, high potassium 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
+from pathlib import Path
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.public.columns import Category, Column, Date, Flag, Label, Number
 from privsieve.public.domain import Domain
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    import numpy.typing as npt
-
-    from privsieve.public.columns import Column
 
 ROWS = 20_000
 SEED = 20260101

@@ -12,25 +12,24 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from privsieve._version import __version__
 from privsieve.errors import ParameterError, ReleaseFailed
+from privsieve.public.canonical import Json
 from privsieve.public.cost import EPSILON_UNITS, decimal
+from privsieve.public.plan import Plan
 from privsieve.release import FORMAT, Release
 from privsieve.report import stage_report  # here, so that a broken one fails before the charge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from fractions import Fraction
-
     from privsieve.ledger.folder import Folder
     from privsieve.ledger.ledger import Entry, Ledger
     from privsieve.noise.streams import Noise
-    from privsieve.public.canonical import Json
-    from privsieve.public.plan import Plan
     from privsieve.rows import Source
 
 Made = TypeVar("Made")

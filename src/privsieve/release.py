@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from privsieve.errors import SchemaError
-from privsieve.public.canonical import canonical, digest, parsed
+from privsieve.public.canonical import Json, canonical, digest, parsed
 from privsieve.public.shown import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from privsieve.public.canonical import Json
 
 FORMAT = "privsieve-release/1"
 #: The file of a release is far below; more is an attack on memory.

@@ -7,6 +7,7 @@ Which levels to take, and which rows to leave out, is the work of ARX.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from privsieve._version import __version__
@@ -20,7 +21,7 @@ from privsieve.bridges.hierarchies import (
     Settings,
     written,
 )
-from privsieve.bridges.levels import MISSING, free, merged
+from privsieve.bridges.levels import MISSING, Levels, free, merged
 from privsieve.bridges.program import program
 from privsieve.containment.limits import NONE, Limits
 from privsieve.errors import ParameterError, SchemaError
@@ -29,9 +30,6 @@ from privsieve.public.domain import Csv, Domain
 from privsieve.public.domain_file import to_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from privsieve.bridges.levels import Levels
     from privsieve.bridges.table import Column, Exported
 
 #: The version of ARX whose API the program uses.

@@ -6,7 +6,7 @@ mean.  What was taken out is missing: no item says it, and rows that lack it are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from privsieve.errors import SchemaError
 from privsieve.public.columns import Category
@@ -15,9 +15,6 @@ from privsieve.rows.cells import text_cell
 from privsieve.rows.coding import LARGEST_LEVELS
 from privsieve.rows.opening import open_source
 from privsieve.rows.table import BATCH, guarded
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: How sdcMicro, R and ARX write a cell that was taken out; an empty cell is missing anyhow.
 SUPPRESSED = ("*", "NA")

@@ -6,13 +6,10 @@ import csv
 import io
 import os
 import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from privsieve.errors import ParameterError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 def write_folder(out: str | Path, files: Mapping[str, bytes],

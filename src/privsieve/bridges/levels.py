@@ -6,20 +6,18 @@ items are one group: whatever cut them, k is counted on these groups.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import SchemaError
 from privsieve.public.columns import text_of
 from privsieve.rows.cells import date_cell, number_cell
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
     from privsieve.rows.matrix import Items
 
 Kind = Literal["text", "number", "date"]

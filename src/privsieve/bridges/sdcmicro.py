@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from privsieve._version import __version__
@@ -17,8 +18,6 @@ from privsieve.bridges.script import SCRIPT
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from privsieve.bridges.table import Column, Exported
 
 #: The version of sdcMicro that the script was written for, and run with.

@@ -5,11 +5,13 @@ PRIVATE: all of it is about the rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.bridges.levels import Levels, grouped, plain_levels
 from privsieve.errors import DomainError, ParameterError, SchemaError
@@ -23,15 +25,12 @@ from privsieve.rows.opening import open_source
 from privsieve.rows.table import BATCH, guarded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
     from privsieve.containment.labelled import Labelled
     from privsieve.containment.roles import Roles
     from privsieve.rows.source import RawColumn
 
-    Codes = npt.NDArray[np.int32]
+
+Codes = npt.NDArray[np.int32]
 
 #: What a table of cells is written in; logs, baskets and matrices hold no cells.
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")

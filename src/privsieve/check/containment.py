@@ -6,8 +6,9 @@ Here, unlike for noise, the claim itself can be recounted, by anybody who has th
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privsieve.check.table import Recount, Unreadable, recount_table
 from privsieve.check.values import (
@@ -21,9 +22,6 @@ from privsieve.public import strangers
 from privsieve.public.canonical import canonical, digest
 from privsieve.public.shown import visible
 from privsieve.release import FORMAT as RELEASE_FORMAT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 MODELS = ("containment", "k-anonymity")
 #: A published table may be larger than the other files of a release.

@@ -7,8 +7,9 @@ far as one row can.  `privsieve audit` and the tests attack a method on them.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +17,6 @@ import numpy.typing as npt
 from privsieve.public.columns import Flag, Number
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 Codes = npt.NDArray[np.uint16]
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from fractions import Fraction
 from math import log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privsieve.check.table import Unreadable, _group, _read
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 #: Rows are counted of which the group has at least such a share of one value.
 STEPS = ("0.8", "0.95")

@@ -6,10 +6,10 @@ reads two JSON files and, where given, a ledger and a published table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privsieve.check import containment
 from privsieve.check import release as verify_release
@@ -20,9 +20,6 @@ from privsieve.ledger.ledger import Ledger, recount
 from privsieve.public.canonical import canonical, digest, parsed
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS
 from privsieve.release import FORMAT as RELEASE_FORMAT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 #: A release folder's file is far below; more is an attack on memory.
 LARGEST_FILE = 64 * 2**20

@@ -8,16 +8,14 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import click
 
 from privsieve.errors import PrivsieveError
 from privsieve.public.shown import visible
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: Each verb and its line of help; `privsieve.cli.<verb>` holds its `command`.
 VERBS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,8 +11,6 @@ from privsieve.cli import words
 from privsieve.errors import CheckFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from privsieve.cli.progress import Progress
 
 _EXAMPLE = "Example: privsieve audit rule-sieve --epsilon 1 --runs 10000"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from privsieve.cli import disclosed, tables, words
 from privsieve.errors import CheckFailed
+from privsieve.public.canonical import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy as np
     import numpy.typing as npt
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from privsieve.containment.labelled import Labelled
     from privsieve.containment.measures import Crowd, Risk, Sample
     from privsieve.containment.roles import Roles
-    from privsieve.public.canonical import Json
     from privsieve.rows.matrix import Items
 
 _EXAMPLE = "Example: privsieve check patients.csv --target ill -k 5"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from html import escape
 from math import log10
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    Points = Sequence[tuple[float, float]]
+Points = Sequence[tuple[float, float]]
 
 LEFT, TOP, WIDE, HIGH = 64, 56, 440, 240
 #: Darker is more units; dashes tell the curves apart without colour.

@@ -5,14 +5,11 @@ from __future__ import annotations
 import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
 
 import click
 
 from privsieve.cli import words
-
-if TYPE_CHECKING:
-    from privsieve.public.canonical import Json
+from privsieve.public.canonical import Json
 
 _EXAMPLE = "Example: privsieve doctor"
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from privsieve.cli import words
 from privsieve.errors import ParameterError, SchemaError
-
-if TYPE_CHECKING:
-    from privsieve.public.domain import Csv
+from privsieve.public.domain import Csv
 
 _EXAMPLE = "Example: privsieve domain patients.csv --out domain.toml"
 

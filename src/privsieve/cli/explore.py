@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,6 @@ from privsieve.cli.private_file import new_file
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from privsieve.containment.exploring import Way
     from privsieve.containment.labelled import Labelled
     from privsieve.containment.population import Uniques

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from privsieve.cli import words
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from privsieve.containment.labelled import Labelled
     from privsieve.containment.roles import Roles
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,6 @@ from privsieve.cli import words
 from privsieve.cli.private_file import new_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from privsieve.containment.choice import Choice
     from privsieve.containment.issue import Issued
     from privsieve.containment.publish import Labelled

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privsieve.cli import words
+from privsieve.public.canonical import Json
 
 if TYPE_CHECKING:
     from privsieve.ledger.account import Account
     from privsieve.ledger.ledger import Ledger
-    from privsieve.public.canonical import Json
 
 _GRANT = ("Example: privsieve ledger grant --ledger budget.db --population clinic-2026 "
           "--epsilon 2")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from privsieve.containment.choice import Choice
     from privsieve.containment.labelled import Labelled
     from privsieve.containment.limits import Limits
     from privsieve.kernels.patterns import Rule
 
-    Command = Callable[..., Any]
+
+Command = Callable[..., Any]
 
 _OPTIONS = (
     click.option("--max-share", metavar="P",

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter
+from typing import Any
 
 import click
 
 from privsieve.errors import ParameterError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from inspect import Parameter
 
 OPTIONS = (
     click.option("--delta", metavar="D",

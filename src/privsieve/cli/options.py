@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,15 +10,14 @@ import click
 
 from privsieve.cli import methods
 from privsieve.errors import DomainError, ParameterError
+from privsieve.public.domain import Domain
+from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from privsieve.public.domain import Domain
-    from privsieve.public.plan import Plan
     from privsieve.rows import Source
 
-    Command = Callable[..., Any]
+
+Command = Callable[..., Any]
 
 
 def _top(_context: Any, _option: Any, value: str | None) -> int | str | None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from privsieve.cli import options as asked
 from privsieve.cli import words
 from privsieve.errors import ParameterError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from privsieve.public.canonical import Json
-    from privsieve.public.plan import Plan
+from privsieve.public.canonical import Json
+from privsieve.public.plan import Plan
 
 _EXAMPLE = ("Example: privsieve plan --rows 20000 --domain domain.toml --unit row "
             "--epsilon 0.5 --top 6")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from privsieve.cli import words
+from privsieve.public.canonical import Json
+from privsieve.public.plan import Plan
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from privsieve.public.canonical import Json
-    from privsieve.public.plan import Plan
-
-    Forecasts = Mapping[Fraction, Mapping[str, Json]]
+Forecasts = Mapping[Fraction, Mapping[str, Json]]
 
 _LONGEST = ("the same beside the longest that all can be without noise in any table; in most "
             "tables they are shorter")

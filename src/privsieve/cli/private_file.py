@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import Path
+from typing import BinaryIO
 
 from privsieve.errors import ParameterError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def new_file(path: str | Path, what: str) -> BinaryIO:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 #: Seconds of silence at first (what draws is loaded after it), and between two looks.
 SILENCE, PAUSE = 0.6, 0.2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,15 +12,13 @@ import click
 from privsieve.cli import explore, limits, tables, words
 from privsieve.cli.roles import roles_of
 from privsieve.errors import ParameterError
+from privsieve.public.canonical import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from privsieve.containment.choice import Choice
     from privsieve.containment.issue import Issued, People
     from privsieve.containment.publish import Labelled, Promise
     from privsieve.kernels.patterns import Rule
-    from privsieve.public.canonical import Json
 
 _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out columns"
 

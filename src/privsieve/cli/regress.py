@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,8 +13,6 @@ from privsieve.cli.plan_numbers import noise
 from privsieve.cli.releasing import release
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from privsieve.release import Release
 
 _EXAMPLE = ("Example: privsieve regress patients.csv --domain domain.toml --epsilon 1 "

@@ -6,6 +6,7 @@ And a release that is there, which is verified before anything is made of it.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,10 @@ from warnings import catch_warnings, simplefilter
 
 from privsieve.cli import words
 from privsieve.errors import CheckFailed, LedgerError, ParameterError, ReleaseFailed
+from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from privsieve.ledger.folder import Folder
-    from privsieve.public.plan import Plan
     from privsieve.release import Release
     from privsieve.rows import Source
 

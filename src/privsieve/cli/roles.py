@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from privsieve.errors import ParameterError
+from privsieve.public.domain import Domain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from privsieve.containment.labelled import Labelled
     from privsieve.containment.roles import Roles
-    from privsieve.public.domain import Domain
 
-    Command = Callable[..., Any]
+
+Command = Callable[..., Any]
 
 ALL = "all"
 

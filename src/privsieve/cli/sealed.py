@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 from privsieve.errors import ReleaseFailed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Seal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,12 +11,10 @@ from privsieve.cli import methods, words
 from privsieve.cli import options as asked
 from privsieve.cli.releasing import release, verified
 from privsieve.errors import ParameterError
+from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from privsieve.ledger.folder import Folder
-    from privsieve.public.plan import Plan
     from privsieve.release import Release
     from privsieve.rows import Source
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,15 +12,14 @@ import click
 
 from privsieve.cli import roles
 from privsieve.errors import ParameterError
+from privsieve.public.domain import Csv, Domain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from privsieve.containment.labelled import Labelled
     from privsieve.containment.measures import Hub
-    from privsieve.public.domain import Csv, Domain
 
-    Command = Callable[..., Any]
+
+Command = Callable[..., Any]
 
 _OPTIONS = (
     click.option("--target", metavar="COLUMN", help="The column of classes."),

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privsieve.cli import tables, words
 from privsieve.errors import CheckFailed, ParameterError
+from privsieve.public.canonical import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from privsieve.containment.labelled import Labelled
     from privsieve.containment.union import Counted, Differing, Published
-    from privsieve.public.canonical import Json
 
 
 #: Options that say which columns are read, and how.

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any
 
 import click
 
-from privsieve.public.canonical import canonical
+from privsieve.public.canonical import Json, canonical
 from privsieve.public.shown import hidden, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from fractions import Fraction
-
-    from privsieve.public.canonical import Json
 
 #: Lines fit into 80 columns; labels take the first ones.
 WIDTH, INDENT = 79, 11

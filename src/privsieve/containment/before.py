@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+from privsieve.containment.choice import Choice
 from privsieve.containment.greedy import standing
 from privsieve.errors import LedgerError, NothingFits
+from privsieve.kernels.patterns import Rule
 from privsieve.rows.cells import date_cell, number_cell
 from privsieve.rows.coding import Thermometer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from privsieve.containment.choice import Choice
     from privsieve.containment.labelled import Labelled
-    from privsieve.kernels.patterns import Rule
 
-    Claims = Sequence[Mapping[str, Any]]
     #: How a column is read, as `items_of` takes it.
-    How = list[float | dt.datetime] | Thermometer | None
+
+Claims = Sequence[Mapping[str, Any]]
+How = list[float | dt.datetime] | Thermometer | None
 
 #: The parts of an item's name behind that of its column, where no claim says which that is.
 _PARTS = re.compile(r"(?P<column>.+?)(?P<rest><[^<>=]+|>=[^<>=]+|=.+)?", re.DOTALL)

@@ -6,21 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from privsieve.containment.survey import survey_of
+from privsieve.containment.survey import Survey, survey_of
 from privsieve.kernels.patterns import around
 from privsieve.rows.pairs import by_item
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from privsieve.containment.survey import Survey
     from privsieve.rows.matrix import Items
 
-    Codes = npt.NDArray[np.int32]
-    Ints = npt.NDArray[np.int64]
-    Masks = npt.NDArray[np.uint64]
-    Words = tuple[Ints, Masks]
+
+Codes = npt.NDArray[np.int32]
+Ints = npt.NDArray[np.int64]
+Masks = npt.NDArray[np.uint64]
+Words = tuple[Ints, Masks]
 
 #: So many columns are looked at one by one.
 MOST_COLUMNS = 64

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from privsieve.containment.measures import cells
-from privsieve.kernels.patterns import pattern_table, superset_counts
+from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
+from privsieve.public.canonical import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from privsieve.containment.publish import Labelled
-    from privsieve.kernels.patterns import Rule
-    from privsieve.public.canonical import Json
 
 #: So many closed items are looked at, and so many pairs of patterns are compared, in all.
 MOST_CLOSED, MOST_PAIRS = 256, 5 * 10**10

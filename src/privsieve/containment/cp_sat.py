@@ -13,22 +13,17 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from privsieve.errors import CheckFailed
+from privsieve.kernels.contract import I64
 from privsieve.kernels.covers_twin import Covers, State
-from privsieve.kernels.patterns import rule_facts
-from privsieve.kernels.search import Found
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from privsieve.kernels.contract import I64
-    from privsieve.kernels.patterns import Cells, Rule
-    from privsieve.kernels.search import I32
+from privsieve.kernels.patterns import Cells, Rule, rule_facts
+from privsieve.kernels.search import I32, Found
 
 #: More columns than this, and conflicts of pairs are found when they occur.
 PAIRS = 300

@@ -11,33 +11,26 @@ All figures are of the values that occur in the table, and of groups of rows of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd, log
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from privsieve.containment.labelled import Sensitive
+from privsieve.containment.labelled import Labelled, Sensitive
 from privsieve.containment.measures import cells
 from privsieve.errors import SchemaError
-from privsieve.kernels.patterns import pattern_table, superset_counts
+from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
+from privsieve.public.canonical import Json
 from privsieve.public.columns import text_of
 from privsieve.public.cost import decimal
 from privsieve.rows.matrix import Items
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from privsieve.containment.labelled import Labelled
-    from privsieve.kernels.patterns import Rule
-    from privsieve.public.canonical import Json
-
-    Ints = npt.NDArray[np.int64]
-    Codes = npt.NDArray[np.int32]
-    Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
 
 #: Rows are counted of which the group has at least such a share of one value.
 STEPS = ("0.8", "0.95")

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from privsieve.containment.choice import Choice
 from privsieve.containment.exact import exact
-from privsieve.containment.greedy import greedy
+from privsieve.containment.greedy import Rule, greedy
 from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.publishable import by_sources, publishable
 from privsieve.containment.selector import BY_KIND, ContainmentSelector
 from privsieve.errors import ParameterError, SchemaError
+from privsieve.rows.matrix import Items
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from privsieve.containment.choice import Choice
-    from privsieve.containment.greedy import Rule
-    from privsieve.rows.matrix import Items
-
-    Codes = npt.NDArray[np.int32]
-    Bools = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
 
 __all__ = ["ExactContainment", "GreedyContainment", "MaximalContainment", "PublishableColumns"]
 

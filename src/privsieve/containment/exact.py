@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privsieve.containment.choice import Choice
 from privsieve.containment.greedy import choice_of, demand_rule
 from privsieve.containment.told import tell_nodes, tell_sets
 from privsieve.containment.weights import I64, Asked, Bools, Labels, coded, cross_pairs, weights
@@ -19,7 +20,6 @@ from privsieve.kernels.patterns import Rule
 from privsieve.kernels.search import Effort, Found, search
 
 if TYPE_CHECKING:
-    from privsieve.containment.choice import Choice
     from privsieve.containment.selector import Published
     from privsieve.rows.matrix import Items
 

@@ -6,17 +6,21 @@ the choice has seen, and what strangers find who know more than was promised.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from privsieve.containment.choice import Choice
 from privsieve.containment.closed import closed
 from privsieve.containment.exact import exact
 from privsieve.containment.greedy import greedy, standing
 from privsieve.containment.groups import sources_of, with_classes
 from privsieve.containment.judging import FOLDS, honest_area
+from privsieve.containment.labelled import Labelled
 from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.measures import cells
 from privsieve.containment.publish import sources_at
@@ -25,19 +29,11 @@ from privsieve.containment.told import tell
 from privsieve.errors import ParameterError, PrivsieveError
 from privsieve.kernels.patterns import Rule, levels, pattern_table, superset_counts
 from privsieve.report.exploring import Cost, Found, Point, Shut, Strangers
+from privsieve.rows.matrix import Items
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    import numpy.typing as npt
-
-    from privsieve.containment.choice import Choice
-    from privsieve.containment.labelled import Labelled
-    from privsieve.rows.matrix import Items
-
-    Bools = npt.NDArray[np.bool_]
-    Ints = npt.NDArray[np.int64]
-    Choose = Callable[[Labelled, Rule, Bools | None], Choice]
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+Choose = Callable[[Labelled, Rule, Bools | None], Choice]
 
 #: Each k that agencies use, and some between them.
 KS = (2, 3, 5, 8, 10, 11, 20, 50, 100)

@@ -6,26 +6,24 @@ file.  So a release, and the report that is made of it, give away no more than t
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.containment.breaking import MOST_COLUMNS, gains
 from privsieve.containment.known import as_known
-from privsieve.containment.measures import cells, crowd
+from privsieve.containment.measures import Crowd, cells, crowd
 from privsieve.kernels.patterns import levels, pattern_table, superset_counts
+from privsieve.public.canonical import Json
 from privsieve.rows.matrix import Items
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from privsieve.containment.measures import Crowd
     from privsieve.containment.publish import Projection
-    from privsieve.public.canonical import Json
 
-    Label = tuple[str, npt.NDArray[np.int32], Sequence[str]]
+
+Label = tuple[str, npt.NDArray[np.int32], Sequence[str]]
 
 #: Pairs of patterns, and cells, that may be compared to learn what each column costs.
 MOST_PAIRS, MOST_CELLS = 5 * 10**10, 2 * 10**9

@@ -8,27 +8,26 @@ order make the same one; a row that was added, dropped or changed makes another.
 from __future__ import annotations
 
 import hmac
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.kernels.patterns import pattern_table
 from privsieve.public.canonical import canonical
 from privsieve.public.columns import text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import numpy.typing as npt
-
     from privsieve.containment.labelled import Labelled
     from privsieve.rows.matrix import Items
 
-    Ints = npt.NDArray[np.int64]
     #: The texts that occur in a column, in order, and for each row the position of its own.
-    Column = tuple[list[str], Ints]
+
+Ints = npt.NDArray[np.int64]
+Column = tuple[list[str], Ints]
 
 TAG, KEY_TAG = b"privsieve-fingerprint/1\0", b"privsieve-key/1\0"
 #: Hexadecimal digits of a fingerprint: first those that tell the key, then those of the table.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.containment.choice import Choice
 from privsieve.containment.greedy import demand_rule, modular_order, standing
@@ -14,20 +15,13 @@ from privsieve.containment.ridge import Ridge, billionths
 from privsieve.containment.told import tell
 from privsieve.containment.weights import weights
 from privsieve.errors import ParameterError
-from privsieve.kernels.patterns import superset_counts
+from privsieve.kernels.patterns import Rule, superset_counts
+from privsieve.rows.matrix import Items
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    import numpy.typing as npt
-
-    from privsieve.kernels.patterns import Rule
-    from privsieve.rows.matrix import Items
-
-    Ints = npt.NDArray[np.int64]
-    Codes = npt.NDArray[np.int32]
-    Bools = npt.NDArray[np.bool_]
-    Found = tuple[int, tuple[int, ...]]
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
+Found = tuple[int, tuple[int, ...]]
 
 #: A choice of few columns adds at most so many.
 MOST = 30

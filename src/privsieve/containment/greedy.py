@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
@@ -16,8 +17,6 @@ from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from privsieve.rows.matrix import Items
 
 __all__ = [

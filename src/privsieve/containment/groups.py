@@ -6,27 +6,23 @@ Five copies of one message hide nobody from its sender.  `near_duplicates` finds
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.containment.measures import Crowd, cells, crowd, read
+from privsieve.containment.survey import Survey
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule, around, pattern_table
+from privsieve.rows.matrix import Items
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import numpy.typing as npt
-
-    from privsieve.containment.survey import Survey
-    from privsieve.rows.matrix import Items
-
-    Codes = npt.NDArray[np.int32]
-    Masks = npt.NDArray[np.uint64]
-    Bools = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int32]
+Masks = npt.NDArray[np.uint64]
+Bools = npt.NDArray[np.bool_]
 
 #: Sources that are counted at a time: bounds memory.
 _AT_ONCE = 256

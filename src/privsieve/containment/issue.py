@@ -11,21 +11,25 @@ Beside them lies a report, made of the release and its certificate alone.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from privsieve._version import __version__
 from privsieve.check.table import recount_table
 from privsieve.check.values import limit_reasons, recounted
+from privsieve.containment.choice import Choice
 from privsieve.containment.disclosure import disclosures
 from privsieve.containment.facts import facts
-from privsieve.containment.fingerprint import fingerprint
+from privsieve.containment.fingerprint import Seal, fingerprint
 from privsieve.containment.ledger_key import seal_of
 from privsieve.containment.limits import published
-from privsieve.containment.measures import hub
+from privsieve.containment.measures import Hub, hub
 from privsieve.containment.publish import (
+    Labelled,
+    Promise,
     body_of,
     claim_of,
     known_absences,
@@ -35,23 +39,13 @@ from privsieve.containment.publish import (
 )
 from privsieve.containment.together import check_snapshot, check_together, claims_of
 from privsieve.errors import CheckFailed, LedgerError
+from privsieve.kernels.patterns import Rule
 from privsieve.ledger.certificate import contained
-from privsieve.ledger.ledger import Ledger, populations
-from privsieve.public.canonical import canonical, digest
+from privsieve.ledger.folder import Folder
+from privsieve.ledger.ledger import Entry, Ledger, populations
+from privsieve.public.canonical import Json, canonical, digest
 from privsieve.report import stage_report
 from privsieve.rows.matrix import Items
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from privsieve.containment.choice import Choice
-    from privsieve.containment.fingerprint import Seal
-    from privsieve.containment.measures import Hub
-    from privsieve.containment.publish import Labelled, Promise
-    from privsieve.kernels.patterns import Rule
-    from privsieve.ledger.folder import Folder
-    from privsieve.ledger.ledger import Entry
-    from privsieve.public.canonical import Json
 
 
 @dataclass(frozen=True, eq=False, repr=False)

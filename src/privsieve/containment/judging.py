@@ -8,26 +8,25 @@ columns.)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.containment.measures import cells
 from privsieve.kernels.patterns import pattern_table
 from privsieve.report.exploring import Area
+from privsieve.rows.matrix import Items
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy.typing as npt
-
     from privsieve.containment.choice import Choice
     from privsieve.containment.labelled import Labelled
-    from privsieve.rows.matrix import Items
 
-    Bools = npt.NDArray[np.bool_]
-    Codes = npt.NDArray[np.int32]
-    Floats = npt.NDArray[np.float64]
+
+Bools = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
 
 FOLDS = 5
 #: Distinct rows times columns that are fitted; a larger choice is not judged.

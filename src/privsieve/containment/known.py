@@ -7,19 +7,15 @@ this stranger finds; so all measures serve every role.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.rows.matrix import Items
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    Codes = npt.NDArray[np.int32]
-    Bools = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
 
 
 def as_known(items: Items, absent: Bools | None, label: tuple[str, Codes, Sequence[str]] | None,

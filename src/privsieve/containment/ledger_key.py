@@ -10,15 +10,11 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from privsieve.containment.fingerprint import OF_KEY, Seal, key_digits
 from privsieve.errors import LedgerError
 from privsieve.ledger.folder import sync
-from privsieve.ledger.ledger import populations
-
-if TYPE_CHECKING:
-    from privsieve.ledger.ledger import Ledger
+from privsieve.ledger.ledger import Ledger, populations
 
 #: Bytes of a key.
 SIZE = 32

@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.containment.choice import Choice
 from privsieve.containment.disclosure import shown
 from privsieve.containment.greedy import choice_of, modular_order, standing
+from privsieve.containment.labelled import Labelled
 from privsieve.containment.limits import ASKED, OF, Limits, failing, figures, missed
 from privsieve.containment.measures import cells
 from privsieve.containment.publish import sources_at
 from privsieve.containment.told import tell
-from privsieve.containment.weights import weights
+from privsieve.containment.weights import Asked, weights
 from privsieve.errors import NothingFits
 from privsieve.kernels import patterns
+from privsieve.kernels.patterns import Rule
 from privsieve.public.cost import EPSILON_UNITS, decimal
 from privsieve.public.shown import quoted
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from fractions import Fraction
-
-    import numpy.typing as npt
-
-    from privsieve.containment.labelled import Labelled
-    from privsieve.containment.weights import Asked
-    from privsieve.kernels.patterns import Rule
-
-    Bools = npt.NDArray[np.bool_]
-    Chosen = frozenset[int]
-    Pair = tuple[str, str]
-    Alone = tuple[Mapping[Pair, int], Mapping[Pair, Fraction]]
+Bools = npt.NDArray[np.bool_]
+Chosen = frozenset[int]
+Pair = tuple[str, str]
+Alone = tuple[Mapping[Pair, int], Mapping[Pair, Fraction]]
 
 #: A choice is made again so often for the limits; what then still misses one is repaired.
 RUNS = 200

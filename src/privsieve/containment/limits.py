@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from privsieve.containment.disclosure import beyond, columns_of, disclosures, strangers
+from privsieve.containment.disclosure import Groups, beyond, columns_of, disclosures, strangers
 from privsieve.containment.greedy import kept_rows
 from privsieve.containment.labelled import Labelled
 from privsieve.errors import ParameterError
+from privsieve.kernels.patterns import Rule
+from privsieve.public.canonical import Json
 from privsieve.public.cost import EPSILON_UNITS, decimal
+from privsieve.rows.matrix import Items
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from privsieve.containment.disclosure import Groups
-    from privsieve.kernels.patterns import Rule
-    from privsieve.public.canonical import Json
-    from privsieve.rows.matrix import Items
-
-    Bools = npt.NDArray[np.bool_]
+Bools = npt.NDArray[np.bool_]
 
 _DECIMAL = re.compile(r"\d{1,9}(\.\d{1,9})?")
 #: What each limit is of, as a sentence says it, and how it is asked for.

@@ -12,16 +12,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privsieve.containment.greedy import Objective, choice_of, demand_rule, greedy, modular_order
+from privsieve.containment.choice import Choice
+from privsieve.containment.greedy import (
+    Objective,
+    Rule,
+    choice_of,
+    demand_rule,
+    greedy,
+    modular_order,
+)
 from privsieve.containment.told import tell_sets
 from privsieve.containment.weights import I64, Bools, Labels, weights
 from privsieve.errors import ParameterError
 from privsieve.kernels import mining
+from privsieve.kernels.mining import Sets, Top
 
 if TYPE_CHECKING:
-    from privsieve.containment.choice import Choice
-    from privsieve.containment.greedy import Rule
-    from privsieve.kernels.mining import Sets, Top
     from privsieve.rows.matrix import Items
 
 __all__ = ["Mining", "all_maximal", "heaviest", "maximal"]

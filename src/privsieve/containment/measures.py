@@ -8,21 +8,17 @@ lacks finds the person among these.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
+import numpy.typing as npt
 
-from privsieve.containment.survey import masks_of, survey_of
+from privsieve.containment.survey import Survey, masks_of, survey_of
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import around, pattern_table, superset_counts
 from privsieve.rows.matrix import Items
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from privsieve.containment.survey import Survey
-
-    Ints = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int64]
 
 #: Above this share of rows that lose k with the busiest rows, a measure warns.
 HUB_LIMIT = (1, 5)

@@ -10,20 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp, lgamma
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.containment.measures import cells, in_population
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import pattern_table
+from privsieve.rows.matrix import Items
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from privsieve.rows.matrix import Items
-
-    Ints = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,30 +10,28 @@ from __future__ import annotations
 import csv
 import io
 import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
+from privsieve.containment.choice import Choice
 from privsieve.containment.greedy import kept_rows
 from privsieve.containment.groups import sources_of
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.limits import NONE, Limits
 from privsieve.containment.publishable import largest_k
 from privsieve.errors import CheckFailed, DomainError, NothingFits, SchemaError
+from privsieve.kernels.patterns import Rule
+from privsieve.public.canonical import Json
 from privsieve.public.columns import check_name, text_of
 from privsieve.release import FORMAT
+from privsieve.rows.matrix import Items
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from privsieve.containment.choice import Choice
     from privsieve.containment.roles import Roles
-    from privsieve.kernels.patterns import Rule
-    from privsieve.public.canonical import Json
-    from privsieve.rows.matrix import Items
 
 __all__ = ["Labelled", "Projection", "Promise", "body_of", "claim_of", "known_absences", "project",
            "sources_at", "written"]

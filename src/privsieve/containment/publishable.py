@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from privsieve.containment.choice import Choice
 from privsieve.containment.forward import forward
 from privsieve.containment.greedy import Rule, choice_of, demand_rule, greedy
 from privsieve.containment.groups import with_classes
@@ -16,18 +20,10 @@ from privsieve.containment.ridge import pair_area
 from privsieve.containment.weights import weights
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import class_counts
+from privsieve.rows.matrix import Items
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from fractions import Fraction
-
-    import numpy.typing as npt
-
-    from privsieve.containment.choice import Choice
-    from privsieve.rows.matrix import Items
-
-    Codes = npt.NDArray[np.int32]
-    Bools = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
 
 MUTUAL = "mutual-information"
 #: How each profile chooses.  What is promised is said of the rule, whatever the roles are.

@@ -8,25 +8,21 @@ Errors and guesses are taken in whole billionths, so that equal columns tie on e
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import SchemaError
 from privsieve.kernels.patterns import pattern_table
 from privsieve.rows.matrix import Items
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import numpy.typing as npt
-
-    Floats = npt.NDArray[np.float64]
-    Ints = npt.NDArray[np.int64]
-    Codes = npt.NDArray[np.int32]
-    Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
 
 #: The penalty of a growing regression, and those of which the best one judges a whole set.
 LAM = 1.0

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
+
+from privsieve.public.canonical import Json
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from privsieve.public.canonical import Json
     from privsieve.rows.matrix import Items
 
 

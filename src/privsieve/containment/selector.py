@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from fractions import Fraction
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from privsieve.containment.choice import Choice
 from privsieve.containment.greedy import Rule
 from privsieve.containment.groups import numbered
 from privsieve.containment.publishable import largest_k
 from privsieve.errors import NothingFits, ParameterError, SchemaError
+from privsieve.rows.matrix import Items
 
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    import numpy.typing as npt
-
-    from privsieve.containment.choice import Choice
-    from privsieve.rows.matrix import Items
-
-    Codes = npt.NDArray[np.int32]
-    Bools = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
 
 
 #: Absences count where the kind of a column says that who knows one cell knows the others' absence.

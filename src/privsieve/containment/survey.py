@@ -11,19 +11,19 @@ from math import log, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import SchemaError
 from privsieve.kernels.patterns import Table, around, pattern_table
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from privsieve.rows.matrix import Items
 
-    Bools = npt.NDArray[np.bool_]
-    Codes = npt.NDArray[np.int32]
-    Positions = npt.NDArray[np.signedinteger[Any]]
-    Ints = npt.NDArray[np.int64]
+
+Bools = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int32]
+Positions = npt.NDArray[np.signedinteger[Any]]
+Ints = npt.NDArray[np.int64]
 
 #: A count of more work than this (pairs of patterns that contain each other, and a hundredth of
 #: those that are compared) takes minutes.

@@ -7,32 +7,27 @@ publication, under the strictest of their rules: an attacker may be able to join
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.containment.before import counted_items
-from privsieve.containment.fingerprint import fingerprint, rests_on, target_of
+from privsieve.containment.fingerprint import Seal, fingerprint, rests_on, target_of
 from privsieve.containment.groups import sources_of
 from privsieve.containment.known import as_known
+from privsieve.containment.labelled import Labelled
 from privsieve.containment.limits import Limits, missed
 from privsieve.errors import LedgerError
 from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
+from privsieve.rows.matrix import Items
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from privsieve.containment.fingerprint import Seal
-    from privsieve.containment.labelled import Labelled
-    from privsieve.rows.matrix import Items
-
-    Codes = npt.NDArray[np.int32]
-    Ints = npt.NDArray[np.int64]
-    Claims = Sequence[Mapping[str, Any]]
+Codes = npt.NDArray[np.int32]
+Ints = npt.NDArray[np.int64]
+Claims = Sequence[Mapping[str, Any]]
 
 #: A limit of attribute disclosure, and which of two is the stricter.
 STRICTER = {"share": min, "entropy": max, "closeness": min}

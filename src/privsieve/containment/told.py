@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from privsieve.kernels.mining import Top
 
 _LISTENER: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)

@@ -9,13 +9,15 @@ counted.
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.check.verify import verify
 from privsieve.containment.before import counted_items
@@ -30,13 +32,8 @@ from privsieve.public.columns import text_of
 from privsieve.release import load
 from privsieve.rows.matrix import Items
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import numpy.typing as npt
-
-    Codes = npt.NDArray[np.int32]
-    Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Ints = npt.NDArray[np.int64]
 
 #: What `publish` calls the table in its folder.
 TABLES = ("table.csv", "table.parquet")

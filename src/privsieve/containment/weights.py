@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -14,8 +15,6 @@ from privsieve.errors import ParameterError
 from privsieve.kernels import patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from privsieve.rows.matrix import Items
 
 I64: TypeAlias = npt.NDArray[np.int64]

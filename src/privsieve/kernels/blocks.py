@@ -9,13 +9,16 @@ Rows are plain arrays here: a row of `codes` is a row of the table.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.kernels import blocks_twin, implementation
 from privsieve.kernels.contract import (
+    I64,
     MOST_ROWS,
+    U16,
     demand_array,
     demand_equal,
     demand_offsets,
@@ -23,14 +26,7 @@ from privsieve.kernels.contract import (
     demand_whole,
 )
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    import numpy.typing as npt
-
-    from privsieve.kernels.contract import I64, U16
-
-    I32: TypeAlias = npt.NDArray[np.int32]
+I32: TypeAlias = npt.NDArray[np.int32]
 
 #: The most rows of a voter whose sum of differences of codes fits 32 bits.
 MOST_SUMMED = 32767

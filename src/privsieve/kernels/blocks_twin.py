@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
+from privsieve.kernels.contract import I64, U16
 
-    import numpy.typing as npt
-
-    from privsieve.kernels.contract import I64, U16
-
-    I32: TypeAlias = npt.NDArray[np.int32]
-    Rows: TypeAlias = tuple[U16, I32, I64]
-    Blocks: TypeAlias = tuple[I64, I64]
+I32: TypeAlias = npt.NDArray[np.int32]
+Rows: TypeAlias = tuple[U16, I32, I64]
+Blocks: TypeAlias = tuple[I64, I64]
 
 #: Differences of codes that are in memory at a time.
 CELLS = 2**22

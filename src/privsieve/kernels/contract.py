@@ -8,9 +8,10 @@ may become is said in `magnitudes`.  A kernel trusts all of this: it looks at no
 from __future__ import annotations
 
 from operator import index
-from typing import TYPE_CHECKING
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.kernels.magnitudes import (
     class_sums,
@@ -20,19 +21,14 @@ from privsieve.kernels.magnitudes import (
     largest,
 )
 
-if TYPE_CHECKING:
-    from typing import Any, SupportsIndex, TypeAlias
-
-    import numpy.typing as npt
-
-    U8: TypeAlias = npt.NDArray[np.uint8]
-    U16: TypeAlias = npt.NDArray[np.uint16]
-    U64: TypeAlias = npt.NDArray[np.uint64]
-    I64: TypeAlias = npt.NDArray[np.int64]
-    Cells: TypeAlias = tuple[I64, npt.NDArray[np.int32]]
-    Runs: TypeAlias = tuple[I64, U16, npt.NDArray[Any]]
-    Cuts: TypeAlias = tuple[U16, U64, U64, I64]
-    Planes: TypeAlias = tuple[U64, U64 | None, I64, I64]
+U8: TypeAlias = npt.NDArray[np.uint8]
+U16: TypeAlias = npt.NDArray[np.uint16]
+U64: TypeAlias = npt.NDArray[np.uint64]
+I64: TypeAlias = npt.NDArray[np.int64]
+Cells: TypeAlias = tuple[I64, npt.NDArray[np.int32]]
+Runs: TypeAlias = tuple[I64, U16, npt.NDArray[Any]]
+Cuts: TypeAlias = tuple[U16, U64, U64, I64]
+Planes: TypeAlias = tuple[U64, U64 | None, I64, I64]
 
 __all__ = [
     "demand_array", "demand_bins", "demand_column_weights", "demand_cuts", "demand_equal",

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+
+from privsieve.kernels.contract import I64
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from privsieve.kernels.contract import I64
     from privsieve.kernels.patterns import Cells
 
 

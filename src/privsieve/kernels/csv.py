@@ -7,21 +7,16 @@ Whether this serves is decided by the implementation and the encoding, which are
 from __future__ import annotations
 
 import codecs
+from collections.abc import Mapping
 from importlib import import_module
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.kernels import implementation
-from privsieve.kernels.contract import demand_array, demand_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy.typing as npt
-
-    from privsieve.kernels.contract import U16
+from privsieve.kernels.contract import U16, demand_array, demand_whole
 
 __all__ = ["Lines", "Records", "serves"]
 

@@ -7,16 +7,13 @@ Bins, classes and labellings are those of `privsieve.kernels`.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from privsieve.kernels import implementation, joint_twin
-from privsieve.kernels.contract import demand_bins
+from privsieve.kernels.contract import I64, U8, demand_bins
 from privsieve.kernels.magnitudes import class_sums
-
-if TYPE_CHECKING:
-    from privsieve.kernels.contract import I64, U8
 
 __all__ = ["GRIDS", "class_gain", "joint_best"]
 

@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privsieve.kernels.contract import I64, U8
 from privsieve.kernels.numpy_twin import indicators, pair_tables
-
-if TYPE_CHECKING:
-    from privsieve.kernels.contract import I64, U8
 
 
 def joint_best(

@@ -14,10 +14,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from privsieve.kernels.contract import I64, Runs
 
 __all__ = [

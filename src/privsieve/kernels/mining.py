@@ -11,26 +11,20 @@ what is maximal here can often be completed.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.kernels import implementation, mining_twin
-from privsieve.kernels.contract import demand_array, demand_equal, demand_items, demand_whole
+from privsieve.kernels.contract import I64, demand_array, demand_equal, demand_items, demand_whole
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import TypeAlias
-
-    import numpy.typing as npt
-
-    from privsieve.kernels.contract import I64
-
-    I32: TypeAlias = npt.NDArray[np.int32]
-    Cells: TypeAlias = tuple[I64, I32]
+I32: TypeAlias = npt.NDArray[np.int32]
+Cells: TypeAlias = tuple[I64, I32]
 
 #: The largest numbers of a rule, and the longest search in seconds: sums with them fit 64 bits.
 LARGEST, MOST_SECONDS = 1 << 62, 10**9

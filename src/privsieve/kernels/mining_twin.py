@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import time
 from bisect import insort
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from privsieve.kernels.contract import I64
 
-    import numpy.typing as npt
-
-    from privsieve.kernels.contract import I64
-
-    I32 = npt.NDArray[np.int32]
+I32 = npt.NDArray[np.int32]
 
 __all__ = ["all_maximal", "top_by_items", "top_by_rows"]
 

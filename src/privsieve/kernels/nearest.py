@@ -18,12 +18,14 @@ answered: each search adds its rows to it, some at a time.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.kernels import implementation, nearest_twin
 from privsieve.kernels.contract import (
+    I64,
     MOST_ROWS,
     demand_array,
     demand_equal,
@@ -33,16 +35,11 @@ from privsieve.kernels.contract import (
 from privsieve.kernels.nearest_twin import LARGEST
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    import numpy.typing as npt
-
-    from privsieve.kernels.contract import I64
-
-    Bools: TypeAlias = npt.NDArray[np.bool_]
-    F64: TypeAlias = npt.NDArray[np.float64]
-    I32: TypeAlias = npt.NDArray[np.int32]
     Metric: TypeAlias = Literal["manhattan", "euclidean", "hamming"]
+
+Bools: TypeAlias = npt.NDArray[np.bool_]
+F64: TypeAlias = npt.NDArray[np.float64]
+I32: TypeAlias = npt.NDArray[np.int32]
 
 __all__ = ["LARGEST", "METRICS", "TOGETHER", "nearest", "nearest_in"]
 

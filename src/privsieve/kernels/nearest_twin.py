@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privsieve.kernels.contract import I64, U64
+
 if TYPE_CHECKING:
-    from privsieve.kernels.contract import I64, U64
     from privsieve.kernels.nearest import F64, I32, Bools, Metric
 
 #: The largest size of a number: sums of squares stay finite.

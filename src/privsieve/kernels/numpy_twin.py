@@ -7,14 +7,13 @@ They serve where no compiler was, and check the native ones.  What each computes
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from privsieve.kernels.contract import I64, U8, U16, U64, Cuts, Runs
 
 __all__ = [

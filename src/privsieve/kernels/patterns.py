@@ -12,13 +12,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.kernels import implementation, patterns_twin
 from privsieve.kernels.contract import (
+    I64,
     MOST_ROWS,
+    U64,
     demand_array,
     demand_equal,
     demand_items,
@@ -26,16 +29,9 @@ from privsieve.kernels.contract import (
 )
 from privsieve.kernels.magnitudes import demand_total
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    import numpy.typing as npt
-
-    from privsieve.kernels.contract import I64, U64
-
-    I32: TypeAlias = npt.NDArray[np.int32]
-    Bools: TypeAlias = npt.NDArray[np.bool_]
-    Cells: TypeAlias = tuple[I64, I32]
+I32: TypeAlias = npt.NDArray[np.int32]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Cells: TypeAlias = tuple[I64, I32]
 
 __all__ = [
     "Levels",

@@ -7,12 +7,16 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from privsieve.kernels import implementation, ranks_twin
 from privsieve.kernels.contract import (
+    I64,
+    U8,
+    U16,
+    Runs,
     demand_array,
     demand_equal,
     demand_kind,
@@ -20,9 +24,6 @@ from privsieve.kernels.contract import (
     demand_whole,
 )
 from privsieve.kernels.magnitudes import demand_column_rows
-
-if TYPE_CHECKING:
-    from privsieve.kernels.contract import I64, U8, U16, Runs
 
 __all__ = ["concordance", "cut_intervals", "rank_intervals"]
 

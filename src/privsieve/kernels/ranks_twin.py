@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from privsieve.kernels.contract import I64, U8, U16, Runs
+from privsieve.kernels.contract import I64, U8, U16, Runs
 
 _MISSING = 65535
 #: Cuts at a time: what is in memory grows with them.

@@ -6,25 +6,18 @@ Items, `y` and the rule are those of `patterns`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.kernels import implementation, search_twin
-from privsieve.kernels.contract import demand_array, demand_equal, demand_whole
-from privsieve.kernels.patterns import rule_facts
+from privsieve.kernels.contract import I64, demand_array, demand_equal, demand_whole
+from privsieve.kernels.patterns import Cells, Rule, rule_facts
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeAlias
-
-    import numpy.typing as npt
-
-    from privsieve.kernels.contract import I64
-    from privsieve.kernels.patterns import Cells, Rule
-
-    I32: TypeAlias = npt.NDArray[np.int32]
+I32: TypeAlias = npt.NDArray[np.int32]
 
 __all__ = ["Effort", "Found", "search"]
 

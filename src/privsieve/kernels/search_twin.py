@@ -7,19 +7,17 @@ A graph is a list of integers: bit j of entry i says that candidates i and j may
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
+from privsieve.kernels.contract import I64
 from privsieve.kernels.covers_twin import Covers, State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy.typing as npt
-
-    from privsieve.kernels.contract import I64
     from privsieve.kernels.patterns import Cells
 
 Graph: TypeAlias = list[int]

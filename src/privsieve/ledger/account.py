@@ -8,19 +8,16 @@ functions that need a logarithm round to the side of privacy.  `account.proof.md
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from math import isqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from privsieve.errors import BudgetExceeded
 from privsieve.ledger.certificate import UNIT
 from privsieve.ledger.change import Change, steps
+from privsieve.public.canonical import Json
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, decimal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from privsieve.public.canonical import Json
 
 # [margin] Digits of a logarithm, and how far a figure is moved to the side of privacy.
 _PRECISION, _MARGIN = 60, Decimal("1e-25")

@@ -7,16 +7,15 @@ certificate can change without a hash in it ceasing to fit.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from privsieve.public import strangers
+from privsieve.public.canonical import Json
+from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from privsieve.ledger.chain import Entry
-    from privsieve.public.canonical import Json
-    from privsieve.public.plan import Plan
 
 FORMAT = "privsieve-certificate/1"
 

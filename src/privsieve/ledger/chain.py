@@ -6,9 +6,10 @@ its entries alone, into the very rows that the ledger's tables should hold.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from privsieve.errors import BudgetExceeded, LedgerError
 from privsieve.ledger import account as accounts
@@ -17,9 +18,6 @@ from privsieve.ledger.change import Change, change_of, facts
 from privsieve.ledger.entry import GENESIS, ChainReport, Entry, Publication, link, units_of
 from privsieve.public.canonical import canonical
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, Cost
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 __all__ = ["GENESIS", "Balance", "ChainReport", "Entry", "Publication", "Request", "link",
            "recharged", "replay", "units_of"]

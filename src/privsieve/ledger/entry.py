@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privsieve.errors import LedgerError, ParameterError
-from privsieve.public.canonical import canonical, parsed
+from privsieve.public.canonical import Json, canonical, parsed
 from privsieve.public.cost import decimal, exact
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from privsieve.public.canonical import Json
 
 GENESIS = "00" * 32
 TAG = b"privsieve-ledger/1\0"

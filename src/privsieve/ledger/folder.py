@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from types import TracebackType
+from typing import Self
 
 from privsieve.errors import ParameterError
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 #: One plain component: no separator, no leading dot or dash.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")

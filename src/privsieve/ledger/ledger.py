@@ -11,25 +11,19 @@ import datetime as dt
 import os
 import re
 import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.ledger import account as accounts
-from privsieve.ledger import change, names
-from privsieve.ledger import sql
+from privsieve.ledger import change, names, sql
+from privsieve.ledger.account import Account
 from privsieve.ledger.certificate import conversion
 from privsieve.ledger.chain import ChainReport, Entry, Publication, Request
 from privsieve.ledger.schema import recounted
-from privsieve.public.canonical import canonical, parsed
+from privsieve.public.canonical import Json, canonical, parsed
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Cost, decimal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from privsieve.ledger.account import Account
-    from privsieve.public.canonical import Json
 
 __all__ = ["ChainReport", "Entry", "Ledger", "Publication", "populations", "recount"]
 

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from privsieve.errors import LedgerError, ParameterError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 LARGEST_NAME = 128
 

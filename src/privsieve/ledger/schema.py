@@ -7,17 +7,13 @@ only grows: a mistake in the code above meets a refusal below.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 from privsieve.errors import LedgerError
 from privsieve.ledger.chain import Balance, ChainReport, Entry, replay
+from privsieve.public.canonical import Json
 from privsieve.public.cost import TOP
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from privsieve.public.canonical import Json
 
 VERSION = 2
 

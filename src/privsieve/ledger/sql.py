@@ -7,24 +7,17 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from privsieve.errors import LedgerError, PrivsieveError
-from privsieve.ledger import names
-from privsieve.ledger import schema
-from privsieve.ledger.account import Account
+from privsieve.ledger import names, schema
+from privsieve.ledger.account import Account, Charge
 from privsieve.ledger.chain import Request
 from privsieve.ledger.folder import sync
 from privsieve.ledger.schema import STATEMENTS, VERSION, migrate, version_of
-from privsieve.public.cost import DELTA_UNITS, RHO_UNITS, TOP, decimal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from privsieve.ledger.account import Charge
-    from privsieve.public.cost import Cost
+from privsieve.public.cost import DELTA_UNITS, RHO_UNITS, TOP, Cost, decimal
 
 #: "psv1" as a number: tells a ledger from any other SQLite file.
 APPLICATION = 0x70737631

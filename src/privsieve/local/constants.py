@@ -7,11 +7,11 @@ in balls, and what leaves is a fraction on the safe side.  See `constants.proof.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from math import ceil, lcm
-from typing import TYPE_CHECKING
 
 from flint import arb, fmpq
 
@@ -19,9 +19,6 @@ from privsieve.errors import ParameterError
 from privsieve.local.limits import distance, ridge
 from privsieve.noise.streams import arithmetic
 from privsieve.public.cost import exact
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: Working precision, and binary places of what leaves.
 PRECISION, PLACES = 192, 64

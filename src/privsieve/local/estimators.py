@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state
@@ -16,15 +18,10 @@ from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.nearest import LARGEST, METRICS
 from privsieve.local.fwell import Weights, ensemble, fwell, sample_size
 from privsieve.local.limits import ridge
-from privsieve.local.margins import spread
+from privsieve.local.margins import I64, spread
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
     from privsieve.kernels.nearest import F64, I32, Metric
-    from privsieve.local.margins import I64
 
 __all__ = ["FWELL", "FWELLEnsemble", "Original"]
 

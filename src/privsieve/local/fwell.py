@@ -6,6 +6,7 @@ Their private kin is `BlockFWELL`, where a row meets few others only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,15 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from privsieve.kernels.nearest import TOGETHER, nearest, nearest_in
-from privsieve.local.margins import margins
+from privsieve.local.margins import I64, margins
 from privsieve.local.progress import shown
 from privsieve.local.solver import minimise
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from privsieve.kernels.nearest import F64, I32, Metric
-    from privsieve.local.margins import I64
 
 __all__ = ["Weights", "ensemble", "fwell", "sample_size"]
 

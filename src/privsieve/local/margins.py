@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Collection
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    import numpy.typing as npt
-
-    F64: TypeAlias = npt.NDArray[np.float64]
-    I64: TypeAlias = npt.NDArray[np.int64]
+F64: TypeAlias = npt.NDArray[np.float64]
+I64: TypeAlias = npt.NDArray[np.int64]
 
 __all__ = ["margins", "spread"]
 

@@ -8,14 +8,11 @@ w = 0, where they are not 0.
 from __future__ import annotations
 
 from math import sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Doubles = NDArray[np.float64]
+Doubles = NDArray[np.float64]
 
 #: Rounds of Newton's method, of halving a step, and products in one round of conjugate gradients.
 ROUNDS, HALVINGS, PRODUCTS = 100, 40, 500

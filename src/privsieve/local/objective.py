@@ -7,6 +7,7 @@ Its minimiser is short for every b: so one public bound serves for all.  See `ob
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
@@ -17,8 +18,6 @@ from privsieve.local.constants import objective
 from privsieve.local.limits import LARGEST_LAM, distance, ridge
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 from typing import TYPE_CHECKING, TextIO
@@ -10,8 +11,6 @@ from typing import TYPE_CHECKING, TextIO
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from privsieve.kernels.contract import I64
 
 __all__ = ["shown"]

@@ -9,21 +9,17 @@ Each row's margin w.z may start from a number of its own: so a linear term is so
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privsieve.errors import ParameterError
 from privsieve.local.limits import ENOUGH, allowance, ridge, step, steps
 from privsieve.local.newton import cholesky, conjugate, dual, margins, slopes
 
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
-
-    Doubles = NDArray[np.float64]
+Doubles = NDArray[np.float64]
 
 #: Up to so many columns a d x d system is cheap; up to so many rows, an n x n one.  Where the ridge
 #: is above this share of the rows' squared length, few products with the table do.

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from privsieve.errors import ParameterError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from privsieve.public.domain import Domain
-    from privsieve.public.plan import Plan
+from privsieve.public.domain import Domain
+from privsieve.public.plan import Plan
 
 #: The name of each method, and the module whose `plan` plans it.
 METHODS = {

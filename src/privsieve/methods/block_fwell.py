@@ -8,6 +8,7 @@ block_fwell.proof.md.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -19,18 +20,15 @@ from privsieve.methods import forecast
 from privsieve.methods.blocks import digest_of, parts_of, public_rows, sizes
 from privsieve.methods.parameters import charged, count
 from privsieve.public.assumptions import assumed
+from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost, exact
-from privsieve.public.domain import Box
+from privsieve.public.domain import Box, Domain
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from privsieve.kernels.blocks import Rows
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
-    from privsieve.public.canonical import Json
-    from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
     from privsieve.summaries.blocks import BlockVotes, Scheme
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from privsieve.errors import ParameterError
+from privsieve.public.domain import Domain
 
 if TYPE_CHECKING:
     from privsieve.kernels.blocks import Rows
-    from privsieve.public.domain import Domain
 
 #: A part has so many units, a few megabytes of codes that stay in a cache (a part of 65,536 takes
 #: almost twice the time); more in tables that would have too many parts.

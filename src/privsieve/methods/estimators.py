@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from privsieve.errors import ParameterError
 from privsieve.methods.parameters import MAX_OPS
 from privsieve.methods.selector import Selector
+from privsieve.public.domain import Domain
 
 if TYPE_CHECKING:
     from privsieve.ledger.ledger import Ledger
     from privsieve.methods.joint import Joint
-    from privsieve.public.domain import Domain
 
 __all__ = ["NoisyTopK", "PrivateTuning", "RuleSieve", "Selector"]
 

@@ -8,6 +8,7 @@ list that was drawn with repetition: the lists are public.  See felp.proof.md.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -25,15 +26,13 @@ from privsieve.methods.local_weights import (
     warning,
 )
 from privsieve.public.assumptions import assumed
+from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost, exact
+from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from privsieve.noise.streams import Noise
-    from privsieve.public.canonical import Json
-    from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
     from privsieve.summaries.blocks import Ints
     from privsieve.summaries.moves import Moves, Sample

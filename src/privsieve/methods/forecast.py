@@ -11,16 +11,15 @@ At gap 0 it is k/d, which is guessing.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
+from privsieve.public.canonical import Json
 from privsieve.public.cost import EPSILON_UNITS, decimal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from privsieve.noise.race import Race
-    from privsieve.public.canonical import Json
 
 #: Gaps that tables show: weak, usual (waveform .08 to .10, WDBC .15), strong (XOR .23).
 GAPS = (Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))

@@ -7,18 +7,15 @@ columns are left out than rounds would be needed, one race beside the set names 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, islice
 from math import comb
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from privsieve.errors import ParameterError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    #: scores, how many to name, sensitivity, epsilon -> positions
-    Race = Callable[[Sequence[int], int, int, Fraction], tuple[int, ...]]
+Race = Callable[[Sequence[int], int, int, Fraction], tuple[int, ...]]
 
 Joint = Literal["pair", "triple", "quad"]
 #: How many columns the first race names.

@@ -15,6 +15,7 @@ With more than two classes "auto" is "average" wherever that can be had.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import isqrt
 from typing import TYPE_CHECKING
@@ -29,16 +30,14 @@ from privsieve.methods.weights import (
     equal,
     shares,
 )
+from privsieve.public.domain import Domain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
     import numpy.typing as npt
 
     from privsieve.methods.rule_sieve import Prior, Rules
     from privsieve.noise.streams import Noise
-    from privsieve.public.domain import Domain
     from privsieve.summaries.layout import Layout
 
 #: Below this number of units times epsilon, a noisy class count costs more than it brings.

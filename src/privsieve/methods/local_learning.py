@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from privsieve.methods.selector import Selector
+from privsieve.public.domain import Domain
 from privsieve.rows.source import fold
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from privsieve.ledger.ledger import Ledger
-    from privsieve.public.domain import Domain
 
 
 class BlockFWELL(Selector):

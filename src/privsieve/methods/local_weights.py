@@ -7,6 +7,7 @@ grid.  Here are the public parameters, the noise, and what a plan and a release 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -16,18 +17,15 @@ from typing import TYPE_CHECKING, Any, Self
 from privsieve.errors import DomainError, ParameterError
 from privsieve.methods.blocks import digest_of, parts_of, public_rows, sizes
 from privsieve.methods.parameters import count
+from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost, exact
-from privsieve.public.domain import Box
+from privsieve.public.domain import Box, Domain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from privsieve.kernels.blocks import Rows
     from privsieve.methods.objective_fwell import Perturbing
     from privsieve.noise.streams import Noise
     from privsieve.noise.values import Grid
-    from privsieve.public.canonical import Json
-    from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
     from privsieve.summaries.blocks import Scheme
     from privsieve.summaries.moves import Doubles, Moves, Sample

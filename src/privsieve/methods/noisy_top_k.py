@@ -1,12 +1,13 @@
 """NoisyTopK: an epsilon-DP set of columns by a score and a race.
 
-What a column is worth is decided by a score (a file in `scores/`), of which this module knows the
+What a column is worth is decided by a score (a file in `summaries/scores/`), of which this module knows the
 contract only: a summary of rows, one integer a column, and how far one unit can move it.  See
 noisy_top_k.proof.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -17,21 +18,17 @@ from privsieve.methods import forecast
 from privsieve.methods.parameters import charged, count
 from privsieve.methods.weights import Labellings, balanced, equal, shares
 from privsieve.public.assumptions import assumed
+from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost
-from privsieve.public.domain import Box
+from privsieve.public.domain import Box, Domain
 from privsieve.public.plan import Plan
 from privsieve.summaries.scores import score_of
-from privsieve.summaries.scores.contract import Public
+from privsieve.summaries.scores.contract import Public, Score, Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
-    from privsieve.public.canonical import Json
-    from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
-    from privsieve.summaries.scores.contract import Score, Summary
 
 METHOD = "noisy-top-k/1"
 #: The share of epsilon that class_share="noisy" spends on the class counts.

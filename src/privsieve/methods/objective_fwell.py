@@ -7,6 +7,7 @@ See objective_fwell.proof.md.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -15,18 +16,16 @@ from typing import TYPE_CHECKING, Literal
 
 from privsieve.methods.local_weights import Learning, figure, forecast, released
 from privsieve.public.assumptions import assumed
+from privsieve.public.canonical import Json
 from privsieve.public.cost import LARGEST_EPSILON, Cost
+from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from privsieve.local.objective import Problem
     from privsieve.local.solver import Doubles
     from privsieve.noise.streams import Noise
     from privsieve.noise.values import Grid
-    from privsieve.public.canonical import Json
-    from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
     from privsieve.summaries.moves import Moves
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from privsieve.methods.local_learning import Weighing
+from privsieve.public.domain import Domain
 
 if TYPE_CHECKING:
     from privsieve.ledger.ledger import Ledger
-    from privsieve.public.domain import Domain
 
 __all__ = ["ObjectiveFWELL"]
 

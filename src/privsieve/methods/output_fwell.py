@@ -7,6 +7,7 @@ leaves with noise for how far that can move it.  See output_fwell.proof.md.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -15,13 +16,11 @@ from typing import TYPE_CHECKING, Literal
 from privsieve.methods.local_weights import Learning, VectorNoise, forecast, released, warning
 from privsieve.public.assumptions import assumed
 from privsieve.public.cost import Cost
+from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from privsieve.noise.streams import Noise
-    from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
     from privsieve.summaries.moves import Doubles, Moves
 

@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privsieve.errors import ParameterError
+from privsieve.public.cost import Cost
 from privsieve.public.shown import quoted
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
-    from privsieve.public.cost import Cost
 
 #: Word operations that a run may take: 12 to 20 seconds of one core.
 MAX_OPS = 2**36

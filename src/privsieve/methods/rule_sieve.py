@@ -8,6 +8,7 @@ free; see rule_sieve.proof.md.  A race with geometric noise then picks k columns
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -28,18 +29,15 @@ from privsieve.methods.labels import (
 from privsieve.methods.parameters import MAX_OPS, charged, count, depth
 from privsieve.methods.weights import FINEST
 from privsieve.public.assumptions import assumed
+from privsieve.public.canonical import Json
 from privsieve.public.columns import Number
 from privsieve.public.cost import Cost
-from privsieve.public.domain import Box
+from privsieve.public.domain import Box, Domain
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
-    from privsieve.public.canonical import Json
-    from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
     from privsieve.summaries.layout import Layout
     from privsieve.summaries.rules import RuleTables, Weighing

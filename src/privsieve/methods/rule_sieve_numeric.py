@@ -11,6 +11,7 @@ The proofs are in `rule_sieve_numeric.proof.md`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -21,20 +22,18 @@ from privsieve.errors import ParameterError
 from privsieve.methods import forecast
 from privsieve.methods.parameters import charged, count, depth
 from privsieve.public.assumptions import assumed
+from privsieve.public.canonical import Json
 from privsieve.public.columns import Category, Label, Number
 from privsieve.public.cost import EPSILON_UNITS, Cost
+from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     import numpy as np
     import numpy.typing as npt
 
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
-    from privsieve.public.canonical import Json
-    from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
     from privsieve.summaries.layout import Layout
     from privsieve.summaries.number_engine import Held

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -12,16 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from privsieve import fit as fitting
 from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import plan
-from privsieve.public.domain import Box
+from privsieve.public.domain import Box, Domain
+from privsieve.public.plan import Plan
+from privsieve.release import Release
 from privsieve.rows.source import fold
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from privsieve.ledger.ledger import Ledger
-    from privsieve.public.domain import Domain
-    from privsieve.public.plan import Plan
-    from privsieve.release import Release
 
 
 class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped

@@ -8,6 +8,7 @@ tries at less than twice the price of one: see tuning.proof.md.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -17,15 +18,13 @@ from privsieve.errors import ParameterError
 from privsieve.methods import forecast
 from privsieve.noise.stopping import PRICE
 from privsieve.public.assumptions import assumed
+from privsieve.public.canonical import Json
 from privsieve.public.cost import EPSILON_UNITS, Cost
+from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from privsieve.noise.streams import Noise
-    from privsieve.public.canonical import Json
-    from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
     from privsieve.summaries.halves import Halves
 

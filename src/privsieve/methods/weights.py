@@ -7,14 +7,12 @@ best over all labellings, which costs nothing: a maximum of functions with one s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.public.cost import exact
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: Weights are multiples of 1/4096: the smallest share of a class that they can balance.
 FINEST = 4096

@@ -8,19 +8,17 @@ each rounding on the side of privacy.  The theorems are in `bounded_range.proof.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, log, log10, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from flint import arb
 
 from privsieve.errors import ParameterError
 from privsieve.noise.approximate import ball, concentrated, root_up
 from privsieve.noise.streams import arithmetic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: More choices than these are sized by zCDP: the recursion takes time as their square.
 MOST = 100

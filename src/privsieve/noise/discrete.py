@@ -8,25 +8,19 @@ theorems are in `discrete.proof.md`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 from flint import arb, fmpq
 
 from privsieve.errors import ParameterError
-from privsieve.noise.streams import SHORT, Uniform, arithmetic, certain, exponential
+from privsieve.noise.streams import SHORT, Noise, Uniform, arithmetic, certain, exponential
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from privsieve.noise.streams import Noise
-
-    Ints = npt.NDArray[np.int64]
-    Words = npt.NDArray[np.uint64]
+Ints = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
 
 #: Noise above this mean would not fit the integers of a release.
 LARGEST_MEAN = 2**30

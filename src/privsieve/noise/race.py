@@ -7,6 +7,7 @@ Which noise and how much of it is a `Race`: a function of public numbers.  The t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import index
@@ -16,8 +17,6 @@ from privsieve.errors import ParameterError, ReleaseFailed
 from privsieve.noise.recall import better, found
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from privsieve.noise.streams import Law, Noise
 
 Kind = Literal["exponential", "laplace", "gumbel"]

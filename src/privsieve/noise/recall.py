@@ -7,12 +7,11 @@ expectation over the noise and to first order, on the low side where k is small.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import exp, expm1, log, log1p
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     Law = Literal["exponential", "laplace", "gumbel"]
 
 #: Gaps, in scales of the one law, at which two are compared: from hardly seen to hardly missed.

@@ -7,6 +7,7 @@ those beyond K are thrown away.  The theorem is in `stopping.proof.md`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate
@@ -16,8 +17,6 @@ from typing import TYPE_CHECKING, TypeVar
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from privsieve.noise.streams import Noise
 
     Output = TypeVar("Output")

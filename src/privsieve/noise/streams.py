@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,8 +24,6 @@ from flint import arb, ctx, fmpq
 from privsieve.errors import ParameterError, ReleaseFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     #: A formula: balls of standard variables from the streams that they are made of.
     Law = Callable[[Sequence["Uniform"]], list[arb]]
 

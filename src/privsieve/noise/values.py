@@ -6,6 +6,7 @@ to the sensitivity follows from the exponent, and the noise from both.  See `val
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -23,8 +24,6 @@ from privsieve.noise.vector import added, check_exponent, gamma_norm, normal
 from privsieve.public.canonical import LARGEST
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from flint import arb
 
     from privsieve.noise.streams import Law, Noise

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from operator import index
-from typing import TYPE_CHECKING
 
 from flint import arb
 
 from privsieve.errors import ParameterError
-from privsieve.noise.streams import LONG, certain, minus_log, uniforms
+from privsieve.noise.streams import LONG, Noise, Uniform, certain, minus_log, uniforms
 from privsieve.public.canonical import LARGEST  # to which what leaves is clamped
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from privsieve.noise.streams import Noise, Uniform
 
 #: Exponents of the grids on which every clamped multiple is a finite double.
 SMALLEST_EXPONENT, LARGEST_EXPONENT = -1074, 970

@@ -13,24 +13,23 @@ both give the same columns is a test of both.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.containment.choice import Choice
 from privsieve.errors import ParameterError
 from privsieve.kernels.mining import TopRule, top_maximal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import numpy.typing as npt
-
     from privsieve.rows.matrix import Items
 
-    Ints = npt.NDArray[np.int64]
     Model = Literal["containment", "k-anonymity"]
+
+Ints = npt.NDArray[np.int64]
 
 __all__ = ["classification_metric", "cm_greedy", "distcnt", "greedy_distcnt", "greedy_hamdist",
            "hamdist", "hamdist_of_each", "level", "maximal"]

@@ -27,13 +27,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import ParameterError
 from privsieve.papers.containment import hamdist_of_each
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from privsieve.rows.matrix import Items
 
 __all__ = ["ACCOUNTINGS", "LARGEST", "Baseline", "Mechanism", "Synthetic", "sensitivity"]

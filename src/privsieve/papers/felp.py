@@ -10,20 +10,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import ParameterError
 from privsieve.papers.fwell import Reading, fwell
 from privsieve.papers.private_fwell import gamma_noise, printed_sensitivity
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Floats = npt.NDArray[np.float64]
-    Ints = npt.NDArray[np.int64]
-    Seed = int | np.random.Generator | None
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Seed = int | np.random.Generator | None
 
 __all__ = ["FwellEN", "felp", "stability"]
 

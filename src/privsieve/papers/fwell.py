@@ -13,17 +13,15 @@ or without a miss has margin zero; how margins come to have length one is a part
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import ParameterError
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Floats = npt.NDArray[np.float64]
-    Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 __all__ = ["Reading", "algorithm_1", "argmin", "fwell", "margins", "neighbours"]
 

@@ -8,19 +8,15 @@ printed scale and is made of floating-point numbers, from a seed.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import ParameterError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy.typing as npt
-
-    Floats = npt.NDArray[np.float64]
-    Kernel = Callable[[Floats, Floats], Floats]
+Floats = npt.NDArray[np.float64]
+Kernel = Callable[[Floats, Floats], Floats]
 
 __all__ = ["least_squares", "printed_sensitivity", "private_least_squares", "projected"]
 

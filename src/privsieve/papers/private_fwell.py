@@ -12,18 +12,15 @@ the sign of the margins reversed (`Reading(sign="printed")`).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import ParameterError
 from privsieve.papers.fwell import Reading, argmin, fwell, margins
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Floats = npt.NDArray[np.float64]
-    Seed = int | np.random.Generator | None
+Floats = npt.NDArray[np.float64]
+Seed = int | np.random.Generator | None
 
 __all__ = ["gamma_noise", "objective_budget", "objective_fwell", "output_fwell",
            "printed_sensitivity", "private_fwell"]

@@ -16,16 +16,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from privsieve.rows.matrix import Items
 
-    Bits = npt.NDArray[np.bool_]
-    Words = npt.NDArray[np.uint64]
+
+Bits = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.uint64]
 
 __all__ = ["Flipped", "random_flips"]
 

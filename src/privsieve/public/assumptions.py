@@ -6,12 +6,9 @@ program needs them: what follows from them stands here, and a test holds the two
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from privsieve.errors import ParameterError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 #: Every word that a proof may use, and what it says.
 SENTENCES: Mapping[str, str] = {

@@ -6,16 +6,14 @@ import datetime as dt
 import math
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from privsieve.errors import DomainError
 from privsieve.public.shown import hidden, quoted
 from privsieve.public.spelling import FLAGS, plain, words
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Scalar = str | int | bool
 #: What a stranger may know of a column that is published: "known" is what its kind says,

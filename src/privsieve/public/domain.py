@@ -5,9 +5,11 @@ from __future__ import annotations
 import codecs
 import datetime as dt
 import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from operator import index
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from pathlib import Path
+from typing import Any, Literal, Protocol
 
 from privsieve.errors import DomainError
 from privsieve.public.canonical import LARGEST, Json, canonical, digest
@@ -23,11 +25,6 @@ from privsieve.public.columns import (
     check_name,
 )
 from privsieve.public.shown import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
 
 #: More rows, or persons, than this are refused: it is a public cap.
 LARGEST_ROWS = 2**40

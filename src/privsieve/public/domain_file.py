@@ -10,19 +10,15 @@ import datetime as dt
 import json
 import re
 import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privsieve.errors import DomainError
-from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target
 from privsieve.public.domain import Box, Csv, Domain
 from privsieve.public.shown import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from privsieve.public.columns import Column, Target
 
 _COLUMNS = {"number": Number, "category": Category, "flag": Flag, "date": Date}
 _TARGETS = {"label": Label, "number": Number}

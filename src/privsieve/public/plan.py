@@ -7,16 +7,16 @@ order that is private.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from fractions import Fraction
+from privsieve.public.canonical import Json
+from privsieve.public.cost import Cost
+from privsieve.public.domain import Domain
 
-    from privsieve.public.canonical import Json
-    from privsieve.public.cost import Cost
-    from privsieve.public.domain import Domain
+if TYPE_CHECKING:
     from privsieve.rows.batch import Batch
 
 

@@ -7,13 +7,10 @@ looks at another cell, so that no cell decides how another one is read.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from privsieve.errors import DomainError
 from privsieve.public.shown import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 #: What may stand around a text.
 BLANK = " \t"

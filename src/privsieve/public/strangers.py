@@ -6,12 +6,10 @@ the table; the claimed columns are items made of them (`origins`, one for each).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from privsieve.public.shown import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 #: How each role is called.
 PRESENCES = "known, presences only"

@@ -6,16 +6,15 @@ page is made of an object that has no private field, so no slip of a template ca
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from privsieve.errors import SchemaError
+from privsieve.public.canonical import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from privsieve.public.canonical import Json
     from privsieve.report.exploring import Explored
 
 NAME = "report.html"

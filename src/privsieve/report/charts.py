@@ -5,15 +5,13 @@ x is in per cent of the width, y in pixels.  Every figure also stands in a table
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from markupsafe import Markup
 
 from privsieve.report.markup import joined
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _ROW = Markup('<div class="bar"><span>{}</span><svg width="100%" height="14" aria-hidden="true">'
               "{}{}</svg></div>")

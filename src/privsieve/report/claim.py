@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from privsieve._version import __version__
 from privsieve.ledger.certificate import UNIT, conversion, sentence
 from privsieve.public.canonical import canonical, digest
 from privsieve.public.cost import exact
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-    from fractions import Fraction
 
 #: A proof that names another.
 _REFERENCE = re.compile(r"(?:([a-z_/]+)/)?([a-z_]+\.proof\.md)")

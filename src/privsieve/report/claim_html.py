@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,6 @@ from privsieve.report.markup import (
 from privsieve.report.rounding import belief, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from privsieve.report.claim import Common
 
 #: How sure somebody is before, in the table of beliefs.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -10,8 +11,6 @@ from privsieve.public.assumptions import SENTENCES
 from privsieve.report.markup import clean, count, digest, facts, joined, name, paragraph, section
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from privsieve.report.claim import Common
 
 

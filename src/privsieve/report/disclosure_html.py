@@ -6,16 +6,14 @@ against ourselves.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from privsieve.report.charts import Piece, bar
 from privsieve.report.markup import count, joined, name, names, pair, paragraph, section, table
 from privsieve.report.rounding import share_up
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 PLACE = ("tells", "What a group tells")
 #: Figures stand in a release in millionths.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -24,8 +25,6 @@ from privsieve.report.markup import page as whole
 from privsieve.report.rounding import share_up
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from privsieve.report.exploring import Alone, Area, Explored, Found
 
 _BAND = Markup('<div class="mark" role="note">PRIVATE · ABOUT ALL ROWS AND CLOSED COLUMNS · DO NOT '

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -10,8 +11,6 @@ from privsieve.report.markup import count, joined, names, points
 from privsieve.report.rounding import share_up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from privsieve.report.exploring import Asked, Explored, Point
 
 #: More names than this are not listed.

@@ -5,6 +5,7 @@ A kind brings its `Words`: the question, its answers, and the sections that are 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
@@ -24,8 +25,6 @@ from privsieve.report.markup import page as whole
 from privsieve.report.rounding import factor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from privsieve.report.claim import Claim, Column, Common
 
 #: From here on a cost says little, and the page says so.

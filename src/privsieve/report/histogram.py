@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -26,9 +27,6 @@ from privsieve.report.markup import (
     table,
 )
 from privsieve.report.values import Noise, amount, noise_of, up
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 #: More names than this stand in the table only.
 _MANY = 30

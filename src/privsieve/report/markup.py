@@ -6,15 +6,12 @@ import hashlib
 import re
 import unicodedata
 from base64 import b64encode
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
 from privsieve._version import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 #: A name of a stranger is cut here.
 LARGEST_NAME = 128

@@ -6,17 +6,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from privsieve.ledger.certificate import sentence
 from privsieve.public.canonical import canonical, digest
 from privsieve.public.strangers import WHO, known, spoken
-from privsieve.report.disclosure_html import limits_of, told_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from privsieve.report.disclosure_html import Limit, Told
+from privsieve.report.disclosure_html import Limit, Told, limits_of, told_of
 
 
 class Item(NamedTuple):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from privsieve.report import frame
-from privsieve.report.claim import Common, common_of, settings
+from privsieve.report.claim import Column, Common, common_of, settings
 from privsieve.report.markup import (
     clean,
     count,
@@ -20,12 +22,6 @@ from privsieve.report.markup import (
     table,
 )
 from privsieve.report.values import Noise, amount, bars, noise_of, numbers_of, read, up
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from fractions import Fraction
-
-    from privsieve.report.claim import Column
 
 #: More weights than this are a file for a machine: the page shows no bars.
 _MOST = 300

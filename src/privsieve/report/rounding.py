@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from fractions import Fraction
+from fractions import Fraction
 
 #: Digits of e^epsilon that are computed: far more than are shown.
 _EXACT = Context(prec=60)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from privsieve.public.cost import exact
 from privsieve.report import frame
 from privsieve.report.charts import Cost, Piece, bar, costs
-from privsieve.report.claim import common_of
+from privsieve.report.claim import Column, Common, common_of
 from privsieve.report.markup import count, joined, name, names, pair, paragraph, section, table
 from privsieve.report.rounding import down
 from privsieve.report.values import read
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from privsieve.report.claim import Column, Common
 
 #: More names than this stand in the table only.
 _MANY = 30

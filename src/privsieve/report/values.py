@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from math import isqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from privsieve.report.charts import Piece, bar
 from privsieve.report.markup import clean, name, table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 #: What a release can hold; more would be an attack on the time that a page takes.
 _TEXT = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")

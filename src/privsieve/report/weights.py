@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from privsieve.report import frame
-from privsieve.report.claim import Common, common_of
+from privsieve.report.claim import Column, Common, common_of
 from privsieve.report.markup import count, facts, name, names, pair, paragraph, points, section
 from privsieve.report.values import Noise, amount, bars, noise_of, numbers_of, up
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from fractions import Fraction
-
-    from privsieve.report.claim import Column
 
 #: More chosen names than this stand in the table only.
 _MANY = 30

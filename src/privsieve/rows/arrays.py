@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import SchemaError
 from privsieve.rows.source import Source, check_width, simple, slices, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    import numpy.typing as npt
-
     from privsieve.rows.source import RawColumn, Type
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from privsieve.errors import SchemaError
@@ -13,12 +16,6 @@ from privsieve.rows.arrays import check_target
 from privsieve.rows.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-    from typing import Any
-
-    import numpy.typing as npt
-
     from privsieve.rows.source import RawColumn, Type
 
 

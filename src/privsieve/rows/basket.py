@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from privsieve.errors import SchemaError
-from privsieve.rows.items import from_pairs, label_codes, without_labels
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from privsieve.rows.items import Found
+from privsieve.rows.items import Found, from_pairs, label_codes, without_labels
 
 #: A line with more bytes is no basket.
 LARGEST_LINE = 2**24

@@ -11,15 +11,12 @@ import datetime as dt
 import math
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.public.columns import text_of
 from privsieve.public.spelling import BLANK, plain
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 #: A decimal number, in ASCII.
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")

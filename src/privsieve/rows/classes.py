@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.public.columns import Category, Date, Flag, Label, Number, text_of
@@ -19,17 +21,10 @@ from privsieve.rows.coding import (
     told_apart,
 )
 from privsieve.rows.cutting import Cutting
-from privsieve.rows.gather import shown
+from privsieve.rows.gather import Coded, shown
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from privsieve.rows.gather import Coded
-
-    Codes = npt.NDArray[np.int32]
-    Places = npt.NDArray[np.intp]
+Codes = npt.NDArray[np.int32]
+Places = npt.NDArray[np.intp]
 
 #: What all values are called that a list of levels leaves out.
 OTHER = "other"

@@ -7,31 +7,24 @@ decided once for each distinct cell.  No text here quotes a cell.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.public.columns import Category, Date, Flag, Number, check_name, text_of
 from privsieve.public.spelling import FLAGS, coded
 from privsieve.rows.cells import date_cell, number_cell
 from privsieve.rows.columns import bounds
-from privsieve.rows.cutting import shared_cuts
-from privsieve.rows.gather import shown
+from privsieve.rows.cutting import Cutting, shared_cuts
+from privsieve.rows.gather import Coded, Doubles, shown
 from privsieve.rows.matrix import Items
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    import numpy.typing as npt
-
-    from privsieve.rows.cutting import Cutting
-    from privsieve.rows.gather import Coded, Doubles
-
-    Mask = npt.NDArray[np.bool_]
+Mask = npt.NDArray[np.bool_]
 
 #: A column of texts may have this many levels; one with more is cut, or its levels are listed.
 LARGEST_LEVELS = 1000

@@ -8,11 +8,25 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from privsieve.public.columns import CODES, MIDDLE, MISSING, Category, Date, Flag, Label, text_of
+from privsieve.public.columns import (
+    CODES,
+    MIDDLE,
+    MISSING,
+    Category,
+    Column,
+    Date,
+    Flag,
+    Label,
+    Number,
+    Target,
+    text_of,
+)
 from privsieve.public.spelling import BLANK, coded
 from privsieve.rows.cells import (
     DAY,
@@ -23,15 +37,10 @@ from privsieve.rows.cells import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    import numpy.typing as npt
-
-    from privsieve.public.columns import Column, Number, Target
     from privsieve.rows.source import RawColumn
 
-    Codes = npt.NDArray[np.uint16]
-    Encode = Callable[[RawColumn], Codes]
+Codes = npt.NDArray[np.uint16]
+Encode: TypeAlias = "Callable[[RawColumn], Codes]"
 
 _NOT_NUMBER = re.compile(r"[^0-9+\-.eE]")
 _PLAIN = frozenset((bool, int, float, type(None)))

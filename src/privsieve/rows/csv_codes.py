@@ -6,23 +6,20 @@ tells the texts apart, and the rules of `cells` see each different one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privsieve.public.columns import Category, Date, Flag, Label, Number
-from privsieve.rows.columns import encoder, grid, known, log_edges
+from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target
+from privsieve.public.domain import Domain
+from privsieve.rows.columns import Codes, encoder, grid, known, log_edges
+from privsieve.rows.csv_file import File
+from privsieve.rows.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from privsieve.kernels.csv import Records
-    from privsieve.public.columns import Column, Target
-    from privsieve.public.domain import Domain
-    from privsieve.rows.columns import Codes
-    from privsieve.rows.csv_file import File
-    from privsieve.rows.source import Source
 
 
 def serves(source: Source) -> bool:

@@ -6,21 +6,19 @@ no width is counted.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import DomainError, SchemaError
 from privsieve.public.columns import check_name
+from privsieve.public.domain import Csv
 from privsieve.public.spelling import BLANK
 from privsieve.rows.cells import NUMBER
 from privsieve.rows.source import Source, repeated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-    from typing import Any
-
-    from privsieve.public.domain import Csv
     from privsieve.rows.source import RawColumn, Type
 
 _BOM = b"\xef\xbb\xbf"

@@ -10,22 +10,17 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import ParameterError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    import numpy.typing as npt
-
-    Doubles = npt.NDArray[np.float64]
-    #: A value of the grid, and the next one: what lies between rounds to the first.
-    Cell = tuple[float, float]
+Doubles = npt.NDArray[np.float64]
+Cell = tuple[float, float]
 
 #: Bins of a column of numbers for which nobody gave cut points.
 BINS = 4

@@ -7,25 +7,23 @@ no domain names is held as its texts, and its cells say what it is.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from privsieve.public.columns import Category, Date, Flag, Label, Number, text_of
+from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target, text_of
 from privsieve.public.spelling import BLANK
 from privsieve.rows.cells import DAY, date_cell, number_cell, text_cell
 from privsieve.rows.columns import bounds, days, known, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    import numpy.typing as npt
-
-    from privsieve.public.columns import Column, Target
     from privsieve.rows.source import RawColumn
 
-    Doubles = npt.NDArray[np.float64]
+
+Doubles = npt.NDArray[np.float64]
 
 #: Among cells of one of these types, and None, those that are equal have the same text.
 _EQUAL_TEXT = frozenset((str, bool, int, float))

@@ -9,24 +9,21 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from privsieve.public.columns import Category, Date, Flag, Label
+from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Scalar, Target
+from privsieve.public.domain import Domain
 from privsieve.rows.cells import is_missing
 from privsieve.rows.columns import bounds, days, known, numbers, texts
 from privsieve.rows.opening import open_source, resolve
 from privsieve.rows.reader import BATCH_CELLS, LARGEST_BATCH, names_read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    import numpy.typing as npt
-
-    from privsieve.public.columns import Column, Number, Scalar, Target
-    from privsieve.public.domain import Domain
     from privsieve.rows.source import RawColumn
 
 #: How many spellings of a column are kept, and shown.

@@ -7,14 +7,16 @@ and is published with it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import ParameterError, SchemaError
+from privsieve.public.domain import Csv, Domain
 from privsieve.rows.arrays import target, target_type
 from privsieve.rows.classes import Valued, distinct, labels
 from privsieve.rows.coding import Thermometer
@@ -27,15 +29,11 @@ from privsieve.rows.source import Source
 from privsieve.rows.table import BATCH, Reading, Table, guarded, how_coded, tabular
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from privsieve.public.domain import Csv, Domain
     from privsieve.rows.source import RawColumn
 
-    Labels = tuple[npt.NDArray[np.int32], tuple[Any, ...]]
-    Found = tuple[Items, npt.NDArray[np.int32], tuple[Any, ...]]
+
+Labels = tuple[npt.NDArray[np.int32], tuple[Any, ...]]
+Found = tuple[Items, npt.NDArray[np.int32], tuple[Any, ...]]
 
 __all__ = ["Reading", "Table", "Thermometer", "column_of", "from_pairs", "items_of", "label_codes",
            "restricted", "table_of", "without_labels"]

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from privsieve.errors import SchemaError
+from privsieve.public.columns import Column, Target
+from privsieve.public.domain import Domain
 from privsieve.rows.classes import labels
-from privsieve.rows.gather import Gather
-from privsieve.rows.items import from_pairs, without_labels
+from privsieve.rows.gather import Coded, Gather
+from privsieve.rows.items import Found, Labels, from_pairs, without_labels
 from privsieve.rows.opening import open_source
 from privsieve.rows.table import BATCH, guarded
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from privsieve.public.columns import Column, Target
-    from privsieve.public.domain import Domain
-    from privsieve.rows.gather import Coded
-    from privsieve.rows.items import Found, Labels
 
 
 @dataclass(frozen=True)

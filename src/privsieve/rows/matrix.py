@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import SchemaError
 from privsieve.public.shown import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
 
 #: A sparse table with more columns or rows is refused: public caps, for what one line may ask for.
 LARGEST_ITEMS, LARGEST_ROWS = 2**20, 2**27

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from math import prod
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib import format as npy
 
 from privsieve.errors import SchemaError
-from privsieve.rows.items import from_pairs, label_codes, without_labels
+from privsieve.rows.items import Found, from_pairs, label_codes, without_labels
 from privsieve.rows.matrix import Items, check_size
 from privsieve.rows.source import check_name_of
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    import numpy.typing as npt
-
-    from privsieve.rows.items import Found
-
-    Array = npt.NDArray[Any]
+Array = npt.NDArray[Any]
 
 _BINARY = ("the archive holds other values than 0 and 1; cut them into yes and no first, for "
            "example X > 0")

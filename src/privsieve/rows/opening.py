@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import SchemaError
 from privsieve.public.domain import Box, Csv, Domain
@@ -14,9 +15,6 @@ from privsieve.rows.source import Shape, Source, field_position, fold
 from privsieve.rows.types import check_types
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
     from privsieve.rows.source import RawColumn, Type
 
 _TEXT_FILES = (".csv", ".tsv", ".txt")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,8 +11,6 @@ from privsieve.rows.arrays import check_target, positional
 from privsieve.rows.source import Source, simple, slices, type_of
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from privsieve.rows.source import RawColumn, Type
 
 

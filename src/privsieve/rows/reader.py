@@ -7,12 +7,15 @@ because of what a row holds; a fault of the machine has the one constant text of
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import ReleaseFailed
+from privsieve.public.domain import Domain
 from privsieve.rows import csv_codes
 from privsieve.rows.batch import Batch
 from privsieve.rows.columns import encoder, texts
@@ -20,17 +23,13 @@ from privsieve.rows.opening import needed
 from privsieve.rows.source import TARGET
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    import numpy.typing as npt
-
-    from privsieve.public.domain import Domain
     from privsieve.rows.columns import Codes, Encode
     from privsieve.rows.source import RawColumn, Source
 
-    Units = npt.NDArray[np.uint64]
     #: Codes of the columns and the target, a row for each, and the persons.
     Piece = tuple[Codes, RawColumn | None]
+
+Units = npt.NDArray[np.uint64]
 
 #: Cells of a batch: what is in memory at a time.
 BATCH_CELLS = 2**21

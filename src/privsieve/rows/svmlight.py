@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from privsieve.errors import SchemaError
 from privsieve.rows.basket import lines_of
 from privsieve.rows.cells import number_cell
-from privsieve.rows.items import from_pairs, label_codes
+from privsieve.rows.items import Found, from_pairs, label_codes
 from privsieve.rows.matrix import LARGEST_ITEMS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from privsieve.rows.items import Found
-
 
 
 def read(path: Path, label: str | None) -> Found:

@@ -6,30 +6,25 @@ All of it comes from one pass, so that it is of the same rows in the same order.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
-from privsieve.public.domain import Box
-from privsieve.rows.classes import labels, valued
+from privsieve.public.columns import Column, Target
+from privsieve.public.domain import Box, Domain
+from privsieve.rows.classes import Valued, labels, valued
 from privsieve.rows.coding import encode, from_columns
 from privsieve.rows.cutting import BINS, SHARED, Cutting
 from privsieve.rows.gather import Gather
+from privsieve.rows.matrix import Items
 from privsieve.rows.source import TARGET, check_names, fold
 from privsieve.rows.types import check_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import numpy.typing as npt
-
-    from privsieve.public.columns import Column, Target
-    from privsieve.public.domain import Domain
-    from privsieve.rows.classes import Valued
-    from privsieve.rows.matrix import Items
     from privsieve.rows.source import RawColumn, Source
 
 BATCH = 65_536

@@ -7,17 +7,15 @@ say what the domain lists: the text was lost before, and one odd cell would brin
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from privsieve.errors import SchemaError
-from privsieve.public.columns import Category, Date, Flag, Label, Number, text_of
+from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target, text_of
+from privsieve.public.domain import Domain
 from privsieve.public.spelling import coded, is_whole, reads_flags
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from privsieve.public.columns import Column, Target
-    from privsieve.public.domain import Domain
     from privsieve.rows.source import Shape, Type
 
 _WORDS = {"number": "numbers", "flag": "true and false", "date": "dates",

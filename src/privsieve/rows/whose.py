@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import ParameterError, SchemaError
+from privsieve.public.domain import Csv
 from privsieve.rows.gather import Gather
 from privsieve.rows.opening import open_source
 from privsieve.rows.table import BATCH, guarded
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from privsieve.public.domain import Csv
 
 TABLES = (".csv", ".tsv", ".parquet", ".pq")
 

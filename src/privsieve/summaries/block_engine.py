@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.kernels.blocks import Rows
+from privsieve.public.domain import Domain
 from privsieve.summaries.blocks import BlockVotes, Dealt, Scheme
-from privsieve.summaries.moves import Moves
+from privsieve.summaries.moves import Moves, Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    import numpy.typing as npt
-
-    from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
-    from privsieve.summaries.moves import Sample
 
 
 def block_votes(batches: Iterable[Batch], key: int, *, domain: Domain, scheme: Scheme,

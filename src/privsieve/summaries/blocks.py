@@ -8,25 +8,23 @@ votes of parts add up.  See blocks.proof.md.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve import kernels
 from privsieve.kernels.blocks import Blocks, Rows, block_votes, deal, reference_votes
+from privsieve.public.domain import Domain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import TypeAlias
-
-    import numpy.typing as npt
-
-    from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
 
-    Ints: TypeAlias = npt.NDArray[np.int64]
-    Units: TypeAlias = npt.NDArray[np.uint64]
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Units: TypeAlias = npt.NDArray[np.uint64]
 
 #: Rows of a person beyond these (in the order of the source) have no part in a block's vote:
 #: the work of a block grows with the square of its rows.

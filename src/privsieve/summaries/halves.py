@@ -5,25 +5,21 @@ A unit (a row, or a person with all rows) lies in one part only, whatever it hol
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import log2
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve import kernels
+from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
 from privsieve.summaries.layout import Layout
 from privsieve.summaries.persons import row_weights
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    import numpy.typing as npt
-
-    from privsieve.public.domain import Domain
-
-    Ints = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int64]
 
 #: Bins of a number in the predictor's counts.
 GRID = 8

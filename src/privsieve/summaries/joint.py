@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from privsieve import kernels
 from privsieve.kernels.joint import GRIDS, joint_best
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from privsieve.summaries.layout import Layout
     from privsieve.summaries.rules import Ints, RuleTables, Weighing
 

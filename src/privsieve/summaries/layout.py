@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from privsieve.public.columns import MISSING, Category
+from privsieve.public.columns import MISSING, Category, Column
+from privsieve.public.domain import Domain
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from privsieve.public.columns import Column
-    from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
 
 #: kinds of the interval kernel

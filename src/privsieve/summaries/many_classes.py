@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privsieve.kernels.joint import class_gain
-from privsieve.summaries.layout import SUBSETS
+from privsieve.summaries.layout import SUBSETS, Layout
 
 if TYPE_CHECKING:
-    from privsieve.summaries.layout import Layout
     from privsieve.summaries.rules import Ints, RuleTables, Runs
 
 #: Bins of a single column.

@@ -8,24 +8,19 @@ the first by place, and zeros where there are fewer.  See moves.proof.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve import kernels
 from privsieve.kernels.blocks import Blocks, Rows, block_moves, reference_moves
-from privsieve.summaries.blocks import WHOLE, cut, kinds, scaled
+from privsieve.public.domain import Domain
+from privsieve.summaries.blocks import WHOLE, Group, Ints, Scheme, Units, cut, kinds, scaled
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from privsieve.public.domain import Domain
-    from privsieve.summaries.blocks import Group, Ints, Scheme, Units
-
-    Doubles: TypeAlias = npt.NDArray[np.float64]
+Doubles: TypeAlias = npt.NDArray[np.float64]
 
 #: The place of the hash that gives units their tags; parts and repeats have other places.
 TAGS = 2**23 + 1

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from privsieve.public.columns import CODES, Label
+from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
 from privsieve.summaries import ranks
 from privsieve.summaries.layout import Layout, Part
@@ -16,11 +18,6 @@ from privsieve.summaries.persons import row_weights
 from privsieve.summaries.rule_engine import PART_ROWS, gather
 from privsieve.summaries.rules import Bins, Runs, Signs
 from privsieve.summaries.ties import median_cuts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from privsieve.public.domain import Domain
 
 #: Cuts of the target at fixed ranks: it is cut into 16 parts of as many rows.
 CUTS = 15

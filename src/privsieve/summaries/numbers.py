@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -22,8 +23,6 @@ from privsieve import kernels
 from privsieve.kernels import ranks as ranked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from privsieve.rows.batch import Batch
     from privsieve.summaries.layout import Layout
     from privsieve.summaries.rules import Bins, Runs, Signs

@@ -11,22 +11,16 @@ takes the declared one: see `settled`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import lcm
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve import kernels
-from privsieve.public.columns import MIDDLE, MISSING, Category, Flag, Label
+from privsieve.public.columns import MIDDLE, MISSING, Category, Column, Flag, Label, Target
+from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import numpy.typing as npt
-
-    from privsieve.public.columns import Column, Target
-    from privsieve.public.domain import Domain
 
 #: Up to so many rows a person, floor(L / rows) is exact.
 EXACT_ROWS = 10

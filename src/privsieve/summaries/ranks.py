@@ -6,6 +6,7 @@ column shares its order.  Which rows lie below rank r is then known from one rec
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,8 +16,6 @@ from privsieve import kernels
 from privsieve.public.columns import CODES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from privsieve.rows.batch import Batch
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import numpy as np
 
+from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
 from privsieve.summaries.layout import Layout, Part
 from privsieve.summaries.persons import row_weights
 from privsieve.summaries.rules import Bins, RuleTables, Runs, Signs, total
 from privsieve.summaries.ties import median_cuts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from privsieve.public.domain import Domain
 
 #: Rows that become one part.  Any cut gives the same scores; fewer parts are faster.
 PART_ROWS = 2**23

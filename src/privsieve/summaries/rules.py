@@ -12,24 +12,23 @@ count.  Keyed ties and persons are settled before (`ties`, `persons`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve import kernels
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-
     from privsieve.summaries.layout import Layout, Part
     from privsieve.summaries.ties import Cuts
 
-    Ints = npt.NDArray[np.int64]
+
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,21 +5,17 @@ Rows are counted as they come.  Persons are weighed when all of their rows are t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
+from privsieve.public.domain import Domain
+from privsieve.rows.batch import Batch
 from privsieve.summaries.persons import among_first, row_weights
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    import numpy.typing as npt
-
-    from privsieve.public.domain import Domain
-    from privsieve.rows.batch import Batch
-
-    Weight = npt.NDArray[np.int64]
+Weight = npt.NDArray[np.int64]
 
 
 class Adds(Protocol):

@@ -10,23 +10,17 @@ rows in that bucket the exact one is picked.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve import kernels
 from privsieve.public.columns import MISSING
-from privsieve.summaries.layout import ORDERED_WITH_MISSING, SUBSETS
+from privsieve.summaries.layout import ORDERED_WITH_MISSING, SUBSETS, Part
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from privsieve.summaries.layout import Part
-
-    Cuts = tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint64], npt.NDArray[np.uint64],
-                 npt.NDArray[np.int64]]
+Cuts = tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint64], npt.NDArray[np.uint64],
+             npt.NDArray[np.int64]]
 
 BUCKETS = 65536
 

@@ -6,20 +6,24 @@ its public grid of codes, and one cell more where missing is a level.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
 
 from privsieve.errors import ParameterError
-from privsieve.public.columns import CODES, MISSING, Category, Date, Flag, Label, Number
+from privsieve.public.columns import (
+    CODES,
+    MISSING,
+    Category,
+    Column,
+    Date,
+    Flag,
+    Label,
+    Number,
+    Target,
+)
+from privsieve.public.domain import Domain
 from privsieve.public.shown import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from privsieve.public.columns import Column, Target
-    from privsieve.public.domain import Domain
 
 #: Bins of a number where nobody says how many.
 BINS = 8

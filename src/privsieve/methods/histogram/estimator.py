@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,16 +16,12 @@ from privsieve.methods.histogram import values
 from privsieve.methods.histogram.axes import BINS
 from privsieve.methods.histogram.noisy_histogram import SHARE, plan
 from privsieve.methods.histogram.released import Table
+from privsieve.public.domain import Domain
+from privsieve.public.plan import Plan
+from privsieve.release import Release
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-
     from privsieve.ledger.ledger import Ledger
-    from privsieve.public.domain import Domain
-    from privsieve.public.plan import Plan
-    from privsieve.release import Release
 
 
 class NoisyHistogram(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped

@@ -6,29 +6,25 @@ release: one plan, one charge, one certificate; see noisy_histogram.proof.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.errors import DomainError, ParameterError
-from privsieve.methods.histogram.axes import BINS, axes_of, cells, check_bins
+from privsieve.methods.histogram.axes import BINS, Axis, axes_of, cells, check_bins
 from privsieve.methods.histogram.sizes import check_size, digits, spread, warning
 from privsieve.methods.parameters import count
 from privsieve.public.assumptions import assumed
+from privsieve.public.canonical import Json
 from privsieve.public.cost import EPSILON_UNITS, Cost, exact
-from privsieve.public.domain import Box
+from privsieve.public.domain import Box, Domain
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from privsieve.methods.histogram.axes import Axis
     from privsieve.methods.histogram.tables import Dense, Held, Sparse
     from privsieve.noise.streams import Noise
-    from privsieve.public.canonical import Json
-    from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
 
 METHOD = "noisy-histogram/1"

@@ -7,11 +7,13 @@ number is private.  Margins are sums of it, so that they agree with one another.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.methods.histogram import values
@@ -20,12 +22,7 @@ from privsieve.public.columns import Date, Number
 from privsieve.public.domain import part_of
 from privsieve.public.shown import quoted
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-
-    Ints = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int64]
 
 #: Cells of a margin, and rows, that are made at a time.
 LARGEST_MARGIN, LARGEST_SAMPLE = 2**24, 2**26

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from math import sinh, sqrt
-from typing import TYPE_CHECKING
 
 from privsieve.errors import ParameterError
-from privsieve.methods.histogram.axes import cells
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
-
-    from privsieve.methods.histogram.axes import Axis
+from privsieve.methods.histogram.axes import Axis, cells
 
 #: Cells of a table that is released whole, and of one of which only large cells are named.
 LARGEST_WHOLE, LARGEST_NAMED = 2**20, 2**53 - 1

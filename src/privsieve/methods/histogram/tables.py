@@ -6,24 +6,23 @@ order of that person's own rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
+from privsieve.public.domain import Domain
+from privsieve.rows.batch import Batch
 from privsieve.summaries.sums import Adds, summed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    import numpy.typing as npt
-
     from privsieve.methods.histogram.axes import Axis
-    from privsieve.public.domain import Domain
-    from privsieve.rows.batch import Batch
 
-    Ints = npt.NDArray[np.int64]
+
+Ints = npt.NDArray[np.int64]
 
 S = TypeVar("S", bound=Adds)
 

@@ -6,23 +6,22 @@ The inverse of the reader's coding: what is made for a cell is read into the sam
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.public.columns import CODES, Date, Flag, Number, text_of
 from privsieve.rows.cells import DAY
 from privsieve.rows.columns import bounds, log_edges
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
     from privsieve.methods.histogram.axes import Axis
 
-    Ints = npt.NDArray[np.int64]
+
+Ints = npt.NDArray[np.int64]
 
 #: What a level that is not listed is called, where no listed one has this name.
 OTHER = "other"

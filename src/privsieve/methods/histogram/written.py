@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from privsieve.public.columns import Date, Number, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy.typing as npt
 
     from privsieve.methods.histogram.axes import Axis

@@ -12,38 +12,32 @@ factor.  See `answers.proof.md`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from math import sqrt
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import ParameterError
 from privsieve.methods.ridge import dual
 from privsieve.methods.ridge.basis import LARGEST, NUGGET, Basis
 from privsieve.methods.ridge.dual import UNIT, Limits
-from privsieve.methods.ridge.gram import coordinates, original, target, targets
-from privsieve.methods.ridge.memory import Model
+from privsieve.methods.ridge.gram import Doubles, Kernel, coordinates, original, target, targets
+from privsieve.methods.ridge.memory import Memory, Model
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.approximate import root_up, rounded_up
+from privsieve.noise.streams import Noise
 from privsieve.noise.values import Grid, gamma, gaussian, laplace
 from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import LARGEST as LARGEST_UNITS
+from privsieve.public.canonical import Json
+from privsieve.public.cost import Cost
 from privsieve.public.plan import Plan
 from privsieve.rows.batch import Batch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    import numpy.typing as npt
-
-    from privsieve.methods.ridge.gram import Doubles, Kernel
-    from privsieve.methods.ridge.memory import Memory
-    from privsieve.noise.streams import Noise
-    from privsieve.public.canonical import Json
-    from privsieve.public.cost import Cost
 
 METHOD = "kernel-ridge-session/1"
 #: The release is close to pure noise where its noise is larger than this part of the half range.

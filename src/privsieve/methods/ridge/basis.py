@@ -8,15 +8,11 @@ See `basis.proof.md`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privsieve.methods.ridge.dual import UNIT, forward
-from privsieve.methods.ridge.gram import ERROR
-
-if TYPE_CHECKING:
-    from privsieve.methods.ridge.gram import Doubles, Kernel
+from privsieve.methods.ridge.gram import ERROR, Doubles, Kernel
 
 #: Variance that each kept point has of its own, in units of the kernel; a point whose variance,
 #: given those that are kept, is below twice that is not kept: the kept ones answer for it.

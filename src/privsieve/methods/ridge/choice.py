@@ -9,15 +9,13 @@ guesses; no function here sees a row.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import expm1, sqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.methods.ridge.sensitivity import LARGEST_LAM, SMALLEST_LAM, of_predictions
 from privsieve.public.cost import exact
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: Up to here exp(epsilon) - 1 <= 2 epsilon, by which the paper's bounds are derived.
 LARGEST_EPSILON = 1.25

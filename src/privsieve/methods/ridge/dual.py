@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privsieve.errors import ParameterError
-from privsieve.methods.ridge.gram import ERROR
+from privsieve.methods.ridge.gram import ERROR, Doubles, Kernel
 from privsieve.methods.ridge.sensitivity import longest, ridge
 from privsieve.noise.approximate import root_up, rounded_up
-
-if TYPE_CHECKING:
-    from privsieve.methods.ridge.gram import Doubles, Kernel
 
 #: Half of the distance from 1 to the next double.
 UNIT = Fraction(1, 2**53)

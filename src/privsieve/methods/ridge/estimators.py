@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -13,16 +14,13 @@ from privsieve import fit as fitting
 from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.methods.ridge import ridge
 from privsieve.methods.ridge.released import Released
-from privsieve.public.domain import Box
+from privsieve.public.domain import Box, Domain
+from privsieve.public.plan import Plan
+from privsieve.release import Release
 from privsieve.rows.source import fold
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from privsieve.ledger.ledger import Ledger
-    from privsieve.public.domain import Domain
-    from privsieve.public.plan import Plan
-    from privsieve.release import Release
 
 __all__ = ["PrivateKernelRidge"]
 

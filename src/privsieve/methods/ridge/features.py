@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.methods.ridge.frequencies import STEPS, TURN, cosines, frequencies
-from privsieve.methods.ridge.maps import ONE, WHOLE
-from privsieve.public.columns import MISSING, Category, Flag, Label
+from privsieve.methods.ridge.maps import ONE, WHOLE, Map, Term
+from privsieve.public.columns import MISSING, Category, Date, Flag, Label, Number, Target
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from privsieve.methods.ridge.maps import Map, Term
-    from privsieve.public.columns import Date, Number, Target
-
-    Codes = npt.NDArray[np.uint16]
-    Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.uint16]
+Ints = npt.NDArray[np.int64]
 
 
 def features(made: Map, codes: Codes) -> Ints:

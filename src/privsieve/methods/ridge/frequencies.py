@@ -6,23 +6,16 @@ and all that follows is arithmetic of integers.  Nothing here is secret, and not
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cache, lru_cache
 from hashlib import shake_256
 from math import isqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from privsieve.methods.ridge.maps import ONE
-from privsieve.public.columns import Category, Flag
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    import numpy.typing as npt
-
-    from privsieve.methods.ridge.maps import Map
-    from privsieve.public.columns import Column
+from privsieve.methods.ridge.maps import ONE, Map
+from privsieve.public.columns import Category, Column, Flag
 
 #: Binary places of fixed numbers here, and pi with so many.
 PLACES = 128

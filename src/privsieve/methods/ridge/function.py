@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve import fit as fitting
 from privsieve.errors import ParameterError
-from privsieve.methods.ridge.answers import drawn
+from privsieve.methods.ridge.answers import Task, drawn
 from privsieve.methods.ridge.basis import Basis
-from privsieve.methods.ridge.gram import coordinates, original
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from privsieve.methods.ridge.answers import Task
-    from privsieve.methods.ridge.gram import Doubles
-    from privsieve.methods.ridge.memory import Memory
-    from privsieve.noise.streams import Noise
-    from privsieve.public.domain import Domain
-    from privsieve.release import Release
+from privsieve.methods.ridge.gram import Doubles, coordinates, original
+from privsieve.methods.ridge.memory import Memory
+from privsieve.noise.streams import Noise
+from privsieve.public.domain import Domain
+from privsieve.release import Release
 
 #: Records that are answered at a time.
 CHUNK = 1024

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import DomainError, ParameterError
-from privsieve.public.columns import CODES, MIDDLE, MISSING, Date, Number
+from privsieve.public.canonical import Json
+from privsieve.public.columns import CODES, MIDDLE, MISSING, Column, Date, Number
+from privsieve.public.domain import Domain
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from privsieve.public.canonical import Json
-    from privsieve.public.columns import Column
-    from privsieve.public.domain import Domain
-
-    Doubles = npt.NDArray[np.float64]
+Doubles = npt.NDArray[np.float64]
 
 #: Half of a column's range in coordinates.  Two levels of a category are as far from each other as
 #: the ends of a range (2 * 92681^2 is 131072^2 but for 2e-5), and a missing level at least as far.

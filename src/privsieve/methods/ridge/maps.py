@@ -8,21 +8,16 @@ most.  So no row and no query is longer than 65535 times the root of the number 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.public.columns import Date, Number
+from privsieve.public.canonical import Json
+from privsieve.public.columns import Column, Date, Number
 from privsieve.public.cost import exact
 from privsieve.public.shown import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from privsieve.public.canonical import Json
-    from privsieve.public.columns import Column
 
 #: The largest feature, and what would be 1.
 ONE, WHOLE = 65535, 65536

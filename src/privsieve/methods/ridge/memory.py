@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from privsieve.methods.ridge.gram import Doubles
 
 

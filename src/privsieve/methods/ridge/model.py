@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from privsieve.methods.ridge.maps import ONE, WHOLE
+from privsieve.methods.ridge.maps import ONE, WHOLE, Map
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
+from privsieve.public.canonical import Json
+from privsieve.public.domain import Domain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from privsieve.methods.ridge.maps import Map
     from privsieve.noise.values import Grid
-    from privsieve.public.canonical import Json
-    from privsieve.public.domain import Domain
 
 #: Where the noise of a prediction is this part of half the target's range, guessing is as good.
 PURE_NOISE = 0.5

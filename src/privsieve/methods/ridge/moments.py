@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.methods.ridge.features import features, target
+from privsieve.methods.ridge.maps import Map
+from privsieve.public.domain import Domain
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from privsieve.methods.ridge.maps import Map
-    from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
 
-    Ints = npt.NDArray[np.int64]
+
+Ints = npt.NDArray[np.int64]
 
 #: Features of a piece of rows that are in memory at a time.
 PIECE = 2**20

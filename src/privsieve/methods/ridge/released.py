@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import ReleaseFailed, SchemaError
 from privsieve.methods.ridge.features import features
 from privsieve.methods.ridge.maps import WHOLE, Map
-from privsieve.public.columns import Label, Number
+from privsieve.public.columns import Column, Label, Number
 from privsieve.public.domain import Domain, part_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    import numpy.typing as npt
-
-    from privsieve.public.columns import Column
     from privsieve.release import Release
     from privsieve.rows import Source
     from privsieve.rows.batch import Batch
 
-    Doubles = npt.NDArray[np.float64]
+
+Doubles = npt.NDArray[np.float64]
 
 #: A double has no other exponent.
 EXPONENTS = range(-1074, 971)

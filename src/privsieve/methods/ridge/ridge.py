@@ -7,6 +7,7 @@ a function of what was released, and costs nothing.  See `ridge.proof.md`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -16,19 +17,16 @@ from privsieve.errors import DomainError, ParameterError
 from privsieve.methods.ridge.maps import map_of, written
 from privsieve.methods.ridge.model import Model, best, forecast, shown, warning
 from privsieve.methods.ridge.sensitivity import ridge
+from privsieve.noise.streams import Noise
 from privsieve.public.assumptions import assumed
+from privsieve.public.canonical import Json
 from privsieve.public.columns import Number
 from privsieve.public.cost import Cost
-from privsieve.public.domain import Box
+from privsieve.public.domain import Box, Domain
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from privsieve.methods.ridge.moments import Moments
-    from privsieve.noise.streams import Noise
-    from privsieve.public.canonical import Json
-    from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
 
 METHOD = "kernel-ridge/1"

@@ -13,19 +13,18 @@ from privsieve.methods.ridge.answers import Task
 from privsieve.methods.ridge.basis import LARGEST, Basis
 from privsieve.methods.ridge.dual import Limits
 from privsieve.methods.ridge.function import ReleasedFunction, codes_of
-from privsieve.methods.ridge.gram import Kernel, coordinates, target
+from privsieve.methods.ridge.gram import Doubles, Kernel, coordinates, target
 from privsieve.methods.ridge.memory import Memory
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
+from privsieve.noise.streams import Noise
 from privsieve.public.cost import Cost
+from privsieve.public.domain import Domain
+from privsieve.public.plan import Plan
+from privsieve.release import Release
+from privsieve.rows import Source
 
 if TYPE_CHECKING:
     from privsieve.ledger.ledger import Ledger
-    from privsieve.methods.ridge.gram import Doubles
-    from privsieve.noise.streams import Noise
-    from privsieve.public.domain import Domain
-    from privsieve.public.plan import Plan
-    from privsieve.release import Release
-    from privsieve.rows import Source
 
 #: Queries of one batch at most.
 MOST_QUERIES = 4 * LARGEST

@@ -11,18 +11,17 @@ before the charge, in words that name the thing and the way out.  From there on 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from privsieve.errors import DomainError
+from privsieve.public.domain import Domain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
     import numpy.typing as npt
 
-    from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
 
 #: Rows of a person that can be told apart by their weight: sums stay exact.

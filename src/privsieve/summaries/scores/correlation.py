@@ -19,13 +19,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from privsieve.errors import DomainError
-from privsieve.public.columns import CODES, Category, Label, Number
+from privsieve.public.columns import CODES, Category, Column, Label, Number, Target
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from privsieve.public.columns import Column, Target
     from privsieve.rows.batch import Batch
     from privsieve.summaries.scores.contract import Public, Weights
 

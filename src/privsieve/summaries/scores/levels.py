@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.public.columns import CODES, MISSING
+from privsieve.public.columns import CODES, MISSING, Column
+from privsieve.public.domain import Domain
 
 if TYPE_CHECKING:
-    from privsieve.public.columns import Column
-    from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
 
 Ints = npt.NDArray[np.int64]

@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import TYPE_CHECKING, ClassVar
 
-from privsieve.public.columns import CODES, Category
+from privsieve.public.columns import CODES, Category, Column
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from privsieve.public.columns import Column
     from privsieve.rows.batch import Batch
     from privsieve.summaries.scores.contract import Public, Weights
 
