@@ -122,7 +122,7 @@ def test_a_wrong_number_of_columns_is_refused(k):
     ({"class_prior": 0}, "class_prior"), ({"class_prior": 1}, "class_prior"),
     ({"class_prior": float("nan")}, "class_prior"), ({"class_prior": "even"}, "class_prior"),
     ({"class_prior": [0.2, 0.2]}, "add up"), ({"class_prior": [1, 2, 3]}, "shares"),
-    ({"depth": 4}, "order"), ({"joint": "pair", "ordered": True}, "joint"),
+    ({"depth": 4}, "depth"), ({"joint": "pair", "ordered": True}, "joint"),
     ({"k": 1, "joint": "pair"}, "joint"), ({"rows": 1}, "rows"), ({"rows": 0}, "rows"),
     ({"method": "magic"}, "known are"),
 ], ids=str)

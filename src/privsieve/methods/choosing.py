@@ -123,10 +123,10 @@ def count(k: object, d: int) -> int:
     return k
 
 
-def depth(units: int, d: int, order: int | None, max_ops: int) -> tuple[int, int]:
+def depth(units: int, d: int, asked: int | None, max_ops: int) -> tuple[int, int]:
     """How deep the products go and how fine the pair grid is: public, from n, d and max_ops."""
-    if order not in (None, 1, 2, 3):
-        raise ParameterError(f"order is {quoted(order)}; write 1, 2 or 3, or None to let the size "
+    if asked not in (None, 1, 2, 3):
+        raise ParameterError(f"depth is {quoted(asked)}; write 1, 2 or 3, or None to let the size "
                              "decide")
     words = -(-units // 64) + 64  # 64: measured overhead of one product, in words
     pairs = d * (d - 1) // 2
@@ -142,7 +142,7 @@ def depth(units: int, d: int, order: int | None, max_ops: int) -> tuple[int, int
             break
     else:
         grid = 0
-    return order or deepest, grid if d > 1 else 0
+    return asked or deepest, grid if d > 1 else 0
 
 
 def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
