@@ -9,7 +9,7 @@ import pytest
 
 import tables
 from privsieve.methods.rule_sieve import plan
-from privsieve.summaries.persons import person_weight
+from privsieve.public.domain import person_weight
 from test_rules import score, weighing
 
 PAIRS = 2000

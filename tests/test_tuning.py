@@ -15,9 +15,9 @@ from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
 from privsieve.methods.tuning import attempt, plan, predictor
 from privsieve.noise.streams import replay, system
+from privsieve.public.domain import person_weight
 from privsieve.rows import open_source
 from privsieve.summaries.halves import GRID, WHOLE, halves, vote_tables
-from privsieve.summaries.persons import person_weight
 
 CANDIDATES = [{"method": "rule-sieve", "k": k, "order": 1} for k in (1, 4)]
 PAIRS = 2000

@@ -1,8 +1,8 @@
 """NoisyTopK: an epsilon-DP set of columns by a score and a race.
 
-What a column is worth is decided by a score (a file in `summaries/scores/`), of which this module knows the
-contract only: a summary of rows, one integer a column, and how far one unit can move it.  See
-noisy_top_k.proof.md.
+What a column is worth is decided by a score (a file in `summaries/scores/`), of which this module
+knows the contract only: a summary of rows, one integer a column, and how far one unit can move it.
+See `noisy_top_k.proof.md`.
 """
 
 from __future__ import annotations

@@ -24,7 +24,6 @@ from privsieve.methods.labels import (
     prior_of,
     settles,
     uncentred,
-    unit_weight,
 )
 from privsieve.methods.parameters import MAX_OPS, charged, count, depth
 from privsieve.methods.weights import FINEST
@@ -70,7 +69,7 @@ class Rules:
     @property
     def scale(self) -> int:
         """What one unit weighs: 1 for rows, L for persons."""
-        return unit_weight(self.domain)
+        return self.domain.unit_weight
 
     @property
     def settled(self) -> bool:
@@ -124,7 +123,7 @@ def plan(  # the method's public options, all keyword-only
     cost.check_units(units)
     _check_sums(domain, units)
     prior = prior_of(class_prior, domain, units * cost.epsilon,
-                     why_not=uncentred(domain, units * unit_weight(domain)),
+                     why_not=uncentred(domain, units * domain.unit_weight),
                      plain=joint is None and order in (None, 1))
     order, grid = depth(units, d, 1 if prior == "average" else order, max_ops)
     if joint is not None:
@@ -136,7 +135,7 @@ def plan(  # the method's public options, all keyword-only
 
 def _check_sums(domain: Domain, units: int) -> None:
     """Refuse units whose weights take scores past 63 bits, with room for 16 times as many."""
-    if 24 * units * unit_weight(domain) * FINEST >= 2**59:
+    if 24 * units * domain.unit_weight * FINEST >= 2**59:
         raise DomainError(f"table.rows_per_person is {domain.rows_per_person}, which {units} "
                           "persons take past 63 bits; write less: of a person with more rows so "
                           "many are used")
