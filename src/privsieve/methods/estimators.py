@@ -99,7 +99,7 @@ class NoisyTopK(Selector):
         what a column is worth: "mean-difference", "disagreement", "class-counts",
         "mutual-information", or "correlation" for a numeric target.
     mechanism : text
-        how the race is run: "exponential" (the least noise), "laplace" or "gumbel".
+        the noise of the race: "exponential", or "laplace" for the order of most columns.
     epsilon : number or text
         what this release costs.
     delta : number or text

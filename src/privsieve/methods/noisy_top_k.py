@@ -67,8 +67,8 @@ class Terms:
         """The race for scores that one unit moves by 1."""
         from privsieve.noise.race import Race
 
-        return Race.of(len(self.public.domain.columns), self.k, 1, self.epsilon - self.counted,
-                       delta=self.delta, ordered=self.ordered, mechanism=self.mechanism)
+        return Race(len(self.public.domain.columns), self.k, 1, self.epsilon - self.counted,
+                    delta=self.delta, ordered=self.ordered, mechanism=self.mechanism)
 
     @property
     def counted(self) -> Fraction:
@@ -158,9 +158,8 @@ def choose(summary: Summary, noise: Noise, *, terms: Terms) -> tuple[int, ...]:
         return tuple(range(terms.k))
     score = terms.score
     weights = class_weights(summary.classes, terms, noise) if score.weighed else None
-    return top_k(score.values(summary, weights), terms.k, score.sensitivity(weights),
-                 terms.epsilon - terms.counted, noise, ordered=terms.ordered, delta=terms.delta,
-                 mechanism=terms.mechanism)
+    race = replace(terms.race, sensitivity=score.sensitivity(weights))
+    return top_k(score.values(summary, weights), race, noise)
 # [/choose]
 
 

@@ -71,7 +71,7 @@ def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
     >>> from privsieve.public.cost import Cost
     >>> from privsieve.noise.race import Race
     >>> one, tiny = Fraction(1), Fraction(1, 10**6)
-    >>> [charged(Cost(one, tiny), Race.of(100, k, 1, one, delta=tiny)).delta_text for k in (3, 20)]
+    >>> [charged(Cost(one, tiny), Race(100, k, 1, one, delta=tiny)).delta_text for k in (3, 20)]
     ['0', '0.000001']
     """
     rho = race.rho + before if race.kind == "gumbel" else None

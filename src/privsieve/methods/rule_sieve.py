@@ -175,7 +175,7 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: Rules) -> RuleTables
 # [mechanism]
 def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, ...]:
     """Tables meet noise: weights, scores, race."""
-    from privsieve.noise.race import top_k
+    from privsieve.noise.race import Race, top_k
     from privsieve.summaries.joint import set_values
     from privsieve.summaries.layout import Layout
     from privsieve.summaries.many_classes import class_scores
@@ -184,7 +184,8 @@ def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, 
     def race(raced: Sequence[int], k: int, sensitivity: int, epsilon: Fraction) -> tuple[int, ...]:
         # [delta] of a joint choice one race at most names several columns: it gets the delta
         delta = rules.delta if rules.joint is None or k > 1 else Fraction(0)
-        return top_k(raced, k, sensitivity, epsilon, noise, ordered=rules.ordered, delta=delta)
+        return top_k(raced, Race(len(raced), k, sensitivity, epsilon, delta=delta,
+                                 ordered=rules.ordered), noise)
 
     if rules.k == len(rules.domain.columns) and not rules.ordered:
         return tuple(range(rules.k))
@@ -243,7 +244,7 @@ def _main_race(rules: Rules) -> Race:
     if race.account == "approximate":
         return race
     epsilon = _race_share(rules) * rules.epsilon * dilution(rules.joint, rules.k, d)
-    return Race.of(d, rules.k, 1, epsilon, ordered=rules.ordered)
+    return Race(d, rules.k, 1, epsilon, ordered=rules.ordered)
 
 
 def _race(rules: Rules) -> Race:
@@ -254,8 +255,8 @@ def _race(rules: Rules) -> Race:
     if rules.joint is not None:
         before, share = several(rules.joint, rules.k, d)
         epsilon, delta = epsilon * share, delta if before else Fraction(0)
-    return Race.of(d - before, rules.k - before, 1, _race_share(rules) * epsilon, delta=delta,
-                   ordered=rules.ordered)
+    return Race(d - before, rules.k - before, 1, _race_share(rules) * epsilon, delta=delta,
+                ordered=rules.ordered)
 
 
 def _pure_rho(rules: Rules) -> Fraction:
