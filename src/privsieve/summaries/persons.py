@@ -72,7 +72,7 @@ def settled(batches: Iterable[Batch], domain: Domain) -> list[Batch]:
     absent, as one does for a broken line where rows are protected.
 
     >>> from privsieve.public.columns import Flag
-    >>> from privsieve.public.domain import Domain, person_weight
+    >>> from privsieve.public.domain import Domain
     >>> three = Domain([Flag("smoker")], target=Label("ill", [0, 1]), person="id", persons=3)
     >>> rows = np.arange(2, dtype=np.uint64)
     >>> came = Batch(np.ones((2, 1), np.uint16), np.ones(2, np.int32), rows + np.uint64(1), rows)
