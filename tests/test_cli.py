@@ -787,7 +787,7 @@ def test_threads_may_not_seal():
 
 @pytest.mark.parametrize(("method", "given", "said"), [
     ("block-fwell", ["--top", "2", "--block", "4", "--repeats", "3", "--votes", "clip"], "block 4"),
-    ("noisy-top-k", ["--top", "2", "--score", "class-counts", "--mechanism", "gumbel"], "gumbel"),
+    ("noisy-top-k", ["--top", "2", "--score", "class-counts", "--mechanism", "laplace"], "laplace"),
     ("private-tuning", ["--candidate", "rule-sieve 1", "--candidate", "block-fwell 2 block=4"],
      "candidates 2"),
     ("rule-sieve", ["--top", "2", "--joint", "pair", "--class-prior", "0.3,0.7"], "joint pair"),

@@ -65,8 +65,8 @@ class Voting:
         """The race for sums that one unit moves by 1."""
         from privsieve.noise.race import Race
 
-        return Race.of(len(self.domain.columns), self.k, 1, self.epsilon, delta=self.delta,
-                       ordered=self.ordered)
+        return Race(len(self.domain.columns), self.k, 1, self.epsilon, delta=self.delta,
+                    ordered=self.ordered)
 
     @property
     def forecast(self) -> forecast.Forecast:
@@ -174,8 +174,8 @@ def mechanism(summary: BlockVotes, noise: Noise, *, voting: Voting) -> tuple[int
     """Votes meet noise: one race."""
     from privsieve.noise.race import top_k
 
-    return top_k(summary.votes.tolist(), voting.k, voting.sensitivity, voting.epsilon, noise,
-                 ordered=voting.ordered, delta=voting.delta)
+    race = replace(voting.race, sensitivity=voting.sensitivity)
+    return top_k(summary.votes.tolist(), race, noise)
 # [/mechanism]
 
 

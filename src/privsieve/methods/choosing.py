@@ -54,7 +54,7 @@ def expected(race: Race, d: int, k: int, reach: Fraction) -> Forecast:
     """Forecast k of d columns by this race; a gap of 1 puts a column ahead by `reach`.
 
     >>> from privsieve.noise.race import Race
-    >>> made = expected(Race.of(30, 3, 1, Fraction(1)), 30, 3, Fraction(569))
+    >>> made = expected(Race(30, 3, 1, Fraction(1)), 30, 3, Fraction(569))
     >>> round(made.guessing, 2), [round(share, 2) for share in made.recall]
     (0.1, [0.43, 0.93, 1.0, 1.0])
     """
@@ -76,7 +76,7 @@ def by_cost(epsilon: Fraction, at: Callable[[Fraction], Forecast]) -> Mapping[st
     """Per cent found on a usual table, rounded down, at this and other costs.
 
     >>> from privsieve.noise.race import Race
-    >>> by_cost(Fraction(1), lambda epsilon: expected(Race.of(30, 3, 1, epsilon), 30, 3,
+    >>> by_cost(Fraction(1), lambda epsilon: expected(Race(30, 3, 1, epsilon), 30, 3,
     ...                                               Fraction(569)))
     {'0.1': 22, '0.3': 65, '1': 99, '3': 99}
     """
@@ -88,7 +88,7 @@ def warning(made: Forecast) -> str | None:
     """A sentence where the choice will be close to random on a usual table.
 
     >>> from privsieve.noise.race import Race
-    >>> warning(expected(Race.of(30, 3, 1, Fraction(1)), 30, 3, Fraction(5)))[:44]
+    >>> warning(expected(Race(30, 3, 1, Fraction(1)), 30, 3, Fraction(5)))[:44]
     'the choice will be close to random: of the c'
     """
     if made.gain >= LITTLE:
@@ -153,7 +153,7 @@ def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
     >>> from privsieve.public.cost import Cost
     >>> from privsieve.noise.race import Race
     >>> one, tiny = Fraction(1), Fraction(1, 10**6)
-    >>> [charged(Cost(one, tiny), Race.of(100, k, 1, one, delta=tiny)).delta_text for k in (3, 20)]
+    >>> [charged(Cost(one, tiny), Race(100, k, 1, one, delta=tiny)).delta_text for k in (3, 20)]
     ['0', '0.000001']
     """
     rho = race.rho + before if race.kind == "gumbel" else None

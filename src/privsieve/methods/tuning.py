@@ -91,9 +91,7 @@ class Tuning:
     @property
     def scale(self) -> int:
         """What one unit weighs: 1 for rows, L for persons."""
-        from privsieve.summaries.persons import person_weight
-
-        return 1 if self.domain.person is None else person_weight(self.domain.rows_per_person)
+        return self.domain.unit_weight
 
 
 class Tried(NamedTuple):
