@@ -389,7 +389,7 @@ def test_a_plan_tells_the_noise_with_which_columns_are_told_apart(monkeypatch, j
     assert 1 == sum(epsilon for _, _, epsilon, _ in asked)
     assert made.cost.delta == sum(delta for _, _, _, delta in asked)
     for race, sensitivity, _, _ in asked if joint is None else asked[1:]:
-        assert float(made.noise) == pytest.approx(float(race.scale / sensitivity))
+        assert float(made.noise.amount) == pytest.approx(float(race.scale / sensitivity))
 
 
 @pytest.mark.parametrize("joint", ["pair", "triple", "quad"])

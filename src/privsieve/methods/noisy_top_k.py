@@ -21,7 +21,7 @@ from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Box, Domain
-from privsieve.public.plan import Plan
+from privsieve.public.plan import NoiseSize, Plan
 from privsieve.summaries.scores import score_of
 from privsieve.summaries.scores.contract import Public, Score, Summary
 
@@ -129,7 +129,8 @@ def plan(  # the method's public options, all keyword-only
         method=METHOD, kind="selection", domain=domain,
         cost=Cost(Fraction(0)) if terms.free else cost,
         units=public.units, settings=_settings(terms),
-        noise=race.scale * (1 if public.replace else Fraction(1, 2)),
+        noise=NoiseSize(race.scale * (1 if public.replace else Fraction(1, 2)),
+                        "units on a score"),
         forecast=forecast.json(expected, costs),
         warning=None if terms.free else forecast.warning(expected),
         theorem="noisy-top-k", assumes=assumed("noisy-top-k"),

@@ -33,7 +33,7 @@ from privsieve.public.canonical import Json
 from privsieve.public.columns import Number
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Box, Domain
-from privsieve.public.plan import Plan
+from privsieve.public.plan import NoiseSize, Plan
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
@@ -152,7 +152,8 @@ def _planned(rules: Rules, cost: Cost) -> Plan:
     return Plan(
         method=METHOD, kind="selection", domain=rules.domain,
         cost=Cost(Fraction(0)) if free else cost, units=rules.units, settings=_settings(rules),
-        noise=_main_race(rules).scale * (1 if rules.replace else Fraction(1, 2)),
+        noise=NoiseSize(_main_race(rules).scale * (1 if rules.replace else Fraction(1, 2)),
+                        "units on a score"),
         forecast=forecast.json(expected, costs),
         warning=None if free else forecast.warning(expected),
         theorem="rule-sieve", assumes=assumed("rule-sieve"),

@@ -26,7 +26,7 @@ from privsieve.public.canonical import Json
 from privsieve.public.columns import Category, Label, Number
 from privsieve.public.cost import EPSILON_UNITS, Cost
 from privsieve.public.domain import Domain
-from privsieve.public.plan import Plan
+from privsieve.public.plan import NoiseSize, Plan
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,7 +119,8 @@ def plan(domain: Domain, *, k: float | Fraction, epsilon: object, rows: int | No
     return Plan(
         method=METHOD, kind="selection", domain=domain,
         cost=Cost(Fraction(0)) if free else cost, units=units, settings=_settings(rules),
-        noise=2 * race.scale, forecast=forecast.json(expected, costs),
+        noise=NoiseSize(2 * race.scale, "units on a score"),
+        forecast=forecast.json(expected, costs),
         warning=None if free else forecast.warning(expected),
         theorem="rule-sieve-numeric", assumes=assumed("rule-sieve-numeric"),
         summarise=partial(summarise, rules=rules), mechanism=partial(mechanism, rules=rules),
