@@ -199,7 +199,7 @@ def test_a_delta_is_charged_only_where_it_helps():
     assert ("1", "0.000001", "approximate") == (many.cost.text, many.cost.delta_text,
                                                 many.cost.account)
     assert many.json()["delta"] == "0.000001"
-    assert many.noise < pure.noise * Fraction(3, 4)
+    assert many.noise.amount < pure.noise.amount * Fraction(3, 4)
     assert many.forecast["found_percent"]["0.02"] > pure.forecast["found_percent"]["0.02"]
 
 

@@ -128,7 +128,7 @@ def _json(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> dict[
         "unit": plan.protected,
         "neighbours": plan.domain.neighbours,
         "columns": len(plan.domain.columns),
-        "noise_scale": words.number(plan.noise),
+        "noise_scale": words.number(plan.noise.amount),
         "forecast": plan.forecast,
         "forecasts": {words.amount(epsilon): forecasts[epsilon] for epsilon in forecasts},
         "warning": plan.warning,
@@ -174,8 +174,9 @@ def _noise(plan: Plan, unit: str) -> str:
     """What the noise does to a score; only exponential noise has its scale as its mean."""
     law = "gumbel" if plan.cost.delta else plan.settings.get("mechanism", "exponential")
     if law == "exponential":
-        return f"raises each column's score by {words.number(plan.noise)} {unit} on average"
-    return f"{str(law).capitalize()} noise of scale {words.number(plan.noise)} {unit} on each score"
+        return f"raises each column's score by {words.number(plan.noise.amount)} {unit} on average"
+    scale = words.number(plan.noise.amount)
+    return f"{str(law).capitalize()} noise of scale {scale} {unit} on each score"
 
 
 def _count(plan: Plan) -> str:

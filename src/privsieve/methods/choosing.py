@@ -20,7 +20,7 @@ from privsieve.errors import ParameterError
 from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import Json
 from privsieve.public.cost import EPSILON_UNITS, Cost, decimal
-from privsieve.public.plan import Plan
+from privsieve.public.plan import NoiseSize, Plan
 from privsieve.public.shown import quoted
 
 if TYPE_CHECKING:
@@ -160,12 +160,14 @@ def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
     return replace(cost, rho=rho, delta=Fraction(0) if race.account == "pure" else cost.delta)
 
 
-def selection(rules: Any, cost: Cost, look: Callable[[Any], Forecast], **own: Any) -> Plan:
+def selection(rules: Any, cost: Cost, look: Callable[[Any], Forecast], *, noise: Fraction,
+              **own: Any) -> Plan:
     """The plan of a choice by one race; a choice of all columns costs nothing.
 
     rules : the public parameters of the run, with their domain, units and k.
     look : what rules find, by their epsilon.
-    own : what is the method's own: name, settings, noise, theorem, and its two functions.
+    noise : its size, in units on a score.
+    own : what is the method's own: name, settings, theorem, and its two functions.
     """
     free = rules.k == len(rules.domain.columns) and not rules.ordered
     expected = look(rules)
@@ -175,4 +177,5 @@ def selection(rules: Any, cost: Cost, look: Callable[[Any], Forecast], **own: An
     if free:
         said["warning"] = None
     return Plan(kind="selection", domain=rules.domain, units=rules.units,
+                noise=NoiseSize(noise, "units on a score"),
                 cost=Cost(Fraction(0)) if free else cost, **said)
