@@ -9,8 +9,7 @@ from privsieve.cli import words
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
-    from privsieve.containment.labelled import Labelled
-    from privsieve.containment.roles import Roles
+    from privsieve.containment.labelled import Labelled, Roles
 
 _NEXT = {
     "sdcmicro": "Rscript sdc.R, in that folder; what it does beyond counting is sdcMicro's, and "

@@ -13,7 +13,7 @@ from privsieve.cli.private_file import new_file
 if TYPE_CHECKING:
     from privsieve.containment.choice import Choice
     from privsieve.containment.issue import Issued
-    from privsieve.containment.publish import Labelled
+    from privsieve.containment.labelled import Labelled
     from privsieve.kernels.patterns import Rule
 
     Write = Callable[[Labelled, Rule, Choice, Issued], None]
@@ -29,7 +29,7 @@ def internal(path: str | None) -> Iterator[Write]:
     written: list[Any] = []
 
     def write(table: Labelled, rule: Rule, choice: Choice, issued: Issued) -> None:
-        from privsieve.containment.closed import closed
+        from privsieve.containment.breaking import closed
         from privsieve.report import internal_html
 
         written.append(file.write(internal_html(

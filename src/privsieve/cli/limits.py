@@ -49,7 +49,7 @@ def kept(table: Labelled, rule: Rule, limits: Limits, given: Mapping[str, Any],
     """What `choose` gives under limits."""
     import numpy as np
 
-    from privsieve.containment.limited import RUNS, Method, limited
+    from privsieve.containment.limits import RUNS, Method, limited
 
     weights: Any = given["weights"] or "mutual-information"
     even = np.ones(len(table.items), np.int64) if weights == "even" else weights

@@ -11,8 +11,7 @@ from privsieve.errors import ParameterError
 from privsieve.public.domain import Domain
 
 if TYPE_CHECKING:
-    from privsieve.containment.labelled import Labelled
-    from privsieve.containment.roles import Roles
+    from privsieve.containment.labelled import Labelled, Roles
 
 
 Command = Callable[..., Any]
@@ -52,7 +51,7 @@ def sensitive_names(options: Mapping[str, Any], domain: Domain | None) -> tuple[
 def roles_of(table: Labelled, options: Mapping[str, Any], domain: Domain | None, *,
              target_known: bool = False) -> Roles:
     """The role of each column: the command line before the domain file before its kind."""
-    from privsieve.containment.roles import Roles
+    from privsieve.containment.labelled import Roles
 
     items = table.items
     names = tuple(dict.fromkeys(items.origin))
