@@ -33,9 +33,8 @@ from privsieve.bridges.sdcmicro import r_string, sdcmicro
 from privsieve.bridges.table import Column, exported
 from privsieve.cli import run
 from privsieve.cli.publish import export
-from privsieve.containment.labelled import Labelled
+from privsieve.containment.labelled import Labelled, Roles
 from privsieve.containment.limits import Limits
-from privsieve.containment.roles import Roles
 from privsieve.errors import CheckFailed, ParameterError, SchemaError
 from privsieve.public.columns import Category, Label, Number
 from privsieve.public.domain import Csv, Domain

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from privsieve.containment.breaking import Rare
     from privsieve.containment.disclosure import Disclosure
     from privsieve.containment.groups import SourceCrowds
-    from privsieve.containment.labelled import Labelled
+    from privsieve.containment.labelled import Labelled, Roles
     from privsieve.containment.measures import Crowd, Risk, Sample
-    from privsieve.containment.roles import Roles
     from privsieve.containment.union import Counted, Differing, Published
     from privsieve.rows.matrix import Items
 
@@ -87,9 +86,8 @@ def _measured(data: str, options: Mapping[str, Any], k: int | None, sample: int 
     from privsieve.cli.tables import roles_of
     from privsieve.containment.breaking import gains, rare_sets
     from privsieve.containment.groups import source_crowds
-    from privsieve.containment.known import as_known
-    from privsieve.containment.measures import risk_of
-    from privsieve.containment.survey import surveyed
+    from privsieve.containment.labelled import as_known
+    from privsieve.containment.measures import risk_of, surveyed
 
     with shown() as progress:
         progress.stage("reading the table")
@@ -125,9 +123,8 @@ def _demand_level(found: Checked, k: int | None) -> None:
 def _with_class(table: Labelled, absent: npt.NDArray[np.bool_] | None, k: int,
                 sample: int | None) -> tuple[Crowd, Crowd] | None:
     """The crowds of who knows the class, too: what may be known, and all; None of no class."""
-    from privsieve.containment.known import as_known
-    from privsieve.containment.measures import crowd
-    from privsieve.containment.survey import surveyed
+    from privsieve.containment.labelled import as_known
+    from privsieve.containment.measures import crowd, surveyed
     from privsieve.public.columns import text_of
 
     if len(table.classes) < 2:
@@ -145,7 +142,7 @@ def _facts(items: Items, absent: npt.NDArray[np.bool_] | None) -> Items:
 
     import numpy as np
 
-    from privsieve.containment.known import as_known
+    from privsieve.containment.labelled import as_known
 
     many = Counter(items.origin)
     alone = np.array([many[name] == 1 for name in items.origin], np.bool_)

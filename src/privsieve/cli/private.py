@@ -14,7 +14,7 @@ from privsieve.errors import ParameterError
 if TYPE_CHECKING:
     from privsieve.containment.choice import Choice
     from privsieve.containment.issue import Issued
-    from privsieve.containment.publish import Labelled
+    from privsieve.containment.labelled import Labelled
     from privsieve.kernels.patterns import Rule
     Write = Callable[[Labelled, Rule, Choice, Issued], None]
 
@@ -41,7 +41,7 @@ def internal(path: str | None) -> Iterator[Write]:
     written: list[Any] = []
 
     def write(table: Labelled, rule: Rule, choice: Choice, issued: Issued) -> None:
-        from privsieve.containment.closed import closed
+        from privsieve.containment.breaking import closed
         from privsieve.report import internal_html
 
         written.append(file.write(internal_html(

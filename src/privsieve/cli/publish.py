@@ -17,9 +17,8 @@ from privsieve.public.canonical import Json
 if TYPE_CHECKING:
     from privsieve.containment.choice import Choice
     from privsieve.containment.issue import Issued, People
-    from privsieve.containment.labelled import Labelled
+    from privsieve.containment.labelled import Labelled, Roles
     from privsieve.containment.publish import Promise
-    from privsieve.containment.roles import Roles
     from privsieve.kernels.patterns import Rule
 
 _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out columns"
@@ -89,8 +88,8 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
     """Read, choose, write, count, note: in this order."""
     from privsieve.cli.private import internal
     from privsieve.cli.progress import shown
+    from privsieve.containment.choice import listening
     from privsieve.containment.issue import Form, issue, people_of
-    from privsieve.containment.told import listening
     from privsieve.ledger.folder import Folder
 
     people = people_of(options["ledger"], options["population"], options["snapshot"],
@@ -158,7 +157,7 @@ def _export(data: str, options: Mapping[str, Any]) -> None:
 def _explore(data: str, options: Mapping[str, Any]) -> None:
     """Write the page for who has to choose k; the profiles are compared, whichever is named."""
     from privsieve.cli.progress import shown
-    from privsieve.containment.told import listening
+    from privsieve.containment.choice import listening
 
     asked = {**options, "k": explore.k_of(options)}
     with shown() as progress, listening(progress.known):
@@ -327,7 +326,7 @@ def _found(measured: Mapping[str, Any], claim: Mapping[str, Any]) -> list[str]:
 
 def _searched(choice: Choice) -> str:
     """What a search knows of its own result."""
-    from privsieve.containment.exact import gap
+    from privsieve.containment.choice import gap
 
     if choice.bound is None:
         return "stopped before it was done: another set may be better"

@@ -15,10 +15,9 @@ from privsieve.public.domain import Csv, Domain
 
 if TYPE_CHECKING:
     from privsieve.containment.choice import Choice
-    from privsieve.containment.labelled import Labelled
+    from privsieve.containment.labelled import Labelled, Roles
     from privsieve.containment.limits import Limits
     from privsieve.containment.measures import Hub
-    from privsieve.containment.roles import Roles
     from privsieve.kernels.patterns import Rule
 
 Command = Callable[..., Any]
@@ -224,7 +223,7 @@ def sensitive_names(options: Mapping[str, Any], domain: Domain | None) -> tuple[
 def roles_of(table: Labelled, options: Mapping[str, Any], domain: Domain | None, *,
              target_known: bool = False) -> Roles:
     """The role of each column: the command line before the domain file before its kind."""
-    from privsieve.containment.roles import Roles
+    from privsieve.containment.labelled import Roles
 
     items = table.items
     names = tuple(dict.fromkeys(items.origin))
@@ -314,7 +313,7 @@ def kept(table: Labelled, rule: Rule, limits: Limits, given: Mapping[str, Any],
     """What `choose` gives under limits."""
     import numpy as np
 
-    from privsieve.containment.limited import RUNS, Method, limited
+    from privsieve.containment.limits import RUNS, Method, limited
 
     weights: Any = given["weights"] or "mutual-information"
     even = np.ones(len(table.items), np.int64) if weights == "even" else weights

@@ -130,7 +130,7 @@ class TuningOptions(Options):
         return Plan(
             method=METHOD, kind="selection", domain=domain, cost=cost, units=units,
             settings={"candidates": [made.json() for made in tried]},
-            noise=max(made.noise for made in tried),
+            noise=max((made.noise for made in tried), key=lambda noise: noise.amount),
             forecast={**_weakest(tried), "by_cost": _by_cost(one, self.candidates)},
             warning=next((made.warning for made in tried if made.warning), None),
             theorem="private-tuning",
