@@ -128,7 +128,7 @@ def test_what_groups_tell_is_shown(privsieve, monkeypatch):
 
 def test_sensitive_columns_are_told_of(capsys):
     """Each sensitive column has a line, and a long name is cut."""
-    from privsieve.cli.check import measured, show
+    from privsieve.cli.check import _disclosed, _show_disclosed
     from privsieve.containment.labelled import Labelled, Sensitive
 
     ages = Sensitive("a very long name of a column", np.array([0, 1, 2, 2], np.int32),
@@ -136,8 +136,8 @@ def test_sensitive_columns_are_told_of(capsys):
     items = Items.dense([[1], [1], [0], [0]])
     made = Labelled(replace(items, absent=(True,)), np.zeros(4, np.int32), ("all",),
                     sensitive=(ages,))
-    told = measured(made, np.array([True]), 2)
-    show(told)
+    told = _disclosed(made, np.array([True]), 2)
+    _show_disclosed(told)
 
     assert ("0.375", 1, "1") == (told[0].json()["closeness"], told[0].distinct,
                                  told[0].json()["share"])
