@@ -92,7 +92,7 @@ SELECTORS = (
     Method("objective-fwell", ps.ObjectiveFWELL, _TWO),
     Method("felp", ps.FELP, _TWO),
     Method("private-tuning", ps.PrivateTuning,
-           {"candidates": [ps.RuleSieve(2), ps.RuleSieve(2, order=1)]}),
+           {"candidates": [ps.RuleSieve(2), ps.RuleSieve(2, depth=1)]}),
 )
 ESTIMATORS = (
     *SELECTORS,
