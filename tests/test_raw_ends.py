@@ -27,7 +27,7 @@ from privsieve.errors import (
     PrivsieveError,
     SchemaError,
 )
-from privsieve.ledger.chain import Entry
+from privsieve.ledger.certificate import Entry
 from privsieve.public.canonical import canonical, digest, parsed
 from privsieve.public.columns import check_name
 from privsieve.public.shown import hidden, quoted, visible
