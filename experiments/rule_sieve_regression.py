@@ -28,7 +28,7 @@ from privsieve.rows.reader import batches
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privsieve.methods.rule_sieve_numeric import Rules
+    from privsieve.methods.rule_sieve import Rules
     from privsieve.public.plan import Plan
 
 RESULTS = Path(__file__).parent / "results"

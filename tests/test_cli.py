@@ -16,7 +16,7 @@ import click
 import pytest
 
 from privsieve import __version__
-from privsieve.cli import VERBS, run, sealed, verbs
+from privsieve.cli import VERBS, releasing, run, verbs
 from privsieve.errors import LedgerError
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.cost import DELTA_UNITS, decimal
@@ -519,12 +519,12 @@ def test_sealed():
     import resource
 
     hooks = sys.excepthook, sys.unraisablehook, signal.getsignal(signal.SIGINT)
-    with sealed.sealed() as seal:
+    with releasing.sealed() as seal:
         try:
             signal.raise_signal(signal.SIGINT)
         except KeyboardInterrupt:
             pytest.fail("Ctrl-C came through")
-        said = sys.excepthook is sys.unraisablehook is sealed._constant
+        said = sys.excepthook is sys.unraisablehook is releasing._constant
         seal.allow()
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
@@ -536,7 +536,7 @@ def test_sealed():
 
 def test_the_constant_text(capsys):
     """An error that nobody catches says that the budget is charged, and nothing of its own."""
-    sealed._constant(ValueError, ValueError("row 17 says 42"), None)
+    releasing._constant(ValueError, ValueError("row 17 says 42"), None)
 
     assert "privsieve: release failed; the budget is charged\n" == capsys.readouterr().err
 
@@ -774,7 +774,7 @@ def test_threads_may_not_seal():
 
     def attempt():
         try:
-            sealed.Seal()
+            releasing.Seal()
         except ValueError as error:
             caught.append(error)
 

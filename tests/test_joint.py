@@ -388,7 +388,7 @@ def test_a_plan_tells_the_noise_with_which_columns_are_told_apart(monkeypatch, j
     assert 1 == sum(race.epsilon for race in asked)
     assert made.cost.delta == sum(race.delta for race in asked)
     for race in asked if joint is None else asked[1:]:
-        assert float(made.noise) == pytest.approx(float(race.scale / race.sensitivity))
+        assert float(made.noise.amount) == pytest.approx(float(race.scale / race.sensitivity))
 
 
 @pytest.mark.parametrize("joint", ["pair", "triple", "quad"])

@@ -149,7 +149,7 @@ def test_categories_are_compared_by_levels():
     ({"joint": "pair"}, 'needs numeric="median-cut"'),
     ({"numeric": "kendall", "depth": 2}, "one column at a time"),
     ({"numeric": "all-cuts", "max_ops": 10**6}, "steps, and max_ops"),
-    ({"rows": 1}, "from 2"), ({"rows": 2**30}, "from 2 to"), ({"depth": 4}, "order"),
+    ({"rows": 1}, "from 2"), ({"rows": 2**30}, "from 2 to"), ({"depth": 4}, "depth"),
     ({"numeric": "median-cut", "epsilon": "1e-9"}, "larger epsilon"),
 ], ids=str)
 def test_public_mistakes_are_refused(options, word):

@@ -122,7 +122,7 @@ def test_a_wrong_number_of_columns_is_refused(k):
     ({"class_prior": 0}, "class_prior"), ({"class_prior": 1}, "class_prior"),
     ({"class_prior": float("nan")}, "class_prior"), ({"class_prior": "even"}, "class_prior"),
     ({"class_prior": [0.2, 0.2]}, "add up"), ({"class_prior": [1, 2, 3]}, "shares"),
-    ({"depth": 4}, "order"), ({"joint": "pair", "ordered": True}, "joint"),
+    ({"depth": 4}, "depth"), ({"joint": "pair", "ordered": True}, "joint"),
     ({"k": 1, "joint": "pair"}, "joint"), ({"rows": 1}, "rows"), ({"rows": 0}, "rows"),
     ({"method": "magic"}, "known are"),
 ], ids=str)
@@ -199,7 +199,7 @@ def test_a_delta_is_charged_only_where_it_helps():
     assert ("1", "0.000001", "approximate") == (many.cost.text, many.cost.delta_text,
                                                 many.cost.account)
     assert many.json()["delta"] == "0.000001"
-    assert many.noise < pure.noise * Fraction(3, 4)
+    assert many.noise.amount < pure.noise.amount * Fraction(3, 4)
     assert many.forecast["found_percent"]["0.02"] > pure.forecast["found_percent"]["0.02"]
 
 

@@ -262,7 +262,7 @@ def test_the_noise_of_a_table(neighbours, persons, times):
                        neighbours=neighbours, **more)
 
     made = plan("noisy-histogram", domain, columns=["x0"], epsilon="0.5")
-    assert times / Fraction(1, 2) == made.noise
+    assert times / Fraction(1, 2) == made.noise.amount
 
 
 def test_choosing_epsilon():

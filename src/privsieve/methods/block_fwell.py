@@ -23,7 +23,7 @@ from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Box, Domain
-from privsieve.public.plan import Plan
+from privsieve.public.plan import NoiseSize, Plan
 
 if TYPE_CHECKING:
     from privsieve.kernels.blocks import Rows
@@ -141,7 +141,7 @@ def plan(  # the method's public options, all keyword-only
     return Plan(
         method=METHOD, kind="selection", domain=domain,
         cost=Cost(Fraction(0)) if free else cost, units=units, settings=_settings(voting),
-        noise=race.scale, forecast=_json(expected, costs),
+        noise=NoiseSize(race.scale, "units on a score"), forecast=_json(expected, costs),
         warning=None if free else _warning(expected, voting),
         theorem="block-fwell", assumes=assumed("block-fwell"),
         summarise=partial(summarise, voting=voting), mechanism=partial(mechanism, voting=voting),
