@@ -22,8 +22,7 @@ from privsieve.check.table import (
 )
 from privsieve.ledger.certificate import link
 from privsieve.public import strangers
-from privsieve.public.canonical import canonical, digest
-from privsieve.public.shown import visible
+from privsieve.public.canonical import canonical, digest, visible
 
 MODELS = ("containment", "k-anonymity")
 #: A published table may be larger than the other files of a release.
