@@ -19,11 +19,10 @@ from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import choosing as forecast
 from privsieve.methods.blocks import digest_of, parts_of, public_rows, sizes
 from privsieve.methods.choosing import charged, count
-from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Box, Domain
-from privsieve.public.plan import NoiseSize, Plan
+from privsieve.public.plan import NoiseSize, Plan, assumed
 
 if TYPE_CHECKING:
     from privsieve.kernels.blocks import Rows

@@ -17,11 +17,10 @@ from privsieve.methods.choosing import count
 from privsieve.methods.histogram.axes import BINS, Axis, axes_of, cells, check_bins
 from privsieve.methods.histogram.sizes import check_size, digits, spread, warning
 from privsieve.methods.option import current
-from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import Json
 from privsieve.public.cost import EPSILON_UNITS, Cost, exact
 from privsieve.public.domain import Box, Domain
-from privsieve.public.plan import NoiseSize, Plan
+from privsieve.public.plan import NoiseSize, Plan, assumed
 
 if TYPE_CHECKING:
     from privsieve.methods.histogram.tables import Dense, Held, Sparse

@@ -32,11 +32,10 @@ from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.noise.streams import Noise
 from privsieve.noise.values import Grid, gamma, gaussian, laplace
-from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import LARGEST as LARGEST_UNITS
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost
-from privsieve.public.plan import NoiseSize, Plan
+from privsieve.public.plan import NoiseSize, Plan, assumed
 from privsieve.rows.batch import Batch
 
 METHOD = "kernel-ridge-session/1"
