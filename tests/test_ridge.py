@@ -15,10 +15,9 @@ from privsieve.check.audit import audit
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
 from privsieve.methods.ridge import ridge
-from privsieve.methods.ridge.features import features, target
-from privsieve.methods.ridge.maps import ONE, WHOLE
-from privsieve.methods.ridge.model import LAMS as ROUND
-from privsieve.methods.ridge.moments import Moments
+from privsieve.methods.ridge.features import ONE, WHOLE, features, target
+from privsieve.methods.ridge.ridge import LAMS as ROUND
+from privsieve.methods.ridge.ridge import Products
 from privsieve.methods.ridge.sensitivity import sensitivity
 from privsieve.noise.streams import replay
 from privsieve.public.domain import Domain
@@ -117,12 +116,12 @@ def test_the_sums_of_any_cut_are_the_same():
         known = model(domain("nmfc"), rows=500, **options)
 
         def of(rows, known=known):
-            return Moments.of(whole.take(rows), weight[rows], made=known.map,
+            return Products.of(whole.take(rows), weight[rows], made=known.map,
                               domain=known.domain, most=4)
 
         cuts = sorted(rng.integers(0, 500, 3))
         parts = [of(rows) for rows in np.split(np.arange(500), cuts)]
-        once, added = of(np.arange(500)), sum(parts, Moments.zero(known.map.width))
+        once, added = of(np.arange(500)), sum(parts, Products.zero(known.map.width))
         phi = features(known.map, whole.codes).astype(object)
         v = target(known.domain.target, whole.label).astype(object)
         assert ((phi.T * weight) @ phi).tolist() == once.products.tolist()
@@ -136,7 +135,7 @@ def test_the_largest_sums_fit():
     known = model(domain("n"), rows=2**18, kernel="linear")
     extreme = tables.batch(np.full((2**18, 1), 65535), np.full(2**18, 65535))
     weight = np.full(2**18, 4095)  # no power of two, which a double would hold for nothing
-    once = Moments.of(extreme, weight, made=known.map, domain=known.domain, most=4096)
+    once = Products.of(extreme, weight, made=known.map, domain=known.domain, most=4096)
 
     assert {2**18 * 4095 * ONE**2} == set(once.products.ravel().tolist())
     assert {2**18 * 4095 * ONE**2} == set(once.with_target.tolist())
@@ -252,7 +251,7 @@ def test_more_rows_than_declared_need_the_cap():
     codes = np.where(np.arange(400)[:, None] % 2, code, 65535 - code)
     rows = tables.batch(codes, np.where(np.arange(400) % 2, 65535, 0))
     capped = math.sqrt(float(sum(x * x for x in found(rows, known))))
-    free = Moments.of(rows, None, made=known.map, domain=known.domain)
+    free = Products.of(rows, None, made=known.map, domain=known.domain)
     loose = math.sqrt(float(sum(x * x for x in ridge.weights(free, known))))
 
     assert capped <= known.longest

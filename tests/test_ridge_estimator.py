@@ -24,8 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 import privsieve as ps
 from privsieve.errors import DomainError, ParameterError, SchemaError
-from privsieve.methods.ridge.features import features
-from privsieve.methods.ridge.maps import WHOLE
+from privsieve.methods.ridge.features import WHOLE, features
 from privsieve.methods.ridge.released import Released
 from privsieve.noise.streams import replay
 from privsieve.release import Release

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ReleaseFailed, SchemaError
-from privsieve.methods.ridge.features import features
-from privsieve.methods.ridge.maps import WHOLE, Map
+from privsieve.methods.ridge.features import WHOLE, Map, features
 from privsieve.public.columns import Column, Label, Number
 from privsieve.public.domain import Domain, part_of
 

@@ -8,32 +8,53 @@ a function of what was released, and costs nothing.  See `ridge.proof.md`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from flint import fmpz_mat
 
 from privsieve.errors import DomainError, ParameterError
-from privsieve.methods.ridge.maps import map_of, written
-from privsieve.methods.ridge.model import Model, best, forecast, shown, warning
-from privsieve.methods.ridge.sensitivity import ridge
+from privsieve.methods.ridge.features import (
+    ONE,
+    WHOLE,
+    Ints,
+    Map,
+    features,
+    map_of,
+    target,
+    written,
+)
+from privsieve.methods.ridge.sensitivity import longest, ridge, sensitivity
+from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.noise.streams import Noise
+from privsieve.noise.values import Grid, gamma, gaussian
 from privsieve.public.assumptions import assumed
-from privsieve.public.canonical import Json
+from privsieve.public.canonical import LARGEST, Json
 from privsieve.public.columns import Number
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Box, Domain
 from privsieve.public.plan import Plan
-
-if TYPE_CHECKING:
-    from privsieve.methods.ridge.moments import Moments
-    from privsieve.rows.batch import Batch
+from privsieve.rows.batch import Batch
+from privsieve.summaries.persons import person_weight
+from privsieve.summaries.sums import summed
 
 METHOD = "kernel-ridge/1"
 #: Units times the weight of each: sums of so many products are below 2^63.
 LARGEST_WEIGHT = 2**30
 #: Rows of a person that can be told apart by their weight.
 MOST_ROWS = 4096
+#: Where the noise of a prediction is this part of half the target's range, guessing is as good.
+PURE_NOISE = 0.5
+#: What lam="auto" chooses from.
+LAMS = tuple(f"{digit}e{power}" for power in range(-5, 3) for digit in (1, 2, 5))
+#: Features of a piece of rows that are in memory at a time.
+PIECE = 2**20
+#: Products are below 2^32, and doubles hold their sums exactly below 2^52.
+EXACT_ROWS = 2**20
 
 
 def plan(
@@ -64,7 +85,7 @@ def plan(
     made = map_of(domain.columns, kernel, gamma=gamma, degree=degree, features=features,
                   seed=feature_seed)
     auto = lam == "auto"
-    model = Model(domain, made, Fraction(1) if auto else ridge(lam), units, cost.epsilon)
+    model = Regression(domain, made, Fraction(1) if auto else ridge(lam), units, cost.epsilon)
     _check_size(model)
     cost.check_units(units)
     model = best(model, cost.delta) if auto else model.with_delta(cost.delta)
@@ -83,21 +104,16 @@ def plan(
     )
 
 
-def summarise(batches: Iterable[Batch], key: int, *, model: Model) -> Moments:
+def summarise(batches: Iterable[Batch], key: int, *, model: Regression) -> Products:
     """Rows become sums of products; at most the public number of units takes part."""
-    from privsieve.methods.ridge.moments import Moments
-    from privsieve.summaries.sums import summed
-
-    of = partial(Moments.of, made=model.map, domain=model.domain, most=model.weight)
+    of = partial(Products.of, made=model.map, domain=model.domain, most=model.weight)
     # [capped] the divisor is public, so that no more units may take part
-    return summed(batches, key, domain=model.domain, zero=Moments.zero(model.map.width), of=of,
+    return summed(batches, key, domain=model.domain, zero=Products.zero(model.map.width), of=of,
                   most=model.units)
 
 
-def mechanism(summary: Moments, noise: Noise, *, model: Model) -> tuple[int, ...]:
+def mechanism(summary: Products, noise: Noise, *, model: Regression) -> tuple[int, ...]:
     """Weights meet noise, on the public grid."""
-    from privsieve.noise.values import gamma, gaussian
-
     grid = model.grid
     # [leave]
     exact = grid.integers(weights(summary, model))
@@ -105,10 +121,8 @@ def mechanism(summary: Moments, noise: Noise, *, model: Model) -> tuple[int, ...
                  else gaussian(exact, grid, model.sigma, noise))
 
 
-def weights(summary: Moments, model: Model) -> list[Fraction]:
+def weights(summary: Products, model: Regression) -> list[Fraction]:
     """The exact weights of a table; private."""
-    from flint import fmpz_mat
-
     width, ridge_ = model.map.width, model.ridge
     # [normal-equations] in whole numbers, positive definite for every table
     system = fmpz_mat(width, width, [ridge_.denominator * int(x)
@@ -121,7 +135,7 @@ def weights(summary: Moments, model: Model) -> list[Fraction]:
     return [Fraction(int(found[j, 0].p), int(found[j, 0].q)) for j in range(width)]
 
 
-def says(output: Sequence[int], *, model: Model) -> Mapping[str, Json]:
+def says(output: Sequence[int], *, model: Regression) -> Mapping[str, Json]:
     """What the release says beyond the plan."""
     return {
         "selected": list(model.domain.names),
@@ -144,7 +158,7 @@ def _check(domain: Domain) -> None:
                           f"{MOST_ROWS} rows of a person are used: write less")
 
 
-def _check_size(model: Model) -> None:
+def _check_size(model: Regression) -> None:
     # [sums-fit] units times their weight times the square of the largest feature is below 2^62
     most = LARGEST_WEIGHT // model.weight
     if not 1 <= model.units <= most:
@@ -152,10 +166,8 @@ def _check_size(model: Model) -> None:
                              f"from 1 to {most}, so that its sums fit 64 bits")
 
 
-def _check_noise(model: Model) -> None:
+def _check_noise(model: Regression) -> None:
     """Refuse, before the charge, noise that its grid could not hold."""
-    from privsieve.public.canonical import LARGEST
-
     grid = model.grid
     size = model.sigma or model.map.width / grid.beta(model.epsilon)
     if size >= LARGEST * grid.step:
@@ -168,7 +180,162 @@ def _check_noise(model: Model) -> None:
                              "smaller lam")
 
 
-def _settings(model: Model, kernel: str) -> Mapping[str, Json]:
+def _settings(model: Regression, kernel: str) -> Mapping[str, Json]:
     said: dict[str, Any] = {name: value for name, value in model.map.json().items()
                             if name != "map"}
     return {"kernel": kernel, "lam": written(model.lam), **said}
+
+
+@dataclass(frozen=True)
+class Regression:
+    """The public parameters of one run.
+
+    sigma : of Gaussian noise; None: Gamma-norm noise.
+    """
+
+    domain: Domain
+    map: Map
+    lam: Fraction
+    units: int
+    epsilon: Fraction
+    sigma: Fraction | None = None
+
+    @property
+    def weight(self) -> int:
+        """What the rows of one unit weigh together, at most."""
+        return 1 if self.domain.person is None else person_weight(self.domain.rows_per_person)
+
+    @property
+    def ridge(self) -> Fraction:
+        """What is added to the diagonal of the products, once for each unit's whole weight."""
+        # [scaled-ridge] rows are as long as the root of `slots` times 65535; theirs is to be 1
+        return self.lam * self.units * self.weight * ONE**2 * self.map.slots
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """How far one unit moves the weights, in the Euclidean norm."""
+        # [unit] rows and target are at most 1 after scaling
+        unit = Fraction(WHOLE, ONE) * root_up(Fraction(1, self.map.slots))
+        return rounded_up(sensitivity(self.lam, self.units) * unit)
+
+    @property
+    def longest(self) -> Fraction:
+        """A bound of the length of the weights before noise, for every table."""
+        return longest(self.lam) * Fraction(WHOLE, ONE) * root_up(Fraction(1, self.map.slots))
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The public grid of the weights."""
+        return Grid.of(self.map.width, self.sensitivity)
+
+    @property
+    def each(self) -> float:
+        """The standard deviation of the noise on one weight."""
+        if self.sigma is not None:
+            return float(self.sigma)
+        return sqrt(self.map.width + 1) / float(self.grid.beta(self.epsilon))
+
+    @property
+    def length(self) -> float:
+        """The mean length of the noise vector (of a Gaussian one, its root mean square)."""
+        width = self.map.width
+        if self.sigma is not None:
+            return sqrt(width) * float(self.sigma)
+        return width / float(self.grid.beta(self.epsilon))
+
+    @property
+    def prediction(self) -> float:
+        """The standard deviation of noise on one prediction, at most; in half ranges."""
+        return self.each * sqrt(self.map.slots) * ONE / WHOLE
+
+    @property
+    def error(self) -> float:
+        """Root of the mean square of what noise and ridge take from a prediction, in half ranges.
+
+        If the true function has a length of 1 in the kernel's space, the ridge takes lam at most.
+        """
+        return sqrt(self.prediction**2 + float(self.lam))
+
+    def with_delta(self, delta: Fraction) -> Regression:
+        """Gaussian noise, where this delta makes it the smaller one; else the same model."""
+        if not delta:
+            return self
+        # [cheapest] from public numbers
+        sigma = self.grid.sigma(self.epsilon, delta)
+        return replace(self, sigma=sigma) if float(sigma) < self.each else self
+
+
+def best(model: Regression, delta: Fraction) -> Regression:
+    """The lam with the smallest expected error, among round ones: from public numbers alone.
+
+    >>> from privsieve.public.columns import Flag, Number
+    >>> from privsieve.public.domain import Domain
+    >>> from privsieve.methods.ridge.features import Map
+    >>> domain = Domain((Flag("a"),), Number("days", 0, 9))
+    >>> some = Regression(domain, Map("linear", domain.columns), Fraction(1), 10_000, Fraction(1))
+    >>> float(best(some, Fraction(0)).lam)
+    0.02
+    """
+    made = (replace(model, lam=Fraction(lam)).with_delta(delta) for lam in LAMS)
+    return min(made, key=lambda one: one.error)
+
+
+def forecast(model: Regression) -> Mapping[str, Json]:
+    """Public figures: of weights in their own unit, of predictions in half the target's range."""
+    return {
+        "noise_each": shown(model.each),
+        "noise_length": shown(model.length),
+        "longest": shown(float(model.longest)),
+        "noise_prediction": shown(model.prediction),
+        "expected_error": shown(model.error),
+    }
+
+
+def warning(model: Regression) -> str | None:
+    """A sentence where a prediction is close to pure noise."""
+    if model.prediction < PURE_NOISE:
+        return None
+    return (f"a prediction will have noise of {model.prediction:.2g} times half the target's "
+            "range: the middle of the range is as good a guess; more rows, a larger epsilon, "
+            "fewer features or a larger lam would help")
+
+
+def shown(value: float) -> str:
+    """A figure as a decimal text.
+
+    >>> shown(0.0312345), shown(0.0000312345)
+    ('0.0312', '3.123e-05')
+    """
+    return f"{value:.3g}" if 0.001 <= value < 1000 else f"{value:.3e}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Products:
+    """The summary: any cut of the rows into parts gives the same sums."""
+
+    products: Ints  # width x width
+    with_target: Ints  # width
+
+    @classmethod
+    def zero(cls, width: int) -> Products:
+        """The sums of no rows."""
+        return cls(np.zeros((width, width), np.int64), np.zeros(width, np.int64))
+
+    @classmethod
+    def of(cls, batch: Batch, weight: Ints | None, *, made: Map, domain: Domain,
+           most: int = 1) -> Products:
+        """The sums of some rows; `weight` is what each counts for, at most `most`; None is 1."""
+        width = made.width
+        found = cls.zero(width)
+        # [exact] every partial sum, in whatever order, is a whole number that a double holds
+        size = max(1, min(PIECE // width, EXACT_ROWS // most))
+        for at in range(0, len(batch), size):
+            rows = slice(at, at + size)
+            phi = features(made, batch.codes[rows]).astype(np.float64)
+            y = target(domain.target, batch.label[rows]).astype(np.float64)
+            weighed = phi if weight is None else phi * weight[rows, None]
+            found += cls((weighed.T @ phi).astype(np.int64), (weighed.T @ y).astype(np.int64))
+        return found
+
+    def __add__(self, other: Products) -> Products:
+        return Products(self.products + other.products, self.with_target + other.with_target)
