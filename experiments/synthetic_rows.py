@@ -26,7 +26,7 @@ import marginal_peer
 import protocol
 from privsieve.fit import fit
 from privsieve.methods.histogram.noisy_histogram import plan
-from privsieve.methods.histogram.released import Table
+from privsieve.methods.histogram.released import CountTable
 from privsieve.methods.histogram.tables import on_axes
 from privsieve.noise.streams import replay
 from privsieve.public.columns import Flag, Label, Number
@@ -90,7 +90,7 @@ def ours(options: dict[str, Any], given: Data, train: np.ndarray, epsilon: str, 
     """Rows of one release; a table of more cells than rows is asked for on purpose, too."""
     X, y = given.X[train], given.y[train]
     made = plan(given.domain, epsilon=epsilon, rows=len(y), bins=BINS, **options)
-    table = Table.of(fit(made, open_source(X, y), noise=replay(seed)).body)
+    table = CountTable.of(fit(made, open_source(X, y), noise=replay(seed)).body)
     names = [*given.domain.names, "y"]
     rows = table.sample(len(y), np.random.default_rng(seed))
     cells = []

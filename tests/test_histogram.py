@@ -23,10 +23,10 @@ from privsieve.errors import (
     SchemaError,
 )
 from privsieve.fit import fit
-from privsieve.methods.histogram import released, values
+from privsieve.methods.histogram import released
 from privsieve.methods.histogram.axes import Axis
 from privsieve.methods.histogram.noisy_histogram import MOST_NOISE, plan
-from privsieve.methods.histogram.released import Table, nearest, scaled, shared
+from privsieve.methods.histogram.released import CountTable, nearest, scaled, shared
 from privsieve.noise.discrete import LARGEST_MEAN
 from privsieve.noise.streams import replay
 from privsieve.public.canonical import LARGEST
@@ -533,7 +533,7 @@ def test_a_release_of_another_kind_is_refused():
     for cells in ({"shape": [9, 2]}, {"q": [1]}, {"q": [2**60] * 16}, {"place": [99] * 16},
                   {"place": "some"}, {"names": ["x9", "y"]}):
         with pytest.raises(SchemaError):
-            Table.of({**body, "cells": {**body["cells"], **cells}})
+            CountTable.of({**body, "cells": {**body["cells"], **cells}})
 
 
 def test_a_release_is_small_integers():
@@ -595,7 +595,7 @@ def test_a_private_number_of_rows_is_not_told():
     X, y = strong()
     domain = ps.Domain(WIDE.columns, target=WIDE.target, neighbours="add-remove", rows=2500)
     made = fit(plan(domain, columns=["x2"], epsilon=1), open_source(X, y), noise=replay(4))
-    table = Table.of(made.body)
+    table = CountTable.of(made.body)
 
     assert sum(made.body["cells"]["q"]) == table.counts.sum() != 3000
     assert abs(table.counts.sum() - 3000) < 60
@@ -634,13 +634,13 @@ def test_synthetic_values_are_read_into_their_cells(column, bins):
     """What is made for a cell lies within the bounds, and the reader puts it there again."""
     axis = Axis(column, bins if isinstance(column, ps.Number | ps.Date) else 0)
     cells = np.repeat(np.arange(axis.cells), 300)
-    found = values.made(axis, cells, np.random.default_rng(1))
+    found = released.values_of(axis, cells, np.random.default_rng(1))
     read = encoder(column, ".")
     codes = read(found if found.dtype.kind in "biufM" else list(found)).astype(np.int64)
     again = codes * axis.bins // axis.used if axis.bins else codes
 
     assert [] == cells[again != cells].tolist()[:5]
-    assert axis.cells == len(values.names(axis))
+    assert axis.cells == len(released.cell_names(axis))
     if isinstance(column, ps.Number):
         inside = found[~np.isnan(found)]
         assert column.low <= inside.min() <= inside.max() <= column.high
@@ -651,9 +651,9 @@ def test_numbers_are_spread_over_their_bins():
     from scipy import stats
 
     rng = np.random.default_rng(2)
-    plain = values.made(Axis(COLUMNS[0], 4), np.full(20_000, 2), rng)
-    logged = np.log(values.made(Axis(COLUMNS[2], 4), np.full(20_000, 1), rng))
-    days = values.made(Axis(COLUMNS[10], 4), np.full(20_000, 3), rng).astype(np.int64)
+    plain = released.values_of(Axis(COLUMNS[0], 4), np.full(20_000, 2), rng)
+    logged = np.log(released.values_of(Axis(COLUMNS[2], 4), np.full(20_000, 1), rng))
+    days = released.values_of(Axis(COLUMNS[10], 4), np.full(20_000, 3), rng).astype(np.int64)
     step = np.log(40 / 1e-3) / 4
     assert stats.kstest(plain, "uniform", (55, 27.5)).pvalue > 1e-6
     assert stats.kstest(logged, "uniform", (np.log(1e-3) + step, step)).pvalue > 1e-6
@@ -680,7 +680,7 @@ def test_an_empty_table_still_gives_rows():
     X, y = strong(60)
     release = fit(plan(WIDE, epsilon="0.1", delta="1e-9", rows=60), open_source(X, y),
                   noise=replay(1))
-    table = Table.of(release.body)
+    table = CountTable.of(release.body)
     rows = table.sample(500, np.random.default_rng(0))
 
     assert (0, 0) == (len(table.places), table.marginal(["x0"]).sum())

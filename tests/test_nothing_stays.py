@@ -388,7 +388,7 @@ SHOWN = {
     "EpsilonChoice",
     "Ensemble", "Finding", "Flag", "Forecast", "Form", "Found", "Hub", "Inspection", "Kernel",
     "Label", "Labellings", "Learning", "Limits", "Long", "Map", "MeanDifference", "Method",
-    "Mining", "MutualInformation", "Number", "Objective", "Output", "Perturbing",
+    "Mining", "MutualInformation", "NoisyTable", "Number", "Objective", "Output", "Perturbing",
     "Plan", "Point", "Problem", "Public", "Published", "Regression", "Release", "Risk", "Roles",
     "Rounding", "Rule",
     "Rules", "Sample", "Scheme", "Setting", "Shape", "SourceCrowds", "Tabling", "Terms",

@@ -37,6 +37,7 @@ from privsieve.methods.ridge.dual import (
     original,
     targets,
 )
+from privsieve.methods.ridge.sensitivity import sensitivity
 from privsieve.methods.ridge.session import KernelRidgeSession
 from privsieve.noise.streams import replay
 from privsieve.public.columns import Category, Flag, Number
@@ -147,7 +148,7 @@ def test_limits_are_small_beside_the_sensitivity():
     """Rounding adds less than a thousandth to the noise of a usual table."""
     for lam, m in (("0.01", 5000), ("0.1", 500), ("0.001", 10_000)):
         made = task(Kernel.of(MIXED), lam, m, random_codes(np.random.default_rng(0), 60))
-        moved = ps.regression.sensitivity.sensitivity(lam, m)
+        moved = sensitivity(lam, m)
 
         assert made.grid.sensitivity < moved * Fraction(1001, 1000)
 

@@ -18,7 +18,7 @@ from privsieve.cli import synthesize
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Ledger
 from privsieve.methods.histogram.axes import Axis
-from privsieve.methods.histogram.written import as_csv
+from privsieve.methods.histogram.released import as_csv
 from privsieve.public.columns import Category, Date, Flag, Number
 from privsieve.rows import Source, reader
 from test_cli import BUDGET, DOMAIN, place, privsieve, rows, spent  # noqa: F401  # fixtures

@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from privsieve import fit as fitting
 from privsieve.errors import DomainError
-from privsieve.methods.histogram import values
 from privsieve.methods.histogram.axes import BINS
 from privsieve.methods.histogram.noisy_histogram import SHARE, plan
-from privsieve.methods.histogram.released import Table
+from privsieve.methods.histogram.released import CountTable, cell_names
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
 from privsieve.release import Release
@@ -98,7 +97,7 @@ class NoisyHistogram(BaseEstimator):  # type: ignore[misc]  # scikit-learn is un
     @classmethod
     def of(cls, release: Release) -> Self:
         """The table of a release that was kept, as `ps.load` reads it."""
-        Table.of(release.body)
+        CountTable.of(release.body)
         found = cls()
         found.release_ = release
         return found
@@ -143,7 +142,7 @@ class NoisyHistogram(BaseEstimator):  # type: ignore[misc]  # scikit-learn is un
     def cells(self, name: str) -> list[str]:
         """What the cells of a column are called, in their order."""
         table = self._table()
-        return values.names(table.axes[table.axis(name)])
+        return cell_names(table.axes[table.axis(name)])
 
     def sample(self, n: int, *, as_frame: bool = False) -> Any:
         """Synthetic rows: a mapping from names to arrays, or a pandas frame.
@@ -159,9 +158,9 @@ class NoisyHistogram(BaseEstimator):  # type: ignore[misc]  # scikit-learn is un
 
         return pd.DataFrame(found)
 
-    def _table(self) -> Table:
+    def _table(self) -> CountTable:
         check_is_fitted(self, "release_")
-        return Table.of(self.release_.body)
+        return CountTable.of(self.release_.body)
 
     def _public(self, domain: Domain | None) -> Domain:
         found = domain or self.domain

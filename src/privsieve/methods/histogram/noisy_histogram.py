@@ -13,8 +13,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.errors import DomainError, ParameterError
-from privsieve.methods.histogram.axes import BINS, Axis, axes_of, cells, check_bins
-from privsieve.methods.histogram.sizes import check_size, digits, spread, warning
+from privsieve.methods.histogram.axes import (
+    BINS,
+    Axis,
+    axes_of,
+    cells,
+    check_bins,
+    check_size,
+    digits,
+    spread,
+    warning,
+)
 from privsieve.methods.parameters import count
 from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import Json
@@ -23,7 +32,7 @@ from privsieve.public.domain import Box, Domain
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
-    from privsieve.methods.histogram.tables import Dense, Held, Sparse
+    from privsieve.methods.histogram.tables import BeforeChoice, Dense, Sparse
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
 
@@ -70,7 +79,7 @@ class Tabling:
         return axes_of(self.domain, names, self.bins, target=self.target)
 
 
-class Output(NamedTuple):
+class NoisyTable(NamedTuple):
     """What leaves: the columns, the cells that are named (None: all), and their noisy counts."""
 
     names: tuple[str, ...]
@@ -145,9 +154,10 @@ def _planned(made: Tabling, cost: Cost, units: int, k: int) -> Plan:
     )
 
 
-def summarise(batches: Iterable[Batch], key: int, *, made: Tabling) -> Dense | Sparse | Held:
+def summarise(batches: Iterable[Batch], key: int, *, made: Tabling,
+              ) -> Dense | Sparse | BeforeChoice:
     """Rows become counts; before a choice, what it needs and the cells of the rows."""
-    from privsieve.methods.histogram.tables import Held, Rows, counted, kept
+    from privsieve.methods.histogram.tables import BeforeChoice, CellRows, counted, kept
 
     if made.sieve is None:
         return counted(batches, key, domain=made.domain, axes=made.axes(made.names),
@@ -156,19 +166,20 @@ def summarise(batches: Iterable[Batch], key: int, *, made: Tabling) -> Dense | S
 
     # [held] both are made of the same rows, under the same key
     held, axes = list(batches), made.axes(made.names)
-    none = Rows.of(Read.empty(len(made.domain.columns)), axes, made.domain)
-    rows = kept(held, key, made.domain, none, lambda batch: Rows.of(batch, axes, made.domain))
-    return Held(made.sieve.summarise(held, key), rows)
+    none = CellRows.of(Read.empty(len(made.domain.columns)), axes, made.domain)
+    rows = kept(held, key, made.domain, none, lambda batch: CellRows.of(batch, axes, made.domain))
+    return BeforeChoice(made.sieve.summarise(held, key), rows)
 
 
 # [mechanism]
-def mechanism(summary: Dense | Sparse | Held, noise: Noise, *, made: Tabling) -> Output:
+def mechanism(summary: Dense | Sparse | BeforeChoice, noise: Noise, *, made: Tabling,
+              ) -> NoisyTable:
     """Counts meet noise; where columns are chosen, after the choice."""
-    from privsieve.methods.histogram.tables import Dense, Held, Sparse
+    from privsieve.methods.histogram.tables import BeforeChoice, Dense, Sparse
     from privsieve.noise.discrete import above, noisy
 
     names = made.names
-    if isinstance(summary, Held):
+    if isinstance(summary, BeforeChoice):
         assert made.sieve is not None
         # [choose-first] the table that follows is that of the columns that were released
         chosen = made.sieve.mechanism(summary.sieve, noise)
@@ -178,12 +189,12 @@ def mechanism(summary: Dense | Sparse | Held, noise: Noise, *, made: Tabling) ->
         # [threshold-form]
         assert made.threshold is not None
         where, counts = above(summary.counts, made.mean, made.threshold, noise)
-        return Output(names, summary.places[where].tolist(), counts.tolist())
+        return NoisyTable(names, summary.places[where].tolist(), counts.tolist())
     assert isinstance(summary, Dense)
-    return Output(names, None, noisy(summary.counts, made.mean, noise).tolist())
+    return NoisyTable(names, None, noisy(summary.counts, made.mean, noise).tolist())
 
 
-def _tabulated(held: Held, names: Sequence[str], made: Tabling) -> Dense | Sparse:
+def _tabulated(held: BeforeChoice, names: Sequence[str], made: Tabling) -> Dense | Sparse:
     """The table of the columns that were chosen."""
     from privsieve.methods.histogram.tables import Dense, Sparse
 
@@ -194,9 +205,9 @@ def _tabulated(held: Held, names: Sequence[str], made: Tabling) -> Dense | Spars
 # [/mechanism]
 
 
-def says(output: Output, *, made: Tabling) -> Mapping[str, Json]:
+def says(output: NoisyTable, *, made: Tabling) -> Mapping[str, Json]:
     """What a release says of the table."""
-    from privsieve.methods.histogram.values import edges
+    from privsieve.methods.histogram.released import edges
 
     axes = made.axes(output.names)
     return {

@@ -56,7 +56,7 @@ class KernelRidgeSession:
     kernel : "rbf", "linear" or "polynomial".
     gamma : of the rbf kernel, for columns scaled to a range of 1.
     degree : of the polynomial kernel.
-    lam : the ridge; `regression.choice.suggest_lambda` names one from public numbers.
+    lam : the ridge; `methods.ridge.choice.suggest_lambda` names one from public numbers.
     domain : what is public; the target is a number with bounds.
     ledger : who keeps the sum of what is spent.
 
