@@ -402,7 +402,7 @@ def _noisy_top_k(rng, classes):
     score = rng.choice(("mean-difference", "disagreement", "class-counts", "mutual-information",
                         "correlation"))
     weighed = score in ("mean-difference", "class-counts")
-    return "noisy-top-k", {"score": score, "class_share": share if weighed else None,
+    return "noisy-top-k", {"score": score, "class_prior": share if weighed else None,
                            "mechanism": rng.choice(("exponential", "laplace", "gumbel")),
                            "ordered": rng.random() < 0.2}
 

@@ -19,7 +19,7 @@ from privsieve.kernels.nearest import METRICS, nearest
 from privsieve.local import fwell as local
 from privsieve.local.margins import margins
 from privsieve.local.solver import Minimum, minimise
-from privsieve.methods.selector import Selector
+from privsieve.methods.estimator import Selector
 from real_data import folder
 
 TERM = {"manhattan": lambda a, b: abs(a - b), "euclidean": lambda a, b: (a - b) ** 2,

@@ -41,7 +41,7 @@ def strong(n=2500):
 
 
 @pytest.mark.parametrize("options", [
-    {}, *({"numeric": way} for way in WAYS), {"order": 1}, {"order": 2}, {"max_ops": 10_000},
+    {}, *({"numeric": way} for way in WAYS), {"depth": 1}, {"depth": 2}, {"max_ops": 10_000},
     {"numeric": "median-cut", "joint": "pair"}, {"class_prior": None},
 ], ids=str)
 def test_each_way_finds_strong_columns(options):
@@ -147,9 +147,9 @@ def test_categories_are_compared_by_levels():
     ({"numeric": "tau"}, "write one of ranks, all-cuts, kendall, median-cut"),
     ({"class_prior": 0.5}, "number without classes"),
     ({"joint": "pair"}, 'needs numeric="median-cut"'),
-    ({"numeric": "kendall", "order": 2}, "one column at a time"),
+    ({"numeric": "kendall", "depth": 2}, "one column at a time"),
     ({"numeric": "all-cuts", "max_ops": 10**6}, "steps, and max_ops"),
-    ({"rows": 1}, "from 2"), ({"rows": 2**30}, "from 2 to"), ({"order": 4}, "order"),
+    ({"rows": 1}, "from 2"), ({"rows": 2**30}, "from 2 to"), ({"depth": 4}, "order"),
     ({"numeric": "median-cut", "epsilon": "1e-9"}, "larger epsilon"),
 ], ids=str)
 def test_public_mistakes_are_refused(options, word):

@@ -97,7 +97,7 @@ def worst(values, targets, n, way):
     columns = np.array(list(product(values, repeat=n))).T
     domain = number_domain("n" * columns.shape[1])
     labels = list(product(targets, repeat=n))
-    pairs = [found([tables.batch(columns, label)], domain, way, rows=n, order=1,
+    pairs = [found([tables.batch(columns, label)], domain, way, rows=n, depth=1,
                    max_ops=n * n * columns.shape[1])  # too little for pairs
              for label in labels]
     score = np.array([one for one, _ in pairs], np.int64)

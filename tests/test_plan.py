@@ -13,7 +13,7 @@ import tables
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
 from privsieve.methods import plan
-from privsieve.methods.parameters import count, depth
+from privsieve.methods.choosing import count, depth
 from privsieve.noise.race import Race
 from privsieve.noise.streams import replay
 from privsieve.rows import open_source, resolve
@@ -41,7 +41,7 @@ def strong(n=3000):
 
 @pytest.mark.parametrize("options", [
     {}, {"class_prior": None}, {"class_prior": 0.5}, {"class_prior": ["0.5", "0.5"]},
-    {"order": 1}, {"order": 2}, {"joint": "pair"}, {"joint": "triple"}, {"max_ops": 10_000},
+    {"depth": 1}, {"depth": 2}, {"joint": "pair"}, {"joint": "triple"}, {"max_ops": 10_000},
     {"class_prior": "centred"}, {"class_prior": "unbalanced"},
 ], ids=str)
 def test_each_option_finds_strong_columns(options):
@@ -122,7 +122,7 @@ def test_a_wrong_number_of_columns_is_refused(k):
     ({"class_prior": 0}, "class_prior"), ({"class_prior": 1}, "class_prior"),
     ({"class_prior": float("nan")}, "class_prior"), ({"class_prior": "even"}, "class_prior"),
     ({"class_prior": [0.2, 0.2]}, "add up"), ({"class_prior": [1, 2, 3]}, "shares"),
-    ({"order": 4}, "order"), ({"joint": "pair", "ordered": True}, "joint"),
+    ({"depth": 4}, "order"), ({"joint": "pair", "ordered": True}, "joint"),
     ({"k": 1, "joint": "pair"}, "joint"), ({"rows": 1}, "rows"), ({"rows": 0}, "rows"),
     ({"method": "magic"}, "known are"),
 ], ids=str)

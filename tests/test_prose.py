@@ -13,7 +13,7 @@ import pytest
 
 import privsieve as ps
 from privsieve.local.constants import g, objective, r_max
-from privsieve.methods import blocks, labels, noisy_top_k, plan, rule_sieve_numeric, weights
+from privsieve.methods import blocks, labels, noisy_top_k, plan, rule_sieve_numeric
 from privsieve.methods.felp import drawn_share, window_share
 from privsieve.methods.histogram.axes import LARGEST_NAMED, LARGEST_WHOLE
 from privsieve.methods.objective_fwell import SECOND, Perturbing
@@ -226,7 +226,7 @@ def test_constants_of_rule_sieve():
 
     assert (Fraction(3, 20), Fraction(1, 10), 200, Fraction(1, 512), 10, 6) == (
         labels.RARE, labels.AUTO_SHARE, labels.AUTO_FROM, labels.RAREST, EXACT_ROWS,
-        weights.ALL_CUTS)
+        labels.ALL_CUTS)
 
 
 def test_constants_of_other_methods():

@@ -16,9 +16,9 @@ from math import log
 from typing import TYPE_CHECKING, Literal
 
 from privsieve.errors import DomainError, ParameterError
-from privsieve.methods import forecast
+from privsieve.methods import choosing as forecast
 from privsieve.methods.blocks import digest_of, parts_of, public_rows, sizes
-from privsieve.methods.parameters import charged, count
+from privsieve.methods.choosing import charged, count
 from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost, exact

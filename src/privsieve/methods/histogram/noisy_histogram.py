@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.errors import DomainError, ParameterError
+from privsieve.methods.choosing import count
 from privsieve.methods.histogram.axes import (
     BINS,
     Axis,
@@ -24,7 +25,7 @@ from privsieve.methods.histogram.axes import (
     spread,
     warning,
 )
-from privsieve.methods.parameters import count
+from privsieve.methods.option import current
 from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import Json
 from privsieve.public.cost import EPSILON_UNITS, Cost, exact
@@ -260,8 +261,10 @@ def _sieve(domain: Domain, k: float | Fraction | None, cost: Cost, units: int, *
     if not 0 < spent < cost.units:
         raise ParameterError(f"the share of epsilon for the choice is {share}; it must lie between "
                              "0 and 1, and leave something to both: write 0.5, for example")
-    return rule_sieve.plan(domain, k=k, epsilon=Fraction(spent, EPSILON_UNITS), rows=units,
-                           allow_weak=True, **wanted)
+    options = rule_sieve.RuleSieveOptions(
+        k, epsilon=Fraction(spent, EPSILON_UNITS), allow_weak=True,
+        **current(rule_sieve.RuleSieveOptions, wanted))
+    return options.planned(domain, units)
 
 
 def _largest(made: Tabling, k: int) -> tuple[Axis, ...]:
