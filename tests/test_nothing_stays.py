@@ -391,7 +391,7 @@ SHOWN = {
     "Mining", "MutualInformation", "NoisyTable", "Number", "Objective", "Output", "Perturbing",
     "Plan", "Point", "Problem", "Public", "Published", "Regression", "Release", "Risk", "Roles",
     "Rounding", "Rule",
-    "Rules", "Sample", "Scheme", "Setting", "Shape", "SourceCrowds", "Tabling", "Terms",
+    "Rules", "Sample", "Scheme", "Setting", "Shape", "SourceCrowds", "Terms",
     "Thermometer", "TopRule", "Tuning", "VectorNoise", "Voting", "Wanted", "Weighing", "Whole",
     "Windows",
 }

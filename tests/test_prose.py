@@ -15,7 +15,7 @@ import privsieve as ps
 from privsieve.local.constants import g, objective, r_max
 from privsieve.methods import blocks, labels, noisy_top_k, plan, rule_sieve_numeric
 from privsieve.methods.felp import drawn_share, window_share
-from privsieve.methods.histogram.axes import LARGEST_NAMED, LARGEST_WHOLE
+from privsieve.methods.histogram.noisy_histogram import LARGEST_NAMED, LARGEST_WHOLE
 from privsieve.methods.objective_fwell import SECOND, Perturbing
 from privsieve.methods.ridge import choice
 from privsieve.methods.ridge.answers import whitened

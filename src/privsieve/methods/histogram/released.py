@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.methods.histogram.axes import Axis
+from privsieve.methods.histogram.noisy_histogram import Axis
 from privsieve.public.columns import CODES, Date, Flag, Number, text_of
 from privsieve.public.domain import part_of
 from privsieve.public.shown import quoted

@@ -19,7 +19,7 @@ from privsieve.rows.batch import Batch
 from privsieve.summaries.sums import Adds, summed
 
 if TYPE_CHECKING:
-    from privsieve.methods.histogram.axes import Axis
+    from privsieve.methods.histogram.noisy_histogram import Axis
 
 
 Ints = npt.NDArray[np.int64]
@@ -99,7 +99,7 @@ def on_axes(axes: Sequence[Axis], batch: Batch, domain: Domain) -> Iterator[Ints
     >>> from privsieve.rows.batch import Batch
     >>> from privsieve.public.columns import Number
     >>> from privsieve.public.domain import Domain
-    >>> from privsieve.methods.histogram.axes import Axis
+    >>> from privsieve.methods.histogram.noisy_histogram import Axis
     >>> age = Number("age", 0, 110, missing="level")
     >>> codes = np.array([[0], [65534], [65535]], np.uint16)
     >>> batch = Batch(codes, np.zeros(3, np.int32), *np.zeros((2, 3), np.uint64))
