@@ -75,7 +75,7 @@ def data(name: str) -> Data:
     domain = Domain(columns, target=Label("y", (0, 1)))
     axes = plan("noisy-histogram", domain, columns=[columns[0].name], epsilon=1,
                 rows=len(y), bins=BINS)
-    run = axes.mechanism.keywords["made"]
+    run = axes.mechanism.keywords["run"]
     cells, sizes = coded(X, y, domain, run), [a.cells for a in run.axes(domain.names)]
     return Data(X, y, domain, cells, sizes)
 

@@ -389,7 +389,7 @@ SHOWN = {
     "Ensemble", "Finding", "Flag", "Forecast", "Form", "Found", "Hub", "Inspection", "Kernel",
     "Label", "Labellings", "Learning", "Limits", "Long", "Map", "MeanDifference", "Method",
     "Mining", "MutualInformation", "NoisyTable", "Number", "Objective", "Output", "Perturbing",
-    "Plan", "Point", "Problem", "Public", "Published", "Regression", "Release", "Risk", "Roles",
+    "LeastSquares", "Plan", "Point", "Problem", "Public", "Published", "Release", "Risk", "Roles",
     "Rounding", "Rule",
     "Rules", "Sample", "Scheme", "Setting", "Shape", "SourceCrowds", "Terms",
     "Thermometer", "TopRule", "Tuning", "VectorNoise", "Voting", "Wanted", "Weighing", "Whole",

@@ -34,11 +34,11 @@ from privsieve.methods.ridge.dual import (
     Rounding,
     certain,
     coordinates,
-    original,
     targets,
 )
+from privsieve.methods.ridge.features import original
 from privsieve.methods.ridge.sensitivity import sensitivity
-from privsieve.methods.ridge.session import KernelRidgeSession
+from privsieve.methods.ridge.session import KernelRidgeSession, codes_of
 from privsieve.noise.streams import replay
 from privsieve.public.columns import Category, Flag, Number
 from privsieve.public.cost import Cost
@@ -484,10 +484,9 @@ def test_answers_are_near_where_noise_is_small():
     X, y = table()
     asked = np.random.default_rng(2).random((12, 2))
     kernel = Kernel.of(BOX.of_width(["x0", "x1"]), "rbf", 3.0)
-    from privsieve.methods.ridge.session import codes_of
     codes = [coordinates(codes_of(x, kernel.domain), kernel.domain) for x in (X, asked)]
     expected = original(kernel.gram(codes[1], codes[0]) @ np.linalg.solve(
-        kernel.gram(codes[0], codes[0]) + 60 * 0.01 * np.eye(60), y - 1), kernel.domain)
+        kernel.gram(codes[0], codes[0]) + 60 * 0.01 * np.eye(60), y - 1), kernel.domain.target)
     with opened("0.01", gamma=3.0) as session:
         one = session.predict_one(asked[0], epsilon=1000, allow_weak=True)
         batch = session.predict_batch(asked, epsilon=1000, allow_weak=True)
@@ -725,8 +724,9 @@ def test_a_point_beside_another_is_answered_by_it():
 def test_a_target_on_a_log_scale_comes_back():
     """Answers are values of the target, inside its bounds, on a log scale too."""
     domain = Domain([Number("x", 0, 1)], target=Number("cost", 1, 10_000, scale="log"))
+    values = original(np.array([-5.0, 0, 1]), domain.target)
 
-    assert [1.0, 100.0, 10_000.0] == original(np.array([-5.0, 0, 1]), domain).round(9).tolist()
+    assert [1.0, 100.0, 10_000.0] == values.round(9).tolist()
 
 
 def test_odd_rows_are_silent(ledger, recwarn):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from privsieve.noise.streams import replay
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
 
+planned = partial(ps.plan, "kernel-ridge")
 PAIRS = 1000
 #: Kernels, small enough that a pair of tables takes a millisecond.
 KERNELS = [{"kernel": "linear"}, {"kernel": "polynomial"}, {"kernel": "cosine", "degree": 2},
@@ -37,7 +39,7 @@ def domain(kinds="nn", **options):
 
 def model(of, rows=None, lam="0.1", **options):
     """The public parameters that a plan carries."""
-    made = ridge.plan(of, epsilon=1, rows=rows, lam=lam, **options)
+    made = planned(of, epsilon=1, rows=rows, lam=lam, **options)
     return made.mechanism.keywords["model"]
 
 
@@ -287,7 +289,7 @@ def test_weights_are_no_longer_than_was_said(options):
 def test_the_noise_is_as_large_as_forecast(delta):
     """Over 300 replays the mean square of a weight, of the length and of a prediction is right."""
     of = domain("nn")
-    made = ridge.plan(of, epsilon=1, delta=delta, rows=2000, features=60)
+    made = planned(of, epsilon=1, delta=delta, rows=2000, features=60)
     known = made.mechanism.keywords["model"]
     summary = ridge.summarise([tables.batch([[0, 0]], [0])], 0, model=known)
     exact = known.grid.numbers(known.grid.integers(ridge.weights(summary, known)))
@@ -305,29 +307,29 @@ def test_the_noise_is_as_large_as_forecast(delta):
 
 def test_a_delta_that_buys_nothing_is_not_spent():
     """For two weights Gamma-norm noise is the smaller; for 200 the Gaussian is."""
-    few = ridge.plan(domain("n"), epsilon=1, delta="1e-9", rows=1000, kernel="linear")
-    many = ridge.plan(domain("n"), epsilon=1, delta="1e-9", rows=1000)
+    few = planned(domain("n"), epsilon=1, delta="1e-9", rows=1000, kernel="linear")
+    many = planned(domain("n"), epsilon=1, delta="1e-9", rows=1000)
 
     assert (Fraction(0), Fraction("1e-9")) == (few.cost.delta, many.cost.delta)
-    plain = ridge.plan(domain("n"), epsilon=1, rows=1000)
+    plain = planned(domain("n"), epsilon=1, rows=1000)
     assert float(many.forecast["noise_each"]) < float(plain.forecast["noise_each"])
 
 
 def test_a_plan_warns_of_pure_noise():
     """Few rows: it says so before the charge; many rows: it does not."""
-    assert "noise of" in ridge.plan(domain(), epsilon=1, rows=100, lam=0.05).warning
-    assert ridge.plan(domain(), epsilon=1, rows=100_000, lam=0.05).warning is None
+    assert "noise of" in planned(domain(), epsilon=1, rows=100, lam=0.05).warning
+    assert planned(domain(), epsilon=1, rows=100_000, lam=0.05).warning is None
 
 
 @pytest.mark.parametrize("delta", [0, "1e-9"])
 def test_lam_is_the_best_of_round_ones(delta):
     """Of all that "auto" looks at none has a smaller expected error; public numbers decide."""
     def error(lam):
-        made = ridge.plan(domain(), epsilon=1, delta=delta, rows=9000, lam=lam)
+        made = planned(domain(), epsilon=1, delta=delta, rows=9000, lam=lam)
         return made.mechanism.keywords["model"].error
 
     assert min(map(error, ROUND)) == error("auto")
-    few, many = (float(ridge.plan(domain(), epsilon=1, rows=rows).settings["lam"])
+    few, many = (float(planned(domain(), epsilon=1, rows=rows).settings["lam"])
                  for rows in (100, 10**6))
     assert few > 10 * many
 
@@ -358,14 +360,14 @@ def test_a_plan_is_found_by_its_name():
 def test_wrong_plans_are_refused(of, options, said):
     """Before the charge, with the thing, its limit and a way out."""
     with pytest.raises((ParameterError, DomainError), match=said):
-        ridge.plan(of, **{"epsilon": 1, "rows": 1000, **options})
+        planned(of, **{"epsilon": 1, "rows": 1000, **options})
 
 
 def test_a_release_says_what_a_prediction_needs():
     """The keys of a regression, integers and texts alone."""
     rng = np.random.default_rng(7)
     X = rng.random((500, 2))
-    made = ridge.plan(Domain.box(0, 1, columns=2, target=(0, 1)), epsilon=1, rows=500)
+    made = planned(Domain.box(0, 1, columns=2, target=(0, 1)), epsilon=1, rows=500)
     body = fit(made, open_source(X, X[:, 0]), noise=replay(1)).body
 
     assert {"map": "fourier", "features": 200, "gamma": "0.5", "seed": 0} == body["features"]
@@ -381,7 +383,7 @@ def test_a_release_says_what_a_prediction_needs():
 def attacked(epsilon):
     """The mechanism on the worst pair: one row at one end, its target at the other one."""
     of = domain("f")
-    made = ridge.plan(of, epsilon=epsilon, rows=2, kernel="linear", lam=100)
+    made = planned(of, epsilon=epsilon, rows=2, kernel="linear", lam=100)
     known = made.mechanism.keywords["model"]
     pair = [ridge.summarise([tables.batch([[1], [1]], [65535, y])], 0, model=known)
             for y in (0, 65535)]

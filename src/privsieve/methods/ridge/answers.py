@@ -37,10 +37,10 @@ from privsieve.methods.ridge.dual import (
     Kernel,
     Rounding,
     coordinates,
-    original,
     target,
     targets,
 )
+from privsieve.methods.ridge.features import original
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.noise.streams import Noise
@@ -170,7 +170,7 @@ class Task:
 
     def answers(self, q: list[int]) -> Doubles:
         """The queries' answers in the target's units, from what was released."""
-        return original(self.weights @ np.array(self.grid.numbers(q)), self.kernel.domain)
+        return original(self.weights @ np.array(self.grid.numbers(q)), target(self.kernel.domain))
 
 
 def whitened(limits: Rounding, n: int) -> Fraction:

@@ -20,13 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import DomainError, ParameterError
+from privsieve.methods.ridge.features import Doubles
 from privsieve.methods.ridge.sensitivity import longest, ridge
 from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.public.canonical import Json
 from privsieve.public.columns import CODES, MIDDLE, MISSING, Column, Date, Number
 from privsieve.public.domain import Domain
-
-Doubles = npt.NDArray[np.float64]
 
 #: Half of a column's range in coordinates.  Two levels of a category are as far from each other as
 #: the ends of a range (2 * 92681^2 is 131072^2 but for 2e-5), and a missing level at least as far.
@@ -195,20 +194,6 @@ def targets(label: npt.NDArray[np.int32], domain: Domain) -> Doubles:
     at = np.where(label >= used, MIDDLE, label)
     # [target] one rounding, which is monotone: never beyond 1
     return (2.0 * at + 1 - used) / used
-
-
-def original(values: Doubles, domain: Domain) -> Doubles:
-    """Numbers between -1 and 1 as values of the target, clipped to its bounds.
-
-    >>> from privsieve.public.domain import Domain
-    >>> original(np.array([-3.0, 0.5]), Domain.box(0, 1, columns=1, target=(0, 8))).tolist()
-    [0.0, 6.0]
-    """
-    part = target(domain)
-    share = (np.clip(values, -1, 1) + 1) / 2
-    if part.scale == "log":
-        return np.clip(part.low * (part.high / part.low) ** share, part.low, part.high)
-    return part.low + share * (part.high - part.low)
 
 
 def target(domain: Domain) -> Number:

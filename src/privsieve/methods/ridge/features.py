@@ -31,6 +31,7 @@ from privsieve.public.cost import exact
 from privsieve.public.shown import quoted
 
 Codes = npt.NDArray[np.uint16]
+Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 #: The largest feature, and what would be 1.
@@ -351,6 +352,19 @@ def target(column: Target | None, label: npt.NDArray[np.int32]) -> Ints:
     assert column is not None
     assert not isinstance(column, Label)
     return centred(column, label)
+
+
+def original(middle: Doubles, part: Number) -> Doubles:
+    """The target from half ranges around its middle: within its bounds, on its scale.
+
+    >>> from privsieve.public.columns import Number
+    >>> original(np.array([-3.0, 0.0, 0.5]), Number("days", 0, 100)).tolist()
+    [0.0, 50.0, 75.0]
+    """
+    share = (np.clip(middle, -1, 1) + 1) / 2
+    value = (part.low * (part.high / part.low) ** share if part.scale == "log"
+             else part.low + share * (part.high - part.low))
+    return np.clip(value, part.low, part.high)
 
 
 def centred(column: Number | Date, codes: npt.NDArray[np.uint16] | npt.NDArray[np.int32]) -> Ints:

@@ -7,7 +7,7 @@ a function of what was released, and costs nothing.  See `ridge.proof.md`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -17,14 +17,17 @@ from typing import Any
 import numpy as np
 from flint import fmpz_mat
 
-from privsieve.errors import DomainError, ParameterError
+from privsieve.errors import DomainError, ParameterError, ReleaseFailed, SchemaError
+from privsieve.methods.option import Options, declared, option
 from privsieve.methods.ridge.features import (
     ONE,
     WHOLE,
+    Doubles,
     Ints,
     Map,
     features,
     map_of,
+    original,
     target,
     written,
 )
@@ -34,11 +37,14 @@ from privsieve.noise.streams import Noise
 from privsieve.noise.values import Grid, gamma, gaussian
 from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import LARGEST, Json
-from privsieve.public.columns import Number
+from privsieve.public.columns import Column, Label, Number
 from privsieve.public.cost import Cost
-from privsieve.public.domain import Box, Domain
+from privsieve.public.domain import Domain, part_of
 from privsieve.public.plan import Plan
+from privsieve.release import Release
+from privsieve.rows import Source
 from privsieve.rows.batch import Batch
+from privsieve.rows.reader import batches
 from privsieve.summaries.persons import person_weight
 from privsieve.summaries.sums import summed
 
@@ -55,56 +61,66 @@ LAMS = tuple(f"{digit}e{power}" for power in range(-5, 3) for digit in (1, 2, 5)
 PIECE = 2**20
 #: Products are below 2^32, and doubles hold their sums exactly below 2^52.
 EXACT_ROWS = 2**20
+#: A double has no other exponent.
+EXPONENTS = range(-1074, 971)
+_WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
 
 
-def plan(
-    domain: Domain,
-    *,
-    epsilon: object,
-    delta: object = 0,
-    rows: int | None = None,
-    kernel: str = "rbf",
-    gamma: object = None,
-    degree: object = None,
-    features: object = 200,
-    feature_seed: object = 0,
-    lam: object = "auto",
-    allow_weak: bool = False,
-) -> Plan:
-    """Plan one model; reads no row.  lam="auto" is chosen from public numbers.
+@declared
+class RidgeOptions(Options):
+    """What PrivateKernelRidge is asked for."""
 
-    >>> from privsieve.public.domain import Domain
-    >>> domain = Domain.box(0, 1, columns=5, target=(0, 100))
-    >>> made = plan(domain, epsilon=1, rows=10_000, kernel="linear")
-    >>> made.kind, made.settings["features"], made.forecast["noise_prediction"]
-    ('regression', 6, '0.12')
-    """
-    cost = Cost.of(epsilon, delta=delta, allow_weak=allow_weak)
-    _check(domain)
-    units = domain.public_units(rows)
-    made = map_of(domain.columns, kernel, gamma=gamma, degree=degree, features=features,
-                  seed=feature_seed)
-    auto = lam == "auto"
-    model = Regression(domain, made, Fraction(1) if auto else ridge(lam), units, cost.epsilon)
-    _check_size(model)
-    cost.check_units(units)
-    model = best(model, cost.delta) if auto else model.with_delta(cost.delta)
-    if model.sigma is None:  # the delta would buy nothing: it is not spent
-        cost = replace(cost, delta=Fraction(0))
-    else:
-        cost = replace(cost, rho=model.grid.rho(model.sigma))
-    _check_noise(model)
-    return Plan(
-        method=METHOD, kind="regression", domain=domain, cost=cost, units=units,
-        settings=_settings(model, kernel), noise=Fraction(model.each),
-        forecast=forecast(model), warning=warning(model),
-        theorem="ridge", assumes=assumed("ridge"),
-        summarise=partial(summarise, model=model), mechanism=partial(mechanism, model=model),
-        says=partial(says, model=model),
-    )
+    kernel: str = option(
+        "rbf", positional=True, choices=("rbf", "linear", "cosine", "polynomial"),
+        says="what a prediction may look like")
+    gamma: object = option(
+        None, metavar="G",
+        says="of rbf, how fast near rows become far: exp(-gamma |x - x'|^2) on columns from 0 to "
+             "1; one over the number of columns where this is left out")
+    degree: int | None = option(
+        None, read=int, metavar="N",
+        says="of polynomial the largest power (2), of cosine the number of waves (3)")
+    features: int = option(
+        200, read=int, metavar="N", says="of rbf, how many cosines and sines")
+    feature_seed: int = option(
+        0, read=int, metavar="N", says="of rbf, the public seed of their frequencies")
+    delta: object = option(
+        0, metavar="D", says="what it may cost beyond epsilon, such as 1e-9: less noise where "
+                             "there are many features")
+    lam: object = option(
+        "auto", metavar="L",
+        says="how strongly the model is held small; the noise falls fast where it grows; auto "
+             "takes the smallest expected error, from public numbers")
+
+    def planned(self, domain: Domain, rows: int | None) -> Plan:
+        """Plan one model; reads no row.  lam="auto" is chosen from public numbers."""
+        cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
+        _check(domain)
+        units = domain.public_units(rows)
+        chosen = map_of(domain.columns, self.kernel, gamma=self.gamma, degree=self.degree,
+                        features=self.features, seed=self.feature_seed)
+        auto = self.lam == "auto"
+        model = LeastSquares(domain, chosen, Fraction(1) if auto else ridge(self.lam), units,
+                           cost.epsilon)
+        _check_size(model)
+        cost.check_units(units)
+        model = best(model, cost.delta) if auto else model.with_delta(cost.delta)
+        if model.sigma is None:  # the delta would buy nothing: it is not spent
+            cost = replace(cost, delta=Fraction(0))
+        else:
+            cost = replace(cost, rho=model.grid.rho(model.sigma))
+        _check_noise(model)
+        return Plan(
+            method=METHOD, kind="regression", domain=domain, cost=cost, units=units,
+            settings=_settings(model, self.kernel), noise=Fraction(model.each),
+            forecast=forecast(model), warning=warning(model),
+            theorem="ridge", assumes=assumed("ridge"),
+            summarise=partial(summarise, model=model), mechanism=partial(mechanism, model=model),
+            says=partial(says, model=model),
+        )
 
 
-def summarise(batches: Iterable[Batch], key: int, *, model: Regression) -> Products:
+def summarise(batches: Iterable[Batch], key: int, *, model: LeastSquares) -> Products:
     """Rows become sums of products; at most the public number of units takes part."""
     of = partial(Products.of, made=model.map, domain=model.domain, most=model.weight)
     # [capped] the divisor is public, so that no more units may take part
@@ -112,7 +128,7 @@ def summarise(batches: Iterable[Batch], key: int, *, model: Regression) -> Produ
                   most=model.units)
 
 
-def mechanism(summary: Products, noise: Noise, *, model: Regression) -> tuple[int, ...]:
+def mechanism(summary: Products, noise: Noise, *, model: LeastSquares) -> tuple[int, ...]:
     """Weights meet noise, on the public grid."""
     grid = model.grid
     # [leave]
@@ -121,7 +137,7 @@ def mechanism(summary: Products, noise: Noise, *, model: Regression) -> tuple[in
                  else gaussian(exact, grid, model.sigma, noise))
 
 
-def weights(summary: Products, model: Regression) -> list[Fraction]:
+def weights(summary: Products, model: LeastSquares) -> list[Fraction]:
     """The exact weights of a table; private."""
     width, ridge_ = model.map.width, model.ridge
     # [normal-equations] in whole numbers, positive definite for every table
@@ -135,7 +151,7 @@ def weights(summary: Products, model: Regression) -> list[Fraction]:
     return [Fraction(int(found[j, 0].p), int(found[j, 0].q)) for j in range(width)]
 
 
-def says(output: Sequence[int], *, model: Regression) -> Mapping[str, Json]:
+def says(output: Sequence[int], *, model: LeastSquares) -> Mapping[str, Json]:
     """What the release says beyond the plan."""
     return {
         "selected": list(model.domain.names),
@@ -147,9 +163,6 @@ def says(output: Sequence[int], *, model: Regression) -> Mapping[str, Json]:
 
 
 def _check(domain: Domain) -> None:
-    if isinstance(domain, Box):
-        raise DomainError("this domain fits arrays of any width; to plan before there is one, say "
-                          "how many columns: Domain.box(low, high, columns=30, target=(0, 100))")
     if not isinstance(domain.target, Number):
         raise DomainError('a regression needs a target that is a number: [target] with kind = '
                           '"number", low and high')
@@ -158,7 +171,7 @@ def _check(domain: Domain) -> None:
                           f"{MOST_ROWS} rows of a person are used: write less")
 
 
-def _check_size(model: Regression) -> None:
+def _check_size(model: LeastSquares) -> None:
     # [sums-fit] units times their weight times the square of the largest feature is below 2^62
     most = LARGEST_WEIGHT // model.weight
     if not 1 <= model.units <= most:
@@ -166,7 +179,7 @@ def _check_size(model: Regression) -> None:
                              f"from 1 to {most}, so that its sums fit 64 bits")
 
 
-def _check_noise(model: Regression) -> None:
+def _check_noise(model: LeastSquares) -> None:
     """Refuse, before the charge, noise that its grid could not hold."""
     grid = model.grid
     size = model.sigma or model.map.width / grid.beta(model.epsilon)
@@ -180,14 +193,14 @@ def _check_noise(model: Regression) -> None:
                              "smaller lam")
 
 
-def _settings(model: Regression, kernel: str) -> Mapping[str, Json]:
+def _settings(model: LeastSquares, kernel: str) -> Mapping[str, Json]:
     said: dict[str, Any] = {name: value for name, value in model.map.json().items()
                             if name != "map"}
     return {"kernel": kernel, "lam": written(model.lam), **said}
 
 
 @dataclass(frozen=True)
-class Regression:
+class LeastSquares:
     """The public parameters of one run.
 
     sigma : of Gaussian noise; None: Gamma-norm noise.
@@ -256,7 +269,7 @@ class Regression:
         """
         return sqrt(self.prediction**2 + float(self.lam))
 
-    def with_delta(self, delta: Fraction) -> Regression:
+    def with_delta(self, delta: Fraction) -> LeastSquares:
         """Gaussian noise, where this delta makes it the smaller one; else the same model."""
         if not delta:
             return self
@@ -265,14 +278,13 @@ class Regression:
         return replace(self, sigma=sigma) if float(sigma) < self.each else self
 
 
-def best(model: Regression, delta: Fraction) -> Regression:
+def best(model: LeastSquares, delta: Fraction) -> LeastSquares:
     """The lam with the smallest expected error, among round ones: from public numbers alone.
 
     >>> from privsieve.public.columns import Flag, Number
     >>> from privsieve.public.domain import Domain
-    >>> from privsieve.methods.ridge.features import Map
     >>> domain = Domain((Flag("a"),), Number("days", 0, 9))
-    >>> some = Regression(domain, Map("linear", domain.columns), Fraction(1), 10_000, Fraction(1))
+    >>> some = LeastSquares(domain, Map("linear", domain.columns), Fraction(1), 10_000, Fraction(1))
     >>> float(best(some, Fraction(0)).lam)
     0.02
     """
@@ -280,7 +292,7 @@ def best(model: Regression, delta: Fraction) -> Regression:
     return min(made, key=lambda one: one.error)
 
 
-def forecast(model: Regression) -> Mapping[str, Json]:
+def forecast(model: LeastSquares) -> Mapping[str, Json]:
     """Public figures: of weights in their own unit, of predictions in half the target's range."""
     return {
         "noise_each": shown(model.each),
@@ -291,7 +303,7 @@ def forecast(model: Regression) -> Mapping[str, Json]:
     }
 
 
-def warning(model: Regression) -> str | None:
+def warning(model: LeastSquares) -> str | None:
     """A sentence where a prediction is close to pure noise."""
     if model.prediction < PURE_NOISE:
         return None
@@ -339,3 +351,87 @@ class Products:
 
     def __add__(self, other: Products) -> Products:
         return Products(self.products + other.products, self.with_target + other.with_target)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Released:
+    """A model that left: features, weights and the target's bounds, all of them public."""
+
+    domain: Domain
+    map: Map
+    weights: Doubles
+    target: Number
+
+    @classmethod
+    def of(cls, release: Release) -> Released:
+        """Read a release of the kind "regression"."""
+        body: Any = release.body
+        if body.get("kind") != "regression":
+            raise SchemaError(f"the release is of the kind {body.get('kind')!r}; predictions need "
+                              "one that `privsieve regress` or PrivateKernelRidge made")
+        try:
+            columns = tuple(_column(part) for part in body["domain"]["columns"])
+            said = dict(body["features"])
+            made = Map.of_json(said, columns)
+            exponent = body["values"]["exponent"]
+            if exponent not in EXPONENTS:
+                raise ValueError
+            step = Fraction(2) ** exponent
+            weights = np.array([float(int(q) * step) for q in body["values"]["q"]])
+            target = _column(body["domain"]["target"])
+            named = list(body["columns"]) == [column.name for column in columns]
+            person = body["domain"]["person"]
+            if len(weights) != made.width or not isinstance(target, Number) or not named or (
+                    person is not None and not isinstance(person, str)):
+                raise ValueError
+        except _WRONG:
+            raise SchemaError("release.json lacks what a prediction needs; take the file as "
+                              "privsieve wrote it") from None
+        return cls(Domain(columns), made, weights, target)
+
+    def predict(self, source: Source) -> Doubles:
+        """A prediction for each row of a table."""
+        parts = [original(part, self.target) for part in self._middles(source)]
+        return np.concatenate([np.empty(0), *parts])
+
+    def _middles(self, source: Source) -> Iterator[Doubles]:
+        for batch in _read(batches(source, self.domain, rows=None, entropy=bytes)):
+            # pieces of which the features stay small
+            for at in range(0, len(batch), max(1, 2**20 // self.map.width)):
+                codes = batch.codes[at:at + max(1, 2**20 // self.map.width)]
+                yield features(self.map, codes).astype(np.float64) @ self.weights / WHOLE
+
+    def lengths(self) -> Doubles | None:
+        """For each column the length of its weights; None where features mix all columns.
+
+        >>> from privsieve.public.columns import Flag
+        >>> flags = (Flag("a"), Flag("b"))
+        >>> Released(Domain(flags), Map("linear", flags), np.array([9.0, 0, -2]),
+        ...          Number("days", 0, 100)).lengths().tolist()
+        [0.0, 2.0]
+        """
+        if self.map.kind == "fourier":
+            return None
+        squares = self.weights**2
+        return np.sqrt([float(squares[group].sum()) for group in self.map.groups()])
+
+
+def _read(found: Iterator[Batch]) -> Iterator[Batch]:
+    """The rows; nothing is charged for a prediction, and its failure has words of its own."""
+    while True:
+        try:
+            batch = next(found, None)
+        except ReleaseFailed:
+            raise SchemaError("the table cannot be read to its end: it is damaged; copy or write "
+                              "it again") from None
+        if batch is None:
+            return
+        yield batch
+
+
+def _column(part: Mapping[str, Any]) -> Column:
+    """A column as `Domain.json` wrote it."""
+    made = part_of(part)
+    if isinstance(made, Label):
+        raise ValueError  # noqa: TRY004  # a release that lacks what it needs, as the others
+    return made

@@ -25,9 +25,9 @@ from privsieve.methods.ridge.dual import (
     Kernel,
     Rounding,
     coordinates,
-    original,
     target,
 )
+from privsieve.methods.ridge.features import original
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.streams import Noise
 from privsieve.public.cost import Cost
@@ -259,7 +259,7 @@ class ReleasedFunction:
             raise ParameterError("nothing was drawn while the session was open: ask the function "
                                  "at the points that matter before the session ends")
         numbers = np.array(self._task.grid.numbers(self._drawn.q[:weights.shape[1]]))
-        return original(weights @ numbers, self._task.kernel.domain)
+        return original(weights @ numbers, target(self._task.kernel.domain))
 
     def _draw(self, points: Doubles, memory: Memory) -> Doubles:
         known = self._drawn
