@@ -17,7 +17,8 @@ from privsieve.check.table import Unreadable, recount_table
 from privsieve.check.verify import verify
 from privsieve.cli import run
 from privsieve.containment.choice import Choice
-from privsieve.containment.publish import Labelled, project, written
+from privsieve.containment.labelled import Labelled
+from privsieve.containment.publish import project, written
 from privsieve.errors import CheckFailed, LedgerError, ParameterError
 from privsieve.kernels.patterns import Rule
 from privsieve.ledger import chain

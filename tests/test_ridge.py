@@ -58,7 +58,7 @@ def naive_weights(codes, label, weight, known):
     phi = [[int(x) for x in row] for row in features(known.map, codes)]
     v = [int(x) for x in target(known.domain.target, label)]
     d, n = known.map.width, len(phi)
-    whole = known.lam * known.units * known.weight * ONE**2 * known.map.slots
+    whole = known.lam * known.units * known.domain.unit_weight * ONE**2 * known.map.slots
     left = [[Fraction(sum(int(weight[i]) * phi[i][a] * phi[i][b] for i in range(n)))
              + (whole if a == b else 0) for b in range(d)] for a in range(d)]
     right = [Fraction(sum(int(weight[i]) * phi[i][a] * v[i] for i in range(n))) for a in range(d)]

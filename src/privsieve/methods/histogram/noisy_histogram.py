@@ -36,13 +36,14 @@ from privsieve.public.columns import (
 )
 from privsieve.public.cost import EPSILON_UNITS, Cost, exact
 from privsieve.public.domain import Domain
-from privsieve.public.plan import Plan
+from privsieve.public.plan import NoiseSize, Plan
 from privsieve.public.shown import quoted
-from privsieve.rows.batch import Batch
+from privsieve.release import Histogram, NoiseLaw, figure
 
 if TYPE_CHECKING:
     from privsieve.methods.histogram.tables import BeforeChoice, Dense, Sparse
     from privsieve.noise.streams import Noise
+    from privsieve.rows.batch import Batch
 
 METHOD = "noisy-histogram/1"
 #: Bins of a number where nobody says how many.
@@ -131,12 +132,7 @@ class Tabling(HistogramOptions):
     def sensitivity(self) -> int:
         """How far one unit moves the sum of all counts' moves."""
         # [sensitivity] each row is in one cell: it leaves one, and another may come
-        return self.sides * self.domain.rows_per_person
-
-    @property
-    def sides(self) -> int:
-        """2 where a unit is replaced, 1 where it comes or goes."""
-        return 2 if self.domain.neighbours == "replace-one" else 1
+        return (2 if self.domain.replaces else 1) * self.domain.rows_per_person
 
     @property
     def mean(self) -> Fraction:
@@ -170,13 +166,14 @@ def _plan(run: Tabling, cost: Cost, units: int) -> Plan:
     axes = run.largest
     check_size(axes, sparse=bool(cost.delta))
     size, (each, distance) = cells(axes), spread(run.mean)
-    forecast = {"noise_each": digits(each), "cells": str(size)}
+    forecast = {"noise_each": figure(each, 2), "cells": str(size)}
     if not cost.delta:
-        forecast["expected_error"] = digits(size * distance / (2 * units))
+        forecast["expected_error"] = figure(size * distance / (2 * units), 2)
     said = [run.sieve.warning if run.sieve else None, warning(axes, units, each, run.threshold)]
     return Plan(
         method=METHOD, kind="histogram", domain=run.domain, cost=cost, units=units,
-        settings=_settings(run), noise=run.mean, forecast=forecast,
+        settings=_settings(run), noise=NoiseSize(run.mean, "units on a count"),
+        forecast=forecast,
         warning="; ".join(text for text in said if text) or None,
         theorem="noisy-histogram", assumes=assumed("noisy-histogram"),
         summarise=partial(summarise, run=run), mechanism=partial(mechanism, run=run),
@@ -187,16 +184,15 @@ def _plan(run: Tabling, cost: Cost, units: int) -> Plan:
 def summarise(batches: Iterable[Batch], key: int, *, run: Tabling,
               ) -> Dense | Sparse | BeforeChoice:
     """Rows become counts; before a choice, what it needs and the cells of the rows."""
-    from privsieve.methods.histogram.tables import BeforeChoice, CellRows, counted, kept
+    from privsieve.methods.histogram.tables import BeforeChoice, cell_rows, counted
 
     if run.sieve is None:
         return counted(batches, key, domain=run.domain, axes=run.axes(run.names),
                        sparse=bool(run.delta))
     # [held] both are made of the same rows, under the same key
-    held, axes = list(batches), run.axes(run.names)
-    none = CellRows.of(Batch.empty(len(run.domain.columns)), axes, run.domain)
-    rows = kept(held, key, run.domain, none, lambda batch: CellRows.of(batch, axes, run.domain))
-    return BeforeChoice(run.sieve.summarise(held, key), rows)
+    held = list(batches)
+    return BeforeChoice(run.sieve.summarise(held, key),
+                        cell_rows(held, key, run.domain, run.axes(run.names)))
 
 
 # [mechanism]
@@ -238,17 +234,11 @@ def says(output: NoisyTable, *, run: Tabling) -> Mapping[str, Json]:
     from privsieve.methods.histogram.released import edges
 
     axes = run.axes(output.names)
-    return {
-        "selected": list(output.names),
-        "cells": {
-            "names": [axis.name for axis in axes],
-            "shape": [axis.cells for axis in axes],
-            "bins": {axis.name: edges(axis) for axis in axes if axis.bins},
-            "place": "all" if output.places is None else output.places,
-            "q": output.counts,
-        },
-        "noise": {"law": "discrete-laplace", "each": digits(spread(run.mean)[0])},
-    }
+    return Histogram(
+        output.names, tuple(axis.name for axis in axes), tuple(axis.cells for axis in axes),
+        {axis.name: tuple(edges(axis)) for axis in axes if axis.bins},
+        None if output.places is None else tuple(output.places), tuple(output.counts),
+        NoiseLaw("discrete-laplace", figure(spread(run.mean)[0], 2))).write()
 
 
 def _names(domain: Domain, asked: HistogramOptions) -> tuple[str, ...]:
@@ -470,13 +460,3 @@ def spread(mean: Fraction) -> tuple[float, float]:
     """
     x = min(float(1 / mean), 700.0)  # beyond it there is next to none, and no double for it
     return 1 / (sqrt(2) * sinh(x / 2)), 1 / sinh(x)
-
-
-def digits(value: float) -> str:
-    """Two digits that matter.
-
-    >>> digits(2.799), digits(0.000123), digits(31456.0), digits(1e-30)
-    ('2.8', '0.00012', '31000', '1e-30')
-    """
-    short = f"{value:.2g}"
-    return short if value < 1e-9 else f"{float(short):.12f}".rstrip("0").rstrip(".")

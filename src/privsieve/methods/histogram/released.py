@@ -25,6 +25,7 @@ from privsieve.methods.histogram.noisy_histogram import Axis
 from privsieve.public.columns import CODES, Date, Flag, Number, text_of
 from privsieve.public.domain import part_of
 from privsieve.public.shown import quoted
+from privsieve.release import WRONG, Histogram
 from privsieve.rows.cells import DAY
 from privsieve.rows.columns import bounds, log_edges
 
@@ -51,8 +52,8 @@ class CountTable:
     def of(cls, body: Mapping[str, Any]) -> CountTable:
         """The table of a release's JSON."""
         try:
-            return _table(body)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            return _table(Histogram.read(body), body)
+        except WRONG:
             raise SchemaError("the release holds no table of counts; name one that NoisyHistogram "
                               "or privsieve synthesize made") from None
 
@@ -161,25 +162,21 @@ def scaled(counts: Ints, total: int) -> Ints:
     return found
 
 
-def _table(body: Mapping[str, Any]) -> CountTable:
-    said = body["cells"]
+def _table(said: Histogram, body: Mapping[str, Any]) -> CountTable:
     domain = body["domain"]
     parts = [*domain["columns"], *([domain["target"]] if domain["target"] else [])]
     known = {part["name"]: part_of(part) for part in parts}
-    edges = [said["bins"].get(name) for name in said["names"]]
-    axes = tuple(Axis(known[name], len(ends) - 1 if ends else 0)
-                 for name, ends in zip(said["names"], edges, strict=True))
+    axes = tuple(Axis(known[name], max(0, len(said.bins.get(name, ())) - 1))
+                 for name in said.names)
     if any(bool(axis.bins) is not isinstance(axis.column, Number | Date) for axis in axes):
         raise ValueError  # a number has bins, and nothing else does
-    noisy = np.array(said["q"], np.int64)
-    cells = prod(axis.cells for axis in axes)
-    whole = said["place"] == "all"
-    if whole and cells != len(noisy):  # before so many places are made
+    noisy, whole = np.array(said.q, np.int64), said.place is None
+    if whole and said.cells != len(noisy):  # before so many places are made
         raise ValueError
-    places = np.arange(cells) if whole else np.array(said["place"], np.int64)
-    if [axis.cells for axis in axes] != list(said["shape"]) or len(places) != len(noisy) or (
+    places = np.arange(said.cells) if said.place is None else np.array(said.place, np.int64)
+    if tuple(axis.cells for axis in axes) != said.shape or len(places) != len(noisy) or (
             np.abs(noisy) > LARGEST_COUNT).any() or not (
-            (places >= 0) & (places < cells)).all():
+            (places >= 0) & (places < said.cells)).all():
         raise ValueError
     public = domain["unit"] == "row" and domain["neighbours"] == "replace-one"
     total = int(body["plan"]["units"]) if public else max(0, int(noisy.sum()))

@@ -142,6 +142,13 @@ def counted(batches: Iterable[Batch], key: int, *, domain: Domain, axes: Sequenc
                 lambda batch: Dense.of(places(batch), cells))
 
 
+def cell_rows(batches: Iterable[Batch], key: int, domain: Domain, axes: Sequence[Axis],
+              ) -> CellRows:
+    """The cells of all rows that take part."""
+    none = CellRows.of(Batch.empty(len(domain.columns)), axes, domain)
+    return kept(batches, key, domain, none, lambda batch: CellRows.of(batch, axes, domain))
+
+
 def kept(batches: Iterable[Batch], key: int, domain: Domain, zero: S,
          of: Callable[[Batch], S]) -> S:
     """The sum over the rows that take part: of a person, so many as the domain says."""

@@ -48,7 +48,8 @@ from privsieve.noise.values import Grid, gamma, gaussian, laplace
 from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import LARGEST, Json
 from privsieve.public.cost import Cost
-from privsieve.public.plan import Plan
+from privsieve.public.plan import NoiseSize, Plan
+from privsieve.release import ANSWERS, GridNumbers, NoiseLaw, Regression, figure
 from privsieve.rows.batch import Batch
 
 METHOD = "kernel-ridge-session/1"
@@ -198,9 +199,9 @@ def plan(task: Task, memory: Memory) -> Plan:
                                                              rho=task.grid.rho(task.sigma))
     return Plan(
         method=METHOD, kind="regression", domain=task.kernel.domain, cost=cost, units=task.m,
-        settings={"answers": task.kind, "lam": _text(float(task.lam)), **task.kernel.json(),
+        settings={"answers": task.kind, "lam": figure(task.lam, 6, "g"), **task.kernel.json(),
                   "queries": len(task.codes), "kept": task.grid.d},
-        noise=Fraction(each), forecast=_forecast(task),
+        noise=NoiseSize(Fraction(each), "half ranges on an answer"), forecast=_forecast(task),
         warning=_warning(each) if each > NOISY else None,
         theorem="kernel-ridge-answers", assumes=assumed("kernel-ridge-answers"),
         summarise=partial(solved, task=task, memory=memory),
@@ -271,14 +272,13 @@ def said(output: object, *, task: Task) -> Mapping[str, Json]:
     """What the release says: the noisy numbers, the queries, and their answers."""
     q: list[int] = output[0] if task.kind == "function" else output  # type: ignore[index,assignment]
     law = {"one": "laplace", "batch": "gamma-norm", "function": "gaussian"}[task.kind]
-    return {
-        "selected": list(task.kernel.domain.names),
-        "features": {"map": "answers", **task.kernel.json(), "lam": _text(float(task.lam))},
-        "values": {"exponent": task.grid.exponent, "q": list(q)},
-        "noise": {"law": law, "each": _text(task.spread * _half(task.kernel))},
-        "queries": [list(map(int, row)) for row in task.codes],
-        "answers": [repr(float(x)) for x in task.answers(q)],
-    }
+    return Regression(
+        task.kernel.domain.names,
+        {"map": ANSWERS, **task.kernel.json(), "lam": figure(task.lam, 6, "g")},
+        GridNumbers(task.grid.exponent, tuple(q)),
+        NoiseLaw(law, figure(task.spread * _half(task.kernel), 6, "g")),
+        queries=tuple(tuple(map(int, row)) for row in task.codes),
+        answers=tuple(repr(float(x)) for x in task.answers(q))).write()
 
 
 def _forecast(task: Task) -> Mapping[str, Json]:
@@ -286,10 +286,10 @@ def _forecast(task: Task) -> Mapping[str, Json]:
 
     If the true function has a length of 1 in the kernel's space, the ridge takes lam at most.
     """
-    return {"noise_each": _text(task.spread * _half(task.kernel)),
-            "noise_prediction": _text(task.spread),
-            "expected_error": _text(sqrt(task.spread**2 + float(task.lam))),
-            "longest": _text(float(longest(task.lam)))}
+    return {"noise_each": figure(task.spread * _half(task.kernel), 6, "g"),
+            "noise_prediction": figure(task.spread, 6, "g"),
+            "expected_error": figure(sqrt(task.spread**2 + float(task.lam)), 6, "g"),
+            "longest": figure(float(longest(task.lam)), 6, "g")}
 
 
 def _half(kernel: Kernel) -> float:
@@ -304,7 +304,3 @@ def _warning(each: float) -> str:
     return (f"the noise on an answer has a standard deviation of {each / 2:.2g} of the target's "
             "range: close to pure noise.  Take a larger epsilon or lam, or more rows; "
             "`suggest_lambda` names a lam from public numbers")
-
-
-def _text(value: float) -> str:
-    return f"{value:.6g}"

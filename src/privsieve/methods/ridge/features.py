@@ -13,7 +13,7 @@ of integers.  Nothing here is secret, and nothing is noise.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -29,6 +29,7 @@ from privsieve.public.canonical import Json
 from privsieve.public.columns import MISSING, Category, Column, Date, Flag, Label, Number, Target
 from privsieve.public.cost import exact
 from privsieve.public.shown import quoted
+from privsieve.release import exactly
 
 Codes = npt.NDArray[np.uint16]
 Doubles = npt.NDArray[np.float64]
@@ -41,7 +42,7 @@ LARGEST = 1024
 #: The name of each kernel's map in a release.
 KERNELS = {"linear": "linear", "polynomial": "polynomial", "cosine": "cosine", "rbf": "fourier"}
 DEGREES = {"linear": 1, "polynomial": 2, "cosine": 3}
-#: As `written` writes it.
+#: As `exactly` writes it.
 _GAMMA = re.compile(r"[0-9]{1,60}(/[0-9]{1,60}|(\.[0-9]{1,30})?(e[+-]?[0-9]{1,2})?)")
 LARGEST_DEGREE, LARGEST_GAMMA, LARGEST_SEED = 16, 10**6, 2**53 - 1
 #: Binary places of fixed numbers here, and pi with so many.
@@ -128,12 +129,12 @@ class Map:
     def json(self) -> dict[str, Json]:
         """The public parameters, as a release says them."""
         if self.kind == "fourier":
-            return {"map": self.kind, "features": self.width, "gamma": written(self.gamma),
+            return {"map": self.kind, "features": self.width, "gamma": exactly(self.gamma, "g"),
                     "seed": self.seed}
         return {"map": self.kind, "features": self.width, "degree": self.degree}
 
     @classmethod
-    def of_json(cls, said: dict[str, Json], columns: tuple[Column, ...]) -> Map:
+    def of_json(cls, said: Mapping[str, Json], columns: tuple[Column, ...]) -> Map:
         """The map that a release says.
 
         >>> from privsieve.public.columns import Flag
@@ -190,16 +191,6 @@ def map_of(columns: Sequence[Column], kernel: str, *, gamma: object = None, degr
                              'degree, fewer columns, or kernel="rbf" with as many features as '
                              "you like")
     return found
-
-
-def written(value: Fraction) -> str:
-    """A fraction as a decimal number, where that is short and exact.
-
-    >>> written(Fraction(1, 20)), written(Fraction(1, 30))
-    ('0.05', '1/30')
-    """
-    text = f"{float(value):.12g}"
-    return text if Fraction(text) == value else str(value)
 
 
 def _terms(made: Map) -> Iterator[Term]:

@@ -29,7 +29,6 @@ from privsieve.methods.ridge.features import (
     map_of,
     original,
     target,
-    written,
 )
 from privsieve.methods.ridge.sensitivity import longest, ridge, sensitivity
 from privsieve.noise.approximate import root_up, rounded_up
@@ -40,12 +39,11 @@ from privsieve.public.canonical import LARGEST, Json
 from privsieve.public.columns import Column, Label, Number
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain, part_of
-from privsieve.public.plan import Plan
-from privsieve.release import Release
+from privsieve.public.plan import NoiseSize, Plan
+from privsieve.release import WRONG, GridNumbers, NoiseLaw, Regression, Release, exactly, figure
 from privsieve.rows import Source
 from privsieve.rows.batch import Batch
 from privsieve.rows.reader import batches
-from privsieve.summaries.persons import person_weight
 from privsieve.summaries.sums import summed
 
 METHOD = "kernel-ridge/1"
@@ -61,9 +59,6 @@ LAMS = tuple(f"{digit}e{power}" for power in range(-5, 3) for digit in (1, 2, 5)
 PIECE = 2**20
 #: Products are below 2^32, and doubles hold their sums exactly below 2^52.
 EXACT_ROWS = 2**20
-#: A double has no other exponent.
-EXPONENTS = range(-1074, 971)
-_WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
 
 
 @declared
@@ -112,8 +107,8 @@ class RidgeOptions(Options):
         _check_noise(model)
         return Plan(
             method=METHOD, kind="regression", domain=domain, cost=cost, units=units,
-            settings=_settings(model, self.kernel), noise=Fraction(model.each),
-            forecast=forecast(model), warning=warning(model),
+            settings=_settings(model, self.kernel), forecast=forecast(model),
+            noise=NoiseSize(Fraction(model.each), "on a weight"), warning=warning(model),
             theorem="ridge", assumes=assumed("ridge"),
             summarise=partial(summarise, model=model), mechanism=partial(mechanism, model=model),
             says=partial(says, model=model),
@@ -122,7 +117,7 @@ class RidgeOptions(Options):
 
 def summarise(batches: Iterable[Batch], key: int, *, model: LeastSquares) -> Products:
     """Rows become sums of products; at most the public number of units takes part."""
-    of = partial(Products.of, made=model.map, domain=model.domain, most=model.weight)
+    of = partial(Products.of, made=model.map, domain=model.domain, most=model.domain.unit_weight)
     # [capped] the divisor is public, so that no more units may take part
     return summed(batches, key, domain=model.domain, zero=Products.zero(model.map.width), of=of,
                   most=model.units)
@@ -153,13 +148,10 @@ def weights(summary: Products, model: LeastSquares) -> list[Fraction]:
 
 def says(output: Sequence[int], *, model: LeastSquares) -> Mapping[str, Json]:
     """What the release says beyond the plan."""
-    return {
-        "selected": list(model.domain.names),
-        "features": model.map.json(),
-        "values": {"exponent": model.grid.exponent, "q": list(output)},
-        "noise": {"law": "gamma-norm" if model.sigma is None else "gaussian",
-                  "each": shown(model.each)},
-    }
+    law = "gamma-norm" if model.sigma is None else "gaussian"
+    return Regression(model.domain.names, model.map.json(),
+                      GridNumbers(model.grid.exponent, tuple(output)),
+                      NoiseLaw(law, shown(model.each))).write()
 
 
 def _check(domain: Domain) -> None:
@@ -173,7 +165,7 @@ def _check(domain: Domain) -> None:
 
 def _check_size(model: LeastSquares) -> None:
     # [sums-fit] units times their weight times the square of the largest feature is below 2^62
-    most = LARGEST_WEIGHT // model.weight
+    most = LARGEST_WEIGHT // model.domain.unit_weight
     if not 1 <= model.units <= most:
         raise ParameterError(f"the table has {model.units} rows or persons; least squares takes "
                              f"from 1 to {most}, so that its sums fit 64 bits")
@@ -196,7 +188,7 @@ def _check_noise(model: LeastSquares) -> None:
 def _settings(model: LeastSquares, kernel: str) -> Mapping[str, Json]:
     said: dict[str, Any] = {name: value for name, value in model.map.json().items()
                             if name != "map"}
-    return {"kernel": kernel, "lam": written(model.lam), **said}
+    return {"kernel": kernel, "lam": exactly(model.lam, "g"), **said}
 
 
 @dataclass(frozen=True)
@@ -214,15 +206,10 @@ class LeastSquares:
     sigma: Fraction | None = None
 
     @property
-    def weight(self) -> int:
-        """What the rows of one unit weigh together, at most."""
-        return 1 if self.domain.person is None else person_weight(self.domain.rows_per_person)
-
-    @property
     def ridge(self) -> Fraction:
         """What is added to the diagonal of the products, once for each unit's whole weight."""
         # [scaled-ridge] rows are as long as the root of `slots` times 65535; theirs is to be 1
-        return self.lam * self.units * self.weight * ONE**2 * self.map.slots
+        return self.lam * self.units * self.domain.unit_weight * ONE**2 * self.map.slots
 
     @property
     def sensitivity(self) -> Fraction:
@@ -318,7 +305,7 @@ def shown(value: float) -> str:
     >>> shown(0.0312345), shown(0.0000312345)
     ('0.0312', '3.123e-05')
     """
-    return f"{value:.3g}" if 0.001 <= value < 1000 else f"{value:.3e}"
+    return figure(value, 3, "g") if 0.001 <= value < 1000 else figure(value, 4, "e")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -365,26 +352,18 @@ class Released:
     @classmethod
     def of(cls, release: Release) -> Released:
         """Read a release of the kind "regression"."""
-        body: Any = release.body
-        if body.get("kind") != "regression":
-            raise SchemaError(f"the release is of the kind {body.get('kind')!r}; predictions need "
-                              "one that `privsieve regress` or PrivateKernelRidge made")
+        said = Regression.read(release.body)
         try:
-            columns = tuple(_column(part) for part in body["domain"]["columns"])
-            said = dict(body["features"])
-            made = Map.of_json(said, columns)
-            exponent = body["values"]["exponent"]
-            if exponent not in EXPONENTS:
-                raise ValueError
-            step = Fraction(2) ** exponent
-            weights = np.array([float(int(q) * step) for q in body["values"]["q"]])
-            target = _column(body["domain"]["target"])
-            named = list(body["columns"]) == [column.name for column in columns]
-            person = body["domain"]["person"]
+            domain: Any = release.body["domain"]
+            columns = tuple(_column(part) for part in domain["columns"])
+            made = Map.of_json(said.features, columns)
+            weights = np.array(said.values.doubles)
+            target, person = _column(domain["target"]), domain["person"]
+            named = list(release.columns) == [column.name for column in columns]
             if len(weights) != made.width or not isinstance(target, Number) or not named or (
                     person is not None and not isinstance(person, str)):
                 raise ValueError
-        except _WRONG:
+        except WRONG:
             raise SchemaError("release.json lacks what a prediction needs; take the file as "
                               "privsieve wrote it") from None
         return cls(Domain(columns), made, weights, target)
