@@ -37,12 +37,12 @@ COUNT_SHARE = Fraction(1, 20)
 class TopKOptions(Choosing):
     """What NoisyTopK is asked for."""
 
-    score: str = option("mean-difference", choices=tuple(SCORES),
+    score: str = option(default="mean-difference", choices=tuple(SCORES),
                         says="what a column is worth; correlation is for a numeric target")
-    mechanism: str = option("exponential", choices=("exponential", "laplace"),
+    mechanism: str = option(default="exponential", choices=("exponential", "laplace"),
                             says="the noise of the race; laplace for the order of most columns")
-    class_prior: object = option(
-        "noisy", read=written_shares, metavar="P", setting="class_share", was="class_share",
+    class_prior: Any = option(
+        default="noisy", read=written_shares, metavar="P", setting="class_share", was="class_share",
         says="how the classes are weighed: noisy (a twentieth of epsilon), none, or public class "
              "shares")
 
