@@ -22,8 +22,7 @@ from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Box, Domain
 from privsieve.public.plan import Plan
-from privsieve.summaries.scores import score_of
-from privsieve.summaries.scores.contract import Public, Score, Summary
+from privsieve.summaries.scores import Counted, Public, Score, score_of
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
@@ -137,20 +136,20 @@ def plan(  # the method's public options, all keyword-only
     )
 
 
-def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> Summary:
+def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> Counted:
     """Rows become the sum of the score's summaries."""
-    from privsieve.summaries.sums import summed
+    from privsieve.summaries.persons import summed
 
     score = terms.score
     # [units] where the proof counts them, no more take part than were declared
     most = terms.public.units if score.counted else None
-    found: Summary = summed(batches, key, domain=terms.public.domain, zero=score.zero(),
+    found: Counted = summed(batches, key, domain=terms.public.domain, zero=score.zero(),
                             of=score.of, most=most)
     return found
 
 
 # [choose]
-def choose(summary: Summary, noise: Noise, *, terms: Terms) -> tuple[int, ...]:
+def choose(summary: Counted, noise: Noise, *, terms: Terms) -> tuple[int, ...]:
     """A summary meets noise: class weights, values, race."""
     from privsieve.noise.race import top_k
 

@@ -162,9 +162,8 @@ def _planned(rules: Rules, cost: Cost) -> Plan:
 
 def summarise(batches: Iterable[Batch], key: int, *, rules: Rules) -> RuleTables:
     """Rows become tables: runs, and signs and bins where the plan has them."""
-    from privsieve.summaries.joint import grids
     from privsieve.summaries.persons import settled
-    from privsieve.summaries.rule_engine import rule_tables
+    from privsieve.summaries.rules import grids, rule_tables
 
     if rules.settled:
         batches = settled(batches, rules.domain)
@@ -177,10 +176,8 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: Rules) -> RuleTables
 def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, ...]:
     """Tables meet noise: weights, scores, race."""
     from privsieve.noise.race import top_k
-    from privsieve.summaries.joint import set_values
     from privsieve.summaries.layout import Layout
-    from privsieve.summaries.many_classes import class_scores
-    from privsieve.summaries.rules import scores
+    from privsieve.summaries.rules import class_scores, scores, set_values
 
     def race(raced: Sequence[int], k: int, sensitivity: int, epsilon: Fraction) -> tuple[int, ...]:
         # [delta] of a joint choice one race at most names several columns: it gets the delta

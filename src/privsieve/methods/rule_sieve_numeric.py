@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
     from privsieve.summaries.layout import Layout
-    from privsieve.summaries.number_engine import Held
-    from privsieve.summaries.numbers import NumberTables
+    from privsieve.summaries.numbers import Held, NumberTables
 
 METHOD = "rule-sieve-numeric/1"
 WAYS = ("ranks", "all-cuts", "kendall", "median-cut")
@@ -128,7 +127,7 @@ def plan(domain: Domain, *, k: float | Fraction, epsilon: object, rows: int | No
 
 def summarise(batches: Iterable[Batch], key: int, *, rules: Rules) -> NumberTables:
     """Rows become tables, one row for each unit."""
-    from privsieve.summaries.number_engine import Wanted, number_tables
+    from privsieve.summaries.numbers import Wanted, number_tables
     from privsieve.summaries.persons import settled
 
     if rules.domain.person is not None:
@@ -151,8 +150,7 @@ def mechanism(summary: NumberTables, noise: Noise, *, rules: Rules) -> tuple[int
 def scored(summary: NumberTables, rules: Rules) -> tuple[list[int], int]:
     """Integer scores, and how far one unit moves any of them; private."""
     from privsieve.summaries.layout import Layout
-    from privsieve.summaries.number_engine import halved
-    from privsieve.summaries.numbers import PARTS, Depth, concordances, scores
+    from privsieve.summaries.numbers import PARTS, Depth, concordances, halved, scores
 
     layout = Layout.of(halved(rules.domain))
     if rules.numeric == "kendall":
@@ -175,9 +173,7 @@ def _offsets(n: int, layout: Layout, rules: Rules) -> npt.NDArray[np.int64]:
     import numpy as np
 
     from privsieve.summaries.layout import SUBSETS
-    from privsieve.summaries.number_engine import CUTS
-    from privsieve.summaries.numbers import PARTS
-    from privsieve.summaries.ranks import spread
+    from privsieve.summaries.numbers import CUTS, PARTS, spread
 
     below = spread(n, CUTS) if rules.numeric == "ranks" else (None,)
     found = np.zeros((len(below), len(layout.kind)), np.int64)
@@ -254,7 +250,7 @@ def _median_plan(domain: Domain, k: int, cost: Cost, units: int, options: Mappin
 
 def hold_rows(batches: Iterable[Batch], key: int, *, domain: Domain) -> Held:
     """Rows are kept until a noisy median has made classes of them."""
-    from privsieve.summaries.number_engine import hold
+    from privsieve.summaries.numbers import hold
 
     return hold(batches, key, domain=domain)
 

@@ -86,7 +86,7 @@ def plan(
 def summarise(batches: Iterable[Batch], key: int, *, model: Model) -> Moments:
     """Rows become sums of products; at most the public number of units takes part."""
     from privsieve.methods.ridge.moments import Moments
-    from privsieve.summaries.sums import summed
+    from privsieve.summaries.persons import summed
 
     of = partial(Moments.of, made=model.map, domain=model.domain, most=model.weight)
     # [capped] the divisor is public, so that no more units may take part
