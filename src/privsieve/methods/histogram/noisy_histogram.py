@@ -61,24 +61,24 @@ class HistogramOptions(Options):
     """What NoisyHistogram is asked for."""
 
     columns: Sequence[str] | None = option(
-        None, positional=True, read=lambda text: text.split(","), metavar="A,B,…",
+        default=None, kw_only=False, read=lambda text: text.split(","), metavar="A,B,…",
         says="the columns to tabulate; all, or those that are chosen, where this is left out")
-    n_features_to_select: float | None = option(
-        None, says="let RuleSieve choose k columns first, in the same release and for the same "
-                   "epsilon")
+    n_features_to_select: Any = option(
+        default=None,
+        says="let RuleSieve choose k columns first, in the same release and for the same epsilon")
     bins: int | Mapping[str, int] = option(
-        BINS, read=int, metavar="N",
+        default=BINS, read=int, metavar="N",
         says="bins of equal width of a number or date; or a mapping from names, where the others "
              f"have {BINS}")
     target: bool = option(
-        True, read=yes_or_no, says="tabulate the target, too, where the domain has one")
-    delta: object = option(
-        0, metavar="D",
+        default=True, read=yes_or_no, says="tabulate the target, too, where the domain has one")
+    delta: Any = option(
+        default=0, metavar="D",
         says="what it may cost beyond epsilon: then only cells that enough rows share are named, "
              "of a table of any size")
-    share: object = option("0.5", metavar="S", says="of epsilon, the part of a choice")
+    share: Any = option(default="0.5", metavar="S", says="of epsilon, the part of a choice")
     choice: Mapping[str, Any] | None = option(
-        None, says=f"options of the choice: {', '.join(CHOICE)}")
+        default=None, says=f"options of the choice: {', '.join(CHOICE)}")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """Plan one table of counts; reads no row."""

@@ -43,7 +43,7 @@ from privsieve.release import WRONG, GridNumbers, NoiseLaw, Regression, Release,
 from privsieve.rows import Source
 from privsieve.rows.batch import Batch
 from privsieve.rows.reader import batches
-from privsieve.summaries.sums import summed
+from privsieve.summaries.persons import summed
 
 METHOD = "kernel-ridge/1"
 #: Units times the weight of each: sums of so many products are below 2^63.
@@ -65,24 +65,25 @@ class RidgeOptions(Options):
     """What PrivateKernelRidge is asked for."""
 
     kernel: str = option(
-        "rbf", positional=True, choices=("rbf", "linear", "cosine", "polynomial"),
+        default="rbf", kw_only=False, choices=("rbf", "linear", "cosine", "polynomial"),
         says="what a prediction may look like")
-    gamma: object = option(
-        None, metavar="G",
+    gamma: Any = option(
+        default=None, metavar="G",
         says="of rbf, how fast near rows become far: exp(-gamma |x - x'|^2) on columns from 0 to "
              "1; one over the number of columns where this is left out")
     degree: int | None = option(
-        None, read=int, metavar="N",
+        default=None, read=int, metavar="N",
         says="of polynomial the largest power (2), of cosine the number of waves (3)")
     features: int = option(
-        200, read=int, metavar="N", says="of rbf, how many cosines and sines")
+        default=200, read=int, metavar="N", says="of rbf, how many cosines and sines")
     feature_seed: int = option(
-        0, read=int, metavar="N", says="of rbf, the public seed of their frequencies")
-    delta: object = option(
-        0, metavar="D", says="what it may cost beyond epsilon, such as 1e-9: less noise where "
-                             "there are many features")
-    lam: object = option(
-        "auto", metavar="L",
+        default=0, read=int, metavar="N", says="of rbf, the public seed of their frequencies")
+    delta: Any = option(
+        default=0, metavar="D",
+        says="what it may cost beyond epsilon, such as 1e-9: less noise where there are many "
+             "features")
+    lam: Any = option(
+        default="auto", metavar="L",
         says="how strongly the model is held small; the noise falls fast where it grows; auto "
              "takes the smallest expected error, from public numbers")
 
