@@ -19,8 +19,7 @@ from privsieve.errors import ParameterError, SchemaError
 from privsieve.methods.histogram import values
 from privsieve.methods.histogram.axes import Axis
 from privsieve.public.canonical import quoted
-from privsieve.public.columns import Date, Number
-from privsieve.public.domain import part_of
+from privsieve.public.columns import Date, Number, part_of
 
 Ints = npt.NDArray[np.int64]
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from privsieve.errors import ReleaseFailed, SchemaError
 from privsieve.methods.ridge.features import features
 from privsieve.methods.ridge.maps import WHOLE, Map
-from privsieve.public.columns import Column, Label, Number
-from privsieve.public.domain import Domain, part_of
+from privsieve.public.columns import Column, Label, Number, part_of
+from privsieve.public.domain import Domain
 
 if TYPE_CHECKING:
     from privsieve.release import Release
