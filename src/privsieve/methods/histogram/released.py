@@ -315,7 +315,6 @@ def _moment(micro: int) -> str:
 def as_csv(axes: Sequence[Axis], rows: Mapping[str, npt.NDArray[Any]]) -> bytes:
     r"""Header and rows: commas, points, UTF-8; what is missing is blank.
 
-    >>> from privsieve.public.columns import Flag
     >>> as_csv([Axis(Flag("ill")), Axis(Number("age", 0, 110), 8)],
     ...        {"ill": np.array([True, False]), "age": np.array([3.5, np.nan])})
     b'ill,age\n1,3.5\n0,\n'
