@@ -269,7 +269,6 @@ def best(model: LeastSquares, delta: Fraction) -> LeastSquares:
     """The lam with the smallest expected error, among round ones: from public numbers alone.
 
     >>> from privsieve.public.columns import Flag, Number
-    >>> from privsieve.public.domain import Domain
     >>> domain = Domain((Flag("a"),), Number("days", 0, 9))
     >>> some = LeastSquares(domain, Map("linear", domain.columns), Fraction(1), 10_000, Fraction(1))
     >>> float(best(some, Fraction(0)).lam)
