@@ -113,7 +113,7 @@ def test_any_cut_gives_the_same_counts(options, person):
 def test_what_waits_for_a_choice_adds_up():
     """Sums and rows of parts, added in order, are those of the whole: the same release."""
     rng = np.random.default_rng(6)
-    made = planned(tables.domain("nmfc", 3), k=2, choice={"order": 1, "class_prior": None})
+    made = planned(tables.domain("nmfc", 3), k=2, choice={"depth": 1, "class_prior": None})
     whole = tables.batch(tables.random_codes(rng, "nmfc", 200), rng.integers(0, 3, 200))
     one, two, three = (summed(made, [part]) for part in cut(whole, rng, 3))
 
@@ -206,7 +206,8 @@ def test_a_plan_says_what_shapes_it():
     """Kind, settings, forecast: public numbers as text, and the names in the domain's order."""
     made = planned(columns=["x2", "x0"], bins=4)
 
-    assert ("histogram", "noisy-histogram", Fraction(2)) == (made.kind, made.theorem, made.noise)
+    assert ("histogram", "noisy-histogram") == (made.kind, made.theorem)
+    assert made.noise.amount == 2
     assert {"k": 2, "columns": ["x0", "x2"], "target": "y", "bins": 4, "threshold": None,
             "choice": None} == made.json()["settings"]
     assert {"noise_each": "2.8", "cells": "32", "expected_error": "0.01"} == made.forecast
@@ -234,7 +235,7 @@ def test_the_forecast_is_what_is_measured():
     ({"bins": 40}, "at most 26 bins"), ({"k": 5}, "the domain has 4"), ({"k": 0}, "at least 1"),
     ({"k": 2, "share": 0}, "share"), ({"k": 2, "share": 1}, "share"),
     ({"k": 2, "share": "all"}, "share"), ({"k": 2, "choice": {"delta": 1}}, "no option"),
-    ({"choice": {"order": 1}}, "nothing is chosen"), ({"k": 3, "bins": 90}, "at most 80 bins"),
+    ({"choice": {"depth": 1}}, "nothing is chosen"), ({"k": 3, "bins": 90}, "at most 80 bins"),
     ({"epsilon": "1e-9"}, "larger epsilon"), ({"epsilon": None}, "epsilon"),
     ({"delta": "0.1"}, "far below"), ({"rows": 0}, "at least 1"),
 ], ids=str)
@@ -328,7 +329,7 @@ def test_a_threshold_that_is_too_low_is_caught():
 def test_a_choice_and_its_table_cost_what_they_claim_together(epsilon, caught):
     """Both in one release stay within 1; a twin in which each of them has all of it is found."""
     domain = ps.Domain([ps.Flag("a"), ps.Flag("b")], target=ps.Label("y", [0, 1]))
-    made = plan(domain, k=1, epsilon=epsilon, rows=4, choice={"order": 1, "class_prior": None})
+    made = plan(domain, k=1, epsilon=epsilon, rows=4, choice={"depth": 1, "class_prior": None})
     noise = replay(5)
 
     def mechanism(rows):
@@ -398,20 +399,20 @@ def test_columns_are_chosen_and_tabulated_in_one_release(options, tmp_path):
 
 def test_the_shares_add_up():
     """Choice and table have whole units of the ledger, and all of epsilon together."""
-    made = planned(WIDE, k=2, epsilon="0.000000901", share="0.333", bins=2, choice={"order": 1})
+    made = planned(WIDE, k=2, epsilon="0.000000901", share="0.333", bins=2, choice={"depth": 1})
     run = made.mechanism.keywords["made"]
 
     assert (Fraction(300, 10**9), Fraction(601, 10**9)) == (run.sieve.cost.epsilon, run.epsilon)
     assert made.cost.epsilon == run.sieve.cost.epsilon + run.epsilon
     assert (0, 0) == (run.sieve.cost.delta, run.delta)
-    assert made.noise == 2 / run.epsilon
+    assert made.noise.amount == 2 / run.epsilon
 
 
 def test_a_choice_of_all_columns_is_none():
     """K = d spends all of epsilon on the table."""
     made = planned(k=4, bins=3)
 
-    assert (None, Fraction(2)) == (made.settings["choice"], made.noise)
+    assert (None, Fraction(2)) == (made.settings["choice"], made.noise.amount)
 
 
 def test_the_largest_choice_decides_the_size():

@@ -66,7 +66,7 @@ def planned(method, domain=CLASSES, **options):
     return ps.plan(method, domain, **{"epsilon": 2, "rows": rows, **options})
 
 
-TRIED = [{"method": "rule-sieve", "k": k, "order": 1} for k in (1, 2)]
+TRIED = [{"method": "rule-sieve", "k": k, "depth": 1} for k in (1, 2)]
 #: Plans of every method, with what makes a difference to what is held on the way.
 PLANS = {
     "rule-sieve": partial(planned, "rule-sieve", k=2),

@@ -13,7 +13,7 @@ import pytest
 
 import privsieve as ps
 from privsieve.local.constants import g, objective, r_max
-from privsieve.methods import blocks, labels, noisy_top_k, plan, rule_sieve_numeric, weights
+from privsieve.methods import blocks, labels, noisy_top_k, plan, rule_sieve_numeric
 from privsieve.methods.felp import drawn_share, window_share
 from privsieve.methods.histogram.sizes import LARGEST_NAMED, LARGEST_WHOLE
 from privsieve.methods.objective_fwell import SECOND, Perturbing
@@ -27,8 +27,8 @@ from privsieve.noise.approximate import analytic_sigma
 from privsieve.noise.stopping import GAMMA, MOST, PRICE, chances
 from privsieve.papers.kernel_ridge import printed_sensitivity
 from privsieve.public.columns import Label
+from privsieve.public.domain import EXACT_ROWS
 from privsieve.summaries.blocks import MOST_ROWS
-from privsieve.summaries.persons import EXACT_ROWS
 
 DOCS = Path(__file__).parents[1] / "docs"
 #: A grid over each allowed lam, its ends included, and over numbers of records.
@@ -227,7 +227,7 @@ def test_constants_of_rule_sieve():
 
     assert (Fraction(3, 20), Fraction(1, 10), 200, Fraction(1, 512), 10, 6) == (
         labels.RARE, labels.AUTO_SHARE, labels.AUTO_FROM, labels.RAREST, EXACT_ROWS,
-        weights.ALL_CUTS)
+        labels.ALL_CUTS)
 
 
 def test_constants_of_other_methods():
@@ -262,7 +262,7 @@ def test_the_noise_of_a_table(neighbours, persons, times):
                        neighbours=neighbours, **more)
 
     made = plan("noisy-histogram", domain, columns=["x0"], epsilon="0.5")
-    assert times / Fraction(1, 2) == made.noise
+    assert times / Fraction(1, 2) == made.noise.amount
 
 
 def test_choosing_epsilon():

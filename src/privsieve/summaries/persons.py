@@ -12,32 +12,18 @@ takes the declared one: see `settled`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from math import lcm
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
-from privsieve.public.domain import Domain
+from privsieve.public.domain import Domain, person_weight
 from privsieve.rows.batch import Batch
 from privsieve.rows.columns import encoder
 from privsieve.summaries import S
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-
-#: Up to so many rows a person, floor(L / rows) is exact.
-EXACT_ROWS = 10
-ROUNDED_WEIGHT = 4096
-
-
-def person_weight(most: int) -> int:
-    """L: the least common multiple of 1..most while that is small.
-
-    >>> person_weight(1), person_weight(4), person_weight(50)
-    (1, 12, 4096)
-    """
-    return lcm(*range(1, most + 1)) if most <= EXACT_ROWS else max(ROUNDED_WEIGHT, most)
 
 
 def row_weights(unit: npt.NDArray[np.uint64], most: int, key: int) -> tuple[Ints, Flags]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 from privsieve.errors import ParameterError
+from privsieve.public.canonical import quoted
 from privsieve.public.columns import (
     CODES,
     MISSING,
@@ -23,7 +24,6 @@ from privsieve.public.columns import (
     Target,
 )
 from privsieve.public.domain import Domain
-from privsieve.public.shown import quoted
 
 #: Bins of a number where nobody says how many.
 BINS = 8

@@ -13,14 +13,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.errors import DomainError, ParameterError
+from privsieve.methods.choosing import count
 from privsieve.methods.histogram.axes import BINS, Axis, axes_of, cells, check_bins
 from privsieve.methods.histogram.sizes import check_size, digits, spread, warning
-from privsieve.methods.parameters import count
-from privsieve.public.assumptions import assumed
+from privsieve.methods.option import current
 from privsieve.public.canonical import Json
 from privsieve.public.cost import EPSILON_UNITS, Cost, exact
 from privsieve.public.domain import Box, Domain
-from privsieve.public.plan import Plan
+from privsieve.public.plan import NoiseSize, Plan, assumed
 
 if TYPE_CHECKING:
     from privsieve.methods.histogram.tables import Dense, Held, Sparse
@@ -137,7 +137,8 @@ def _planned(made: Tabling, cost: Cost, units: int, k: int) -> Plan:
     said += [text for text in [warning(axes, units, each, made.threshold)] if text]
     return Plan(
         method=METHOD, kind="histogram", domain=made.domain, cost=cost, units=units,
-        settings=_settings(made, k), noise=made.mean, forecast=forecast,
+        settings=_settings(made, k), noise=NoiseSize(made.mean, "units on a count"),
+        forecast=forecast,
         warning="; ".join(said) or None,
         theorem="noisy-histogram", assumes=assumed("noisy-histogram"),
         summarise=partial(summarise, made=made), mechanism=partial(mechanism, made=made),
@@ -249,8 +250,10 @@ def _sieve(domain: Domain, k: float | Fraction | None, cost: Cost, units: int, *
     if not 0 < spent < cost.units:
         raise ParameterError(f"the share of epsilon for the choice is {share}; it must lie between "
                              "0 and 1, and leave something to both: write 0.5, for example")
-    return rule_sieve.plan(domain, k=k, epsilon=Fraction(spent, EPSILON_UNITS), rows=units,
-                           allow_weak=True, **wanted)
+    options = rule_sieve.RuleSieveOptions(
+        k, epsilon=Fraction(spent, EPSILON_UNITS), allow_weak=True,
+        **current(rule_sieve.RuleSieveOptions, wanted))
+    return options.planned(domain, units)
 
 
 def _largest(made: Tabling, k: int) -> tuple[Axis, ...]:

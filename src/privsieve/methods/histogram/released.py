@@ -18,9 +18,9 @@ import numpy.typing as npt
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.methods.histogram import values
 from privsieve.methods.histogram.axes import Axis
+from privsieve.public.canonical import quoted
 from privsieve.public.columns import Date, Number
 from privsieve.public.domain import part_of
-from privsieve.public.shown import quoted
 
 Ints = npt.NDArray[np.int64]
 

@@ -14,10 +14,9 @@ from fractions import Fraction
 from itertools import islice
 
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.public.canonical import Json
+from privsieve.public.canonical import Json, quoted
 from privsieve.public.columns import Column, Date, Number
 from privsieve.public.cost import exact
-from privsieve.public.shown import quoted
 
 #: The largest feature, and what would be 1.
 ONE, WHOLE = 65535, 65536
