@@ -18,6 +18,7 @@ from privsieve.cli import progress as module
 from privsieve.cli import run
 from privsieve.containment.choice import listening, tell
 from privsieve.containment.forward import forward
+from privsieve.containment.labelled import Labelled
 from privsieve.containment.maximal import maximal
 from privsieve.kernels.patterns import Rule
 from privsieve.local import fwell as local
@@ -130,10 +131,10 @@ def test_searches_tell():
     y = rng.integers(0, 2, 900).astype(np.int32)
     heard = []
     with listening(heard.append):
-        forward(items, y, Rule(5, 2))
+        forward(Labelled(items, y), Rule(5, 2))
         maximal(items, y, Rule(5, 2))
     count = len(heard)
-    forward(items, y, Rule(5, 2))
+    forward(Labelled(items, y), Rule(5, 2))
 
     assert "1 of at most 30 columns tried" == heard[0]
     assert re.fullmatch(r"\d+ nodes, best at \d+ % of the bound", heard[-1])

@@ -13,6 +13,7 @@ from privsieve.check.table import recount_table
 from privsieve.check.verify import verify
 from privsieve.cli import run
 from privsieve.containment.groups import source_crowds, sources_of
+from privsieve.containment.labelled import Labelled
 from privsieve.containment.publishable import by_sources
 from privsieve.errors import SchemaError
 from privsieve.kernels.patterns import Rule
@@ -209,8 +210,8 @@ def test_weights_as_an_array():
     """Weights in an array are weights, not a name."""
     items, y = Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), np.array([1, 1, 0, 0], np.int32)
 
-    assert (1,) == by_sources(items, y, Rule(2, 2), np.array([1, 1]),
-                              sources=np.array([0, 0, 1, 2])).selected
+    assert (1,) == by_sources(Labelled(items, y, sources=np.array([0, 0, 1, 2])), Rule(2, 2),
+                              np.array([1, 1])).selected
 
 
 @pytest.mark.parametrize(("more", "code", "text"), [

@@ -25,11 +25,9 @@ def export(data: str, table: Labelled, roles: Roles, options: Mapping[str, Any])
     `options` are those of `publish`: export, by_path, k, out, domain_file, and the limits
     l_diversity, entropy_l, closeness and max_share, where they are given.
     """
-    from privsieve.bridges.arx import arx
-    from privsieve.bridges.folder import write_folder
-    from privsieve.bridges.hierarchies import read_arx
+    from privsieve.bridges.arx import arx, read_arx
     from privsieve.bridges.sdcmicro import sdcmicro
-    from privsieve.bridges.table import exported
+    from privsieve.bridges.table import exported, write_folder
     from privsieve.containment.limits import Limits
     from privsieve.public.domain import Domain
 

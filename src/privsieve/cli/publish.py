@@ -249,20 +249,20 @@ def _choose(options: Mapping[str, Any], table: Labelled, rule: Rule) -> Choice:
 
     items, y, profile = table.items, table.y, _profile(options)
     if profile:
-        return publishable(items, y, rule, profile, sources=table.sources, prefix=table.counted)
+        return publishable(table, rule, profile)
     asked: Any = options["weights"] or "mutual-information"
     weights = np.ones(len(items), np.int64) if asked == "even" else asked
     if table.sources is not None:
-        return by_sources(items, y, rule, weights, sources=table.sources, prefix=table.counted)
+        return by_sources(table, rule, weights)
     if options["method"] == "greedy":
         return greedy(items, y, rule, weights, prefix=table.counted)
     if options["method"] == "maximal":
         from privsieve.containment.maximal import Mining, maximal
 
         return maximal(items, y, rule, weights, Mining(time_limit=options["time_limit"]))
-    from privsieve.containment.exact import exact
+    from privsieve.containment.exact import Solving, exact
 
-    return exact(items, y, rule, weights, time_limit=options["time_limit"])
+    return exact(items, y, rule, weights, Solving(options["time_limit"]))
 
 
 def _plan(promise: Promise, options: Mapping[str, Any]) -> dict[str, Json]:

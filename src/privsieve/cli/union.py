@@ -12,7 +12,7 @@ from privsieve.public.canonical import Json
 
 if TYPE_CHECKING:
     from privsieve.containment.labelled import Labelled
-    from privsieve.containment.union import Counted, Differing, Published
+    from privsieve.containment.union import Counted, Differing, Verified
 
 
 #: Options that say which columns are read, and how.
@@ -80,7 +80,7 @@ def _real(path: str) -> Path:
     return Path(path).resolve()
 
 
-def _read(data: str, options: Mapping[str, Any], folders: Sequence[Published],
+def _read(data: str, options: Mapping[str, Any], folders: Sequence[Verified],
           ) -> dict[str | None, Labelled]:
     """The table as it was published from, once for each target; the first has all columns."""
     from privsieve.containment.before import read_also

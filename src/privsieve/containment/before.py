@@ -7,20 +7,17 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privsieve.containment.choice import Choice, standing
+from privsieve.containment.labelled import Labelled
 from privsieve.errors import LedgerError, NothingFits
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.cells import date_cell, number_cell
 from privsieve.rows.coding import Thermometer
 
-if TYPE_CHECKING:
-    from privsieve.containment.labelled import Labelled
-
-    #: How a column is read, as `items_of` takes it.
-
 Claims = Sequence[Mapping[str, Any]]
+#: How a column is read, as `items_of` takes it.
 How = list[float | dt.datetime] | Thermometer | None
 
 #: The parts of an item's name behind that of its column, where no claim says which that is.
@@ -95,7 +92,6 @@ def counted_items(table: Labelled, claims: Claims) -> tuple[int, ...]:
     """The positions of all items that claims publish; refused where the table lacks one.
 
     >>> import numpy as np
-    >>> from privsieve.containment.labelled import Labelled
     >>> from privsieve.rows.matrix import Items
     >>> table = Labelled(Items.dense([[1, 0]], ["a", "b"]), np.zeros(1, np.int32), (None,))
     >>> counted_items(table, [{"columns": ["b"]}])

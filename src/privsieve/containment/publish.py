@@ -18,14 +18,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.containment.breaking import MOST_COLUMNS, gains
+from privsieve.containment.breaking import MOST_COLUMNS, MOST_PAIRS, gains
 from privsieve.containment.choice import Choice, kept_rows
-from privsieve.containment.labelled import Labelled, Roles, as_known
+from privsieve.containment.labelled import (
+    Bools,
+    Codes,
+    Ints,
+    Labelled,
+    Roles,
+    as_known,
+    cells,
+    crowds,
+    narrowed,
+    rows_of,
+)
 from privsieve.containment.limits import NONE, Limits
-from privsieve.containment.measures import Crowd, cells, crowd
+from privsieve.containment.measures import Crowd, crowd
 from privsieve.containment.publishable import largest_k
 from privsieve.errors import CheckFailed, DomainError, NothingFits, SchemaError
-from privsieve.kernels.patterns import Rule, levels, pattern_table, superset_counts
+from privsieve.kernels.patterns import Rule, levels
 from privsieve.public.canonical import Json
 from privsieve.public.columns import check_name, text_of
 from privsieve.release import FORMAT
@@ -33,11 +44,13 @@ from privsieve.rows.matrix import Items
 
 #: A text that begins so is run by a spreadsheet that opens it.
 FORMULA = ("=", "+", "-", "@")
-Label = tuple[str, npt.NDArray[np.int32], Sequence[str]]
-#: Pairs of patterns, and cells, that may be compared to learn what each column costs.
-MOST_PAIRS, MOST_CELLS = 5 * 10**10, 2 * 10**9
+#: Cells that may be compared to learn what each column costs.
+MOST_CELLS = 2 * 10**9
 #: Shares are kept as decimals, rounded up: a risk is never told too small.
 _PARTS = 10**9
+
+#: A column of texts: its name, and for each row the position of its text.
+Label = tuple[str, Codes, Sequence[str]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,9 +104,9 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
         raise CheckFailed("the chosen columns do not keep what was asked: this is a mistake of "
                           "privsieve; report it")
     random.SystemRandom().shuffle(order)
-    cells = np.zeros((part.rows, len(part)), np.uint8)
+    held = np.zeros((part.rows, len(part)), np.uint8)
     for j in range(len(part)):
-        cells[part.indices[part.indptr[j]:part.indptr[j + 1]], j] = 1
+        held[rows_of(part, j), j] = 1
     texts = [text_of(one) for one in table.classes]
     _check_cells(texts if target else [])
     labels = tuple(texts[table.y[row]] for row in order) if target else None
@@ -101,7 +114,7 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
     for one in beside:
         _check_cells(one.values)
         sensitive.append((one.name, tuple(one.values[one.codes[row]] for row in order)))
-    return Projection(part.names, cells[order], target, labels, tuple(sensitive))
+    return Projection(part.names, held[order], target, labels, tuple(sensitive))
 
 
 def written(table: Projection, form: str) -> bytes:
@@ -168,9 +181,8 @@ def body_of(items: Items, choice: Choice, plan: Mapping[str, Json]) -> dict[str,
 def _largest(table: Labelled, rule: Rule) -> int:
     """The largest k that a column which somebody has keeps by itself, however few its classes."""
     some = np.flatnonzero(np.diff(table.items.indptr))
-    absent = None if rule.absent is None else rule.absent[some]
     return largest_k(table.items.take(some.tolist()), table.y,
-                     replace(rule, l_diversity=1, absent=absent))
+                     replace(narrowed(rule, some.tolist()), l_diversity=1))
 
 
 def _check_names(names: Sequence[str]) -> None:
@@ -238,7 +250,6 @@ def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
     Strangers: `known` knows what the roles say of the columns; `known_class` the class, too;
     `all` every cell; `all_class` and the class; `everything` also what is sensitive.
 
-    >>> from privsieve.containment.publish import Projection
     >>> table = Projection(("x0", "x1"), np.array([[1, 1], [1, 0], [1, 0]], np.uint8))
     >>> claim = {"k": 2, "absent": [], "model": "containment", "roles": {"target_known": False}}
     >>> found = facts(table, claim)
@@ -249,40 +260,38 @@ def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
     hidden = set(items.names if claim["model"] == "k-anonymity" else claim["absent"])
     absent = np.array([name in hidden for name in items.names], np.bool_)
     label = None if table.target is None else _label(table.target, table.labels or ())
-    strangers = _strangers(table, items, absent, label)
     with_class = claim["roles"]["target_known"]
     promised = "known_class" if with_class else "known"
-    crowds = {who: crowd(sizes, k) for who, sizes in strangers.items()}
+    found = {who: crowd(sizes, k) for who, sizes in _strangers(table, items, absent, label)}
     patterns = len(np.unique(table.cells, axis=0))
     without = _without(as_known(items, absent, label if with_class else None), items, patterns)
     return {
         "rows": items.rows, "patterns": patterns, "promised": promised,
-        "strangers": {who: _said(found, k) for who, found in crowds.items()},
-        **_one_class(items, absent, label),
+        "strangers": {who: _said(one, k) for who, one in found.items()},
+        "one_class": None if label is None else _one_class(items, absent, label),
         "items": [[name, rows, None if without is None else
-                   without.get(name, crowds[promised].level)]
+                   without.get(name, found[promised].level)]
                   for name, rows in zip(items.names, np.diff(items.indptr).tolist(), strict=True)],
     }
 
 
-def _strangers(table: Projection, items: Items, absent: npt.NDArray[np.bool_],
-               label: Label | None) -> dict[str, npt.NDArray[np.int64]]:
-    """The crowd of each row, for each stranger."""
-    def sizes(known: Items) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        found = levels(cells(known), np.zeros(items.rows, np.int32), 1)
-        return found.group, found.equal
+def _strangers(table: Projection, items: Items, absent: Bools, label: Label | None,
+               ) -> Iterator[tuple[str, Ints]]:
+    """Each stranger, and the crowd of each row for who knows so much."""
+    def sizes(known: Items) -> tuple[Ints, Ints]:
+        both = levels(cells(known), np.zeros(items.rows, np.int32), 1)
+        return both.group, both.equal
 
-    found = {}
-    found["known"], found["all"] = sizes(as_known(items, absent, None))
     whole = items
+    yield from zip(("known", "all"), sizes(as_known(items, absent, None)), strict=True)
     if label is not None:
         whole = as_known(items, None, label)
-        found["known_class"], found["all_class"] = sizes(as_known(items, absent, label))
+        yield from zip(("known_class", "all_class"), sizes(as_known(items, absent, label)),
+                       strict=True)
     for name, texts in table.sensitive:
         whole = as_known(whole, None, _label(name, texts))
     if table.sensitive:
-        found["everything"] = sizes(whole)[1]
-    return found
+        yield "everything", sizes(whole)[1]
 
 
 def _label(name: str, texts: Sequence[str]) -> Label:
@@ -295,20 +304,16 @@ def _without(known: Items, items: Items, patterns: int) -> dict[str, int] | None
 
     What it takes depends on the published table alone, which everybody has.
     """
-    told = (len(items) <= MOST_COLUMNS and len(items) * patterns**2 <= MOST_PAIRS
+    soon = (len(items) <= MOST_COLUMNS and len(items) * patterns**2 <= MOST_PAIRS
             and items.rows * len(items)**2 <= MOST_CELLS)
-    return gains(known) if told else None
+    return gains(known) if soon else None
 
 
-def _one_class(items: Items, absent: npt.NDArray[np.bool_], label: Label | None,
-               ) -> dict[str, Json]:
-    """Rows whose whole crowd has one class, for who knows the columns alone; None of no class."""
-    if label is None:
-        return {"one_class": None}
+def _one_class(items: Items, absent: Bools, label: Label) -> int:
+    """Rows whose whole crowd has one class, for who knows the columns alone."""
     _, codes, values = label
-    table = pattern_table(cells(items), codes, len(values), absent)
-    classes = (superset_counts(table.masks, table.counts) > 0).sum(axis=1)
-    return {"one_class": int(table.counts.sum(axis=1)[classes == 1].sum())}
+    table, over = crowds(items, codes, Rule(1, len(values), absent=absent))
+    return int(table.counts.sum(axis=1)[(over > 0).sum(axis=1) == 1].sum())
 
 
 def _said(found: Crowd, k: int) -> dict[str, Json]:

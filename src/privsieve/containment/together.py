@@ -8,24 +8,20 @@ publication, under the strictest of their rules: an attacker may be able to join
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privsieve.containment.before import counted_items
 from privsieve.containment.fingerprint import Seal, fingerprint, rests_on, target_of
-from privsieve.containment.groups import sources_of
-from privsieve.containment.labelled import Labelled, as_known
+from privsieve.containment.groups import sources_at
+from privsieve.containment.labelled import Codes, Labelled, Shortfall, narrowed, shortfall
 from privsieve.containment.limits import Limits, missed
 from privsieve.errors import LedgerError
-from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
-from privsieve.rows.matrix import Items
+from privsieve.kernels.patterns import Rule
 
-Codes = npt.NDArray[np.int32]
-Ints = npt.NDArray[np.int64]
 Claims = Sequence[Mapping[str, Any]]
 
 #: A limit of attribute disclosure, and which of two is the stricter.
@@ -167,23 +163,10 @@ def _as_limits(limits: Mapping[str, str]) -> Limits:
                      closeness=limits.get("closeness"))
 
 
-@dataclass(frozen=True, repr=False)
-class Union:
-    """Rows that columns, if all of them are published, would leave beyond a rule; 0 is good.
-
-    small : in groups of fewer than k rows or sources.
-    poor : in groups of fewer than l classes, or sensitive values.
-    """
-
-    small: int
-    poor: int
-
-
 def union_of(table: Labelled, rule: Rule, selected: Sequence[int], *, sources: bool = False,
-             sensitive: Sequence[str] = ()) -> Union:
-    """Count what columns give away if they are published together.
+             sensitive: Sequence[str] = ()) -> Shortfall:
+    """What columns give away if they are published together; `small` may be of sources.
 
-    >>> from privsieve.containment.labelled import Labelled
     >>> from privsieve.rows.matrix import Items
     >>> table = Labelled(Items.dense([[1], [1], [0]]), np.array([0, 1, 1], np.int32), ("n", "y"))
     >>> union_of(table, Rule(k=2, classes=2, l_diversity=2), [0]).poor
@@ -191,46 +174,22 @@ def union_of(table: Labelled, rule: Rule, selected: Sequence[int], *, sources: b
     >>> union_of(table, Rule(k=2, classes=2, labelled=True), [0]).small
     2
     """
-    items, chosen = table.items, list(selected)
-    absent = np.zeros(len(items), np.bool_) if rule.absent is None else rule.absent
-    told = absent
-    if rule.labelled:  # a class is one thing more that a row holds
-        classes = [str(at) for at in range(len(table.classes))]
-        items = as_known(items, None, ("class", table.y, classes))
-        chosen += range(len(table.items), len(items))
-        told = np.append(absent, np.zeros(len(classes), np.bool_))
-    nobody = np.zeros(items.rows, np.int32)
-    rows, groups = _groups(items, (nobody, 1), replace(rule, absent=told), chosen)
-    small = int(rows[groups.sum(1) < rule.k].sum())
+    part, own = table.items.take(selected), narrowed(rule, selected)
+    whole = shortfall(part, table.y, own)
+    small, poor = whole.small, whole.poor
     if sources and table.sources is not None:
-        part = replace(rule, absent=told[chosen], labelled=False)
-        small = max(small, int((sources_of(items.take(chosen), part, table.sources)
-                                < rule.k).sum()))
-    poor = 0
-    for codes, count in (_columns(table, sensitive) if rule.l_diversity > 1 else ()):
-        rows, groups = _groups(table.items, (codes, count), replace(rule, absent=absent), selected)
-        poor = max(poor, int(rows[(groups > 0).sum(1) < rule.l_diversity].sum()))
-    return Union(small, poor)
+        small = max(small, int((sources_at(table, rule, selected) < rule.k).sum()))
+    for codes, count in _columns(table, sensitive) if rule.l_diversity > 1 else ():
+        column = replace(own, classes=count, labelled=False)
+        poor = max(poor, shortfall(part, codes, column).poor)
+    return replace(whole, small=small, poor=poor)
 
 
-def _columns(table: Labelled, sensitive: Sequence[str]) -> Iterator[tuple[Codes, int]]:
-    """The classes and these sensitive columns: codes, and how many there are."""
-    yield table.y, len(table.classes)
+def _columns(table: Labelled, names: Sequence[str]) -> Iterator[tuple[Codes, int]]:
+    """These sensitive columns: codes, and how many values there are."""
     for one in table.sensitive:
-        if one.name in sensitive:
+        if one.name in names:
             yield one.codes, len(one.values)
-
-
-def _groups(items: Items, column: tuple[Codes, int], rule: Rule, selected: Sequence[int],
-            ) -> tuple[Ints, Ints]:
-    """For each pattern on some items its rows, and the rows of its group by code."""
-    part = items.take(selected)
-    assert rule.absent is not None
-    masks, counts, _ = pattern_table((part.indptr, part.indices),
-                                     np.ascontiguousarray(column[0], np.int32), column[1],
-                                     rule.absent[list(selected)])
-    equal = rule.model == "k-anonymity"
-    return counts.sum(1), counts if equal else superset_counts(masks, counts)
 
 
 def _same_classes(table: Labelled, before: Mapping[str, Any]) -> Iterator[str]:
