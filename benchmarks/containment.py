@@ -22,8 +22,7 @@ import numpy as np
 
 from measure import Goal, call, paired, program
 from privsieve import kernels
-from privsieve.containment.choice import weights
-from privsieve.containment.greedy import modular_order
+from privsieve.containment.choice import modular_order, weights
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.publishable import publishable
 from privsieve.kernels import patterns

@@ -246,7 +246,7 @@ def test_a_matrix_has_no_source(privsieve):
 
 def test_a_mistake_of_ours_is_not_published(privsieve, monkeypatch):
     """Sources of the chosen columns are counted again, apart from the choice."""
-    from privsieve.containment import issue as module
+    from privsieve.containment import publish as module
 
     monkeypatch.setattr(module, "sources_at", lambda *_: np.array([4]))
     code, _out, err = privsieve(*publish())

@@ -16,9 +16,8 @@ from privsieve.public.canonical import Json
 
 if TYPE_CHECKING:
     from privsieve.containment.choice import Choice
-    from privsieve.containment.issue import Issued, People
     from privsieve.containment.labelled import Labelled
-    from privsieve.containment.publish import Promise
+    from privsieve.containment.publish import Issued, People, Promise
     from privsieve.kernels.patterns import Rule
 
 _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out columns"
@@ -89,7 +88,7 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
     from privsieve.cli.internal import internal
     from privsieve.cli.progress import shown
     from privsieve.containment.choice import listening
-    from privsieve.containment.issue import Form, issue, people_of
+    from privsieve.containment.publish import Form, issue, people_of
     from privsieve.ledger.folder import Folder
 
     people = people_of(options["ledger"], options["population"], options["snapshot"],
@@ -133,8 +132,7 @@ def _read(data: str, options: Mapping[str, Any], people: People | None,
 def _chosen(table: Labelled, promise: Promise, options: Mapping[str, Any],
             before: Sequence[Mapping[str, Any]]) -> Choice:
     """A choice that keeps rule and limits, also together with what was published before."""
-    from privsieve.containment.before import open_part
-    from privsieve.containment.together import tightened, tightened_limits
+    from privsieve.containment.together import open_part, tightened, tightened_limits
 
     return open_part(table, promise.rule, limits.kept(
         table, tightened(table, promise.rule, before), tightened_limits(promise.limits, before),

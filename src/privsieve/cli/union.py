@@ -83,8 +83,8 @@ def _real(path: str) -> Path:
 def _read(data: str, options: Mapping[str, Any], folders: Sequence[Verified],
           ) -> dict[str | None, Labelled]:
     """The table as it was published from, once for each target; the first has all columns."""
-    from privsieve.containment.before import read_also
     from privsieve.containment.fingerprint import target_of
+    from privsieve.containment.together import read_also
     from privsieve.containment.union import targets
 
     claims = [one.claim for one in folders]

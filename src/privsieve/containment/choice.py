@@ -17,15 +17,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.containment.labelled import (
-    Bools,
-    Codes,
-    Ints,
-    cells,
-    crowds,
-    narrowed,
-    rows_beyond,
-)
+from privsieve.containment.labelled import Bools, Codes, Ints, cells, crowds, narrowed, rows_beyond
 from privsieve.errors import ParameterError
 from privsieve.kernels import patterns
 from privsieve.kernels.mining import Top

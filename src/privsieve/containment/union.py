@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.check.verify import verify
-from privsieve.containment.before import counted_items
 from privsieve.containment.fingerprint import rests_on, target_of
 from privsieve.containment.groups import numbered, sources_of
 from privsieve.containment.labelled import (
@@ -33,7 +32,7 @@ from privsieve.containment.labelled import (
     rows_of,
     shortfall,
 )
-from privsieve.containment.together import limits_of
+from privsieve.containment.together import counted_items, limits_of
 from privsieve.errors import CheckFailed, ParameterError
 from privsieve.kernels.patterns import Rule
 from privsieve.public.columns import text_of
