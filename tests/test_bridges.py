@@ -28,7 +28,7 @@ from privsieve.bridges.arx import Settings, arx, hierarchy_of, java_string, read
 from privsieve.bridges.sdcmicro import r_string, sdcmicro
 from privsieve.bridges.table import Variable, exported, grouped, write_folder
 from privsieve.cli import run
-from privsieve.cli.export import export
+from privsieve.cli.publish import export
 from privsieve.containment.labelled import Labelled, Roles
 from privsieve.containment.limits import Limits
 from privsieve.errors import CheckFailed, ParameterError, SchemaError

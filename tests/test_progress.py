@@ -22,7 +22,6 @@ from privsieve.containment.labelled import Labelled
 from privsieve.containment.maximal import maximal
 from privsieve.kernels.patterns import Rule
 from privsieve.local import fwell as local
-from privsieve.local import progress as search
 from privsieve.rows.matrix import Items
 
 STAGES = ("reading the table", "choosing (Ctrl-C ends it)",
@@ -162,8 +161,8 @@ def stream(monkeypatch):
     """Puts a stream in the place of stderr, and makes the searches slow enough to be told."""
     def put(found, silence=0.0):
         monkeypatch.setattr(sys, "stderr", found)
-        monkeypatch.setattr(search, "SILENCE", silence)
-        monkeypatch.setattr(search, "PAUSE", 0.01)
+        monkeypatch.setattr(local, "SILENCE", silence)
+        monkeypatch.setattr(local, "PAUSE", 0.01)
         return found
 
     for name in ("nearest", "nearest_in"):
@@ -211,7 +210,7 @@ def test_an_error_ends_the_line(error, stream):
     terminal, before = stream(Terminal()), threading.active_count()
 
     def failing():
-        with search.shown("neighbours", 7, 1) as done:
+        with local.shown("neighbours", 7, 1) as done:
             done[0] += 3
             time.sleep(0.1)
             raise error

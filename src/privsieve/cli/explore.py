@@ -11,7 +11,7 @@ import click
 
 from privsieve.cli import words
 from privsieve.cli.check import USUAL_K
-from privsieve.cli.private_file import new_file
+from privsieve.cli.private import new_file
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:

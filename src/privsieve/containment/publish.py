@@ -29,8 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve._version import __version__
-from privsieve.check.table import recount_table
-from privsieve.check.values import limit_reasons, recounted
+from privsieve.check.table import limit_reasons, recount_table, recounted
 from privsieve.containment.breaking import MOST_COLUMNS, MOST_PAIRS, gains
 from privsieve.containment.choice import Choice, kept_rows
 from privsieve.containment.disclosure import disclosures
