@@ -28,7 +28,7 @@ from privsieve.containment.publishable import by_sources, publishable
 from privsieve.containment.told import tell
 from privsieve.errors import ParameterError, PrivsieveError
 from privsieve.kernels.patterns import Rule, levels, pattern_table, superset_counts
-from privsieve.report.exploring import Cost, Found, Point, Shut, Strangers
+from privsieve.report.exploring import ColumnCost, CurvePoint, Findable, Shut, Strangers
 from privsieve.rows.matrix import Items
 
 Bools = npt.NDArray[np.bool_]
@@ -59,7 +59,7 @@ class Way:
 class Curve:
     """Points that were reached, their choices, and why others were not, in sentences."""
 
-    points: tuple[Point, ...]
+    points: tuple[CurvePoint, ...]
     choices: dict[tuple[str, int], Choice]
     unreached: tuple[str, ...]
 
@@ -132,7 +132,7 @@ class _Search:
 
     table: Labelled
     end: float
-    points: dict[tuple[str, int], Point] = field(default_factory=dict)
+    points: dict[tuple[str, int], CurvePoint] = field(default_factory=dict)
     choices: dict[tuple[str, int], Choice] = field(default_factory=dict)
     took: dict[tuple[str, int], float] = field(default_factory=dict)
     why: list[str] = field(default_factory=list)
@@ -187,7 +187,7 @@ def curve(table: Labelled, ways: Sequence[Way], ks: Sequence[int], asked: int,
     return Curve(points, search.choices, (*search.why, *_unreached(points, ways, ks, search.why)))
 
 
-def _unreached(points: Sequence[Point], ways: Sequence[Way], ks: Sequence[int],
+def _unreached(points: Sequence[CurvePoint], ways: Sequence[Way], ks: Sequence[int],
                why: Sequence[str]) -> Iterator[str]:
     """What there was no time for."""
     reached = {(one.way, one.k) for one in points}
@@ -204,11 +204,11 @@ def _unreached(points: Sequence[Point], ways: Sequence[Way], ks: Sequence[int],
                    f"{', '.join(map(str, dull))}, for want of time, or of classes in a fold.")
 
 
-def _chosen(table: Labelled, way: Way, k: int) -> tuple[Point, Choice]:
+def _chosen(table: Labelled, way: Way, k: int) -> tuple[CurvePoint, Choice]:
     rule = replace(way.rule, k=k)
     choice = way.choose(table, rule, None)
     part = table.items.take(choice.selected)
-    return Point(way.name, k, len(set(part.origin)), len(part), level(table, rule, choice.selected),
+    return CurvePoint(way.name, k, len(set(part.origin)), len(part), level(table, rule, choice.selected),
                  choice.complete, strangers(table, choice.selected, k),
                  largest_share(table, rule, choice.selected) if rule.classes > 1 else None), choice
 
@@ -235,7 +235,7 @@ def strangers(table: Labelled, selected: Sequence[int], k: int) -> Strangers:
     return Strangers(*_found(part, table, k), *_found(with_classes(part, table.y)[0], table, k))
 
 
-def _found(items: Items, table: Labelled, k: int) -> tuple[Found, Found]:
+def _found(items: Items, table: Labelled, k: int) -> tuple[Findable, Findable]:
     """What who knows presences finds, and who knows absences as well."""
     if table.sources is not None:
         groups = [sources_of(items, Rule(k, 1, model=model), table.sources)
@@ -243,7 +243,7 @@ def _found(items: Items, table: Labelled, k: int) -> tuple[Found, Found]:
     else:
         counted = levels(cells(items), np.zeros(items.rows, np.int32), 1)
         groups = [counted.group, counted.equal]
-    first, second = (Found(int((group < k).sum()), int((group == 1).sum())) for group in groups)
+    first, second = (Findable(int((group < k).sum()), int((group == 1).sum())) for group in groups)
     return first, second
 
 
@@ -264,13 +264,13 @@ def largest_share(table: Labelled, rule: Rule, selected: Sequence[int]) -> float
     return float((crowd.max(axis=1) / crowd.sum(axis=1)).max())
 
 
-def costs(table: Labelled, rule: Rule, selected: Sequence[int]) -> list[Cost]:
+def costs(table: Labelled, rule: Rule, selected: Sequence[int]) -> list[ColumnCost]:
     """The smallest crowd without each chosen column of the table, the dearest first."""
     origin = [table.items.origin[j] for j in selected]
     found = []
     for name in dict.fromkeys(origin):
         rest = [j for j, of in zip(selected, origin, strict=True) if of != name]
-        found.append(Cost(name, level(table, rule, rest), origin.count(name)))
+        found.append(ColumnCost(name, level(table, rule, rest), origin.count(name)))
     return sorted(found, key=lambda one: (-one.without, one.name))
 
 
