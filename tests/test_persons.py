@@ -63,9 +63,9 @@ def of_weights(where, shared, folder):
 
 def of_counts(where, shared, folder):
     """What all cells of a table move together."""
-    made = where.plan.summarise.keywords["made"]
+    run = where.plan.summarise.keywords["run"]
     first, second = pair(where, shared, summary, folder)
-    return float(np.abs(first.counts - second.counts).sum() / made.sensitivity)
+    return float(np.abs(first.counts - second.counts).sum() / run.sensitivity)
 
 
 def of_halves(where, shared, folder):
@@ -91,7 +91,7 @@ ONE = {"k": 1, "epsilon": 1}
 CANDIDATES = [{"method": "rule-sieve", "k": 1, "class_prior": "centred"},
               {"method": "rule-sieve", "k": 1, "class_prior": None},
               {"method": "block-fwell", "k": 1, "block": 3, "repeats": 2},
-              {"method": "noisy-top-k", "k": 1, "score": "class-counts", "class_share": None}]
+              {"method": "noisy-top-k", "k": 1, "score": "class-counts", "class_prior": None}]
 #: Per method: a measure that is 1 at most, the number of classes, and options.
 MEASURES = {
     "rule-sieve": [(of_race, 2, {**ONE, "class_prior": prior}) for prior in (None, "centred")]
@@ -165,7 +165,7 @@ def test_a_table_of_nobody_has_an_answer(method, place):
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_a_person_with_a_blank_row_keeps_epsilon(neighbours, tmp_path):
     """The exact law of the released column: at most epsilon, whatever the blank row holds."""
-    where = planned("rule-sieve", "nn", 2, {"k": 1, "epsilon": 1, "class_prior": None, "order": 1,
+    where = planned("rule-sieve", "nn", 2, {"k": 1, "epsilon": 1, "class_prior": None, "depth": 1,
                                             "max_ops": 1}, units=8, most=1, neighbours=neighbours)
     rng, worst = random.Random(4), 0.0
     law = cache(lambda scores, moves: top_k_law(scores, 1, moves, Fraction(1)))

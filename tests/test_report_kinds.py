@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import privsieve as ps
-from privsieve.check.release import checks
-from privsieve.check.verify import verify
+from privsieve.check.verify import checks, verify
 from privsieve.errors import SchemaError
 from privsieve.ledger.certificate import sentence
 from privsieve.ledger.ledger import Ledger
@@ -488,8 +487,8 @@ def test_proofs_are_found_wherever_they_lie():
     """Every folder with proofs is looked at; a proof that is named in code marks is followed."""
     known = ["noise/vector.proof.md", "local/x.proof.md", "noise/x.proof.md"]
 
-    assert [known[0], known[2]] == named_proofs("`vector.proof.md` and x.proof.md", "noise/y.proof.md",
-                                          known)
+    assert [known[0], known[2]] == named_proofs("`vector.proof.md` and x.proof.md",
+                                                "noise/y.proof.md", known)
     assert [known[1]] == named_proofs("(local/x.proof.md)", "noise/y.proof.md", known)
     assert known[1:] == named_proofs("see x.proof.md", "methods/ridge/y.proof.md", known)
 

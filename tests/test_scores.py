@@ -12,7 +12,7 @@ import pytest
 import naive_scores as naive
 import tables
 from privsieve.errors import DomainError
-from privsieve.methods.weights import Labellings
+from privsieve.methods.labels import Labellings
 from privsieve.public.columns import Label, Number
 from privsieve.public.domain import Domain
 from privsieve.summaries.persons import among_first, row_weights

@@ -16,14 +16,13 @@ from math import log
 from typing import TYPE_CHECKING, Literal
 
 from privsieve.errors import DomainError, ParameterError
-from privsieve.methods import forecast
+from privsieve.methods import choosing as forecast
 from privsieve.methods.blocks import digest_of, parts_of, public_rows, sizes
-from privsieve.methods.parameters import charged, count
-from privsieve.public.assumptions import assumed
+from privsieve.methods.choosing import charged, count
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Box, Domain
-from privsieve.public.plan import NoiseSize, Plan
+from privsieve.public.plan import NoiseSize, Plan, assumed
 
 if TYPE_CHECKING:
     from privsieve.kernels.blocks import Rows
@@ -65,8 +64,8 @@ class Voting:
         """The race for sums that one unit moves by 1."""
         from privsieve.noise.race import Race
 
-        return Race.of(len(self.domain.columns), self.k, 1, self.epsilon, delta=self.delta,
-                       ordered=self.ordered)
+        return Race(len(self.domain.columns), self.k, 1, self.epsilon, delta=self.delta,
+                    ordered=self.ordered)
 
     @property
     def forecast(self) -> forecast.Forecast:
@@ -174,8 +173,8 @@ def mechanism(summary: BlockVotes, noise: Noise, *, voting: Voting) -> tuple[int
     """Votes meet noise: one race."""
     from privsieve.noise.race import top_k
 
-    return top_k(summary.votes.tolist(), voting.k, voting.sensitivity, voting.epsilon, noise,
-                 ordered=voting.ordered, delta=voting.delta)
+    race = replace(voting.race, sensitivity=voting.sensitivity)
+    return top_k(summary.votes.tolist(), race, noise)
 # [/mechanism]
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from privsieve.errors import DomainError, ParameterError
 from privsieve.methods.blocks import digest_of, parts_of, public_rows, sizes
-from privsieve.methods.parameters import count
+from privsieve.methods.choosing import count
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Box, Domain

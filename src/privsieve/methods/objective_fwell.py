@@ -15,11 +15,10 @@ from math import isqrt, sqrt
 from typing import TYPE_CHECKING, Literal
 
 from privsieve.methods.local_weights import Learning, figure, forecast, released
-from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import Json
 from privsieve.public.cost import LARGEST_EPSILON, Cost
 from privsieve.public.domain import Domain
-from privsieve.public.plan import NoiseSize, Plan
+from privsieve.public.plan import NoiseSize, Plan, assumed
 
 if TYPE_CHECKING:
     from privsieve.local.objective import Problem

@@ -1,9 +1,10 @@
 """Page: a template of `pages/` becomes bytes; and the pieces and roundings that templates use.
 
-A template is HTML.  ``{{ x }}`` shows a Python expression, escaped unless it is markup; ``{% if x %}``,
-``{% elif x %}``, ``{% else %}``, ``{% for x in y %}`` and ``{% set x = y %}`` are Python's, to
-``{% end %}``; ``{% block x %}`` names a piece that other templates show as ``{{ x() }}``.  What stands
-outside of blocks is a comment.  A line that begins with a word goes on where the last one ended.
+A template is HTML.  ``{{ x }}`` shows a Python expression, escaped unless it is markup;
+``{% if x %}``, ``{% elif x %}``, ``{% else %}``, ``{% for x in y %}`` and ``{% set x = y %}`` are
+Python's, to ``{% end %}``; ``{% block x %}`` names a piece that other templates show as
+``{{ x() }}``.  What stands outside of blocks is a comment.  A line that begins with a word goes on
+where the last one ended.
 """
 
 from __future__ import annotations

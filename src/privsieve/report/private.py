@@ -14,9 +14,9 @@ from markupsafe import Markup
 
 from privsieve._version import __version__
 from privsieve.ledger.certificate import UNIT, conversion, sentence
-from privsieve.public.assumptions import SENTENCES
 from privsieve.public.canonical import canonical, digest
 from privsieve.public.cost import exact
+from privsieve.public.plan import SENTENCES
 from privsieve.release import Selection, number
 from privsieve.report.charts import CostMark, Piece, bar, costs
 from privsieve.report.page import belief, clean, count, document, name, percent, table
