@@ -46,7 +46,14 @@ from privsieve.containment.measures import in_population
 from privsieve.containment.publishable import by_sources, publishable, rule_of
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
 from privsieve.kernels.patterns import Rule, levels, pattern_table
-from privsieve.report.exploring import Area, Cost, Found, Point, Shut, Strangers
+from privsieve.report.exploring import (
+    Area,
+    ColumnCost,
+    CurvePoint,
+    Findable,
+    Shut,
+    Strangers,
+)
 from privsieve.rows.matrix import Items
 
 #: Each k that agencies use, and some between them.
@@ -79,7 +86,7 @@ class Way:
 class Curve:
     """Points that were reached, their choices, and why others were not, in sentences."""
 
-    points: tuple[Point, ...]
+    points: tuple[CurvePoint, ...]
     choices: dict[tuple[str, int], Choice]
     unreached: tuple[str, ...]
 
@@ -146,7 +153,7 @@ class _Progress:
 
     table: Labelled
     end: float
-    points: dict[tuple[str, int], Point] = field(default_factory=dict)
+    points: dict[tuple[str, int], CurvePoint] = field(default_factory=dict)
     choices: dict[tuple[str, int], Choice] = field(default_factory=dict)
     took: dict[tuple[str, int], float] = field(default_factory=dict)
     why: list[str] = field(default_factory=list)
@@ -201,7 +208,7 @@ def curve(table: Labelled, ways: Sequence[Way], ks: Sequence[int], asked: int,
     return Curve(points, search.choices, (*search.why, *_unreached(points, ways, ks, search.why)))
 
 
-def _unreached(points: Sequence[Point], ways: Sequence[Way], ks: Sequence[int],
+def _unreached(points: Sequence[CurvePoint], ways: Sequence[Way], ks: Sequence[int],
                why: Sequence[str]) -> Iterator[str]:
     """What there was no time for."""
     reached = {(one.way, one.k) for one in points}
@@ -218,13 +225,14 @@ def _unreached(points: Sequence[Point], ways: Sequence[Way], ks: Sequence[int],
                    f"{', '.join(map(str, dull))}, for want of time, or of classes in a fold.")
 
 
-def _chosen(table: Labelled, way: Way, k: int) -> tuple[Point, Choice]:
+def _chosen(table: Labelled, way: Way, k: int) -> tuple[CurvePoint, Choice]:
     rule = replace(way.rule, k=k)
     choice = way.choose(table, rule, None)
     part = table.items.take(choice.selected)
-    return Point(way.name, k, len(set(part.origin)), len(part), level(table, rule, choice.selected),
-                 choice.complete, strangers(table, choice.selected, k),
-                 largest_share(table, rule, choice.selected) if rule.classes > 1 else None), choice
+    return CurvePoint(
+        way.name, k, len(set(part.origin)), len(part), level(table, rule, choice.selected),
+        choice.complete, strangers(table, choice.selected, k),
+        largest_share(table, rule, choice.selected) if rule.classes > 1 else None), choice
 
 
 def level(table: Labelled, rule: Rule, selected: Sequence[int]) -> int:
@@ -247,7 +255,7 @@ def strangers(table: Labelled, selected: Sequence[int], k: int) -> Strangers:
     return Strangers(*_found(part, table, k), *_found(with_classes(part, table.y)[0], table, k))
 
 
-def _found(items: Items, table: Labelled, k: int) -> tuple[Found, Found]:
+def _found(items: Items, table: Labelled, k: int) -> tuple[Findable, Findable]:
     """What who knows presences finds, and who knows absences as well."""
     if table.sources is not None:
         groups = [sources_of(items, Rule(k, 1, model=model), table.sources)
@@ -255,7 +263,7 @@ def _found(items: Items, table: Labelled, k: int) -> tuple[Found, Found]:
     else:
         counted = levels(cells(items), np.zeros(items.rows, np.int32), 1)
         groups = [counted.group, counted.equal]
-    first, second = (Found(int((group < k).sum()), int((group == 1).sum())) for group in groups)
+    first, second = (Findable(int((group < k).sum()), int((group == 1).sum())) for group in groups)
     return first, second
 
 
@@ -271,13 +279,13 @@ def largest_share(table: Labelled, rule: Rule, selected: Sequence[int]) -> float
     return float((over.max(axis=1) / over.sum(axis=1)).max())
 
 
-def costs(table: Labelled, rule: Rule, selected: Sequence[int]) -> list[Cost]:
+def costs(table: Labelled, rule: Rule, selected: Sequence[int]) -> list[ColumnCost]:
     """The smallest crowd without each chosen column of the table, the dearest first."""
     origin = [table.items.origin[j] for j in selected]
     found = []
     for name in dict.fromkeys(origin):
         rest = [j for j, of in zip(selected, origin, strict=True) if of != name]
-        found.append(Cost(name, level(table, rule, rest), origin.count(name)))
+        found.append(ColumnCost(name, level(table, rule, rest), origin.count(name)))
     return sorted(found, key=lambda one: (-one.without, one.name))
 
 
