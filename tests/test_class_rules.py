@@ -297,7 +297,7 @@ def test_what_a_prior_comes_to(asked, rows, expected):
     made = plan("rule-sieve", tables.domain("nnn"), k=1, epsilon=1, rows=rows, class_prior=asked)
 
     assert expected == made.settings["class_prior"]
-    assert (Fraction(20, 9) if expected == "auto" else 2) == made.noise
+    assert (Fraction(20, 9) if expected == "auto" else 2) == made.noise.amount
 
 
 @pytest.mark.parametrize(("options", "expected"), [

@@ -206,7 +206,8 @@ def test_a_plan_says_what_shapes_it():
     """Kind, settings, forecast: public numbers as text, and the names in the domain's order."""
     made = planned(columns=["x2", "x0"], bins=4)
 
-    assert ("histogram", "noisy-histogram", Fraction(2)) == (made.kind, made.theorem, made.noise)
+    assert ("histogram", "noisy-histogram") == (made.kind, made.theorem)
+    assert made.noise.amount == 2
     assert {"k": 2, "columns": ["x0", "x2"], "target": "y", "bins": 4, "threshold": None,
             "choice": None} == made.json()["settings"]
     assert {"noise_each": "2.8", "cells": "32", "expected_error": "0.01"} == made.forecast
@@ -404,14 +405,14 @@ def test_the_shares_add_up():
     assert (Fraction(300, 10**9), Fraction(601, 10**9)) == (run.sieve.cost.epsilon, run.epsilon)
     assert made.cost.epsilon == run.sieve.cost.epsilon + run.epsilon
     assert (0, 0) == (run.sieve.cost.delta, run.delta)
-    assert made.noise == 2 / run.epsilon
+    assert made.noise.amount == 2 / run.epsilon
 
 
 def test_a_choice_of_all_columns_is_none():
     """K = d spends all of epsilon on the table."""
     made = planned(k=4, bins=3)
 
-    assert (None, Fraction(2)) == (made.settings["choice"], made.noise)
+    assert (None, Fraction(2)) == (made.settings["choice"], made.noise.amount)
 
 
 def test_the_largest_choice_decides_the_size():

@@ -198,8 +198,8 @@ def test_the_noisy_median_moves_by_what_it_says(monkeypatch, replaced, moves):
     """All tables of four units in four cells: one moves what is raced by 2, by 1 if it leaves."""
     raced = []
     monkeypatch.setattr("privsieve.noise.race.top_k",
-                        lambda scores, k, sensitivity, epsilon, _noise:
-                        raced.append((scores, k, sensitivity, epsilon)) or (0,))
+                        lambda scores, race, _noise: raced.append((
+                            scores, race.k, race.sensitivity, race.epsilon)) or (0,))
     cells, moved = 4, 0
     for table in product(range(cells), repeat=4):
         for other in neighbours_of(table, cells, replaced):
@@ -240,8 +240,8 @@ def test_the_median_pays_for_what_its_neighbours_move(monkeypatch, person, neigh
     """The median of a plan is raced with 1 where units come and go, with 2 where they stay."""
     raced = []
     monkeypatch.setattr("privsieve.noise.race.top_k",
-                        lambda _scores, k, sensitivity, *_rest, **_named:
-                        raced.append(sensitivity) or tuple(range(k)))
+                        lambda _scores, race, _noise:
+                        raced.append(race.sensitivity) or tuple(range(race.k)))
     units = {"person": "who", "persons": 20} if person else {"rows": 20}
     box = ps.Domain.box(0, 1, columns=3, target=(0, 8))
     domain = ps.Domain(box.columns, target=box.target, neighbours=neighbours, **units)

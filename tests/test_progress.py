@@ -16,9 +16,9 @@ import pytest
 import privsieve as ps
 from privsieve.cli import progress as module
 from privsieve.cli import run
+from privsieve.containment.choice import listening, tell
 from privsieve.containment.forward import forward
 from privsieve.containment.maximal import maximal
-from privsieve.containment.told import listening, tell
 from privsieve.kernels.patterns import Rule
 from privsieve.local import fwell as local
 from privsieve.rows.matrix import Items

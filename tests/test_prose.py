@@ -27,8 +27,8 @@ from privsieve.noise.approximate import analytic_sigma
 from privsieve.noise.stopping import GAMMA, MOST, PRICE, chances
 from privsieve.papers.kernel_ridge import printed_sensitivity
 from privsieve.public.columns import Label
+from privsieve.public.domain import EXACT_ROWS
 from privsieve.summaries.blocks import MOST_ROWS
-from privsieve.summaries.persons import EXACT_ROWS
 
 DOCS = Path(__file__).parents[1] / "docs"
 #: A grid over each allowed lam, its ends included, and over numbers of records.
@@ -262,7 +262,7 @@ def test_the_noise_of_a_table(neighbours, persons, times):
                        neighbours=neighbours, **more)
 
     made = plan("noisy-histogram", domain, columns=["x0"], epsilon="0.5")
-    assert times / Fraction(1, 2) == made.noise
+    assert times / Fraction(1, 2) == made.noise.amount
 
 
 def test_choosing_epsilon():

@@ -25,8 +25,7 @@ from privsieve.rows.opening import open_source
 from privsieve.rows.table import BATCH, guarded
 
 if TYPE_CHECKING:
-    from privsieve.containment.labelled import Labelled
-    from privsieve.containment.roles import Roles
+    from privsieve.containment.labelled import Labelled, Roles
     from privsieve.rows.source import RawColumn
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from privsieve.cli import words
-from privsieve.cli.private_file import new_file
+from privsieve.cli.private import new_file
 from privsieve.cli.releasing import verified
 
 _EXAMPLE = "Example: privsieve predict model new.csv --out predictions.csv"

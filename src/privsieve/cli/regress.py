@@ -9,7 +9,7 @@ import click
 
 from privsieve.cli import methods, words
 from privsieve.cli import options as asked
-from privsieve.cli.plan_numbers import noise
+from privsieve.cli.plan import noise
 from privsieve.cli.releasing import release
 
 if TYPE_CHECKING:

@@ -105,7 +105,7 @@ def rows_of(made: Release, rows: int) -> bytes:
 
 def _again(data: str | None, options: Mapping[str, Any]) -> None:
     """Rows of a release that is there; it costs nothing, and no table is read."""
-    from privsieve.cli.private_file import new_file
+    from privsieve.cli.private import new_file
 
     useless = [name for name, value in {"data": data, **options}.items()
                if value not in (None, False, ()) and name not in ("from_folder", "rows", "out")]

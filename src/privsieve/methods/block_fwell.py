@@ -42,9 +42,9 @@ class BlockOptions(Choosing, Blocked):
     """What BlockFWELL is asked for."""
 
     votes: Literal["sign", "clip"] = option(
-        "sign", choices=("sign", "clip"),
+        default="sign", choices=("sign", "clip"),
         says="what a block's vote is: the sign of what it found, or that itself, at most tau")
-    tau: object = option("0.06", metavar="S",
+    tau: Any = option(default="0.06", metavar="S",
                          says="the largest vote, as a share of a column's range")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
@@ -98,8 +98,8 @@ class Voting(BlockOptions):
         """The race for sums that one unit moves by 1."""
         from privsieve.noise.race import Race
 
-        return Race.of(len(self.domain.columns), self.k, 1, self.epsilon, delta=self.delta,
-                       ordered=self.ordered)
+        return Race(len(self.domain.columns), self.k, 1, self.epsilon, delta=self.delta,
+                    ordered=self.ordered)
 
     @property
     def forecast(self) -> Forecast:
@@ -157,8 +157,8 @@ def mechanism(summary: BlockVotes, noise: Noise, *, voting: Voting) -> tuple[int
     """Votes meet noise: one race."""
     from privsieve.noise.race import top_k
 
-    return top_k(summary.votes.tolist(), voting.k, voting.sensitivity, voting.epsilon, noise,
-                 ordered=voting.ordered, delta=voting.delta)
+    race = replace(voting.race, sensitivity=voting.sensitivity)
+    return top_k(summary.votes.tolist(), race, noise)
 # [/mechanism]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
 from privsieve.methods.option import Options, declared, option
@@ -24,13 +24,13 @@ SMALLEST_BLOCK, LARGEST_BLOCK, LARGEST_REPEATS = 3, 64, 1000
 class Blocked(Options):
     """What a method is asked for that finds neighbours in random blocks, or among public rows."""
 
-    block: int = option(6, read=int, metavar="M", says="units of a block, from 3")
-    repeats: int | None = option(
-        None, read=int, metavar="T",
+    block: int = option(default=6, read=int, metavar="M", says="units of a block, from 3")
+    repeats: Any = option(
+        default=None, read=int, metavar="T",
         says="how often the table is cut into blocks, free of charge; the size decides where this "
              "is left out")
-    reference: object = option(
-        None, metavar="FILE",
+    reference: Any = option(
+        default=None, metavar="FILE",
         says="public rows of the same columns with labels, as a frame, a path or (X, y): each unit "
              "then looks for its hit and miss there, and stands alone")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from privsieve.errors import ParameterError
 from privsieve.methods.blocks import whole
@@ -36,13 +36,13 @@ LISTS = 2**22
 class EnsembleOptions(OutputOptions):
     """What FELP is asked for."""
 
-    repeats: int = option(20, read=int, metavar="T", setting="resamples", was="resamples",
+    repeats: Any = option(default=20, read=int, metavar="T", setting="resamples", was="resamples",
                           says="how many members the ensemble has")
-    beta: object = option(
-        "0.9", metavar="B",
+    beta: Any = option(
+        default="0.9", metavar="B",
         says="units of a member, as a share of all: above 0, at most 1, and of few decimals")
     sampling: Literal["balanced", "bootstrap"] = option(
-        "balanced", choices=("balanced", "bootstrap"),
+        default="balanced", choices=("balanced", "bootstrap"),
         says="whether members take cyclic windows of the units in a secret order, or draw units "
              "with repetition, which takes more noise and a fixed number of units")
 

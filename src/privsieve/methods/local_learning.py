@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +11,7 @@ from privsieve.methods.estimator import Selector, estimator
 from privsieve.methods.felp import EnsembleOptions
 from privsieve.methods.objective_fwell import ObjectiveOptions
 from privsieve.methods.output_fwell import OutputOptions
+from privsieve.release import ColumnWeights
 from privsieve.rows.source import fold
 
 __all__ = ["FELP", "BlockFWELL", "ObjectiveFWELL", "OutputFWELL"]
@@ -46,8 +45,7 @@ class WeightSelector(Selector):
     def weights_(self) -> npt.NDArray[np.float64]:
         """The weights as they were released, in the order of the columns that were fitted."""
         check_is_fitted(self, "release_")
-        values: Any = self.release_.body["values"]
-        weights = np.array(values["q"], np.float64) * 2.0 ** values["exponent"]
+        weights = np.array(ColumnWeights.read(self.release_.body).values.doubles)
         place = {fold(name): j for j, name in enumerate(self.release_.columns)}
         names = getattr(self, "feature_names_in_", self.release_.columns)
         ordered: npt.NDArray[np.float64] = weights[[place[fold(name)] for name in names]]

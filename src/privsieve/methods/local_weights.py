@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from math import isqrt, sqrt
@@ -23,7 +22,8 @@ from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Domain
-from privsieve.public.plan import Plan
+from privsieve.public.plan import NoiseSize, Plan
+from privsieve.release import ColumnWeights, GridNumbers, NoiseLaw, exactly, figure
 from privsieve.rows.batch import Batch
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ class WeightOptions(Blocked):
     """What a method is asked for that releases weights."""
 
     n_features_to_select: Any = option(
-        5, positional=True, needed=True, setting="k",
+        default=5, kw_only=False, needed=True, setting="k",
         says='how many columns, which fraction, or "positive": those with a weight above zero '
              "(at least one)")
-    lam: Any = option("0.1", metavar="L",
+    lam: Any = option(default="0.1", metavar="L",
                       says="how strongly weights are held small; from 1e-6 to 1e6")
     clip: Any = option(
-        None, metavar="S",
+        default=None, metavar="S",
         says="the length of a block's mean vector that counts as 1, where 1 is the range of a "
              "column; longer ones are shortened to it.  A twentieth of the root of the number of "
              "columns where this is left out")
@@ -164,7 +164,7 @@ class Learning:
     def settings(self) -> dict[str, Json]:
         """What a release says of the parameters."""
         read, known = self.asked, self.asked.reference
-        numbers = {name: decimals(getattr(read, name)) for name in ("lam", "clip", "beta")
+        numbers = {name: exactly(getattr(read, name)) for name in ("lam", "clip", "beta")
                    if hasattr(read, name)}
         return settings(read, **numbers, block=read.block if known is None else None,
                         vectors=self.vectors,
@@ -266,21 +266,22 @@ def vector_plan(learning: Learning, cost: Cost, moved: Fraction, **own: Any) -> 
     by = VectorNoise.of(len(learning.domain.columns), moved, cost)
     longest = r_max(learning.asked.lam)
     # the delta is not spent where it would buy nothing
-    return weights_plan(learning, by, longest, cost=replace(cost, delta=by.delta, rho=by.rho),
-                        noise=Fraction(by.length) / moved, settings=learning.settings(),
-                        warning=warning(by, longest, learning), **own)
+    return weights_plan(learning, by, longest, moved,
+                        cost=replace(cost, delta=by.delta, rho=by.rho),
+                        settings=learning.settings(), warning=warning(by, longest, learning), **own)
 
 
-def weights_plan(learning: Learning, by: VectorNoise | Perturbing, longest: Fraction, *,
-                 mechanism: Any, theorem: str, **own: Any) -> Plan:
+def weights_plan(learning: Learning, by: VectorNoise | Perturbing, longest: Fraction,
+                 moved: Fraction, *, mechanism: Any, **own: Any) -> Plan:
     """The plan of a release of weights.
 
-    longest : how long weights can be
-    own : what is the method's own: name, cost, settings, the measure of noise, and a warning
+    longest, moved : how long weights can be, and how far one unit moves them
+    own : what is the method's own: name, theorem, cost, settings, and a warning
     """
     return Plan(
-        kind="weights", domain=learning.domain, units=learning.units, theorem=theorem,
-        assumes=assumed(theorem),
+        kind=ColumnWeights.kind, domain=learning.domain, units=learning.units,
+        noise=NoiseSize(Fraction(by.length) / moved, "units on the weights"),
+        assumes=assumed(own["theorem"]),
         forecast={"noise_each": figure(by.each), "noise_length": figure(by.length),
                   "longest": figure(longest)},
         summarise=partial(summarise, learning=learning),
@@ -291,11 +292,8 @@ def weights_plan(learning: Learning, by: VectorNoise | Perturbing, longest: Frac
 def released(q: Sequence[int], *, learning: Learning, by: VectorNoise | Perturbing,
              ) -> dict[str, Json]:
     """What a release says of weights that left."""
-    return {
-        "selected": learning.named(q),
-        "values": {"exponent": by.exponent, "q": list(q)},
-        "noise": {"law": by.law, "each": figure(by.each)},
-    }
+    return ColumnWeights(tuple(learning.named(q)), GridNumbers(by.exponent, tuple(q)),
+                         NoiseLaw(by.law, figure(by.each))).write()
 
 
 def warning(noise: VectorNoise, longest: Fraction, learning: Learning) -> str | None:
@@ -311,16 +309,6 @@ def warning(noise: VectorNoise, longest: Fraction, learning: Learning) -> str | 
             f"an epsilon of about {figure(enough, 2)} or from about "
             f"{figure(learning.units * times, 2)} {unit}, and are usually shorter: to choose "
             "columns take a method that releases no weights")
-
-
-def figure(value: float | Fraction, digits: int = 4) -> str:
-    """A number for people, in plain decimals of a few digits.
-
-    >>> figure(0.000123456), figure(1234.5678, 2), figure(Fraction(1, 2))
-    ('0.0001235', '1200', '0.5')
-    """
-    text = f"{Decimal(f'{float(value):.{digits - 1}e}'):f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _wanted(k: object, d: int) -> int | str:
@@ -342,13 +330,3 @@ def _clip(clip: object, d: int) -> Fraction:
         raise ParameterError(f"clip is {clip}; write a number above 0 and at most the root of the "
                              f"{d} columns ({sqrt(d):.4g}): no vector is longer")
     return value
-
-
-def decimals(value: Fraction) -> str:
-    """A fraction as decimals where it has them, and as a quotient else.
-
-    >>> decimals(Fraction(9, 10)), decimals(Fraction(1, 3))
-    ('0.9', '1/3')
-    """
-    text = format(Decimal(value.numerator) / Decimal(value.denominator), "f")
-    return text if Fraction(text) == value else str(value)

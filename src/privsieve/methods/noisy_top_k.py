@@ -37,12 +37,12 @@ COUNT_SHARE = Fraction(1, 20)
 class TopKOptions(Choosing):
     """What NoisyTopK is asked for."""
 
-    score: str = option("mean-difference", choices=tuple(SCORES),
+    score: str = option(default="mean-difference", choices=tuple(SCORES),
                         says="what a column is worth; correlation is for a numeric target")
-    mechanism: str = option("exponential", choices=("exponential", "laplace", "gumbel"),
-                            says="how the race is run; exponential has the least noise")
-    class_prior: object = option(
-        "noisy", read=written_shares, metavar="P", setting="class_share", was="class_share",
+    mechanism: str = option(default="exponential", choices=("exponential", "laplace"),
+                            says="the noise of the race; laplace for the order of most columns")
+    class_prior: Any = option(
+        default="noisy", read=written_shares, metavar="P", setting="class_share", was="class_share",
         says="how the classes are weighed: noisy (a twentieth of epsilon), none, or public class "
              "shares")
 
@@ -99,8 +99,8 @@ class Terms(TopKOptions):
         """The race for scores that one unit moves by 1."""
         from privsieve.noise.race import Race
 
-        return Race.of(len(self.domain.columns), self.k, 1, self.epsilon - self.counted,
-                       delta=self.delta, ordered=self.ordered, mechanism=self.mechanism)
+        return Race(len(self.domain.columns), self.k, 1, self.epsilon - self.counted,
+                    delta=self.delta, ordered=self.ordered, mechanism=self.mechanism)
 
     @property
     def counted(self) -> Fraction:
@@ -138,9 +138,8 @@ def choose(summary: Summary, noise: Noise, *, terms: Terms) -> tuple[int, ...]:
         return tuple(range(terms.k))
     score = terms.scored
     weights = class_weights(summary.classes, terms, noise) if score.weighed else None
-    return top_k(score.values(summary, weights), terms.k, score.sensitivity(weights),
-                 terms.epsilon - terms.counted, noise, ordered=terms.ordered, delta=terms.delta,
-                 mechanism=terms.mechanism)
+    race = replace(terms.race, sensitivity=score.sensitivity(weights))
+    return top_k(score.values(summary, weights), race, noise)
 # [/choose]
 
 

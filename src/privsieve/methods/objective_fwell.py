@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from privsieve.methods.local_weights import Learning, WeightOptions, figure, weights_plan
+from privsieve.methods.local_weights import Learning, WeightOptions, weights_plan
 from privsieve.methods.option import declared, option
 from privsieve.public.cost import LARGEST_EPSILON, Cost
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
+from privsieve.release import figure
 
 if TYPE_CHECKING:
     from privsieve.local.objective import Problem
@@ -36,7 +37,7 @@ FINENESS = 16
 class ObjectiveOptions(WeightOptions):
     """What ObjectiveFWELL is asked for."""
 
-    repeats: int = option(1, read=int, metavar="T",
+    repeats: Any = option(default=1, read=int, metavar="T",
                           says="how often the table is cut into blocks")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
@@ -51,7 +52,7 @@ class ObjectiveOptions(WeightOptions):
         moved = output(read.lam, many, d, partitions=read.repeats)
         second = {"second_ridge": figure(2 * (by.problem.ridge - read.lam))}
         return weights_plan(
-            learning, by, longest, method=METHOD, cost=cost, noise=by.length / moved,
+            learning, by, longest, moved, method=METHOD, cost=cost,
             settings={**learning.settings(), **second}, theorem="objective-fwell",
             warning=_warning(learning, by, cost.epsilon), mechanism=mechanism)
 

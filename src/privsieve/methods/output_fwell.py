@@ -7,7 +7,7 @@ leaves with noise for how far that can move it.  See output_fwell.proof.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privsieve.methods.local_weights import Learning, VectorNoise, WeightOptions, vector_plan
 from privsieve.methods.option import declared, option
@@ -26,8 +26,8 @@ METHOD = "output-fwell/1"
 class OutputOptions(WeightOptions):
     """What OutputFWELL is asked for."""
 
-    delta: object = option(
-        0, metavar="D", setting=None,
+    delta: Any = option(
+        default=0, metavar="D", setting=None,
         says="what it may cost beyond epsilon, such as 1e-9: shorter noise where there are many "
              "columns")
 

@@ -61,8 +61,8 @@ class NumberRules(Choosing):
         """The race for scores that one unit moves by 1."""
         from privsieve.noise.race import Race
 
-        return Race.of(len(self.domain.columns), self.k, 1, self.epsilon, delta=self.delta,
-                       ordered=self.ordered)
+        return Race(len(self.domain.columns), self.k, 1, self.epsilon, delta=self.delta,
+                    ordered=self.ordered)
 
     @property
     def forecast(self) -> Forecast:
@@ -120,8 +120,7 @@ def mechanism(summary: NumberTables, noise: Noise, *, rules: NumberRules) -> tup
     from privsieve.noise.race import top_k
 
     score, sensitivity = scored(summary, rules)
-    return top_k(score, rules.k, sensitivity, rules.epsilon, noise, ordered=rules.ordered,
-                 delta=rules.delta)
+    return top_k(score, replace(rules.race, sensitivity=sensitivity), noise)
 
 
 def scored(summary: NumberTables, rules: NumberRules) -> tuple[list[int], int]:
@@ -188,14 +187,14 @@ def median_cell(counts: Sequence[int], moves: int, epsilon: Fraction, noise: Noi
     >>> median_cell([0, 400, 0, 400], 2, Fraction(1), replay(1)) in (1, 2)
     True
     """
-    from privsieve.noise.race import top_k
+    from privsieve.noise.race import Race, top_k
 
     total, below, utility = sum(counts), 0, []
     for here in counts[:-1]:
         below += here
         utility.append(-abs(2 * below - total))
     # [median-sensitivity]
-    return top_k(utility, 1, moves, epsilon, noise)[0]
+    return top_k(utility, Race(len(utility), 1, moves, epsilon), noise)[0]
 # [/median-mechanism]
 
 

@@ -20,6 +20,22 @@ if TYPE_CHECKING:
     from privsieve.rows.batch import Batch
 
 
+@dataclass(frozen=True, order=True)
+class NoiseSize:
+    """How strong noise is, and in what it is counted; a unit is a row, a line or a person.
+
+    "units on a score" : units that would move a column's score as far as the scale of the law
+    "units on the weights" : units that would move the weights as far as the noise is long
+    "units on a count" : the mean of each geometric half of the noise on a count
+    "on a weight" : the standard deviation on one weight of a formula
+    "half ranges on an answer" : the standard deviation on an answer, in half ranges of the target
+    """
+
+    amount: Fraction
+    unit: Literal["units on a score", "units on the weights", "units on a count", "on a weight",
+                  "half ranges on an answer"]
+
+
 @dataclass(frozen=True)
 class Plan:
     """Public facts, a cost, and two functions.
@@ -38,7 +54,7 @@ class Plan:
     cost: Cost
     units: int  # public number of rows or persons that shaped the method
     settings: Mapping[str, Json]
-    noise: Fraction  # its mean on a column's score, in rows (persons) that would equal it
+    noise: NoiseSize
     forecast: Mapping[str, Json]
     warning: str | None
     theorem: str
@@ -52,12 +68,6 @@ class Plan:
     def protected(self) -> Literal["row", "line", "person"]:
         """One unit, by the name that the source gives it."""
         return "person" if self.domain.unit == "person" else self.record
-
-    def said(self, output: Any) -> Mapping[str, Json]:
-        """What the release says of the mechanism's output."""
-        if self.says is not None:
-            return self.says(output)
-        return {"selected": [self.domain.names[j] for j in output]}
 
     def json(self) -> dict[str, Json]:
         """What a release and a certificate say of the plan."""

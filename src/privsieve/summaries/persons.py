@@ -12,28 +12,14 @@ takes the declared one: see `settled`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import lcm
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
 from privsieve.public.columns import MIDDLE, MISSING, Category, Column, Flag, Label, Target
-from privsieve.public.domain import Domain
+from privsieve.public.domain import Domain, person_weight
 from privsieve.rows.batch import Batch
-
-#: Up to so many rows a person, floor(L / rows) is exact.
-EXACT_ROWS = 10
-ROUNDED_WEIGHT = 4096
-
-
-def person_weight(most: int) -> int:
-    """L: the least common multiple of 1..most while that is small.
-
-    >>> person_weight(1), person_weight(4), person_weight(50)
-    (1, 12, 4096)
-    """
-    return lcm(*range(1, most + 1)) if most <= EXACT_ROWS else max(ROUNDED_WEIGHT, most)
 
 
 def row_weights(unit: npt.NDArray[np.uint64], most: int, key: int,

@@ -21,7 +21,7 @@ from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import Json
 from privsieve.public.cost import EPSILON_UNITS, Cost, exact
 from privsieve.public.domain import Box, Domain
-from privsieve.public.plan import Plan
+from privsieve.public.plan import NoiseSize, Plan
 
 if TYPE_CHECKING:
     from privsieve.methods.histogram.tables import Dense, Held, Sparse
@@ -138,7 +138,8 @@ def _planned(made: Tabling, cost: Cost, units: int, k: int) -> Plan:
     said += [text for text in [warning(axes, units, each, made.threshold)] if text]
     return Plan(
         method=METHOD, kind="histogram", domain=made.domain, cost=cost, units=units,
-        settings=_settings(made, k), noise=made.mean, forecast=forecast,
+        settings=_settings(made, k), noise=NoiseSize(made.mean, "units on a count"),
+        forecast=forecast,
         warning="; ".join(said) or None,
         theorem="noisy-histogram", assumes=assumed("noisy-histogram"),
         summarise=partial(summarise, made=made), mechanism=partial(mechanism, made=made),

@@ -36,7 +36,7 @@ from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import LARGEST as LARGEST_UNITS
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost
-from privsieve.public.plan import Plan
+from privsieve.public.plan import NoiseSize, Plan
 from privsieve.rows.batch import Batch
 
 METHOD = "kernel-ridge-session/1"
@@ -135,7 +135,7 @@ def plan(task: Task, memory: Memory) -> Plan:
         method=METHOD, kind="regression", domain=task.kernel.domain, cost=cost, units=task.m,
         settings={"answers": task.kind, "lam": _text(float(task.lam)), **task.kernel.json(),
                   "queries": len(task.codes), "kept": task.grid.d},
-        noise=Fraction(each), forecast=_forecast(task),
+        noise=NoiseSize(Fraction(each), "half ranges on an answer"), forecast=_forecast(task),
         warning=_warning(each) if each > NOISY else None,
         theorem="kernel-ridge-answers", assumes=assumed("kernel-ridge-answers"),
         summarise=partial(solved, task=task, memory=memory),

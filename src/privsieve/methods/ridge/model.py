@@ -40,9 +40,7 @@ class Model:
     @property
     def weight(self) -> int:
         """What the rows of one unit weigh together, at most."""
-        from privsieve.summaries.persons import person_weight
-
-        return 1 if self.domain.person is None else person_weight(self.domain.rows_per_person)
+        return self.domain.unit_weight
 
     @property
     def ridge(self) -> Fraction:

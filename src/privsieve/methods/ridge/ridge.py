@@ -23,7 +23,7 @@ from privsieve.public.canonical import Json
 from privsieve.public.columns import Number
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Box, Domain
-from privsieve.public.plan import Plan
+from privsieve.public.plan import NoiseSize, Plan
 
 if TYPE_CHECKING:
     from privsieve.methods.ridge.moments import Moments
@@ -75,7 +75,7 @@ def plan(
     _check_noise(model)
     return Plan(
         method=METHOD, kind="regression", domain=domain, cost=cost, units=units,
-        settings=_settings(model, kernel), noise=Fraction(model.each),
+        settings=_settings(model, kernel), noise=NoiseSize(Fraction(model.each), "on a weight"),
         forecast=forecast(model), warning=warning(model),
         theorem="ridge", assumes=assumed("ridge"),
         summarise=partial(summarise, model=model), mechanism=partial(mechanism, model=model),

@@ -54,9 +54,7 @@ class Public:
     @property
     def weight(self) -> int:
         """The most that the rows of one unit weigh together: 1 for a row, L for a person."""
-        from privsieve.summaries.persons import person_weight
-
-        return 1 if self.domain.person is None else person_weight(self.domain.rows_per_person)
+        return self.domain.unit_weight
 
 
 class Weights(Protocol):
