@@ -62,9 +62,9 @@ def of_weights(where, shared, folder):
 
 def of_counts(where, shared, folder):
     """What all cells of a table move together."""
-    made = where.plan.summarise.keywords["made"]
+    run = where.plan.summarise.keywords["run"]
     first, second = pair(where, shared, summary, folder)
-    return float(np.abs(first.counts - second.counts).sum() / made.sensitivity)
+    return float(np.abs(first.counts - second.counts).sum() / run.sensitivity)
 
 
 def of_halves(where, shared, folder):

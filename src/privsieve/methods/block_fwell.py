@@ -113,10 +113,10 @@ class Voting(BlockOptions):
     @property
     def sensitivity(self) -> int:
         """How far one unit can move a sum of votes."""
-        largest = self.tau or 1
+        largest: int = self.tau or 1
         if self.reference is not None:
             return (2 if self.replace else 1) * largest
-        return 2 * self.repeats * largest
+        return 2 * int(self.repeats) * largest
     # [/sensitivity]
 
     @property

@@ -18,11 +18,10 @@ from privsieve.errors import ParameterError
 from privsieve.methods.blocks import Blocked, digest_of, parts_of, public_rows, sizes
 from privsieve.methods.choosing import count
 from privsieve.methods.option import declared, option, settings
-from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Domain
-from privsieve.public.plan import NoiseSize, Plan
+from privsieve.public.plan import NoiseSize, Plan, assumed
 from privsieve.release import ColumnWeights, GridNumbers, NoiseLaw, exactly, figure
 from privsieve.rows.batch import Batch
 
@@ -111,10 +110,10 @@ class Learning:
     @property
     def vectors(self) -> int:
         """How many rows a repeat has: public, whoever came."""
-        taken = int(self.share * self.units)
+        taken, block = int(self.share * self.units), int(self.asked.block)
         if self.asked.reference is not None:
             return max(1, taken)
-        return max(1, taken // (self.asked.block * self.parts)) * self.parts
+        return max(1, taken // (block * self.parts)) * self.parts
 
     @property
     def scheme(self) -> Scheme:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from privsieve.errors import DomainError
-from privsieve.public.canonical import LARGEST, Json, canonical, digest
+from privsieve.public.canonical import LARGEST, Json, canonical, digest, quoted
 from privsieve.public.columns import (
     Category,
     Column,
@@ -25,7 +25,6 @@ from privsieve.public.columns import (
     Target,
     check_name,
 )
-from privsieve.public.shown import quoted
 
 #: More rows, or persons, than this are refused: it is a public cap.
 LARGEST_ROWS = 2**40

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from privsieve.public.canonical import BLANK, coded
 from privsieve.public.columns import (
     CODES,
     MIDDLE,
@@ -27,7 +28,6 @@ from privsieve.public.columns import (
     Target,
     text_of,
 )
-from privsieve.public.spelling import BLANK, coded
 from privsieve.rows.cells import (
     DAY,
     date_cell,
