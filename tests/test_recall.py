@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privsieve.noise.bounded_range import gumbel_scale
+from privsieve.noise.approximate import gumbel_scale
 from privsieve.noise.race import Race, better, recall
 
 ROOT = Path(__file__).parents[1]
