@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privsieve.cli import run
 from privsieve.containment.breaking import gains, rare_sets
 from privsieve.containment.measures import containment_level
 from privsieve.rows.matrix import Items
@@ -18,18 +17,11 @@ TOY = "a,b,c,d,e\n" + "1,0,1,0,1\n1,0,1,0,1\n1,0,0,1,1\n1,0,1,0,1\n1,1,1,0,1\n1,
 
 
 @pytest.fixture
-def privsieve(tmp_path, monkeypatch, capsys):
+def privsieve(tmp_path, monkeypatch, cli):
     """Run one command line in a folder with the paper's toy table."""
     monkeypatch.chdir(tmp_path)
     Path("toy.csv").write_text(TOY)
-
-    def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
+    return cli
 
 
 def level(rows, columns):

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privsieve.cli import run
 from privsieve.containment import measures as module
 from privsieve.containment.breaking import gains
 from privsieve.containment.groups import source_crowds, source_level
@@ -102,18 +101,11 @@ def test_when_a_sample_is_drawn(monkeypatch):
 
 
 @pytest.fixture
-def privsieve(tmp_path, monkeypatch, capsys):
+def privsieve(tmp_path, monkeypatch, cli):
     """Run one command line in a folder with a table of level 2."""
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text("a,b,c\n" + "1,0,1\n0,1,1\n1,1,0\n0,0,1\n" * 50 + "1,1,1\n" * 2)
-
-    def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
+    return cli
 
 
 def test_check_says_that_it_is_a_sample(privsieve):

@@ -16,7 +16,7 @@ import click
 import pytest
 
 from privsieve import __version__
-from privsieve.cli import VERBS, releasing, run, verbs
+from privsieve.cli import VERBS, releasing, verbs
 from privsieve.errors import LedgerError
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.cost import DELTA_UNITS, decimal
@@ -81,16 +81,9 @@ def place(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def privsieve(place, capsys):
+def privsieve(place, cli):
     """Run one command line: its exit code, stdout and stderr."""
-
-    def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
+    return cli
 
 
 def select(*more, data="table.csv", asked=ASKED, out="first"):

@@ -9,7 +9,6 @@ import pytest
 
 import privsieve as ps
 from privsieve.cli import plan as numbers
-from privsieve.cli import run
 from releases import FORECASTS, KINDS, plan_of
 
 DOMAIN = """
@@ -33,18 +32,11 @@ RIDGE = ("--domain", "domain.toml", "--epsilon", "0.5", "--method", "kernel-ridg
 
 
 @pytest.fixture
-def privsieve(tmp_path, monkeypatch, capsys):
+def privsieve(tmp_path, monkeypatch, cli):
     """Run one command line in a folder with a domain file: its exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
     Path("domain.toml").write_text(DOMAIN)
-
-    def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
+    return cli
 
 
 @pytest.mark.parametrize("kind", KINDS)

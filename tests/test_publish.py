@@ -15,7 +15,6 @@ import pytest
 
 from privsieve.check.table import Unreadable, recount_table
 from privsieve.check.verify import verify
-from privsieve.cli import run
 from privsieve.containment.choice import Choice
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.publish import project, written
@@ -44,18 +43,11 @@ def table():
 
 
 @pytest.fixture
-def privsieve(tmp_path, monkeypatch, capsys):
+def privsieve(tmp_path, monkeypatch, cli):
     """Run one command line in a folder with a table: its exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text(table())
-
-    def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
+    return cli
 
 
 def publish(*more, out="out", k=5):

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import privsieve as ps
-from privsieve.cli import run
 from privsieve.containment.breaking import closed
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.publish import Projection, facts
@@ -552,17 +551,10 @@ def test_what_is_published_reveals_no_more_than_the_table(published):
 
 
 @pytest.fixture
-def privsieve(tmp_path, monkeypatch, capsys):
+def privsieve(tmp_path, monkeypatch, cli):
     """Run one command line in an empty folder: its exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
-
-    def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
+    return cli
 
 
 def test_report(privsieve, tmp_path):

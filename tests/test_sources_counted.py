@@ -11,7 +11,6 @@ import pytest
 
 from privsieve.check.table import recount_table
 from privsieve.check.verify import verify
-from privsieve.cli import run
 from privsieve.containment.groups import source_crowds, sources_of
 from privsieve.containment.publishable import by_sources
 from privsieve.errors import SchemaError
@@ -41,18 +40,11 @@ def table():
 
 
 @pytest.fixture
-def privsieve(tmp_path, monkeypatch, capsys):
+def privsieve(tmp_path, monkeypatch, cli):
     """Run one command line in a folder with a table: its exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text(table())
-
-    def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
+    return cli
 
 
 def publish(*more, out="out", k=5):

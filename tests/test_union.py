@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from claims import claimed, groups, table_of
-from privsieve.cli import run
 from privsieve.containment import union
 from privsieve.containment.union import Published, Strict, bounds, counted, differing
 from privsieve.kernels.patterns import Rule
@@ -19,7 +18,7 @@ from privsieve.rows.matrix import Items
 
 
 @pytest.fixture
-def privsieve(tmp_path, monkeypatch, capsys):
+def privsieve(tmp_path, monkeypatch, cli):
     """Run one command line in a folder with a table and two publications: code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
     draw = random.Random(1)
@@ -32,10 +31,8 @@ def privsieve(tmp_path, monkeypatch, capsys):
     Path("minus.csv").write_text("\n".join([*lines[:17], *lines[18:], ""]))
 
     def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, " ".join(said.err.split())
+        code, out, err = cli(*args)
+        return code, out, " ".join(err.split())
 
     def publish(out, columns, *more, data="t.csv", k=20):
         found = call("publish", data, "--target", "ill", "-k", k, "--columns", columns, "--method",

@@ -198,8 +198,6 @@ def _number(text: str) -> float | dt.datetime:
     return dt.datetime.fromisoformat(text.strip()) if isnan(found) else found
 
 
-Command = Callable[..., Any]
-
 ALL = "all"
 
 
@@ -277,8 +275,6 @@ def _demand_apart(first: Iterable[str], one: str, second: Iterable[str], other: 
         raise ParameterError(f"{one} and {other} both name {both[0]!r}; a column has one role: "
                              "leave it in one of them")
 
-
-Command = Callable[..., Any]
 
 _LIMITS = (
     click.option("--max-share", metavar="P",

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import rule_sieve_numeric
@@ -56,22 +56,22 @@ METHOD = "rule-sieve/2"
 class RuleSieveOptions(Choosing):
     """What RuleSieve is asked for."""
 
-    class_prior: object = option(
-        "auto", read=written_shares, metavar="P",
+    class_prior: Any = option(
+        default="auto", read=written_shares, metavar="P",
         says="how the classes are weighed: auto (a tenth of epsilon), centred, unbalanced, "
              "average, none, or public class shares such as 0.2 or 0.5,0.3,0.2")
     depth: int | None = option(
-        None, read=int, choices=("1", "2", "3"), setting="order", was="order",
+        default=None, read=int, choices=("1", "2", "3"), setting="order", was="order",
         says="how many columns a rule may join; the size of the table decides where this is left "
              "out")
     joint: Joint | None = option(
-        None, choices=("pair", "triple", "quad"),
+        default=None, choices=("pair", "triple", "quad"),
         says="begin with the best set of two, three or four columns: less redundancy, and finds "
              "what matters only together")
     numeric: str | None = option(
-        None, choices=rule_sieve_numeric.WAYS, setting=None,
+        default=None, choices=rule_sieve_numeric.WAYS, setting=None,
         says="how a target that is a number is compared; ranks where this is left out")
-    max_ops: int = option(MAX_OPS, setting=None,
+    max_ops: int = option(default=MAX_OPS, setting=None,
                           says="how many word operations a run may take")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
@@ -112,6 +112,7 @@ class RuleSieveOptions(Choosing):
 class Rules(RuleSieveOptions):
     """The public parameters of one run: the options, settled, and the public facts."""
 
+    depth: int
     domain: Domain
     units: int
     grid: int
@@ -146,9 +147,8 @@ def _check_sums(domain: Domain, units: int) -> None:
 
 def summarise(batches: Iterable[Batch], key: int, *, rules: Rules) -> RuleTables:
     """Rows become tables: runs, and signs and bins where the plan has them."""
-    from privsieve.summaries.joint import grids
     from privsieve.summaries.persons import settled
-    from privsieve.summaries.rule_engine import rule_tables
+    from privsieve.summaries.rules import grids, rule_tables
 
     if rules.settles:
         batches = settled(batches, rules.domain)
@@ -161,10 +161,8 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: Rules) -> RuleTables
 def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, ...]:
     """Tables meet noise: weights, scores, race."""
     from privsieve.noise.race import Race, top_k
-    from privsieve.summaries.joint import set_values
     from privsieve.summaries.layout import Layout
-    from privsieve.summaries.many_classes import class_scores
-    from privsieve.summaries.rules import scores
+    from privsieve.summaries.rules import class_scores, scores, set_values
 
     def race(raced: Sequence[int], k: int, sensitivity: int, epsilon: Fraction) -> tuple[int, ...]:
         # [delta] of a joint choice one race at most names several columns: it gets the delta
@@ -251,4 +249,5 @@ def _pure_rho(rules: Rules) -> Fraction:
     if rules.joint is not None:
         # [first-rho] what the race that names several columns does not get
         first = 1 - several(rules.joint, rules.k, len(rules.domain.columns))[1]
-    return (counted**2 + (_race_share(rules) * rules.epsilon * first)**2) / 2
+    spent: Fraction = counted**2 + (_race_share(rules) * rules.epsilon * first)**2
+    return spent / 2

@@ -109,7 +109,7 @@ class TuningOptions(Options):
     """What PrivateTuning is asked for."""
 
     candidates: Any = option(
-        (), positional=True, needed=True, setting=None, several=True, read=written_candidate,
+        default=(), kw_only=False, needed=True, setting=None, several=True, read=written_candidate,
         metavar='"METHOD K NAME=VALUE …"',
         says='one of the methods to try, such as "rule-sieve 5" or "block-fwell 3 block=4"; '
              "give several")
