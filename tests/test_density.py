@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from exact import (
+    gamma_norm,
     geometric_order,
     gumbel_order,
     laplace_order,
@@ -25,7 +26,7 @@ from privsieve.noise.race import (
     top_k,
 )
 from privsieve.noise.streams import discrete_laplace, geometric, replay
-from privsieve.noise.values import Grid, gamma_norm, gaussian, laplace
+from privsieve.noise.values import Grid, gaussian, laplace
 
 #: A right sampler is rejected once in a million; seeds are fixed, so it passes or it does not.
 MILLIONTH = 1e-6

