@@ -20,8 +20,8 @@ from privsieve.public.canonical import BLANK, hidden
 from privsieve.public.columns import check_name, text_of
 from privsieve.public.domain import Csv
 from privsieve.rows.cells import NUMBER, text_cell
-from privsieve.rows.opening import open_source
-from privsieve.rows.table import BATCH, guarded
+from privsieve.rows.source import open_source
+from privsieve.rows.table import body_of
 
 if TYPE_CHECKING:
     from privsieve.containment.labelled import Labelled, Roles
@@ -149,7 +149,7 @@ def _cells(path: Path, csv: Csv, names: Sequence[str]) -> list[tuple[tuple[str, 
         raise SchemaError(f"column {absent[0]!r} is not in the table; correct its name")
     known: list[dict[str, int]] = [{} for _ in names]
     pieces: list[list[Codes]] = [[np.zeros(0, np.int32)] for _ in names]
-    for batch in guarded(source.raw(names, BATCH)):
+    for batch in body_of(source, names):
         for place, piece, raw in zip(known, pieces, batch, strict=True):
             piece.append(_coded(raw, place))
     return [(tuple(place), np.concatenate(piece))

@@ -12,8 +12,7 @@ from privsieve.containment.labelled import Labelled
 from privsieve.containment.measures import Survey, cells, survey_of
 from privsieve.kernels.patterns import Rule, around, pattern_table, superset_counts
 from privsieve.public.canonical import Json
-from privsieve.rows.matrix import Items
-from privsieve.rows.pairs import by_item
+from privsieve.rows.matrix import Items, by_item
 
 Codes = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]

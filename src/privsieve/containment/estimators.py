@@ -98,7 +98,7 @@ class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
         """
         from privsieve.rows.arrays import array_of
         from privsieve.rows.items import items_of
-        from privsieve.rows.opening import names_of
+        from privsieve.rows.source import names_of
 
         if hasattr(X, "__array__") and not hasattr(X, "shape"):
             X = array_of(X)
@@ -135,7 +135,7 @@ class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
 
     def transform(self, X: Any) -> Any:
         """The chosen columns of X."""
-        from privsieve.rows.opening import typed
+        from privsieve.rows.source import typed
 
         check_is_fitted(self, "release_")
         chosen = typed(super().transform(X), X)

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.public.columns import CODES, Date, Flag, Number, text_of
-from privsieve.rows.cells import DAY
-from privsieve.rows.columns import bounds, log_edges
+from privsieve.rows.cells import DAY, bounds, log_edges
 
 if TYPE_CHECKING:
     from privsieve.methods.histogram.axes import Axis

@@ -111,7 +111,7 @@ class PrivateKernelRidge(RegressorMixin, BaseEstimator):  # type: ignore[misc]  
             the target, where X does not hold it.
         """
         from privsieve.rows import open_source, resolve
-        from privsieve.rows.opening import names_of
+        from privsieve.rows.source import names_of
 
         domain = self._domain()
         source = open_source(X, y, csv=domain.csv)
@@ -184,7 +184,7 @@ class PrivateKernelRidge(RegressorMixin, BaseEstimator):  # type: ignore[misc]  
     def _columns(self, X: Any) -> Any:
         """X without target and person; refused where its columns are not those of `fit`."""
         from privsieve.rows import Source
-        from privsieve.rows.opening import names_of
+        from privsieve.rows.source import names_of
 
         names = names_of(X)
         domain: Any = self.release_.body["domain"]

@@ -108,8 +108,7 @@ def codes_of(X: Any, domain: Domain, *, one: bool = False) -> npt.NDArray[np.uin
     from dataclasses import replace
 
     from privsieve.rows import open_source, resolve
-    from privsieve.rows.batch import Batch
-    from privsieve.rows.reader import batches
+    from privsieve.rows.batch import Batch, batches
 
     if one and not hasattr(X, "columns") and np.ndim(X) == 1:
         X = [list(X)]

@@ -71,7 +71,7 @@ class Released:
         return np.concatenate([np.empty(0), *parts])
 
     def _middles(self, source: Source) -> Iterator[Doubles]:
-        from privsieve.rows.reader import batches
+        from privsieve.rows.batch import batches
 
         for batch in _read(batches(source, self.domain, rows=None, entropy=bytes)):
             # pieces of which the features stay small
