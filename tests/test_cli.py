@@ -22,7 +22,8 @@ from privsieve.errors import LedgerError
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.cost import DELTA_UNITS, decimal
 from privsieve.public.domain import Domain
-from privsieve.rows import Source, reader
+from privsieve.rows import Source
+from privsieve.rows import batch as reader
 
 ROOT = Path(__file__).parents[1]
 DOMAIN = """

@@ -31,7 +31,7 @@ from privsieve.noise.discrete import LARGEST_MEAN
 from privsieve.noise.streams import replay
 from privsieve.public.canonical import LARGEST
 from privsieve.rows import open_source, resolve
-from privsieve.rows.columns import encoder
+from privsieve.rows.cells import encoder
 from test_laws import DOMAIN, ROWS, SECRET, Spy, odd, one_class, table
 from test_merge import cut
 

@@ -41,8 +41,7 @@ from privsieve.public.domain import Domain
 from privsieve.public.plan import NoiseSize, Plan, assumed
 from privsieve.release import WRONG, GridNumbers, NoiseLaw, Regression, Release, exactly, figure
 from privsieve.rows import Source
-from privsieve.rows.batch import Batch
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import Batch, batches
 from privsieve.summaries.persons import summed
 
 METHOD = "kernel-ridge/1"
