@@ -37,7 +37,7 @@ from test_merge import cut
 
 plan = partial(ps.plan, "noisy-histogram")
 BOX = ps.Domain.box(0, 1, columns=4)
-PAIRS = 2000
+PAIRS = 600
 
 
 def planned(domain=BOX, **options):
