@@ -12,7 +12,7 @@ import pytest
 
 import naive_disclosure as naive
 from naive_containment import feasible, stays
-from privsieve.check.values import recount_values
+from privsieve.check.table import recount_values
 from privsieve.containment.choice import weights
 from privsieve.containment.disclosure import columns_of
 from privsieve.containment.exact import exact

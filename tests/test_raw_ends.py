@@ -27,10 +27,9 @@ from privsieve.errors import (
     PrivsieveError,
     SchemaError,
 )
-from privsieve.ledger.chain import Entry
-from privsieve.public.canonical import canonical, digest, parsed
+from privsieve.ledger.certificate import Entry
+from privsieve.public.canonical import canonical, digest, hidden, parsed, quoted, visible
 from privsieve.public.columns import check_name
-from privsieve.public.shown import hidden, quoted, visible
 from privsieve.rows.items import items_of
 
 DEEP = 50_000

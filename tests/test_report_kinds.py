@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import privsieve as ps
-from privsieve.check.release import checks
-from privsieve.check.verify import verify
+from privsieve.check.verify import checks, verify
 from privsieve.errors import SchemaError
 from privsieve.ledger.certificate import sentence
 from privsieve.ledger.ledger import Ledger

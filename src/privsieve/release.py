@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 from privsieve.errors import SchemaError
-from privsieve.public.canonical import Json, canonical, digest, parsed
+from privsieve.public.canonical import Json, canonical, digest, parsed, quoted
 from privsieve.public.plan import Plan
-from privsieve.public.shown import quoted
 
 FORMAT = "privsieve-release/1"
 #: The file of a release is far below; more is an attack on memory.

@@ -26,8 +26,7 @@ from privsieve.bridges.program import program
 from privsieve.containment.limits import NONE, Limits
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.public.columns import Category, Label
-from privsieve.public.domain import Csv, Domain
-from privsieve.public.domain_file import to_toml
+from privsieve.public.domain import Csv, Domain, to_toml
 
 if TYPE_CHECKING:
     from privsieve.bridges.table import Column, Exported

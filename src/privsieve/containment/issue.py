@@ -18,8 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from privsieve._version import __version__
-from privsieve.check.table import recount_table
-from privsieve.check.values import limit_reasons, recounted
+from privsieve.check.table import limit_reasons, recount_table, recounted
 from privsieve.containment.choice import Choice
 from privsieve.containment.disclosure import disclosures
 from privsieve.containment.fingerprint import Seal, fingerprint, seal_of

@@ -35,9 +35,8 @@ from privsieve.containment.measures import cells
 from privsieve.errors import NothingFits, ParameterError
 from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
-from privsieve.public.canonical import Json
+from privsieve.public.canonical import Json, quoted
 from privsieve.public.cost import EPSILON_UNITS, decimal
-from privsieve.public.shown import quoted
 from privsieve.rows.matrix import Items
 
 Bools = npt.NDArray[np.bool_]

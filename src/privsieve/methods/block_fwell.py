@@ -19,11 +19,10 @@ from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import choosing as forecast
 from privsieve.methods.blocks import digest_of, parts_of, public_rows, sizes
 from privsieve.methods.choosing import charged, count
-from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Box, Domain
-from privsieve.public.plan import NoiseSize, Plan
+from privsieve.public.plan import NoiseSize, Plan, assumed
 
 if TYPE_CHECKING:
     from privsieve.kernels.blocks import Rows
@@ -162,7 +161,7 @@ def least_epsilon(units: int, d: int, k: int, block: int = 6,
 # [mechanism]
 def summarise(batches: Iterable[Batch], key: int, *, voting: Voting) -> BlockVotes:
     """Rows become sums of votes; `key` is fresh, secret and dropped."""
-    from privsieve.summaries.block_engine import block_votes, reference_votes
+    from privsieve.summaries.blocks import block_votes, reference_votes
 
     if voting.reference is not None:
         return reference_votes(batches, key, domain=voting.domain, scheme=voting.scheme,

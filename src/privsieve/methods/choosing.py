@@ -1,7 +1,7 @@
 """What all choices of columns share: how many, what they will be worth, and their plan.
 
 If k columns stand out by a share `gap` of the rows and the others by nothing, a race finds, in
-expectation over its noise and to first order, the share of them that `noise.recall` computes
+expectation over its noise and to first order, the share of them that `noise.race` computes
 from the law of its noise; with exponential noise and at most half of the columns chosen
 
     recall(gap) = k / (k + (d - k) exp(-gap n epsilon / (2 k))).
@@ -17,11 +17,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.errors import ParameterError
-from privsieve.public.assumptions import assumed
-from privsieve.public.canonical import Json
+from privsieve.public.canonical import Json, quoted
 from privsieve.public.cost import EPSILON_UNITS, Cost, decimal
-from privsieve.public.plan import NoiseSize, Plan
-from privsieve.public.shown import quoted
+from privsieve.public.plan import NoiseSize, Plan, assumed
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race

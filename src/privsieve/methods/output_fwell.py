@@ -14,10 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from privsieve.methods.local_weights import Learning, VectorNoise, forecast, released, warning
-from privsieve.public.assumptions import assumed
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
-from privsieve.public.plan import NoiseSize, Plan
+from privsieve.public.plan import NoiseSize, Plan, assumed
 
 if TYPE_CHECKING:
     from privsieve.noise.streams import Noise

@@ -21,8 +21,7 @@ from privsieve.errors import ParameterError
 from privsieve.methods.choosing import count
 from privsieve.methods.option import Options, current, declared, option, settled, yes_or_no
 from privsieve.methods.rule_sieve import RuleSieveOptions
-from privsieve.public.assumptions import assumed
-from privsieve.public.canonical import Json
+from privsieve.public.canonical import Json, quoted
 from privsieve.public.columns import (
     CODES,
     MISSING,
@@ -36,8 +35,7 @@ from privsieve.public.columns import (
 )
 from privsieve.public.cost import EPSILON_UNITS, Cost, exact
 from privsieve.public.domain import Domain
-from privsieve.public.plan import NoiseSize, Plan
-from privsieve.public.shown import quoted
+from privsieve.public.plan import NoiseSize, Plan, assumed
 from privsieve.release import Histogram, NoiseLaw, figure
 
 if TYPE_CHECKING:
@@ -65,7 +63,7 @@ class HistogramOptions(Options):
     columns: Sequence[str] | None = option(
         default=None, kw_only=False, read=lambda text: text.split(","), metavar="A,B,…",
         says="the columns to tabulate; all, or those that are chosen, where this is left out")
-    n_features_to_select: float | None = option(
+    n_features_to_select: Any = option(
         default=None,
         says="let RuleSieve choose k columns first, in the same release and for the same epsilon")
     bins: int | Mapping[str, int] = option(

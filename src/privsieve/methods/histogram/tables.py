@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
-from privsieve.summaries.sums import Adds, summed
+from privsieve.summaries import Summary
+from privsieve.summaries.persons import summed
 
 if TYPE_CHECKING:
     from privsieve.methods.histogram.noisy_histogram import Axis
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int64]
 
-S = TypeVar("S", bound=Adds)
+S = TypeVar("S", bound=Summary)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

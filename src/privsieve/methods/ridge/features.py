@@ -25,10 +25,9 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.public.canonical import Json
+from privsieve.public.canonical import Json, quoted
 from privsieve.public.columns import MISSING, Category, Column, Date, Flag, Label, Number, Target
 from privsieve.public.cost import exact
-from privsieve.public.shown import quoted
 from privsieve.release import exactly
 
 Codes = npt.NDArray[np.uint16]

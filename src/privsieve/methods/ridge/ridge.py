@@ -34,17 +34,16 @@ from privsieve.methods.ridge.sensitivity import longest, ridge, sensitivity
 from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.noise.streams import Noise
 from privsieve.noise.values import Grid, gamma, gaussian
-from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import LARGEST, Json
-from privsieve.public.columns import Column, Label, Number
+from privsieve.public.columns import Column, Label, Number, part_of
 from privsieve.public.cost import Cost
-from privsieve.public.domain import Domain, part_of
-from privsieve.public.plan import NoiseSize, Plan
+from privsieve.public.domain import Domain
+from privsieve.public.plan import NoiseSize, Plan, assumed
 from privsieve.release import WRONG, GridNumbers, NoiseLaw, Regression, Release, exactly, figure
 from privsieve.rows import Source
 from privsieve.rows.batch import Batch
 from privsieve.rows.reader import batches
-from privsieve.summaries.sums import summed
+from privsieve.summaries.persons import summed
 
 METHOD = "kernel-ridge/1"
 #: Units times the weight of each: sums of so many products are below 2^63.

@@ -23,13 +23,12 @@ from privsieve.methods.ridge.answers import Memory, Task, drawn
 from privsieve.methods.ridge.dual import (
     MOST_KEPT,
     Basis,
-    Doubles,
     Kernel,
     Rounding,
     coordinates,
     target,
 )
-from privsieve.methods.ridge.features import original
+from privsieve.methods.ridge.features import Doubles, original
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.streams import Noise
 from privsieve.public.cost import Cost
