@@ -7,7 +7,7 @@ a function of what was released, and costs nothing.  See `ridge.proof.md`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -340,16 +340,17 @@ class Released:
         return cls(Domain(columns), made, weights, target)
 
     def predict(self, source: Source) -> Doubles:
-        """A prediction for each row of a table."""
-        parts = [original(part, self.target) for part in self._middles(source)]
-        return np.concatenate([np.empty(0), *parts])
-
-    def _middles(self, source: Source) -> Iterator[Doubles]:
-        for batch in _read(batches(source, self.domain, rows=None, entropy=bytes)):
-            # pieces of which the features stay small
-            for at in range(0, len(batch), max(1, 2**20 // self.map.width)):
-                codes = batch.codes[at:at + max(1, 2**20 // self.map.width)]
-                yield features(self.map, codes).astype(np.float64) @ self.weights / WHOLE
+        """A prediction for each row of a table: in half ranges, then on the target's scale."""
+        middles, size = [np.empty(0)], max(1, PIECE // self.map.width)
+        try:
+            for batch in batches(source, self.domain, rows=None, entropy=bytes):
+                pieces = (features(self.map, batch.codes[at:at + size]).astype(np.float64)
+                          for at in range(0, len(batch), size))
+                middles += [piece @ self.weights / WHOLE for piece in pieces]
+        except ReleaseFailed:  # nothing was charged for a prediction
+            raise SchemaError("the table cannot be read to its end: it is damaged; copy or write "
+                              "it again") from None
+        return original(np.concatenate(middles), self.target)
 
     def lengths(self) -> Doubles | None:
         """For each column the length of its weights; None where features mix all columns.
@@ -364,19 +365,6 @@ class Released:
             return None
         squares = self.weights**2
         return np.sqrt([float(squares[group].sum()) for group in self.map.groups()])
-
-
-def _read(found: Iterator[Batch]) -> Iterator[Batch]:
-    """The rows; nothing is charged for a prediction, and its failure has words of its own."""
-    while True:
-        try:
-            batch = next(found, None)
-        except ReleaseFailed:
-            raise SchemaError("the table cannot be read to its end: it is damaged; copy or write "
-                              "it again") from None
-        if batch is None:
-            return
-        yield batch
 
 
 def _column(part: Mapping[str, Any]) -> Column:
