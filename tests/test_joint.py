@@ -21,8 +21,8 @@ from privsieve.methods.joint import Beginning, beginning, choose, place
 from privsieve.noise import race as race_module
 from privsieve.noise.race import Race, top_k
 from privsieve.noise.streams import replay
-from privsieve.summaries.joint import set_values
 from privsieve.summaries.layout import Layout
+from privsieve.summaries.rules import set_values
 from test_naive import Table
 from test_rules import T5, weighing
 

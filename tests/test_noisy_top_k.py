@@ -24,8 +24,7 @@ from privsieve.noise.race import MECHANISMS
 from privsieve.noise.streams import replay, system
 from privsieve.rows import open_source
 from privsieve.rows.reader import batches
-from privsieve.summaries.scores import SCORES, score_of
-from privsieve.summaries.scores.contract import Public
+from privsieve.summaries.scores import SCORES, Public, score_of
 from test_scores import CLASSED, REMOVAL, values, with_number
 
 BOX = ps.Domain.box(0, 1, columns=12)

@@ -18,8 +18,7 @@ from privsieve.methods import plan
 from privsieve.methods.rule_sieve_numeric import median_cell, scored
 from privsieve.noise.streams import replay, system
 from privsieve.rows import open_source
-from privsieve.summaries.number_engine import Wanted, number_tables
-from privsieve.summaries.numbers import HALVES
+from privsieve.summaries.numbers import HALVES, Wanted, number_tables
 from test_numeric import number_domain
 
 PAIRS = {"ranks": 1000, "all-cuts": 500, "kendall": 500}
@@ -125,7 +124,7 @@ def test_every_neighbour_of_every_small_table(values, targets, n, way, expected)
 @pytest.mark.parametrize("n", [4, 5])
 def test_a_single_rank_reaches_its_bound(monkeypatch, n):
     """At one fixed rank a score moves by n rows, as is claimed: n - 1 would be refuted."""
-    monkeypatch.setattr("privsieve.summaries.number_engine.CUTS", 1)
+    monkeypatch.setattr("privsieve.summaries.numbers.CUTS", 1)
     moved, bound = worst((0, 65535), (0, 9, 99, 65535), n, "ranks")
 
     assert 8 * n == moved == bound

@@ -145,7 +145,7 @@ def least_epsilon(units: int, d: int, k: int, block: int = 6,
 # [mechanism]
 def summarise(batches: Iterable[Batch], key: int, *, voting: Voting) -> BlockVotes:
     """Rows become sums of votes; `key` is fresh, secret and dropped."""
-    from privsieve.summaries.block_engine import block_votes, reference_votes
+    from privsieve.summaries.blocks import block_votes, reference_votes
 
     if voting.reference is not None:
         return reference_votes(batches, key, domain=voting.domain, scheme=voting.scheme,

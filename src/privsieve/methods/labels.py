@@ -8,7 +8,7 @@
                 a rare class, "centred"
     "centred"   the label less its mean: no count leaves, and no epsilon is spent
     "unbalanced"  "auto", and "centred" where counts would cost more than they bring
-    "average"   more than two classes, all at once: see `summaries.many_classes`; no epsilon
+    "average"   more than two classes, all at once: see `summaries.rules`; no epsilon
 
 With more than two classes "auto" is "average" wherever that can be had.
 

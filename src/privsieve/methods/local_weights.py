@@ -173,7 +173,7 @@ class Learning:
 # [summarise]
 def summarise(batches: Iterable[Batch], key: int, *, learning: Learning) -> Moves:
     """Rows become vectors of blocks, or of units; `key` is fresh, secret and dropped."""
-    from privsieve.summaries.block_engine import block_moves, reference_moves
+    from privsieve.summaries.moves import block_moves, reference_moves
 
     if learning.asked.reference is not None:
         return reference_moves(batches, key, domain=learning.domain, scheme=learning.scheme,

@@ -80,8 +80,7 @@ class Perturbing:
            partitions: int = 1) -> Perturbing:
         """For so many vectors that have one unit each, cut so often."""
         from privsieve.local.objective import Problem
-        from privsieve.noise.values import Grid
-        from privsieve.noise.vector import check_exponent
+        from privsieve.noise.values import Grid, check_exponent
 
         # [split]
         second = epsilon * SECOND
@@ -136,7 +135,7 @@ def perturbed(Z: Doubles, by: Perturbing, noise: Noise) -> tuple[int, ...]:
     [0.22, -0.0]
     """
     from privsieve.local.objective import solve
-    from privsieve.noise.vector import gamma_drawn
+    from privsieve.noise.values import gamma_drawn
     from privsieve.public.canonical import LARGEST
 
     problem, fine = by.problem, by.fine

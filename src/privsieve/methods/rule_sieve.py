@@ -147,9 +147,8 @@ def _check_sums(domain: Domain, units: int) -> None:
 
 def summarise(batches: Iterable[Batch], key: int, *, rules: Rules) -> RuleTables:
     """Rows become tables: runs, and signs and bins where the plan has them."""
-    from privsieve.summaries.joint import grids
     from privsieve.summaries.persons import settled
-    from privsieve.summaries.rule_engine import rule_tables
+    from privsieve.summaries.rules import grids, rule_tables
 
     if rules.settles:
         batches = settled(batches, rules.domain)
@@ -162,10 +161,8 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: Rules) -> RuleTables
 def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, ...]:
     """Tables meet noise: weights, scores, race."""
     from privsieve.noise.race import Race, top_k
-    from privsieve.summaries.joint import set_values
     from privsieve.summaries.layout import Layout
-    from privsieve.summaries.many_classes import class_scores
-    from privsieve.summaries.rules import scores
+    from privsieve.summaries.rules import class_scores, scores, set_values
 
     def race(raced: Sequence[int], k: int, sensitivity: int, epsilon: Fraction) -> tuple[int, ...]:
         # [delta] of a joint choice one race at most names several columns: it gets the delta

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
     from privsieve.summaries.layout import Layout
-    from privsieve.summaries.number_engine import Held
-    from privsieve.summaries.numbers import NumberTables
+    from privsieve.summaries.numbers import Held, NumberTables
 
 METHOD = "rule-sieve-numeric/1"
 WAYS = ("ranks", "median-cut")
@@ -103,7 +102,7 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
 
 def summarise(batches: Iterable[Batch], key: int, *, rules: NumberRules) -> NumberTables:
     """Rows become tables, one row for each unit."""
-    from privsieve.summaries.number_engine import Wanted, number_tables
+    from privsieve.summaries.numbers import Wanted, number_tables
     from privsieve.summaries.persons import settled
 
     if rules.domain.person is not None:
@@ -125,8 +124,7 @@ def mechanism(summary: NumberTables, noise: Noise, *, rules: NumberRules) -> tup
 def scored(summary: NumberTables, rules: NumberRules) -> tuple[list[int], int]:
     """Integer scores, and how far one unit moves any of them; private."""
     from privsieve.summaries.layout import Layout
-    from privsieve.summaries.number_engine import halved
-    from privsieve.summaries.numbers import PARTS, Depth, scores
+    from privsieve.summaries.numbers import PARTS, Depth, halved, scores
 
     layout = Layout.of(halved(rules.domain))
     n = summary.rows
@@ -145,9 +143,7 @@ def _offsets(n: int, layout: Layout) -> npt.NDArray[np.int64]:
     import numpy as np
 
     from privsieve.summaries.layout import SUBSETS
-    from privsieve.summaries.number_engine import CUTS
-    from privsieve.summaries.numbers import PARTS
-    from privsieve.summaries.ranks import spread
+    from privsieve.summaries.numbers import CUTS, PARTS, spread
 
     below = spread(n, CUTS)
     found = np.zeros((len(below), len(layout.kind)), np.int64)
@@ -221,7 +217,7 @@ def _median_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, units: int
 
 def hold_rows(batches: Iterable[Batch], key: int, *, domain: Domain) -> Held:
     """Rows are kept until a noisy median has made classes of them."""
-    from privsieve.summaries.number_engine import hold
+    from privsieve.summaries.numbers import hold
 
     return hold(batches, key, domain=domain)
 

@@ -48,7 +48,7 @@ _PLAIN = frozenset((bool, int, float, type(None)))
 _EQUAL_TEXT = frozenset((str, bool, int, float))
 
 
-def encoder(part: Column | Target, decimal: str) -> Encode:
+def encoder(part: Column | Target, decimal: str = ".") -> Encode:
     """The function from a raw column to codes; what depends on the domain alone is done here."""
     if isinstance(part, (Category, Label, Flag)):
         table, other = known(part)

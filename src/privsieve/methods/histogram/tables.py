@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
-from privsieve.summaries.sums import Adds, summed
+from privsieve.summaries import Summary
+from privsieve.summaries.persons import summed
 
 if TYPE_CHECKING:
     from privsieve.methods.histogram.noisy_histogram import Axis
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int64]
 
-S = TypeVar("S", bound=Adds)
+S = TypeVar("S", bound=Summary)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,10 +78,6 @@ class CellRows:
     def __add__(self, other: CellRows) -> CellRows:
         return CellRows(np.concatenate([self.cells, other.cells], axis=1))
 
-    def places(self, kept: Sequence[int], sizes: Sequence[int]) -> Ints:
-        """The cell of each row in the table of some axes."""
-        return flat([self.cells[i] for i in kept], sizes)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BeforeChoice:
@@ -89,16 +86,11 @@ class BeforeChoice:
     sieve: Any  # the summary of the method that chooses
     rows: CellRows
 
-    def __add__(self, other: BeforeChoice) -> BeforeChoice:
-        return BeforeChoice(self.sieve + other.sieve, self.rows + other.rows)
-
 
 def on_axes(axes: Sequence[Axis], batch: Batch, domain: Domain) -> Iterator[Ints]:
     """The cell of each row, on one axis after another.
 
-    >>> from privsieve.rows.batch import Batch
     >>> from privsieve.public.columns import Number
-    >>> from privsieve.public.domain import Domain
     >>> from privsieve.methods.histogram.noisy_histogram import Axis
     >>> age = Number("age", 0, 110, missing="level")
     >>> codes = np.array([[0], [65534], [65535]], np.uint16)

@@ -35,15 +35,15 @@ from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.noise.streams import Noise
 from privsieve.noise.values import Grid, gamma, gaussian
 from privsieve.public.canonical import LARGEST, Json
-from privsieve.public.columns import Column, Label, Number
+from privsieve.public.columns import Column, Label, Number, part_of
 from privsieve.public.cost import Cost
-from privsieve.public.domain import Domain, part_of
+from privsieve.public.domain import Domain
 from privsieve.public.plan import NoiseSize, Plan, assumed
 from privsieve.release import WRONG, GridNumbers, NoiseLaw, Regression, Release, exactly, figure
 from privsieve.rows import Source
 from privsieve.rows.batch import Batch
 from privsieve.rows.reader import batches
-from privsieve.summaries.sums import summed
+from privsieve.summaries.persons import summed
 
 METHOD = "kernel-ridge/1"
 #: Units times the weight of each: sums of so many products are below 2^63.
@@ -65,24 +65,25 @@ class RidgeOptions(Options):
     """What PrivateKernelRidge is asked for."""
 
     kernel: str = option(
-        "rbf", positional=True, choices=("rbf", "linear", "cosine", "polynomial"),
+        default="rbf", kw_only=False, choices=("rbf", "linear", "cosine", "polynomial"),
         says="what a prediction may look like")
-    gamma: object = option(
-        None, metavar="G",
+    gamma: Any = option(
+        default=None, metavar="G",
         says="of rbf, how fast near rows become far: exp(-gamma |x - x'|^2) on columns from 0 to "
              "1; one over the number of columns where this is left out")
     degree: int | None = option(
-        None, read=int, metavar="N",
+        default=None, read=int, metavar="N",
         says="of polynomial the largest power (2), of cosine the number of waves (3)")
     features: int = option(
-        200, read=int, metavar="N", says="of rbf, how many cosines and sines")
+        default=200, read=int, metavar="N", says="of rbf, how many cosines and sines")
     feature_seed: int = option(
-        0, read=int, metavar="N", says="of rbf, the public seed of their frequencies")
-    delta: object = option(
-        0, metavar="D", says="what it may cost beyond epsilon, such as 1e-9: less noise where "
-                             "there are many features")
-    lam: object = option(
-        "auto", metavar="L",
+        default=0, read=int, metavar="N", says="of rbf, the public seed of their frequencies")
+    delta: Any = option(
+        default=0, metavar="D",
+        says="what it may cost beyond epsilon, such as 1e-9: less noise where there are many "
+             "features")
+    lam: Any = option(
+        default="auto", metavar="L",
         says="how strongly the model is held small; the noise falls fast where it grows; auto "
              "takes the smallest expected error, from public numbers")
 
@@ -268,7 +269,6 @@ def best(model: LeastSquares, delta: Fraction) -> LeastSquares:
     """The lam with the smallest expected error, among round ones: from public numbers alone.
 
     >>> from privsieve.public.columns import Flag, Number
-    >>> from privsieve.public.domain import Domain
     >>> domain = Domain((Flag("a"),), Number("days", 0, 9))
     >>> some = LeastSquares(domain, Map("linear", domain.columns), Fraction(1), 10_000, Fraction(1))
     >>> float(best(some, Fraction(0)).lam)
