@@ -366,7 +366,7 @@ def _starts(k: int, largest: int) -> Iterator[int]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class People:
+class Snapshot:
     """Whose rows these are, and the state of their table; `signed` vouches for other people.
 
     seal : what fingerprints of the table are made with.
@@ -405,7 +405,7 @@ class Issued:
 
 
 def people_of(path: str, population: str, snapshot: str, *, signed: str | None = None,
-              first: bool = False) -> People:
+              first: bool = False) -> Snapshot:
     """The people of a ledger, who may be new only if this is said to be the first of them."""
     ledger = Ledger(path, population=population)
     known = {one.population for one in populations(path)} if os.path.lexists(path) else set()
@@ -417,12 +417,12 @@ def people_of(path: str, population: str, snapshot: str, *, signed: str | None =
         ledger.introduce()
     earlier = ledger.publications()
     check_snapshot(earlier, snapshot, signed=signed is not None)
-    return People(ledger, seal_of(ledger, snapshot), claims_of(earlier, snapshot), signed,
+    return Snapshot(ledger, seal_of(ledger, snapshot), claims_of(earlier, snapshot), signed,
                   earlier[-1].seq if earlier else 0)
 
 
 def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder: Folder, *,
-          people: People | None = None) -> Issued:
+          people: Snapshot | None = None) -> Issued:
     """Publish a choice; a refusal comes before the note, and nothing has its name by then."""
     rule = promise.rule
     projected = project(table, choice, rule, with_target=form.with_target,
@@ -471,7 +471,7 @@ def _told(table: Labelled, choice: Choice, rule: Rule, form: Form) -> list[Json]
     return [one.json() for one in disclosures(part, known)]
 
 
-def _note(table: Labelled, claim: Mapping[str, Any], release_sha256: str, people: People | None,
+def _note(table: Labelled, claim: Mapping[str, Any], release_sha256: str, people: Snapshot | None,
           ) -> tuple[Entry | None, tuple[str, ...]]:
     """The ledger's entry, unless all publications of the snapshot together break a promise."""
     if people is None:
