@@ -34,7 +34,7 @@ from privsieve.containment.breaking import MOST_COLUMNS, MOST_PAIRS, gains
 from privsieve.containment.choice import Choice, kept_rows
 from privsieve.containment.disclosure import disclosures
 from privsieve.containment.fingerprint import Seal, fingerprint, seal_of
-from privsieve.containment.groups import sources_at
+from privsieve.containment.groups import crowd_sizes, sources_at
 from privsieve.containment.labelled import (
     Bools,
     Codes,
@@ -42,7 +42,6 @@ from privsieve.containment.labelled import (
     Labelled,
     Roles,
     as_known,
-    cells,
     crowds,
     narrowed,
     rows_of,
@@ -52,7 +51,7 @@ from privsieve.containment.measures import Crowd, Hub, crowd, hub
 from privsieve.containment.publishable import largest_k
 from privsieve.containment.together import check_snapshot, check_together, claims_of
 from privsieve.errors import CheckFailed, DomainError, LedgerError, NothingFits, SchemaError
-from privsieve.kernels.patterns import Rule, levels
+from privsieve.kernels.patterns import Rule
 from privsieve.ledger.certificate import contained
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Entry, Ledger, populations
@@ -298,20 +297,16 @@ def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
 def _strangers(table: Projection, items: Items, absent: Bools, label: Label | None,
                ) -> Iterator[tuple[str, Ints]]:
     """Each stranger, and the crowd of each row for who knows so much."""
-    def sizes(known: Items) -> tuple[Ints, Ints]:
-        both = levels(cells(known), np.zeros(items.rows, np.int32), 1)
-        return both.group, both.equal
-
     whole = items
-    yield from zip(("known", "all"), sizes(as_known(items, absent, None)), strict=True)
+    yield from zip(("known", "all"), crowd_sizes(as_known(items, absent, None)), strict=True)
     if label is not None:
         whole = as_known(items, None, label)
-        yield from zip(("known_class", "all_class"), sizes(as_known(items, absent, label)),
+        yield from zip(("known_class", "all_class"), crowd_sizes(as_known(items, absent, label)),
                        strict=True)
     for name, texts in table.sensitive:
         whole = as_known(whole, None, _label(name, texts))
     if table.sensitive:
-        yield "everything", sizes(whole)[1]
+        yield "everything", crowd_sizes(whole)[1]
 
 
 def _label(name: str, texts: Sequence[str]) -> Label:
