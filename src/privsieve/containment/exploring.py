@@ -46,7 +46,7 @@ from privsieve.containment.measures import in_population
 from privsieve.containment.publishable import by_sources, publishable, rule_of
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
 from privsieve.kernels.patterns import Rule, pattern_table
-from privsieve.report.exploring import Area, Cost, Found, Point, Shut, Strangers
+from privsieve.report.exploring import Area, ColumnCost, CurvePoint, Findable, Shut, Strangers
 from privsieve.rows.matrix import Items
 
 #: Each k that agencies use, and some between them.
@@ -79,7 +79,7 @@ class Way:
 class Curve:
     """Points that were reached, their choices, and why others were not, in sentences."""
 
-    points: tuple[Point, ...]
+    points: tuple[CurvePoint, ...]
     choices: dict[tuple[str, int], Choice]
     unreached: tuple[str, ...]
 
@@ -146,7 +146,7 @@ class _Progress:
 
     table: Labelled
     end: float
-    points: dict[tuple[str, int], Point] = field(default_factory=dict)
+    points: dict[tuple[str, int], CurvePoint] = field(default_factory=dict)
     choices: dict[tuple[str, int], Choice] = field(default_factory=dict)
     took: dict[tuple[str, int], float] = field(default_factory=dict)
     why: list[str] = field(default_factory=list)
@@ -201,7 +201,7 @@ def curve(table: Labelled, ways: Sequence[Way], ks: Sequence[int], asked: int,
     return Curve(points, search.choices, (*search.why, *_unreached(points, ways, ks, search.why)))
 
 
-def _unreached(points: Sequence[Point], ways: Sequence[Way], ks: Sequence[int],
+def _unreached(points: Sequence[CurvePoint], ways: Sequence[Way], ks: Sequence[int],
                why: Sequence[str]) -> Iterator[str]:
     """What there was no time for."""
     reached = {(one.way, one.k) for one in points}
@@ -218,13 +218,14 @@ def _unreached(points: Sequence[Point], ways: Sequence[Way], ks: Sequence[int],
                    f"{', '.join(map(str, dull))}, for want of time, or of classes in a fold.")
 
 
-def _chosen(table: Labelled, way: Way, k: int) -> tuple[Point, Choice]:
+def _chosen(table: Labelled, way: Way, k: int) -> tuple[CurvePoint, Choice]:
     rule = replace(way.rule, k=k)
     choice = way.choose(table, rule, None)
     part = table.items.take(choice.selected)
-    return Point(way.name, k, len(set(part.origin)), len(part), level(table, rule, choice.selected),
-                 choice.complete, strangers(table, choice.selected, k),
-                 largest_share(table, rule, choice.selected) if rule.classes > 1 else None), choice
+    return CurvePoint(
+        way.name, k, len(set(part.origin)), len(part), level(table, rule, choice.selected),
+        choice.complete, strangers(table, choice.selected, k),
+        largest_share(table, rule, choice.selected) if rule.classes > 1 else None), choice
 
 
 def level(table: Labelled, rule: Rule, selected: Sequence[int]) -> int:
@@ -246,7 +247,7 @@ def strangers(table: Labelled, selected: Sequence[int], k: int) -> Strangers:
     part = table.items.take(selected)
     sizes = [one for known in (part, with_classes(part, table.y)[0])
              for one in crowd_sizes(known, table.sources)]
-    return Strangers(*(Found(int((one < k).sum()), int((one == 1).sum())) for one in sizes))
+    return Strangers(*(Findable(int((one < k).sum()), int((one == 1).sum())) for one in sizes))
 
 
 def largest_share(table: Labelled, rule: Rule, selected: Sequence[int]) -> float:
@@ -261,13 +262,13 @@ def largest_share(table: Labelled, rule: Rule, selected: Sequence[int]) -> float
     return float((over.max(axis=1) / over.sum(axis=1)).max())
 
 
-def costs(table: Labelled, rule: Rule, selected: Sequence[int]) -> list[Cost]:
+def costs(table: Labelled, rule: Rule, selected: Sequence[int]) -> list[ColumnCost]:
     """The smallest crowd without each chosen column of the table, the dearest first."""
     origin = [table.items.origin[j] for j in selected]
     found = []
     for name in dict.fromkeys(origin):
         rest = [j for j, of in zip(selected, origin, strict=True) if of != name]
-        found.append(Cost(name, level(table, rule, rest), origin.count(name)))
+        found.append(ColumnCost(name, level(table, rule, rest), origin.count(name)))
     return sorted(found, key=lambda one: (-one.without, one.name))
 
 
