@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import privsieve as ps
+from attacks import RUNS
 from privsieve import fit as fitting
 from privsieve.check.audit import audit
 from privsieve.errors import BudgetExceeded, DomainError, ParameterError, ReleaseFailed
@@ -305,7 +306,7 @@ def test_right_noise_is_not_exceeded_and_half_noise_is_caught(kind):
 
     made = task(kernel, "1000", 1, codes, kind, cost)
     half = task(kernel, "1000", 1, codes, kind, replace(cost, epsilon=Fraction(2)))
-    options = {"epsilon": 1.0, "delta": float(cost.delta), "profile": "ci"}
+    options = {"epsilon": 1.0, "delta": float(cost.delta), "profile": RUNS}
     right = audit(released(made, 1), 0, 1, **options)
 
     assert not right.exceeded
