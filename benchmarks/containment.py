@@ -22,9 +22,9 @@ import numpy as np
 
 from measure import Goal, call, paired, program
 from privsieve import kernels
+from privsieve.containment.choice import weights
 from privsieve.containment.greedy import modular_order
 from privsieve.containment.publishable import publishable
-from privsieve.containment.weights import weights
 from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.items import items_of

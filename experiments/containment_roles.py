@@ -19,9 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import protocol
-from privsieve.containment.greedy import Rule
 from privsieve.containment.publishable import PROFILES, publishable
-from privsieve.kernels.patterns import levels
+from privsieve.kernels.patterns import Rule, levels
 from privsieve.rows.items import items_of
 from privsieve.rows.matrix import Items
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from privsieve.containment.greedy import Rule, greedy
+from privsieve.containment.greedy import greedy
 from privsieve.containment.maximal import maximal
 from privsieve.containment.publishable import publishable
+from privsieve.kernels.patterns import Rule
 from privsieve.papers import containment as paper
 from privsieve.rows.matrix import Items
 

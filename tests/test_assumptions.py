@@ -13,7 +13,7 @@ from privsieve.check.verify import verify
 from privsieve.errors import ParameterError
 from privsieve.ledger.certificate import terms
 from privsieve.methods import METHODS, plan
-from privsieve.public.assumptions import SENTENCES, THEOREMS, assumed
+from privsieve.public.plan import SENTENCES, THEOREMS, assumed
 from privsieve.report import html
 from privsieve.report.claim import _named
 from privsieve.summaries.scores import SCORES

@@ -32,10 +32,9 @@ from privsieve.bridges.program import java_string
 from privsieve.bridges.sdcmicro import r_string, sdcmicro
 from privsieve.bridges.table import Column, exported
 from privsieve.cli import run
-from privsieve.cli.export import export
-from privsieve.containment.labelled import Labelled
+from privsieve.cli.publish import export
+from privsieve.containment.labelled import Labelled, Roles
 from privsieve.containment.limits import Limits
-from privsieve.containment.roles import Roles
 from privsieve.errors import CheckFailed, ParameterError, SchemaError
 from privsieve.public.columns import Category, Label, Number
 from privsieve.public.domain import Csv, Domain

@@ -20,7 +20,7 @@ from privsieve.bridges.hierarchies import read_arx
 from privsieve.bridges.sdcmicro import sdcmicro
 from privsieve.bridges.table import exported
 from privsieve.cli import run
-from privsieve.containment.roles import Roles
+from privsieve.containment.labelled import Roles
 from privsieve.errors import SchemaError
 from privsieve.public.columns import Category
 from privsieve.public.domain import Csv, Domain

@@ -7,11 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privsieve.containment import survey as module
+from privsieve.containment import measures as module
 from privsieve.containment.breaking import gains
 from privsieve.containment.groups import source_crowds, source_level
-from privsieve.containment.measures import containment_level, disclosure_risk, hub_of, risk_of
-from privsieve.containment.survey import survey_of, surveyed, work
+from privsieve.containment.measures import (
+    containment_level,
+    disclosure_risk,
+    hub_of,
+    risk_of,
+    survey_of,
+    surveyed,
+    work,
+)
 from privsieve.kernels.patterns import levels, pattern_table
 from privsieve.rows.matrix import Items
 

@@ -24,11 +24,15 @@ from privsieve.methods.rule_sieve import summarise, weighed
 from privsieve.noise import streams as noises
 from privsieve.noise.streams import replay, system
 from privsieve.public.domain import Domain
-from privsieve.summaries.joint import set_values
 from privsieve.summaries.layout import Layout
-from privsieve.summaries.many_classes import binned, class_scores
-from privsieve.summaries.rule_engine import rule_tables
-from privsieve.summaries.rules import Weighing, scores
+from privsieve.summaries.rules import (
+    Weighing,
+    binned,
+    class_scores,
+    rule_tables,
+    scores,
+    set_values,
+)
 from test_rules import T1, T2, T4, T5, T6
 from test_sensitivity import _joined, _person, random_pair
 
@@ -298,7 +302,7 @@ def test_what_a_prior_comes_to(asked, rows, expected):
     made = plan("rule-sieve", tables.domain("nnn"), k=1, epsilon=1, rows=rows, class_prior=asked)
 
     assert expected == made.settings["class_prior"]
-    assert (Fraction(20, 9) if expected == "auto" else 2) == made.noise
+    assert (Fraction(20, 9) if expected == "auto" else 2) == made.noise.amount
 
 
 @pytest.mark.parametrize(("options", "expected"), [

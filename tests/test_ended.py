@@ -13,14 +13,14 @@ from privsieve.containment import exact as exact_module
 from privsieve.containment import forward
 from privsieve.containment import maximal as maximal_module
 from privsieve.containment import publishable as profiles
-from privsieve.containment.choice import Choice
+from privsieve.containment.choice import Choice, listening
 from privsieve.containment.estimators import ExactContainment, MaximalContainment
 from privsieve.containment.exact import exact
 from privsieve.containment.greedy import greedy
+from privsieve.containment.labelled import Labelled
 from privsieve.containment.maximal import Mining, maximal
-from privsieve.containment.publish import Labelled, body_of, project
+from privsieve.containment.publish import body_of, project
 from privsieve.containment.publishable import publishable
-from privsieve.containment.told import listening
 from privsieve.errors import NothingFits
 from privsieve.kernels import implementation, patterns, patterns_twin
 from privsieve.rows.matrix import Items

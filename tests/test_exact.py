@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import naive_search as naive
-from privsieve.containment.exact import exact, gap
+from privsieve.containment.choice import gap
+from privsieve.containment.exact import exact
 from privsieve.errors import CheckFailed, ParameterError
 from privsieve.kernels import search as searching
 from privsieve.kernels import search_twin
@@ -268,8 +269,8 @@ def test_adult(k):
 @pytest.mark.parametrize("k", ADULT)
 def test_adult_twice(k, model):
     """Branch and bound and OR-Tools find the same optimum on Adult, each with a proof."""
-    from privsieve.containment.cp_sat import opinion
-    from privsieve.containment.weights import weights
+    from privsieve.containment.choice import weights
+    from privsieve.containment.exact import opinion
 
     items, y = adult()
     rule, values = Rule(k, 2, model=model), weights(items, y, 2, "hamming").values
@@ -295,14 +296,13 @@ def test_second_opinion():
 
 def test_contradiction(monkeypatch):
     """Two searches that contradict each other are an error, not a choice."""
-    from privsieve.containment import cp_sat
     from privsieve.containment import exact as module
 
     monkeypatch.setattr(module, "find_spec", lambda _: True)
     items, y = random_table(30, 6, 0.4)
     for value, bound in ((10**6, 10**6), (0, 0)):
         said = Found(np.empty(0, np.int64), value, bound, True, 1)
-        monkeypatch.setattr(cp_sat, "opinion", lambda *_, said=said: said)
+        monkeypatch.setattr(module, "opinion", lambda *_, said=said: said)
         with pytest.raises(CheckFailed, match="contradict each other"):
             exact(items, y, Rule(3, 2), "hamming", second_opinion=True)
 

@@ -19,17 +19,20 @@ from naive_containment import group
 from privsieve.cli import explore as command
 from privsieve.cli import run
 from privsieve.cli.publish import command as publish
-from privsieve.containment import exploring, judging
+from privsieve.containment import exploring
 from privsieve.containment.exploring import (
     Way,
+    area_of,
     costs,
     curve,
+    folds,
+    honest_area,
     ks_of,
     method_way,
     profile_ways,
+    ranked,
     strangers,
 )
-from privsieve.containment.judging import area_of, folds, honest_area, ranked
 from privsieve.containment.labelled import Labelled, Sensitive
 from privsieve.containment.publishable import publishable
 from privsieve.errors import ParameterError
@@ -357,7 +360,7 @@ def test_what_cannot_be_judged_is_not(monkeypatch):
     assert honest_area(nobody, everything) is None
     assert honest_area(rare, everything) is None
     assert area_of(table.items.take([]), table.y, folds(table) != 1) == 0.5
-    monkeypatch.setattr(judging, "MOST_CELLS", 8)
+    monkeypatch.setattr(exploring, "MOST_CELLS", 8)
     assert honest_area(table, everything) is None
 
 

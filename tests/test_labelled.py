@@ -15,13 +15,14 @@ import pytest
 
 import naive_containment as naive
 import naive_search
-from privsieve.containment.closed import closed
+from privsieve.containment.breaking import closed
+from privsieve.containment.choice import kept_rows, standing
 from privsieve.containment.exact import exact
-from privsieve.containment.greedy import demand_rule, greedy, kept_rows, standing
-from privsieve.containment.groups import source_crowds, sources_of, with_classes
-from privsieve.containment.labelled import Labelled
+from privsieve.containment.greedy import demand_rule, greedy
+from privsieve.containment.groups import source_crowds, sources_at, sources_of
+from privsieve.containment.labelled import Labelled, with_classes
 from privsieve.containment.maximal import Mining, maximal
-from privsieve.containment.publish import project, sources_at
+from privsieve.containment.publish import project
 from privsieve.containment.publishable import by_sources, largest_k, publishable
 from privsieve.errors import NothingFits, ParameterError
 from privsieve.kernels import patterns, patterns_twin, search, search_twin
@@ -261,7 +262,7 @@ def test_maximal(part):
 def test_second_opinion():
     """OR-Tools, asked for the same rule, finds the same optimum."""
     cp_sat = pytest.importorskip("ortools") and pytest.importorskip(
-        "privsieve.containment.cp_sat")
+        "privsieve.containment.exact")
     chosen = 0
     for case in (case for part in PARTS for case in cases(part, 12)):
         rule = replace(case.rule, suppress=0)

@@ -12,17 +12,16 @@ import pytest
 
 import naive_disclosure as naive
 from naive_containment import feasible, stays
-from privsieve.check.values import recount_values
+from privsieve.check.table import recount_values
+from privsieve.containment.choice import weights
 from privsieve.containment.disclosure import columns_of
 from privsieve.containment.exact import exact
 from privsieve.containment.forward import forward
 from privsieve.containment.greedy import greedy
+from privsieve.containment.groups import sources_at
 from privsieve.containment.labelled import Labelled, Sensitive
-from privsieve.containment.limited import Method, limited
-from privsieve.containment.limits import Limits
+from privsieve.containment.limits import Limits, Method, limited
 from privsieve.containment.maximal import Mining, maximal
-from privsieve.containment.publish import sources_at
-from privsieve.containment.weights import weights
 from privsieve.errors import NothingFits
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items

@@ -10,7 +10,7 @@ import pytest
 
 import naive_measures as naive
 from privsieve.containment import measures
-from privsieve.containment.greedy import Rule, greedy
+from privsieve.containment.greedy import greedy
 from privsieve.containment.groups import near_duplicates, numbered, source_level
 from privsieve.containment.measures import (
     classification_metric,
@@ -21,6 +21,7 @@ from privsieve.containment.measures import (
     k_anonymity_level,
 )
 from privsieve.errors import ParameterError, SchemaError
+from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
 from real_data import email
 

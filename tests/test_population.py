@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from privsieve.containment.population import counted, data_intrusion, estimated, zayatz
+from privsieve.containment.exploring import counted, data_intrusion, estimated, zayatz
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.rows.matrix import Items
 

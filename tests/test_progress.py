@@ -16,12 +16,11 @@ import pytest
 import privsieve as ps
 from privsieve.cli import progress as module
 from privsieve.cli import run
+from privsieve.containment.choice import listening, tell
 from privsieve.containment.forward import forward
 from privsieve.containment.maximal import maximal
-from privsieve.containment.told import listening, tell
 from privsieve.kernels.patterns import Rule
 from privsieve.local import fwell as local
-from privsieve.local import progress as search
 from privsieve.rows.matrix import Items
 
 STAGES = ("reading the table", "choosing (Ctrl-C ends it)",
@@ -161,8 +160,8 @@ def stream(monkeypatch):
     """Puts a stream in the place of stderr, and makes the searches slow enough to be told."""
     def put(found, silence=0.0):
         monkeypatch.setattr(sys, "stderr", found)
-        monkeypatch.setattr(search, "SILENCE", silence)
-        monkeypatch.setattr(search, "PAUSE", 0.01)
+        monkeypatch.setattr(local, "SILENCE", silence)
+        monkeypatch.setattr(local, "PAUSE", 0.01)
         return found
 
     for name in ("nearest", "nearest_in"):
@@ -210,7 +209,7 @@ def test_an_error_ends_the_line(error, stream):
     terminal, before = stream(Terminal()), threading.active_count()
 
     def failing():
-        with search.shown("neighbours", 7, 1) as done:
+        with local.shown("neighbours", 7, 1) as done:
             done[0] += 3
             time.sleep(0.1)
             raise error

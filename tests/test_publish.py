@@ -16,7 +16,8 @@ import pytest
 from privsieve.check.table import Unreadable, recount_table
 from privsieve.check.verify import verify
 from privsieve.containment.choice import Choice
-from privsieve.containment.publish import Labelled, project, written
+from privsieve.containment.labelled import Labelled
+from privsieve.containment.publish import project, written
 from privsieve.errors import CheckFailed, LedgerError, ParameterError
 from privsieve.kernels.patterns import Rule
 from privsieve.ledger import chain

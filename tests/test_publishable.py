@@ -13,15 +13,13 @@ import naive_containment
 import naive_measures as naive
 from privsieve.containment import forward as forwards
 from privsieve.containment import publishable as profiles
-from privsieve.containment import ridge
 from privsieve.containment.choice import Choice
-from privsieve.containment.forward import Crowd, forward
-from privsieve.containment.greedy import Rule
+from privsieve.containment.forward import LAM, PENALTIES, Crowd, Ridge, centred, forward, pair_area
 from privsieve.containment.groups import near_duplicates, source_level
 from privsieve.containment.measures import containment_level, disclosure_risk, k_anonymity_level
 from privsieve.containment.publishable import PROFILES, by_sources, largest_k, publishable
-from privsieve.containment.ridge import LAM, PENALTIES, Ridge, centred, pair_area
 from privsieve.errors import ParameterError, SchemaError
+from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
 from real_data import adult, email
 
@@ -142,7 +140,7 @@ def test_long(monkeypatch):
     rng = np.random.default_rng(8)
     matrix, y = rng.random((40, 6)) < 0.5, np.arange(40, dtype=np.int32) % 3 % 2
     items, every = Items.dense(matrix), np.ones(40, bool)
-    monkeypatch.setattr(ridge, "_DISTINCT", 12)
+    monkeypatch.setattr(forwards, "_DISTINCT", 12)
     few = np.arange(0, 40, 4)
 
     assert pair_area(items, y, 2, every) == pair_area(Items.dense(matrix[few]), y[few], 2,

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import privsieve as ps
-from privsieve.check.release import checks
-from privsieve.check.verify import verify
+from privsieve.check.verify import checks, verify
 from privsieve.errors import SchemaError
 from privsieve.ledger.certificate import sentence
 from privsieve.ledger.ledger import Ledger
@@ -24,7 +23,7 @@ from privsieve.report.histogram import dense, labels, sparse
 from privsieve.report.markup import clean
 from privsieve.report.regression import labels_of
 from privsieve.report.values import Noise, Span, up
-from releases import ANSWERS, KINDS, NAMES, SAYS, TARGETS, domain_of, many, plan_of, released
+from releases import ANSWERS, KINDS, NAMES, SAYS, TARGETS, domain_of, many, released
 from test_report import CLASSES, HOSTILE, SENTINEL, Page, harmless, privsieve, swapped
 
 __all__ = ["privsieve"]  # a fixture of theirs
@@ -494,14 +493,6 @@ def test_proofs_are_found_wherever_they_lie():
                                           known)
     assert [known[1]] == _named("(local/x.proof.md)", "noise/y.proof.md", known)
     assert known[1:] == _named("see x.proof.md", "methods/ridge/y.proof.md", known)
-
-
-def test_a_plan_of_a_kind_is_what_a_release_says():
-    """The samples of these tests have the fields that `fit` writes."""
-    from privsieve.fit import _body
-
-    for kind in KINDS:
-        assert _body(plan_of(kind), None, private=True).keys() == released(kind)[0].keys()
 
 
 def _rows(n=400):

@@ -10,7 +10,7 @@ import pytest
 
 import tables
 from privsieve.methods import plan as by_name
-from privsieve.summaries.persons import person_weight
+from privsieve.public.domain import person_weight
 from test_rules import score, weighing
 
 plan = partial(by_name, "rule-sieve")

@@ -27,7 +27,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import privsieve as ps
 from data_makers import codes
-from privsieve.local.estimators import Original
+from privsieve.local.fwell import FWELL
 from privsieve.methods.estimator import Selector
 from privsieve.noise.streams import replay
 from privsieve.rows import open_source, resolve
@@ -45,7 +45,7 @@ TABLES = [kind for kind in KINDS if not issubclass(kind, RegressorMixin | Select
 KINDS = [kind for kind in KINDS if kind not in MODELS + TABLES]
 PRIVATE = [kind for kind in KINDS if issubclass(kind, Selector)]
 #: The originals: not private, without a domain, a ledger or a release.
-OPEN = [kind for kind in KINDS if issubclass(kind, Original)]
+OPEN = [kind for kind in KINDS if issubclass(kind, FWELL)]
 RELEASING = [kind for kind in KINDS if kind not in OPEN]
 BOX = ps.Domain.box(-10, 10, classes=(0, 1, 2))
 NAMES = ["age", "b", "c", "d", "e", "f"]

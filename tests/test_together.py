@@ -15,9 +15,9 @@ import pytest
 from claims import SEAL, claimed, naive, noted, sealed, table_of
 from privsieve.check.verify import verify
 from privsieve.containment.before import beside, counted_items, open_part
+from privsieve.containment.fingerprint import seal_of
 from privsieve.containment.greedy import greedy
 from privsieve.containment.labelled import Sensitive
-from privsieve.containment.ledger_key import seal_of
 from privsieve.containment.together import (
     check_together,
     claims_of,

@@ -18,9 +18,9 @@ from privsieve.fit import fit
 from privsieve.methods import plan as by_name
 from privsieve.methods.tuning import attempt, predictor
 from privsieve.noise.streams import replay, system
+from privsieve.public.domain import person_weight
 from privsieve.rows import open_source
 from privsieve.summaries.halves import GRID, WHOLE, halves, vote_tables
-from privsieve.summaries.persons import person_weight
 
 CANDIDATES = [{"method": "rule-sieve", "k": k, "depth": 1} for k in (1, 4)]
 plan = partial(by_name, "private-tuning")

@@ -16,17 +16,15 @@ import numpy.typing as npt
 from privsieve.bridges.levels import Levels, grouped, plain_levels
 from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.kernels.patterns import pattern_table
+from privsieve.public.canonical import BLANK, hidden
 from privsieve.public.columns import check_name, text_of
 from privsieve.public.domain import Csv
-from privsieve.public.shown import hidden
-from privsieve.public.spelling import BLANK
 from privsieve.rows.cells import NUMBER, text_cell
 from privsieve.rows.opening import open_source
 from privsieve.rows.table import BATCH, guarded
 
 if TYPE_CHECKING:
-    from privsieve.containment.labelled import Labelled
-    from privsieve.containment.roles import Roles
+    from privsieve.containment.labelled import Labelled, Roles
     from privsieve.rows.source import RawColumn
 
 

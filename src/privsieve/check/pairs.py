@@ -45,13 +45,14 @@ class Pair:
         """
         from privsieve.methods import plan
         from privsieve.noise.streams import system
+        from privsieve.release import said
 
         made = plan(self.method, self.domain, epsilon=epsilon, rows=len(self.first),
                     allow_weak=True, **self.options)
         noise = system()
 
         def run(table: Batch) -> Any:
-            return seen(made.said(made.mechanism(made.summarise([table], noise.key()), noise)))
+            return seen(said(made, made.mechanism(made.summarise([table], noise.key()), noise)))
 
         return run
 

@@ -50,7 +50,7 @@ OPTIONS = (
     click.option("--score", metavar="NAME",
                  help="noisy-top-k: mean-difference, class-counts, disagreement, "
                       "mutual-information or correlation."),
-    click.option("--mechanism", type=click.Choice(["exponential", "laplace", "gumbel"]),
+    click.option("--mechanism", type=click.Choice(["exponential", "laplace"]),
                  help="noisy-top-k: how the race is run."),
     click.option("--class-share", metavar="P",
                  help="noisy-top-k: noisy, none, or public class shares."),

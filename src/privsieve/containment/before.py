@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from privsieve.containment.choice import Choice
-from privsieve.containment.greedy import standing
+from privsieve.containment.choice import Choice, standing
 from privsieve.errors import LedgerError, NothingFits
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.cells import date_cell, number_cell

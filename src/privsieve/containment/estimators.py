@@ -2,24 +2,214 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
 
-from privsieve.containment.choice import Choice
+from privsieve.containment.choice import Choice, gap
 from privsieve.containment.exact import exact
-from privsieve.containment.greedy import Rule, greedy
+from privsieve.containment.greedy import greedy
+from privsieve.containment.groups import numbered
 from privsieve.containment.maximal import Mining, maximal
-from privsieve.containment.publishable import by_sources, publishable
-from privsieve.containment.selector import BY_KIND, ContainmentSelector
-from privsieve.errors import ParameterError, SchemaError
+from privsieve.containment.publishable import by_sources, largest_k, publishable
+from privsieve.errors import NothingFits, ParameterError, SchemaError
+from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
 
 Codes = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
+#: Absences count where the kind of a column says that who knows one cell knows the others' absence.
+BY_KIND = "by kind"
 
-__all__ = ["ExactContainment", "GreedyContainment", "MaximalContainment", "PublishableColumns"]
+
+@dataclass(frozen=True)
+class Published:
+    """Columns that may be published together.
+
+    columns : all names that could have been chosen.
+    selected : names of columns of the table, in its order; a column is here if any item of it is.
+    items : names of the items that were chosen, such as "smoker" or "ward=A".
+    level : rows in the smallest group.
+    objective, bound, proved : how good the choice is, no choice is better than, the two are equal.
+    suppressed : rows that have to be left out.
+    complete : False where time or Ctrl-C ended the search before it was done.
+    """
+
+    columns: tuple[str, ...]
+    selected: tuple[str, ...]
+    items: tuple[str, ...]
+    level: int
+    objective: Fraction | None
+    bound: Fraction | None
+    proved: bool
+    suppressed: int
+    complete: bool = True
+
+    @property
+    def gap(self) -> Fraction | None:
+        """How much better another choice may be, as a share of this; None where nobody looked."""
+        if self.bound is None:
+            return None
+        return gap(Choice((), self.level, self.objective, self.bound))
+
+    @property
+    def partial(self) -> tuple[str, ...]:
+        """Columns that may leave only as the items that were made of them."""
+        return tuple(name for name in self.selected if name not in self.items)
+
+
+class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # untyped
+    """What every choice of columns is: `fit` written once; k holds on all rows.
+
+    A fitted one holds its parameters, `n_features_in_`, `feature_names_in_` (for frames) and
+    `release_`.  `transform` gives the chosen columns in the order of the rows: to publish them
+    is more than that (`privsieve publish`).
+    """
+
+    k: int
+    release_: Published
+    n_features_in_: int
+
+    def _choose(self, items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
+                sources: Codes | None) -> Choice:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None, *, label_rows: Any = None, sources: Any = None) -> Self:
+        """Choose columns.
+
+        Parameters
+        ----------
+        X : array of zeros and ones, sparse matrix, frame, or path
+            the table; k holds on all its rows.
+        y : labels, or the name of a column
+            the class of each row.
+        label_rows : mask, optional
+            the rows whose labels may be used to compare columns (the training rows); all by
+            default.
+        sources : one for each row, optional
+            the person or source of a row (`near_duplicates` finds them): a group is then k
+            distinct sources.
+        """
+        from privsieve.rows.arrays import array_of
+        from privsieve.rows.items import items_of
+        from privsieve.rows.opening import names_of
+
+        if hasattr(X, "__array__") and not hasattr(X, "shape"):
+            X = array_of(X)
+        items, codes, classes = items_of(X, y, k=self.k)
+        marked = None if label_rows is None else _mask(label_rows, items.rows)
+        numbers = None if sources is None else numbered(sources)
+        if numbers is not None and len(numbers) != items.rows:
+            raise SchemaError("sources and X have different numbers of rows; give one source for "
+                              "each row")
+        named = names_of(X)
+        columns = _columns(X, named, y, items)
+        _demand_cells(items.rows, len(columns))
+        rule = self._rule(items, len(classes))
+        choice = self._choose(items, codes, rule, marked, numbers)
+        if not choice.selected and not choice.complete:
+            raise NothingFits("the search ended before it found a column that keeps "
+                              f"k = {rule.k}; give it more time")
+        if not choice.selected:
+            raise NothingFits(
+                f"no column both keeps k = {rule.k} and tells something of the class; one column "
+                f"alone keeps k up to {largest_k(items, codes, rule)}: ask for less, or cut the "
+                "columns more coarsely")
+        chosen = {items.origin[j] for j in choice.selected}
+        self.release_ = Published(
+            columns, tuple(name for name in columns if name in chosen),
+            tuple(items.names[j] for j in choice.selected), choice.level, choice.objective,
+            choice.bound, choice.proved, choice.suppressed, choice.complete)
+        self.n_features_in_ = len(columns)
+        if named is not None:
+            self.feature_names_in_ = np.array(columns, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The chosen columns of X."""
+        from privsieve.rows.opening import typed
+
+        check_is_fitted(self, "release_")
+        chosen = typed(super().transform(X), X)
+        if self.release_.partial:
+            raise ParameterError(
+                f"column {self.release_.partial[0]!r} may leave only as the items of "
+                "release_.items, not with all its cells; use `privsieve publish`, or cut the "
+                "table into columns of yes and no first")
+        return chosen
+
+    def _rule(self, items: Items, classes: int) -> Rule:
+        given = self.get_params(deep=False)
+        if not isinstance(given["target_known"], bool | np.bool_):
+            raise ParameterError(f"target_known is {given['target_known']!r}; it is True where the "
+                                 "class of a row may be known, else False")
+        return Rule(given["k"], classes, given.get("stop", "skip"),
+                    given.get("model", "containment"), given.get("l_diversity", 1),
+                    _absent(given["absent"], items), given.get("suppress", 0),
+                    labelled=bool(given["target_known"]))
+
+    def _get_support_mask(self) -> Bools:
+        check_is_fitted(self, "release_")
+        chosen = set(self.release_.selected)
+        return np.array([name in chosen for name in self.release_.columns])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _demand_cells(rows: int, columns: int) -> None:
+    if not columns:
+        raise SchemaError(f"the table has 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is "
+                          "required; give at least one column")
+    if not rows:
+        raise SchemaError("the table has no row; give at least one")
+
+
+def _mask(given: Any, rows: int) -> Bools:
+    found = np.asarray(given)
+    if found.dtype != np.bool_ or found.shape != (rows,):
+        raise SchemaError("label_rows must be true or false for each row")
+    if not found.any():
+        raise SchemaError("label_rows marks no row; mark at least one of each class")
+    return found
+
+
+def _absent(given: Any, items: Items) -> Bools | None:
+    """The items whose absence may be known; a word is no name of a column, a list of names is."""
+    words = {BY_KIND: items.absent, "all": [True] * len(items), "none": ()}
+    if isinstance(given, str) and given in words:
+        found = np.array(words[given], bool)
+        return found if found.any() else None
+    if given is None:
+        raise ParameterError("absent is None; it can be 'by kind', 'all', 'none', or names of "
+                             "columns")
+    names = {given} if isinstance(given, str) else set(given)
+    unknown = sorted(names - set(items.origin), key=str)
+    if unknown:
+        raise SchemaError(f"absent names {unknown[0]!r}, which is no column of the table; correct "
+                          "it, or write 'by kind', 'all' or 'none'")
+    return np.array([name in names for name in items.origin], bool)
+
+
+def _columns(X: Any, named: tuple[str, ...] | None, y: Any, items: Items) -> tuple[str, ...]:
+    """The columns of the table in its order, also those of which no item was made."""
+    if named is not None:
+        return tuple(name for name in named if not (isinstance(y, str) and name == y))
+    if len(np.shape(X)) == 2:
+        return tuple(f"x{j}" for j in range(np.shape(X)[1]))
+    return tuple(dict.fromkeys(items.origin))
 
 
 class GreedyContainment(ContainmentSelector):

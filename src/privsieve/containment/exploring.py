@@ -2,43 +2,55 @@
 
 For each k and each way of choosing: how many columns, how well they predict rows that nothing of
 the choice has seen, and what strangers find who know more than was promised.
+
+The rows are parted into five folds.  For each fold columns are chosen with the labels of the other
+rows, a logistic regression is fitted to these, and the fold is judged.  (k is kept on all rows, and
+a rule that asks for several classes in a crowd looks at the classes of all: neither compares
+columns.)
+
+A row without an equal in the table may have equals among the people who are not in it.  How many
+is estimated from the sizes of the classes of equal rows, as statistics offices do it.  Both
+estimators assume that the table is a simple random sample of the population, drawn without
+replacement, and that a stranger knows all published cells, without an error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from math import exp, lgamma
 from time import monotonic
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.containment.choice import Choice
-from privsieve.containment.closed import closed
+from privsieve.containment.breaking import closed
+from privsieve.containment.choice import Choice, standing, tell
 from privsieve.containment.exact import exact
-from privsieve.containment.greedy import greedy, standing
-from privsieve.containment.groups import sources_of, with_classes
-from privsieve.containment.judging import FOLDS, honest_area
-from privsieve.containment.labelled import Labelled
+from privsieve.containment.greedy import greedy
+from privsieve.containment.groups import sources_at, sources_of
+from privsieve.containment.labelled import Labelled, with_classes
 from privsieve.containment.maximal import Mining, maximal
-from privsieve.containment.measures import cells
-from privsieve.containment.publish import sources_at
+from privsieve.containment.measures import cells, in_population
 from privsieve.containment.publishable import by_sources, publishable
-from privsieve.containment.told import tell
-from privsieve.errors import ParameterError, PrivsieveError
+from privsieve.errors import ParameterError, PrivsieveError, SchemaError
 from privsieve.kernels.patterns import Rule, levels, pattern_table, superset_counts
-from privsieve.report.exploring import Cost, Found, Point, Shut, Strangers
+from privsieve.report.exploring import Area, Cost, Found, Point, Shut, Strangers
 from privsieve.rows.matrix import Items
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 Choose = Callable[[Labelled, Rule, Bools | None], Choice]
-
 #: Each k that agencies use, and some between them.
 KS = (2, 3, 5, 8, 10, 11, 20, 50, 100)
 #: Those that are tried first, far from each other, so that a cut search has a curve.
 FIRST = (5, 11, 50, 3, 20)
+Codes = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+FOLDS = 5
+#: Distinct rows times columns that are fitted; a larger choice is not judged.
+MOST_CELLS = 2**26
 
 
 @dataclass(frozen=True, repr=False)
@@ -278,3 +290,213 @@ def shut(table: Labelled, rule: Rule, selected: Sequence[int]) -> tuple[list[Shu
     """What each item that stays closed would do, and how many were not looked at."""
     said: Any = closed(table, rule, selected)
     return [Shut(*one) for one in said["closed"]], said["passed_over"]
+
+
+def folds(table: Labelled) -> npt.NDArray[np.int64]:
+    """The fold of each row: a hash of its position, or of its source, so that none is in two.
+
+    >>> from privsieve.containment.labelled import Labelled
+    >>> from privsieve.rows.matrix import Items
+    >>> nobody = Labelled(Items.dense(np.ones((8, 1))), np.zeros(8, np.int32), ("all",))
+    >>> folds(nobody).tolist()
+    [0, 0, 4, 4, 2, 0, 3, 0]
+    """
+    whose = np.arange(table.items.rows) if table.sources is None else table.sources
+    mixed = (whose.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return ((mixed ^ (mixed >> np.uint64(31))) % np.uint64(FOLDS)).astype(np.int64)
+
+
+def honest_area(table: Labelled, choose: Callable[[Bools], Choice]) -> Area | None:
+    """The area under the curve, of rows whose labels neither chose a column nor fitted anything.
+
+    `choose` gets a mask of the rows whose labels it may use.  None where it cannot be said: a fold
+    without two classes, or a choice that is too large to fit.
+    """
+    fold = folds(table)
+    found = []
+    for one in range(FOLDS):
+        marked = fold != one
+        if len(np.unique(table.y[marked])) < 2:
+            return None
+        chosen = table.items.take(choose(marked).selected)
+        area = area_of(chosen, table.y, marked)
+        if area is None:
+            return None
+        found.append(area)
+    return Area(sum(found) / FOLDS, min(found), max(found), FOLDS)
+
+
+def area_of(items: Items, y: Codes, marked: Bools) -> float | None:
+    """The area for the rows that are not marked, of a regression on those that are.
+
+    The mean over classes, each against the rest; of two classes the one.  Columns that say nothing
+    rank at random: one half.
+
+    >>> from privsieve.rows.matrix import Items
+    >>> items = Items.dense([[1], [0], [1], [0], [1], [0]])
+    >>> area_of(items, np.array([1, 0, 1, 0, 1, 0], np.int32), np.arange(6) < 4)
+    1.0
+    """
+    classes = int(y.max(initial=0)) + 1
+    masks, _, pattern = pattern_table(cells(items), y, classes)
+    held, rest = np.unique(y[marked]), y[~marked]
+    judged = [at for at, one in enumerate(held) if 0 < (rest == one).sum() < len(rest)]
+    if not judged or len(masks) * max(1, len(items)) > MOST_CELLS:
+        return None
+    if not len(items):
+        return 0.5
+    scores = _scores(_bits(masks, len(items)), pattern[marked], y[marked])[pattern[~marked]]
+    if len(held) == 2:
+        return ranked(scores[:, -1], rest == held[-1])
+    return float(np.mean([ranked(scores[:, at], rest == held[at]) for at in judged]))
+
+
+def ranked(score: Floats, yes: Bools) -> float:
+    """The share of pairs, one of each kind, that a score ranks rightly; ties count half.
+
+    >>> ranked(np.array([0.1, 0.4, 0.4, 0.9]), np.array([False, False, True, True]))
+    0.875
+    """
+    _, tied, many = np.unique(score, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(many) - (many - 1) / 2)[tied]
+    positive = int(yes.sum())
+    return float((rank[yes].sum() - positive * (positive + 1) / 2)
+                 / (positive * (len(yes) - positive)))
+
+
+def _scores(patterns: Floats, pattern: Codes, y: Codes) -> Floats:
+    """For each pattern the score of each class; equal rows are fitted once, with their number."""
+    from sklearn.linear_model import LogisticRegression
+
+    pairs, many = np.unique(np.stack([pattern, y]), axis=1, return_counts=True)
+    model = LogisticRegression(max_iter=2000)
+    model.fit(patterns[pairs[0]], pairs[1], sample_weight=many)
+    found = np.asarray(model.decision_function(patterns), np.float64)
+    return found.reshape(len(patterns), -1)
+
+
+def _bits(masks: npt.NDArray[np.uint64], items: int) -> Floats:
+    """Patterns as zeros and ones."""
+    bits = np.unpackbits(masks.astype("<u8").view(np.uint8), axis=1, bitorder="little")
+    return bits[:, :items].astype(np.float64)
+
+
+@dataclass(frozen=True, repr=False)
+class Uniques:
+    """Rows that are alone in a table, and what that means among all people.
+
+    rows, people : rows of the table, and people of the population; their ratio is the sampling
+        fraction.
+    alone : rows without an equal in the table (sample uniques).
+    pairs : classes of just two equal rows; where there are few, estimates are rough.
+    unique : how many of those alone have no equal in the population either; `share` of `alone`.
+    right : the chance that a match with a row that is alone is the right person.
+
+    `share` and `right` are None where no row is alone: there is nothing to find.
+    """
+
+    rows: int
+    people: int
+    alone: int
+    pairs: int
+    unique: float
+    share: float | None
+    right: float | None
+
+    @property
+    def fraction(self) -> float:
+        """The sampling fraction."""
+        return self.rows / self.people
+
+
+def estimated(items: Items, people: int) -> Uniques:
+    """The estimates of Zayatz, and of Skinner and Elliot, for a sample of so many people.
+
+    >>> from privsieve.rows.matrix import Items
+    >>> found = estimated(Items.dense([[1, 0], [1, 1], [1, 1], [0, 1]]), 8)
+    >>> found.alone, found.pairs, round(found.share, 3), found.right
+    (2, 1, 0.636, 0.5)
+    """
+    if people < items.rows:
+        raise ParameterError(f"the population has {people} people and the table {items.rows} rows; "
+                             f"the table is a part of it: give at least {items.rows}")
+    sizes = _sizes(items)
+    alone, pairs = int((sizes == 1).sum()), int((sizes == 2).sum())
+    share = zayatz(sizes, people)
+    return Uniques(items.rows, people, alone, pairs, alone * (share or 0.0), share,
+                   data_intrusion(alone, pairs, items.rows / people))
+
+
+def counted(items: Items, population: Items) -> Uniques:
+    """The same, counted on a table of the whole population, of which the first one is a part.
+
+    >>> from privsieve.rows.matrix import Items
+    >>> whole = Items.dense([[1, 0], [1, 1], [0, 1], [0, 1]])
+    >>> found = counted(Items.dense([[1, 0], [0, 1]]), whole)
+    >>> found.alone, found.unique, found.share, round(found.right, 3)
+    (2, 1.0, 0.5, 0.667)
+    """
+    _, _, pattern = pattern_table(cells(items), np.zeros(items.rows, np.int32), 1)
+    sizes = _sizes(items)
+    outside, _ = in_population(items, population)
+    mine = outside[sizes[pattern] == 1]
+    alone, unique = len(mine), int((mine == 1).sum())
+    return Uniques(items.rows, population.rows, alone, int((sizes == 2).sum()), float(unique),
+                   unique / alone if alone else None,
+                   alone / int(mine.sum()) if alone else None)
+
+
+def zayatz(sizes: Ints, people: int) -> float | None:
+    """The share of sample uniques that are population uniques, by Zayatz (1991); None without any.
+
+    `sizes` has the size of each class of equal rows.  By Bayes' rule from the chance, under
+    sampling without replacement, that a class of j people has one row in the sample; how common
+    classes of j people are is taken from the sample.  In a small sample classes look smaller than
+    they are, so that the estimate is then too large: on the side of caution.
+
+    >>> zayatz(np.array([1, 2]), 3), zayatz(np.array([2, 2]), 8)
+    (1.0, None)
+    """
+    rows = int(sizes.sum())
+    size, classes = np.unique(sizes, return_counts=True)
+    if not len(size) or size[0] != 1:
+        return None
+    chance = np.array([_once(int(one), rows, people) for one in size])
+    return float(classes[0] * chance[0] / (classes * chance).sum())
+
+
+def data_intrusion(alone: int, pairs: int, fraction: float) -> float | None:
+    """The chance that a match with a unique row is right, by Skinner and Elliot (2002).
+
+    Data intrusion simulation: a row is taken out and put back with the chance of having been
+    drawn, and matched; the mean over all of that needs the classes of one and of two rows only.
+    None where no row is alone.
+
+    >>> data_intrusion(10, 5, 0.5), data_intrusion(10, 5, 1.0), data_intrusion(0, 5, 0.5)
+    (0.5, 1.0, None)
+    """
+    if not alone:
+        return None
+    return fraction * alone / (fraction * alone + 2 * (1 - fraction) * pairs)
+
+
+def _sizes(items: Items) -> Ints:
+    """How many rows each class of equal rows has."""
+    if not items.rows:
+        raise SchemaError("the table has no row; a share of rows needs at least one")
+    counts = pattern_table(cells(items), np.zeros(items.rows, np.int32), 1).counts
+    found: Ints = counts.sum(axis=1)
+    return found
+
+
+def _once(size: int, rows: int, people: int) -> float:
+    """The chance that of so many people just one is among the rows: hypergeometric."""
+    if people - size < rows - 1:
+        return 0.0
+    return size * exp(_log_choose(people - size, rows - 1) - _log_choose(people, rows))
+
+
+def _log_choose(whole: int, part: int) -> float:
+    return lgamma(whole + 1) - lgamma(part + 1) - lgamma(whole - part + 1)

@@ -1,37 +1,47 @@
 """Fingerprint: by it a ledger knows a table again, and it tells nothing to who lacks the key.
 
-It is made with the ledger's secret (`ledger_key`) from the multiset of the rows, restricted to the
-columns of a claim, with the classes and sensitive values on which the claim rests.  Rows in another
-order make the same one; a row that was added, dropped or changed makes another.
+It is made from the multiset of the rows, restricted to the columns of a claim, with the classes and
+sensitive values on which the claim rests.  Rows in another order make the same one; a row that was
+added, dropped or changed makes another.
+
+The key is a secret in a file of its own beside the ledger, and is kept with it.  It is not in the
+ledger: that may be shown to an auditor, and who has key and ledger can try out guesses about
+columns that were never published.
 """
 
 from __future__ import annotations
 
 import hmac
+import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from privsieve.containment.labelled import Labelled
+from privsieve.errors import LedgerError
 from privsieve.kernels.patterns import pattern_table
+from privsieve.ledger.folder import sync
+from privsieve.ledger.ledger import Ledger, populations
 from privsieve.public.canonical import canonical
 from privsieve.public.columns import text_of
-
-if TYPE_CHECKING:
-    from privsieve.containment.labelled import Labelled
-    from privsieve.rows.matrix import Items
+from privsieve.rows.matrix import Items
 
     #: The texts that occur in a column, in order, and for each row the position of its own.
 
 Ints = npt.NDArray[np.int64]
 Column = tuple[list[str], Ints]
-
 TAG, KEY_TAG = b"privsieve-fingerprint/1\0", b"privsieve-key/1\0"
 #: Hexadecimal digits of a fingerprint: first those that tell the key, then those of the table.
 OF_KEY, OF_TABLE = 16, 48
+#: Bytes of a key.
+SIZE = 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,3 +166,72 @@ def _rows(patterns: Ints, columns: Sequence[Column], sources: npt.NDArray[np.int
         for piece in sorted(part.astype(">i8").tobytes()
                             for part in np.split(row.reshape(-1)[order], ends)):
             yield len(piece).to_bytes(8, "little") + piece
+
+
+def seal_of(ledger: Ledger, snapshot: str) -> Seal:
+    """What fingerprints of a snapshot are made with; makes the key of a ledger that has none.
+
+    >>> import tempfile
+    >>> from privsieve.ledger.ledger import Ledger
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger(f"{folder}/notes.db", population="clinic")
+    ...     ledger.introduce()
+    ...     seal_of(ledger, "2026").key == seal_of(ledger, "2027").key
+    True
+    """
+    place = Path(os.path.realpath(ledger.path) + ".key")
+    noted = {str(made.claim["fingerprint"]) for one in populations(ledger.path)
+             for made in one.publications() if made.claim.get("fingerprint")}
+    if not os.path.lexists(place):
+        if noted:
+            raise LedgerError(f"the key of the ledger, {place.name} beside it, is gone, and "
+                              "without it nobody can tell whether this is the table of which "
+                              "something was published; put it back from the copy that was kept "
+                              "with the ledger")
+        _make(place)
+    key = _read(place)
+    if any(not one.startswith(key_digits(key)) for one in noted if len(one) > OF_KEY):
+        raise LedgerError(f"{place.name} is the key of another ledger; put back the one that lay "
+                          "beside this ledger, from the copy that was kept with it")
+    return Seal(key, ledger.population, snapshot)
+
+
+def _make(place: Path) -> None:
+    """A new key, whole or not at all; one that another process made meanwhile stays."""
+    draft = place.with_name(f".{os.urandom(8).hex()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
+            try:
+                file.write(os.urandom(SIZE))
+                file.flush()
+                os.fsync(file.fileno())
+                with suppress(FileExistsError):
+                    os.link(draft, place)
+            finally:
+                draft.unlink()
+        sync(place.parent)
+    except OSError:
+        raise LedgerError("the key of the ledger cannot be made beside it; the ledger's folder "
+                          "must be writable, on a disk of this machine") from None
+
+
+def _read(place: Path) -> bytes:
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        with os.fdopen(os.open(place, flags), "rb") as file:
+            facts = os.fstat(file.fileno())
+            if os.name == "posix" and facts.st_mode & 0o077:  # as a restored copy may be
+                os.fchmod(file.fileno(), 0o600)
+                facts = os.fstat(file.fileno())
+            key = file.read(SIZE + 1) if stat.S_ISREG(facts.st_mode) else b""
+    except OSError:
+        raise LedgerError(f"the key of the ledger, {place.name} beside it, cannot be read; it is "
+                          "a file of this user, and no link") from None
+    if len(key) != SIZE:
+        raise LedgerError(f"{place.name} is no key of a ledger: it does not have {SIZE} bytes; put "
+                          "it back from the copy that was kept with the ledger")
+    if os.name == "posix" and facts.st_mode & 0o077:
+        raise LedgerError(f"others can read {place.name}, the key of the ledger, and its disk "
+                          "keeps no permissions; move the ledger and its key to one that does")
+    return key

@@ -4,34 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from privsieve.containment.choice import Choice
-from privsieve.containment.weights import I64, Asked, Bools, Labels, coded, cross_pairs, weights
+from privsieve.containment.choice import (
+    I64,
+    Bools,
+    Choice,
+    Labels,
+    Objective,
+    choice_of,
+    coded,
+    kept_rows,
+    weights,
+)
 from privsieve.errors import ParameterError
 from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
-
-if TYPE_CHECKING:
-    from privsieve.rows.matrix import Items
-
-__all__ = [
-    "Rule",
-    "choice_of",
-    "demand_rule",
-    "distinct",
-    "greedy",
-    "kept_rows",
-    "majority",
-    "modular_order",
-    "standing",
-]
-
-Objective: TypeAlias = Asked
+from privsieve.rows.matrix import Items
 
 
 def greedy(
@@ -90,34 +80,6 @@ def greedy(
     return replace(choice, complete=complete)
 
 
-def choice_of(
-    items: Items,
-    y: Labels,
-    rule: Rule,
-    accepted: Sequence[int] | I64,
-    objective: Objective,
-    *,
-    label_rows: Bools | None = None,
-) -> Choice:
-    """A set of items as a choice: its level and objective are counted from the table.
-
-    >>> from privsieve.rows.matrix import Items
-    >>> toy, y = Items.dense([[1, 0], [1, 1], [0, 1]]), np.array([1, 1, 0], np.int32)
-    >>> choice_of(toy, y, Rule(k=2, classes=2), [1], "distinct").objective
-    Fraction(1, 2)
-    """
-    selected = tuple(sorted(int(j) for j in accepted))
-    level, suppressed = standing(items, y, rule, selected)
-    named = objective if isinstance(objective, str) else ""
-    if named == "distinct":
-        value = distinct(items, y, rule.classes, selected, label_rows)
-    elif named == "class-errors":
-        value = majority(items, y, rule, selected, label_rows)
-    else:
-        value = weights(items, y, rule.classes, objective, label_rows).of(selected)
-    return Choice(selected, level, value, suppressed=suppressed)
-
-
 def demand_rule(items: Items, rule: Rule, y: Labels | None = None) -> None:
     """Refuse a rule that protects nobody, or that no table of this size can keep.
 
@@ -174,100 +136,3 @@ def modular_order(values: I64, among: I64) -> I64:
     """
     out: I64 = among[np.lexsort((among, -values[among]))].astype(np.int64)
     return out
-
-
-def standing(items: Items, y: Labels, rule: Rule, selected: Sequence[int]) -> tuple[int, int]:
-    """The smallest group when `selected` is published, and the rows that must be left out.
-
-    No row must be left out of a set that keeps the rule; the group is among those that stay.
-
-    >>> from privsieve.rows.matrix import Items
-    >>> toy, y = Items.dense([[1], [0], [0]]), np.zeros(3, np.int32)
-    >>> standing(toy, y, Rule(k=2, classes=1), [0])
-    (2, 1)
-    """
-    (masks, counts, _), stays = _survey(items, y, rule, selected)
-    left = counts * stays
-    equal = rule.model == "k-anonymity"
-    group = left if equal else patterns.superset_counts(masks, left)
-    size = group[left > 0] if rule.labelled else group.sum(1)[left.any(1)]
-    return (int(size.min()) if len(size) else 0), int(counts.sum() - left.sum())
-
-
-def kept_rows(items: Items, y: Labels, rule: Rule, selected: Sequence[int]) -> Bools:
-    """The rows that stay when `selected` is published: all, if it keeps the rule.
-
-    >>> from privsieve.rows.matrix import Items
-    >>> toy, y = Items.dense([[1], [0], [0]]), np.zeros(3, np.int32)
-    >>> kept_rows(toy, y, Rule(k=2, classes=1), [0]).tolist()
-    [False, True, True]
-    """
-    table, stays = _survey(items, y, rule, selected)
-    out: Bools = stays[table.pattern, y]
-    return out
-
-
-def _survey(
-    items: Items, y: Labels, rule: Rule, selected: Sequence[int]
-) -> tuple[patterns.Table, Bools]:
-    """The patterns on `selected`, and which of their rows stay, by class."""
-    part, label = items.take(selected), np.ascontiguousarray(y, np.int32)
-    known = None if rule.absent is None else rule.absent[list(selected)]
-    cells = (part.indptr, part.indices)
-    table = patterns.pattern_table(cells, label, rule.classes, known)
-    counts = table.counts
-    if rule.model == "containment":
-        return table, patterns.peel(table.masks, counts, rule.k, rule.l_diversity,
-                                    labelled=rule.labelled)
-    large = (counts if rule.labelled else counts.sum(1, keepdims=True)) >= rule.k
-    diverse = (large & (counts > 0)).sum(1, keepdims=True) >= rule.l_diversity
-    return table, np.broadcast_to(large & diverse, counts.shape)
-
-
-def distinct(
-    items: Items, y: Labels, classes: int, selected: Sequence[int], label_rows: Bools | None = None
-) -> Fraction:
-    """The share of cross-class pairs of rows that `selected` tells apart (the paper's DistCnt).
-
-    >>> from privsieve.rows.matrix import Items
-    >>> toy, y = Items.dense([[1], [0], [0]]), np.array([0, 0, 1], np.int32)
-    >>> distinct(toy, y, 2, [0])
-    Fraction(1, 2)
-    """
-    counts = _labelled(items, y, classes, selected, label_rows)
-    total = cross_pairs(counts.sum(0))
-    size = counts.sum(1)
-    same = (int((size * size).sum()) - int((counts * counts).sum())) // 2
-    return Fraction(total - same, max(total, 1))
-
-
-def majority(
-    items: Items, y: Labels, rule: Rule, selected: Sequence[int], label_rows: Bools | None = None
-) -> Fraction:
-    """The share of rows in the majority class of a pattern of at least k rows.
-
-    It is 1 less the classification metric per row.
-
-    >>> from privsieve.rows.matrix import Items
-    >>> toy, y = Items.dense([[1], [1], [0]]), np.array([0, 1, 1], np.int32)
-    >>> majority(toy, y, Rule(k=2, classes=2), [0])
-    Fraction(1, 3)
-    """
-    part = items.take(selected)
-    codes = rule.classes if label_rows is None else 2 * rule.classes
-    counts = patterns.pattern_table((part.indptr, part.indices),
-                                    coded(y, rule.classes, label_rows), codes).counts  # fmt: skip
-    known = counts[:, : rule.classes]
-    right = known.max(1)[counts.sum(1) >= rule.k].sum()
-    return Fraction(int(right), max(int(known.sum()), 1))
-
-
-def _labelled(
-    items: Items, y: Labels, classes: int, selected: Sequence[int], label_rows: Bools | None
-) -> npt.NDArray[np.int64]:
-    """Rows per pattern and class, of the rows whose label may be used."""
-    part = items.take(selected)
-    codes = classes if label_rows is None else 2 * classes
-    label = coded(y, classes, label_rows)
-    counts = patterns.pattern_table((part.indptr, part.indices), label, codes).counts
-    return counts[:, :classes]

@@ -6,7 +6,7 @@ Five copies of one message hide nobody from its sender.  `near_duplicates` finds
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, overload
@@ -14,8 +14,8 @@ from typing import Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.containment.measures import Crowd, cells, crowd, read
-from privsieve.containment.survey import Survey
+from privsieve.containment.labelled import Labelled, with_classes
+from privsieve.containment.measures import Crowd, Survey, cells, crowd, read
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule, around, pattern_table
 from privsieve.rows.matrix import Items
@@ -23,7 +23,6 @@ from privsieve.rows.matrix import Items
 Codes = npt.NDArray[np.int32]
 Masks = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
-
 #: Sources that are counted at a time: bounds memory.
 _AT_ONCE = 256
 
@@ -166,26 +165,6 @@ def sources_of(items: Items, rule: Rule, sources: Codes, y: Codes | None = None,
     return distinct(masks, pattern, sources, masks[asked])[place]
 
 
-def with_classes(items: Items, y: Codes, absent: Bools | None = None,
-                 ) -> tuple[Items, Bools | None]:
-    """The items and, last, one for each class that a row has; and whose absence may be known.
-
-    >>> from privsieve.rows.matrix import Items
-    >>> found, _ = with_classes(Items.dense([[1], [1], [0]]), np.array([0, 2, 0], np.int32))
-    >>> found.indptr.tolist(), found.indices.tolist(), found.names
-    ([0, 2, 4, 5], [0, 1, 0, 2, 1], ('x0', 'class 0', 'class 2'))
-    """
-    codes, size = np.unique(y, return_counts=True)
-    names = tuple(f"class {code}" for code in codes)
-    by_class = np.argsort(y, kind="stable").astype(np.int32)
-    both = replace(
-        items, indptr=np.concatenate([items.indptr, items.indptr[-1] + np.cumsum(size)]),
-        indices=np.concatenate([items.indices, by_class]),
-        names=items.names + names, origin=items.origin + names,
-        absent=items.absent and items.absent + (False,) * len(codes))
-    return both, None if absent is None else np.append(absent, np.zeros(len(codes), np.bool_))
-
-
 def distinct(masks: Masks, pattern: Codes, codes: Codes, asked: Masks | None = None,
              ) -> npt.NDArray[np.int64]:
     """For each mask, or each that is asked, the distinct codes among the rows that contain it."""
@@ -240,3 +219,11 @@ def _first(leader: npt.NDArray[np.int64], row: int) -> int:
         leader[row] = leader[leader[row]]  # halve the path
         row = int(leader[row])
     return row
+
+
+def sources_at(table: Labelled, rule: Rule, selected: Sequence[int]) -> npt.NDArray[np.int64]:
+    """The distinct sources in each row's group, if these columns are published."""
+    assert table.sources is not None
+    absent = None if rule.absent is None else rule.absent[list(selected)]
+    return sources_of(table.items.take(selected), replace(rule, absent=absent), table.sources,
+                      table.y)

@@ -18,23 +18,21 @@ from typing import Any, Literal
 import numpy as np
 
 from privsieve._version import __version__
-from privsieve.check.table import recount_table
-from privsieve.check.values import limit_reasons, recounted
+from privsieve.check.table import limit_reasons, recount_table, recounted
 from privsieve.containment.choice import Choice
 from privsieve.containment.disclosure import disclosures
-from privsieve.containment.facts import facts
-from privsieve.containment.fingerprint import Seal, fingerprint
-from privsieve.containment.ledger_key import seal_of
+from privsieve.containment.fingerprint import Seal, fingerprint, seal_of
+from privsieve.containment.groups import sources_at
+from privsieve.containment.labelled import Labelled
 from privsieve.containment.limits import published
 from privsieve.containment.measures import Hub, hub
 from privsieve.containment.publish import (
-    Labelled,
     Promise,
     body_of,
     claim_of,
+    facts,
     known_absences,
     project,
-    sources_at,
     written,
 )
 from privsieve.containment.together import check_snapshot, check_together, claims_of

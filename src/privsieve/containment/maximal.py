@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privsieve.containment.choice import Choice
-from privsieve.containment.greedy import (
+from privsieve.containment.choice import (
+    I64,
+    Bools,
+    Choice,
+    Labels,
     Objective,
-    Rule,
     choice_of,
-    demand_rule,
-    greedy,
-    modular_order,
+    tell_sets,
+    weights,
 )
-from privsieve.containment.told import tell_sets
-from privsieve.containment.weights import I64, Bools, Labels, weights
+from privsieve.containment.greedy import demand_rule, greedy, modular_order
 from privsieve.errors import ParameterError
 from privsieve.kernels import mining
 from privsieve.kernels.mining import Sets, Top
+from privsieve.kernels.patterns import Rule
 
 if TYPE_CHECKING:
     from privsieve.rows.matrix import Items
@@ -73,7 +74,7 @@ def maximal(
     Where classes may be known (`rule.labelled`), k rows that hold a set need not be k of each
     class: of each set then those items are compared that greedy choice accepts, the heaviest first.
 
-    >>> from privsieve.containment.greedy import Rule
+    >>> from privsieve.kernels.patterns import Rule
     >>> from privsieve.rows.matrix import Items
     >>> toy = Items.dense([[1, 1, 0, 0, 1], [1, 1, 0, 0, 1], [1, 0, 1, 1, 1], [1, 0, 1, 1, 1]])
     >>> y = np.array([1, 0, 1, 0], np.int32)
@@ -102,7 +103,7 @@ def heaviest(
 ) -> Top:
     """The `r` heaviest maximal sets that keep the rule; exact unless the time was up.
 
-    >>> from privsieve.containment.greedy import Rule
+    >>> from privsieve.kernels.patterns import Rule
     >>> from privsieve.rows.matrix import Items
     >>> toy, y = Items.dense([[1, 1, 0], [1, 1, 1], [0, 0, 1]]), np.array([1, 0, 1], np.int32)
     >>> list(heaviest(toy, y, Rule(k=2, classes=2), np.array([1, 1, 5]), r=2).sets)

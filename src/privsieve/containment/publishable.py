@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.containment.choice import Choice
-from privsieve.containment.forward import forward
-from privsieve.containment.greedy import Rule, choice_of, demand_rule, greedy
-from privsieve.containment.groups import with_classes
+from privsieve.containment.choice import Choice, choice_of, weights
+from privsieve.containment.forward import forward, pair_area
+from privsieve.containment.greedy import demand_rule, greedy
+from privsieve.containment.labelled import with_classes
 from privsieve.containment.maximal import Mining, maximal
-from privsieve.containment.ridge import pair_area
-from privsieve.containment.weights import weights
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.kernels.patterns import class_counts
+from privsieve.kernels.patterns import Rule, class_counts
 from privsieve.rows.matrix import Items
 
 Codes = npt.NDArray[np.int32]

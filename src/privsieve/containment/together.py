@@ -18,8 +18,7 @@ import numpy.typing as npt
 from privsieve.containment.before import counted_items
 from privsieve.containment.fingerprint import Seal, fingerprint, rests_on, target_of
 from privsieve.containment.groups import sources_of
-from privsieve.containment.known import as_known
-from privsieve.containment.labelled import Labelled
+from privsieve.containment.labelled import Labelled, as_known
 from privsieve.containment.limits import Limits, missed
 from privsieve.errors import LedgerError
 from privsieve.kernels.patterns import Rule, pattern_table, superset_counts

@@ -23,8 +23,7 @@ from privsieve.check.verify import verify
 from privsieve.containment.before import counted_items
 from privsieve.containment.fingerprint import rests_on, target_of
 from privsieve.containment.groups import numbered, sources_of
-from privsieve.containment.known import as_known
-from privsieve.containment.labelled import Labelled
+from privsieve.containment.labelled import Labelled, as_known
 from privsieve.containment.together import limits_of, union_of
 from privsieve.errors import CheckFailed, ParameterError
 from privsieve.kernels.patterns import Rule, pattern_table, superset_counts

@@ -46,7 +46,8 @@ def plan(method: str, domain: Domain, *, rows: int | None = None, **options: obj
 
     kind = options_of(method)
     if kind is None:
-        return _older(method)(domain, rows=rows, **_named(options))
+        older: Plan = _older(method)(domain, rows=rows, **_named(options))
+        return older
     chosen = asked(method, kind, options)
     made: Plan = chosen.planned(whole(domain), rows)
     return made

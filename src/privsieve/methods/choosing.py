@@ -1,7 +1,7 @@
 """What all choices of columns share: how many, what they will be worth, and their plan.
 
 If k columns stand out by a share `gap` of the rows and the others by nothing, a race finds, in
-expectation over its noise and to first order, the share of them that `noise.recall` computes
+expectation over its noise and to first order, the share of them that `noise.race` computes
 from the law of its noise; with exponential noise and at most half of the columns chosen
 
     recall(gap) = k / (k + (d - k) exp(-gap n epsilon / (2 k))).
@@ -17,11 +17,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.errors import ParameterError
-from privsieve.public.assumptions import assumed
-from privsieve.public.canonical import Json
+from privsieve.public.canonical import Json, quoted
 from privsieve.public.cost import EPSILON_UNITS, Cost, decimal
-from privsieve.public.plan import Plan
-from privsieve.public.shown import quoted
+from privsieve.public.plan import NoiseSize, Plan, assumed
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
@@ -54,7 +52,7 @@ def expected(race: Race, d: int, k: int, reach: Fraction) -> Forecast:
     """Forecast k of d columns by this race; a gap of 1 puts a column ahead by `reach`.
 
     >>> from privsieve.noise.race import Race
-    >>> made = expected(Race.of(30, 3, 1, Fraction(1)), 30, 3, Fraction(569))
+    >>> made = expected(Race(30, 3, 1, Fraction(1)), 30, 3, Fraction(569))
     >>> round(made.guessing, 2), [round(share, 2) for share in made.recall]
     (0.1, [0.43, 0.93, 1.0, 1.0])
     """
@@ -76,7 +74,7 @@ def by_cost(epsilon: Fraction, at: Callable[[Fraction], Forecast]) -> Mapping[st
     """Per cent found on a usual table, rounded down, at this and other costs.
 
     >>> from privsieve.noise.race import Race
-    >>> by_cost(Fraction(1), lambda epsilon: expected(Race.of(30, 3, 1, epsilon), 30, 3,
+    >>> by_cost(Fraction(1), lambda epsilon: expected(Race(30, 3, 1, epsilon), 30, 3,
     ...                                               Fraction(569)))
     {'0.1': 22, '0.3': 65, '1': 99, '3': 99}
     """
@@ -88,7 +86,7 @@ def warning(made: Forecast) -> str | None:
     """A sentence where the choice will be close to random on a usual table.
 
     >>> from privsieve.noise.race import Race
-    >>> warning(expected(Race.of(30, 3, 1, Fraction(1)), 30, 3, Fraction(5)))[:44]
+    >>> warning(expected(Race(30, 3, 1, Fraction(1)), 30, 3, Fraction(5)))[:44]
     'the choice will be close to random: of the c'
     """
     if made.gain >= LITTLE:
@@ -123,10 +121,10 @@ def count(k: object, d: int) -> int:
     return k
 
 
-def depth(units: int, d: int, order: int | None, max_ops: int) -> tuple[int, int]:
+def depth(units: int, d: int, asked: int | None, max_ops: int) -> tuple[int, int]:
     """How deep the products go and how fine the pair grid is: public, from n, d and max_ops."""
-    if order not in (None, 1, 2, 3):
-        raise ParameterError(f"order is {quoted(order)}; write 1, 2 or 3, or None to let the size "
+    if asked not in (None, 1, 2, 3):
+        raise ParameterError(f"depth is {quoted(asked)}; write 1, 2 or 3, or None to let the size "
                              "decide")
     words = -(-units // 64) + 64  # 64: measured overhead of one product, in words
     pairs = d * (d - 1) // 2
@@ -142,7 +140,7 @@ def depth(units: int, d: int, order: int | None, max_ops: int) -> tuple[int, int
             break
     else:
         grid = 0
-    return order or deepest, grid if d > 1 else 0
+    return asked or deepest, grid if d > 1 else 0
 
 
 def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
@@ -153,19 +151,21 @@ def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
     >>> from privsieve.public.cost import Cost
     >>> from privsieve.noise.race import Race
     >>> one, tiny = Fraction(1), Fraction(1, 10**6)
-    >>> [charged(Cost(one, tiny), Race.of(100, k, 1, one, delta=tiny)).delta_text for k in (3, 20)]
+    >>> [charged(Cost(one, tiny), Race(100, k, 1, one, delta=tiny)).delta_text for k in (3, 20)]
     ['0', '0.000001']
     """
     rho = race.rho + before if race.kind == "gumbel" else None
     return replace(cost, rho=rho, delta=Fraction(0) if race.account == "pure" else cost.delta)
 
 
-def selection(rules: Any, cost: Cost, look: Callable[[Any], Forecast], **own: Any) -> Plan:
+def selection(rules: Any, cost: Cost, look: Callable[[Any], Forecast], *, noise: Fraction,
+              **own: Any) -> Plan:
     """The plan of a choice by one race; a choice of all columns costs nothing.
 
     rules : the public parameters of the run, with their domain, units and k.
     look : what rules find, by their epsilon.
-    own : what is the method's own: name, settings, noise, theorem, and its two functions.
+    noise : its size, in units on a score.
+    own : what is the method's own: name, settings, theorem, and its two functions.
     """
     free = rules.k == len(rules.domain.columns) and not rules.ordered
     expected = look(rules)
@@ -175,4 +175,5 @@ def selection(rules: Any, cost: Cost, look: Callable[[Any], Forecast], **own: An
     if free:
         said["warning"] = None
     return Plan(kind="selection", domain=rules.domain, units=rules.units,
+                noise=NoiseSize(noise, "units on a score"),
                 cost=Cost(Fraction(0)) if free else cost, **said)

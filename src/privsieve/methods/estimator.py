@@ -60,8 +60,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     and `release_`, and nothing else.
     """
 
-    domain: Domain | None = option(None, says="the public facts about the table")
-    ledger: Ledger | None = option(None, says="who keeps the sum over all releases")
+    domain: Domain | None = option(default=None, says="the public facts about the table")
+    ledger: Ledger | None = option(default=None, says="who keeps the sum over all releases")
 
     #: The name of the method in the registry (`methods.plan`).
     method: ClassVar[str]

@@ -8,7 +8,7 @@
                 a rare class, "centred"
     "centred"   the label less its mean: no count leaves, and no epsilon is spent
     "unbalanced"  "auto", and "centred" where counts would cost more than they bring
-    "average"   more than two classes, all at once: see `summaries.many_classes`; no epsilon
+    "average"   more than two classes, all at once: see `summaries.rules`; no epsilon
 
 With more than two classes "auto" is "average" wherever that can be had.
 
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.public.cost import exact
-from privsieve.public.domain import Domain
+from privsieve.public.domain import EXACT_ROWS, Domain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,20 +98,6 @@ def prior_of(asked: object, domain: Domain, strength: Fraction, *, why_not: str,
     return "auto" if strength >= AUTO_FROM else None
 
 
-def unit_weight(domain: Domain) -> int:
-    """What one unit weighs: 1 for rows, L for persons.
-
-    >>> from privsieve.public.domain import Domain
-    >>> unit_weight(Domain.box(0, 1, columns=2))
-    1
-    """
-    if domain.person is None:
-        return 1
-    from privsieve.summaries.persons import person_weight
-
-    return person_weight(domain.rows_per_person)
-
-
 def uncentred(domain: Domain, total: int) -> str:
     """Why labels cannot be centred where all units weigh `total`, in words; empty if they can.
 
@@ -119,13 +105,10 @@ def uncentred(domain: Domain, total: int) -> str:
     >>> uncentred(Domain.box(0, 1, columns=2), 100), uncentred(Domain.box(0, 1, columns=2), 2**40)
     ('', 'takes at most 2^30 units of weight')
     """
-    if domain.neighbours != "replace-one":
+    if not domain.replaces:
         return "needs the number of units, which is private under add-remove"
-    if domain.person is not None:
-        from privsieve.summaries.persons import EXACT_ROWS
-
-        if domain.rows_per_person > EXACT_ROWS:
-            return f"needs persons of equal weight: rows_per_person of at most {EXACT_ROWS}"
+    if domain.rows_per_person > EXACT_ROWS:
+        return f"needs persons of equal weight: rows_per_person of at most {EXACT_ROWS}"
     return "" if total <= LARGEST_CENTRED else "takes at most 2^30 units of weight"
 
 
@@ -138,7 +121,7 @@ def settles(prior: object, domain: Domain, units: int) -> bool:
     >>> settles("centred", Domain.box(0, 1, columns=2), 100)  # as many rows as there are
     False
     """
-    if domain.person is None or uncentred(domain, units * unit_weight(domain)):
+    if domain.person is None or uncentred(domain, units * domain.unit_weight):
         return False
     if isinstance(prior, tuple):
         return _coarse(prior)

@@ -117,7 +117,7 @@ class Learning:
 
     def summarise(self, batches: Iterable[Batch], key: int, sample: Sample) -> Moves:
         """Rows become vectors; `key` is fresh, secret and dropped."""
-        from privsieve.summaries.block_engine import block_moves, reference_moves
+        from privsieve.summaries.moves import block_moves, reference_moves
 
         if self.reference is not None:
             return reference_moves(batches, key, domain=self.domain, scheme=self.scheme,

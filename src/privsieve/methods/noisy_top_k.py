@@ -21,8 +21,7 @@ from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
 from privsieve.rows.batch import Batch
-from privsieve.summaries.scores import SCORES, score_of
-from privsieve.summaries.scores.contract import Public, Score, Summary
+from privsieve.summaries.scores import SCORES, Counted, Public, Score, score_of
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
@@ -37,12 +36,12 @@ COUNT_SHARE = Fraction(1, 20)
 class TopKOptions(Choosing):
     """What NoisyTopK is asked for."""
 
-    score: str = option("mean-difference", choices=tuple(SCORES),
+    score: str = option(default="mean-difference", choices=tuple(SCORES),
                         says="what a column is worth; correlation is for a numeric target")
-    mechanism: str = option("exponential", choices=("exponential", "laplace", "gumbel"),
-                            says="how the race is run; exponential has the least noise")
-    class_prior: object = option(
-        "noisy", read=written_shares, metavar="P", setting="class_share", was="class_share",
+    mechanism: str = option(default="exponential", choices=("exponential", "laplace"),
+                            says="the noise of the race; laplace for the order of most columns")
+    class_prior: Any = option(
+        default="noisy", read=written_shares, metavar="P", setting="class_share", was="class_share",
         says="how the classes are weighed: noisy (a twentieth of epsilon), none, or public class "
              "shares")
 
@@ -99,8 +98,8 @@ class Terms(TopKOptions):
         """The race for scores that one unit moves by 1."""
         from privsieve.noise.race import Race
 
-        return Race.of(len(self.domain.columns), self.k, 1, self.epsilon - self.counted,
-                       delta=self.delta, ordered=self.ordered, mechanism=self.mechanism)
+        return Race(len(self.domain.columns), self.k, 1, self.epsilon - self.counted,
+                    delta=self.delta, ordered=self.ordered, mechanism=self.mechanism)
 
     @property
     def counted(self) -> Fraction:
@@ -117,20 +116,20 @@ class Terms(TopKOptions):
         return expected(self.race, len(self.domain.columns), self.k, reach)
 
 
-def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> Summary:
+def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> Counted:
     """Rows become the sum of the score's summaries."""
-    from privsieve.summaries.sums import summed
+    from privsieve.summaries.persons import summed
 
     score = terms.scored
     # [units] where the proof counts them, no more take part than were declared
     most = terms.public.units if score.counted else None
-    found: Summary = summed(batches, key, domain=terms.domain, zero=score.zero(),
-                            of=score.of, most=most)
-    return found
+    counted: Counted = summed(batches, key, domain=terms.domain, zero=score.zero(),
+                              of=score.of, most=most)
+    return counted
 
 
 # [choose]
-def choose(summary: Summary, noise: Noise, *, terms: Terms) -> tuple[int, ...]:
+def choose(summary: Counted, noise: Noise, *, terms: Terms) -> tuple[int, ...]:
     """A summary meets noise: class weights, values, race."""
     from privsieve.noise.race import top_k
 
@@ -138,9 +137,8 @@ def choose(summary: Summary, noise: Noise, *, terms: Terms) -> tuple[int, ...]:
         return tuple(range(terms.k))
     score = terms.scored
     weights = class_weights(summary.classes, terms, noise) if score.weighed else None
-    return top_k(score.values(summary, weights), terms.k, score.sensitivity(weights),
-                 terms.epsilon - terms.counted, noise, ordered=terms.ordered, delta=terms.delta,
-                 mechanism=terms.mechanism)
+    race = replace(terms.race, sensitivity=score.sensitivity(weights))
+    return top_k(score.values(summary, weights), race, noise)
 # [/choose]
 
 

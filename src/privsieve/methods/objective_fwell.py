@@ -15,11 +15,10 @@ from math import isqrt, sqrt
 from typing import TYPE_CHECKING, Literal
 
 from privsieve.methods.local_weights import Learning, figure, forecast, released
-from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import Json
 from privsieve.public.cost import LARGEST_EPSILON, Cost
 from privsieve.public.domain import Domain
-from privsieve.public.plan import Plan
+from privsieve.public.plan import NoiseSize, Plan, assumed
 
 if TYPE_CHECKING:
     from privsieve.local.objective import Problem
@@ -136,7 +135,7 @@ def plan(  # the method's public options, all keyword-only
         method=METHOD, kind="weights", domain=domain, cost=cost, units=learning.units,
         settings={**learning.settings(),
                   "second_ridge": figure(2 * (by.problem.ridge - learning.lam))},
-        noise=by.length / moved, forecast=forecast(by, longest),
+        noise=NoiseSize(by.length / moved, "units on the weights"), forecast=forecast(by, longest),
         warning=_warning(run, cost.epsilon, longest),
         theorem="objective-fwell", assumes=assumed("objective-fwell"),
         summarise=partial(summarise, run=run), mechanism=partial(mechanism, run=run),

@@ -43,9 +43,9 @@ class About:
     several: bool = False
 
 
-def option(default: Any = None, *, positional: bool = False, **about: Any) -> Any:
-    """Declare an option; the words are those of `About`."""
-    return field(default=default, kw_only=not positional, metadata={"about": About(**about)})
+def option(*, default: Any, kw_only: bool = True, **about: Any) -> Any:
+    """Declare an option; the words are those of `About`.  Type checkers read the first two."""
+    return field(default=default, kw_only=kw_only, metadata={"about": About(**about)})
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, field))
@@ -79,8 +79,8 @@ def yes_or_no(text: object) -> bool:
 class Options:
     """What every private method is asked for."""
 
-    epsilon: object = option(says="what this release costs", needed=True, setting=None)
-    allow_weak: bool = option(False, says="accept an epsilon above 10", setting=None)
+    epsilon: Any = option(default=None, says="what this release costs", needed=True, setting=None)
+    allow_weak: bool = option(default=False, says="accept an epsilon above 10", setting=None)
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """All that is decided before a row is read."""
@@ -91,12 +91,14 @@ class Options:
 class Choosing(Options):
     """What a method is asked for that chooses columns."""
 
-    n_features_to_select: float = option(
-        5, positional=True, needed=True, setting="k", says="how many columns, or which fraction")
-    delta: object = option(0, metavar="D", setting=None,
+    n_features_to_select: Any = option(
+        default=5, kw_only=False, needed=True, setting="k",
+        says="how many columns, or which fraction of them")
+    delta: Any = option(default=0, metavar="D", setting=None,
                            says="what it may cost beyond epsilon, such as 1e-9: less noise where "
                                 "many columns are chosen")
-    ordered: bool = option(False, read=yes_or_no, says="release the order of the columns, too")
+    ordered: bool = option(default=False, read=yes_or_no,
+                           says="release the order of the columns, too")
 
     @property
     def k(self) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import rule_sieve_numeric
@@ -34,7 +34,6 @@ from privsieve.methods.labels import (
     prior_of,
     settles,
     uncentred,
-    unit_weight,
     written_shares,
 )
 from privsieve.methods.option import Choosing, declared, option, settings, settled
@@ -57,22 +56,22 @@ METHOD = "rule-sieve/2"
 class RuleSieveOptions(Choosing):
     """What RuleSieve is asked for."""
 
-    class_prior: object = option(
-        "auto", read=written_shares, metavar="P",
+    class_prior: Any = option(
+        default="auto", read=written_shares, metavar="P",
         says="how the classes are weighed: auto (a tenth of epsilon), centred, unbalanced, "
              "average, none, or public class shares such as 0.2 or 0.5,0.3,0.2")
     depth: int | None = option(
-        None, read=int, choices=("1", "2", "3"), setting="order", was="order",
+        default=None, read=int, choices=("1", "2", "3"), setting="order", was="order",
         says="how many columns a rule may join; the size of the table decides where this is left "
              "out")
     joint: Joint | None = option(
-        None, choices=("pair", "triple", "quad"),
+        default=None, choices=("pair", "triple", "quad"),
         says="begin with the best set of two, three or four columns: less redundancy, and finds "
              "what matters only together")
     numeric: str | None = option(
-        None, choices=rule_sieve_numeric.WAYS, setting=None,
+        default=None, choices=rule_sieve_numeric.WAYS, setting=None,
         says="how a target that is a number is compared; ranks where this is left out")
-    max_ops: int = option(MAX_OPS, setting=None,
+    max_ops: int = option(default=MAX_OPS, setting=None,
                           says="how many word operations a run may take")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
@@ -92,7 +91,7 @@ class RuleSieveOptions(Choosing):
         cost.check_units(units)
         _check_sums(domain, units)
         prior = prior_of(self.class_prior, domain, units * cost.epsilon,
-                         why_not=uncentred(domain, units * unit_weight(domain)),
+                         why_not=uncentred(domain, units * domain.unit_weight),
                          plain=self.joint is None and self.depth in (None, 1))
         deep, grid = depth(units, d, 1 if prior == "average" else self.depth, self.max_ops)
         if self.joint is not None:
@@ -113,6 +112,7 @@ class RuleSieveOptions(Choosing):
 class Rules(RuleSieveOptions):
     """The public parameters of one run: the options, settled, and the public facts."""
 
+    depth: int
     domain: Domain
     units: int
     grid: int
@@ -125,7 +125,7 @@ class Rules(RuleSieveOptions):
     @property
     def scale(self) -> int:
         """What one unit weighs: 1 for rows, L for persons."""
-        return unit_weight(self.domain)
+        return self.domain.unit_weight
 
     @property
     def settles(self) -> bool:
@@ -139,7 +139,7 @@ class Rules(RuleSieveOptions):
 
 def _check_sums(domain: Domain, units: int) -> None:
     """Refuse units whose weights take scores past 63 bits, with room for 16 times as many."""
-    if 24 * units * unit_weight(domain) * FINEST >= 2**59:
+    if 24 * units * domain.unit_weight * FINEST >= 2**59:
         raise DomainError(f"table.rows_per_person is {domain.rows_per_person}, which {units} "
                           "persons take past 63 bits; write less: of a person with more rows so "
                           "many are used")
@@ -147,9 +147,8 @@ def _check_sums(domain: Domain, units: int) -> None:
 
 def summarise(batches: Iterable[Batch], key: int, *, rules: Rules) -> RuleTables:
     """Rows become tables: runs, and signs and bins where the plan has them."""
-    from privsieve.summaries.joint import grids
     from privsieve.summaries.persons import settled
-    from privsieve.summaries.rule_engine import rule_tables
+    from privsieve.summaries.rules import grids, rule_tables
 
     if rules.settles:
         batches = settled(batches, rules.domain)
@@ -161,16 +160,15 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: Rules) -> RuleTables
 # [mechanism]
 def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, ...]:
     """Tables meet noise: weights, scores, race."""
-    from privsieve.noise.race import top_k
-    from privsieve.summaries.joint import set_values
+    from privsieve.noise.race import Race, top_k
     from privsieve.summaries.layout import Layout
-    from privsieve.summaries.many_classes import class_scores
-    from privsieve.summaries.rules import scores
+    from privsieve.summaries.rules import class_scores, scores, set_values
 
     def race(raced: Sequence[int], k: int, sensitivity: int, epsilon: Fraction) -> tuple[int, ...]:
         # [delta] of a joint choice one race at most names several columns: it gets the delta
         delta = rules.delta if rules.joint is None or k > 1 else Fraction(0)
-        return top_k(raced, k, sensitivity, epsilon, noise, ordered=rules.ordered, delta=delta)
+        return top_k(raced, Race(len(raced), k, sensitivity, epsilon, delta=delta,
+                                 ordered=rules.ordered), noise)
 
     if rules.k == len(rules.domain.columns) and not rules.ordered:
         return tuple(range(rules.k))
@@ -229,7 +227,7 @@ def _main_race(rules: Rules) -> Race:
     if race.account == "approximate":
         return race
     epsilon = _race_share(rules) * rules.epsilon * dilution(rules.joint, rules.k, d)
-    return Race.of(d, rules.k, 1, epsilon, ordered=rules.ordered)
+    return Race(d, rules.k, 1, epsilon, ordered=rules.ordered)
 
 
 def _race(rules: Rules) -> Race:
@@ -240,8 +238,8 @@ def _race(rules: Rules) -> Race:
     if rules.joint is not None:
         before, share = several(rules.joint, rules.k, d)
         epsilon, delta = epsilon * share, delta if before else Fraction(0)
-    return Race.of(d - before, rules.k - before, 1, _race_share(rules) * epsilon, delta=delta,
-                   ordered=rules.ordered)
+    return Race(d - before, rules.k - before, 1, _race_share(rules) * epsilon, delta=delta,
+                ordered=rules.ordered)
 
 
 def _pure_rho(rules: Rules) -> Fraction:
@@ -251,4 +249,5 @@ def _pure_rho(rules: Rules) -> Fraction:
     if rules.joint is not None:
         # [first-rho] what the race that names several columns does not get
         first = 1 - several(rules.joint, rules.k, len(rules.domain.columns))[1]
-    return (counted**2 + (_race_share(rules) * rules.epsilon * first)**2) / 2
+    spent: Fraction = counted**2 + (_race_share(rules) * rules.epsilon * first)**2
+    return spent / 2

@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING
 from privsieve.errors import ParameterError
 from privsieve.methods.choosing import Forecast, charged, count, depth, expected, selection
 from privsieve.methods.option import Choosing, declared, settings
-from privsieve.public.assumptions import assumed
 from privsieve.public.columns import Label, Number
 from privsieve.public.cost import EPSILON_UNITS, Cost
 from privsieve.public.domain import Domain
-from privsieve.public.plan import Plan
+from privsieve.public.plan import Plan, assumed
 from privsieve.rows.batch import Batch
 
 if TYPE_CHECKING:
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
     from privsieve.summaries.layout import Layout
-    from privsieve.summaries.number_engine import Held
-    from privsieve.summaries.numbers import NumberTables
+    from privsieve.summaries.numbers import Held, NumberTables
 
 METHOD = "rule-sieve-numeric/1"
 WAYS = ("ranks", "median-cut")
@@ -61,8 +59,8 @@ class NumberRules(Choosing):
         """The race for scores that one unit moves by 1."""
         from privsieve.noise.race import Race
 
-        return Race.of(len(self.domain.columns), self.k, 1, self.epsilon, delta=self.delta,
-                       ordered=self.ordered)
+        return Race(len(self.domain.columns), self.k, 1, self.epsilon, delta=self.delta,
+                    ordered=self.ordered)
 
     @property
     def forecast(self) -> Forecast:
@@ -104,7 +102,7 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
 
 def summarise(batches: Iterable[Batch], key: int, *, rules: NumberRules) -> NumberTables:
     """Rows become tables, one row for each unit."""
-    from privsieve.summaries.number_engine import Wanted, number_tables
+    from privsieve.summaries.numbers import Wanted, number_tables
     from privsieve.summaries.persons import settled
 
     if rules.domain.person is not None:
@@ -120,15 +118,13 @@ def mechanism(summary: NumberTables, noise: Noise, *, rules: NumberRules) -> tup
     from privsieve.noise.race import top_k
 
     score, sensitivity = scored(summary, rules)
-    return top_k(score, rules.k, sensitivity, rules.epsilon, noise, ordered=rules.ordered,
-                 delta=rules.delta)
+    return top_k(score, replace(rules.race, sensitivity=sensitivity), noise)
 
 
 def scored(summary: NumberTables, rules: NumberRules) -> tuple[list[int], int]:
     """Integer scores, and how far one unit moves any of them; private."""
     from privsieve.summaries.layout import Layout
-    from privsieve.summaries.number_engine import halved
-    from privsieve.summaries.numbers import PARTS, Depth, scores
+    from privsieve.summaries.numbers import PARTS, Depth, halved, scores
 
     layout = Layout.of(halved(rules.domain))
     n = summary.rows
@@ -147,9 +143,7 @@ def _offsets(n: int, layout: Layout) -> npt.NDArray[np.int64]:
     import numpy as np
 
     from privsieve.summaries.layout import SUBSETS
-    from privsieve.summaries.number_engine import CUTS
-    from privsieve.summaries.numbers import PARTS
-    from privsieve.summaries.ranks import spread
+    from privsieve.summaries.numbers import CUTS, PARTS, spread
 
     below = spread(n, CUTS)
     found = np.zeros((len(below), len(layout.kind)), np.int64)
@@ -188,14 +182,14 @@ def median_cell(counts: Sequence[int], moves: int, epsilon: Fraction, noise: Noi
     >>> median_cell([0, 400, 0, 400], 2, Fraction(1), replay(1)) in (1, 2)
     True
     """
-    from privsieve.noise.race import top_k
+    from privsieve.noise.race import Race, top_k
 
     total, below, utility = sum(counts), 0, []
     for here in counts[:-1]:
         below += here
         utility.append(-abs(2 * below - total))
     # [median-sensitivity]
-    return top_k(utility, 1, moves, epsilon, noise)[0]
+    return top_k(utility, Race(len(utility), 1, moves, epsilon), noise)[0]
 # [/median-mechanism]
 
 
@@ -223,7 +217,7 @@ def _median_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, units: int
 
 def hold_rows(batches: Iterable[Batch], key: int, *, domain: Domain) -> Held:
     """Rows are kept until a noisy median has made classes of them."""
-    from privsieve.summaries.number_engine import hold
+    from privsieve.summaries.numbers import hold
 
     return hold(batches, key, domain=domain)
 

@@ -21,11 +21,11 @@ from privsieve.methods import plan as by_name
 from privsieve.methods.choosing import COSTS
 from privsieve.methods.option import Options, current_abouts, declared, option, whole_number
 from privsieve.noise.stopping import PRICE
-from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import Json
 from privsieve.public.cost import EPSILON_UNITS, Cost
 from privsieve.public.domain import Domain
-from privsieve.public.plan import Plan
+from privsieve.public.plan import Plan, assumed
+from privsieve.release import Selection
 
 if TYPE_CHECKING:
     from privsieve.noise.streams import Noise
@@ -91,9 +91,7 @@ class Tuning:
     @property
     def scale(self) -> int:
         """What one unit weighs: 1 for rows, L for persons."""
-        from privsieve.summaries.persons import person_weight
-
-        return 1 if self.domain.person is None else person_weight(self.domain.rows_per_person)
+        return self.domain.unit_weight
 
 
 class Tried(NamedTuple):
@@ -111,7 +109,7 @@ class TuningOptions(Options):
     """What PrivateTuning is asked for."""
 
     candidates: Any = option(
-        (), positional=True, needed=True, setting=None, several=True, read=written_candidate,
+        default=(), kw_only=False, needed=True, setting=None, several=True, read=written_candidate,
         metavar='"METHOD K NAME=VALUE …"',
         says='one of the methods to try, such as "rule-sieve 5" or "block-fwell 3 block=4"; '
              "give several")
@@ -131,7 +129,7 @@ class TuningOptions(Options):
         return Plan(
             method=METHOD, kind="selection", domain=domain, cost=cost, units=units,
             settings={"candidates": [made.json() for made in tried]},
-            noise=max(made.noise for made in tried),
+            noise=max((made.noise for made in tried), key=lambda noise: noise.amount),
             forecast={**_weakest(tried), "by_cost": _by_cost(one, self.candidates)},
             warning=next((made.warning for made in tried if made.warning), None),
             theorem="private-tuning",
@@ -189,12 +187,10 @@ def predictor(summary: Halves, selected: Sequence[int], noise: Noise, tuning: Tu
 # [/mechanism]
 
 
-def says(tried: Tried, *, tuning: Tuning) -> dict[str, Json]:
+def says(tried: Tried, *, tuning: Tuning) -> Mapping[str, Json]:
     """What the release says: the columns, and which candidate chose them."""
-    return {
-        "selected": [tuning.domain.names[j] for j in tried.selected],
-        "candidate": tried.candidate,
-    }
+    return Selection(tuple(tuning.domain.names[j] for j in tried.selected),
+                     tried.candidate).write()
 
 
 def _planned(domain: Domain, candidates: Sequence[Mapping[str, Any]], rows: int,

@@ -3,7 +3,7 @@
 A uniform real number is an endless stream of binary digits.  We read a prefix, see the number as
 the ball that the prefix allows, and carry the ball through the formula.  If the ball decides the
 answer, the answer is that of the real number; if not, more digits are read after the same prefix.
-So no draw is ever "a float near the formula": see `noise.proof.md`.
+So no draw is ever "a float near the formula": see `streams.proof.md`.
 
 Here are the source, the streams and the integers that follow from one stream each.  Vectors are in
 `vector.py`, values on a public grid in `values.py`, and what names without values in `race.py`.

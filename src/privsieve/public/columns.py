@@ -12,8 +12,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from privsieve.errors import DomainError
-from privsieve.public.shown import hidden, quoted
-from privsieve.public.spelling import FLAGS, plain, words
+from privsieve.public.canonical import FLAGS, flag_words, hidden, plain, quoted
 
 Scalar = str | int | bool
 #: What a stranger may know of a column that is published: "known" is what its kind says,
@@ -164,7 +163,7 @@ class Flag:
             raise DomainError(f"column {self.name!r}: default is {quoted(self.default)}; "
                               "write true or false")
         for code, said in enumerate(("false", "true")):
-            object.__setattr__(self, said, words(getattr(self, said), self.name, code))
+            object.__setattr__(self, said, flag_words(getattr(self, said), self.name, code))
         both = {word.lower() for word in self.true} & {word.lower() for word in self.false}
         if both:
             raise DomainError(f"column {self.name!r}: {quoted(min(both))} stands for true and for "

@@ -7,12 +7,13 @@ import datetime as dt
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from math import lcm
 from operator import index
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from privsieve.errors import DomainError
-from privsieve.public.canonical import LARGEST, Json, canonical, digest
+from privsieve.public.canonical import LARGEST, Json, canonical, digest, quoted
 from privsieve.public.columns import (
     Category,
     Column,
@@ -24,10 +25,12 @@ from privsieve.public.columns import (
     Target,
     check_name,
 )
-from privsieve.public.shown import quoted
 
 #: More rows, or persons, than this are refused: it is a public cap.
 LARGEST_ROWS = 2**40
+#: Up to so many rows a person, floor(L / rows) is exact.
+EXACT_ROWS = 10
+ROUNDED_WEIGHT = 4096
 
 
 class HasShape(Protocol):
@@ -189,6 +192,16 @@ class Domain:
         return "row" if self.person is None else "person"
 
     @property
+    def replaces(self) -> bool:
+        """Whether neighbours replace a unit (else they add or remove one)."""
+        return self.neighbours == "replace-one"
+
+    @property
+    def unit_weight(self) -> int:
+        """What the rows of one unit weigh together: 1 for a row, L for a person."""
+        return person_weight(self.rows_per_person)
+
+    @property
     def classes(self) -> int:
         """How many classes the label has."""
         if not isinstance(self.target, Label):
@@ -229,7 +242,7 @@ class Domain:
     @property
     def rows_are_public(self) -> bool:
         """Whether a source may count its rows before the charge."""
-        return self.person is None and self.neighbours == "replace-one"
+        return self.person is None and self.replaces
 
     def json(self) -> dict[str, Json]:
         """The domain as JSON without floats: what the certificate binds."""
@@ -259,6 +272,15 @@ class Box(Domain):
         assert self.target is not None
         return Domain(tuple(Number(name, first.low, first.high) for name in names),
                       target=replace(self.target, name=_free("y", names)))
+
+
+def person_weight(most: int) -> int:
+    """L: the least common multiple of 1..most while that is small.
+
+    >>> person_weight(1), person_weight(4), person_weight(50)
+    (1, 12, 4096)
+    """
+    return lcm(*range(1, most + 1)) if most <= EXACT_ROWS else max(ROUNDED_WEIGHT, most)
 
 
 def part_of(said: Mapping[str, Any]) -> Column | Target:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from privsieve.errors import DomainError
+from privsieve.public.canonical import quoted
 from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target
 from privsieve.public.domain import Box, Csv, Domain
-from privsieve.public.shown import quoted
 
 _COLUMNS = {"number": Number, "category": Category, "flag": Flag, "date": Date}
 _TARGETS = {"label": Label, "number": Number}

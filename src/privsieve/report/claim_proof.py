@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from privsieve.public.assumptions import SENTENCES
+from privsieve.public.plan import SENTENCES
 from privsieve.report.markup import clean, count, digest, facts, joined, name, paragraph, section
 
 if TYPE_CHECKING:
