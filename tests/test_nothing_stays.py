@@ -366,7 +366,7 @@ def test_a_session_leaves_the_same_behind_for_either_of_two_neighbours():
     """Process, session and function have the same parts after both; only what was drawn differs."""
     session_of(changed=False)
     (before, first), (now, second) = session_of(changed=False), session_of(changed=True)
-    drawn = ("session.slots['_asked']", "session.slots['release_']", "function.vars['release_']",
+    drawn = ("session.vars['_asked']", "session.vars['release_']", "function.vars['release_']",
              "function.vars['_drawn'][1]")
 
     assert before == now

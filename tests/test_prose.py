@@ -106,9 +106,9 @@ def test_how_far_one_vector_moves_weights():
 def share(rows, lists, sampling):
     """How much of the mean weights one unit decides, with lists or windows of nine tenths."""
     made = plan("felp", ps.Domain.box(0, 1, columns=5, classes=(0, 1)), k=1, epsilon=1, lam="0.1",
-                rows=rows, resamples=lists, sampling=sampling)
+                rows=rows, repeats=lists, sampling=sampling)
     counted = drawn_share if sampling == "bootstrap" else window_share
-    return counted(made.mechanism.keywords["run"].learning)
+    return counted(made.mechanism.keywords["learning"])
 
 
 @pytest.mark.parametrize(("lists", "low", "high"), [(20, 1.3, 2.4), (1, 3, 7), (100, 1.05, 1.55)])

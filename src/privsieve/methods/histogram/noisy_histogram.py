@@ -83,7 +83,7 @@ class HistogramOptions(Options):
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """Plan one table of counts; reads no row."""
         cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
-        check_bins(domain, self.bins)
+        bins = bins_of(domain, self.bins)
         units = domain.public_units(rows)
         if units < 1:
             raise ParameterError(f"the table has {units} rows; a table of counts needs at least 1")
@@ -97,7 +97,7 @@ class HistogramOptions(Options):
             raise ParameterError("options of a choice are given, and nothing is chosen; leave "
                                  "them away, or say how many columns")
         run = settled(
-            Tabling, self, n_features_to_select=k, bins=_plain(self.bins), domain=domain,
+            Tabling, self, n_features_to_select=k, bins=bins, domain=domain,
             target=self.target and domain.target is not None, names=names, delta=cost.delta,
             epsilon=cost.epsilon - (sieve.cost.epsilon if sieve else 0), sieve=sieve)
         if run.mean > MOST_NOISE:
@@ -218,11 +218,11 @@ def mechanism(summary: Dense | Sparse | BeforeChoice, noise: Noise, *, run: Tabl
 
 def _tabulated(held: BeforeChoice, names: Sequence[str], run: Tabling) -> Dense | Sparse:
     """The table of the columns that were chosen."""
-    from privsieve.methods.histogram.tables import Dense, Sparse
+    from privsieve.methods.histogram.tables import Dense, Sparse, flat
 
     axes, known = run.axes(names), [axis.name for axis in run.axes(run.names)]
-    sizes = [axis.cells for axis in axes]
-    places = held.rows.places([known.index(axis.name) for axis in axes], sizes)
+    places = flat([held.rows.cells[known.index(axis.name)] for axis in axes],
+                  [axis.cells for axis in axes])
     return Sparse.of(places) if run.delta else Dense.of(places, cells(axes))
 # [/mechanism]
 
@@ -286,11 +286,6 @@ def _settings(run: Tabling) -> Mapping[str, Json]:
     }
 
 
-def _plain(bins: int | Mapping[str, int]) -> int | Mapping[str, int]:
-    """Numbers of bins as plain integers."""
-    return {name: int(n) for name, n in bins.items()} if isinstance(bins, Mapping) else int(bins)
-
-
 @dataclass(frozen=True)
 class Axis:
     """One column of a table of counts.
@@ -350,23 +345,23 @@ def axes_of(domain: Domain, names: Sequence[str], bins: int | Mapping[str, int],
     return tuple(_axis(part, bins) for part in parts)
 
 
-def check_bins(domain: Domain, bins: object) -> None:
-    """Refuse numbers of bins that no column of the domain can have.
+def bins_of(domain: Domain, bins: object) -> int | dict[str, int]:
+    """Numbers of bins as plain integers; refused where no column of the domain can have them.
 
-    >>> check_bins(Domain.box(0, 1, columns=3), {"x2": 5})
+    >>> bins_of(Domain.box(0, 1, columns=3), {"x2": 5})
+    {'x2': 5}
     """
     if not isinstance(bins, Mapping):
-        _whole(bins, "bins")
-        return
+        return _whole(bins, "bins")
     parts = {part.name: part for part in (*domain.columns, domain.target) if part is not None}
-    for name, many in bins.items():
+    for name in bins:
         if name not in parts:
             raise ParameterError(f"bins are given for {name!r}, which is no column of the domain; "
                                  "write a name of the domain")
         if not isinstance(parts[name], Number | Date):
             raise ParameterError(f"bins are given for {name!r}, whose cells are its levels; leave "
                                  "it away")
-        _whole(many, f"the number of bins of {name!r}")
+    return {name: _whole(many, f"the number of bins of {name!r}") for name, many in bins.items()}
 
 
 def cells(axes: Sequence[Axis]) -> int:
@@ -381,11 +376,12 @@ def _axis(part: Column | Target, bins: int | Mapping[str, int]) -> Axis:
     return Axis(part, many)
 
 
-def _whole(value: object, name: str) -> None:
+def _whole(value: object, name: str) -> int:
     plain = value.item() if hasattr(value, "item") else value
     if isinstance(plain, bool) or not isinstance(plain, int) or not 1 <= plain < MISSING:
         raise ParameterError(f"{name} is {quoted(value)}; write a whole number from 1 to "
                              f"{MISSING - 1}")
+    return plain
 
 
 def check_size(axes: Sequence[Axis], *, sparse: bool) -> None:

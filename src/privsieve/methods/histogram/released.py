@@ -23,8 +23,7 @@ import numpy.typing as npt
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.methods.histogram.noisy_histogram import Axis
 from privsieve.public.canonical import quoted
-from privsieve.public.columns import CODES, Date, Flag, Number, text_of
-from privsieve.public.domain import part_of
+from privsieve.public.columns import CODES, Date, Flag, Number, part_of, text_of
 from privsieve.release import WRONG, Histogram
 from privsieve.rows.cells import DAY
 from privsieve.rows.columns import bounds, log_edges
@@ -315,7 +314,6 @@ def _moment(micro: int) -> str:
 def as_csv(axes: Sequence[Axis], rows: Mapping[str, npt.NDArray[Any]]) -> bytes:
     r"""Header and rows: commas, points, UTF-8; what is missing is blank.
 
-    >>> from privsieve.public.columns import Flag
     >>> as_csv([Axis(Flag("ill")), Axis(Number("age", 0, 110), 8)],
     ...        {"ill": np.array([True, False]), "age": np.array([3.5, np.nan])})
     b'ill,age\n1,3.5\n0,\n'

@@ -78,10 +78,6 @@ class CellRows:
     def __add__(self, other: CellRows) -> CellRows:
         return CellRows(np.concatenate([self.cells, other.cells], axis=1))
 
-    def places(self, kept: Sequence[int], sizes: Sequence[int]) -> Ints:
-        """The cell of each row in the table of some axes."""
-        return flat([self.cells[i] for i in kept], sizes)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BeforeChoice:
@@ -90,16 +86,11 @@ class BeforeChoice:
     sieve: Any  # the summary of the method that chooses
     rows: CellRows
 
-    def __add__(self, other: BeforeChoice) -> BeforeChoice:
-        return BeforeChoice(self.sieve + other.sieve, self.rows + other.rows)
-
 
 def on_axes(axes: Sequence[Axis], batch: Batch, domain: Domain) -> Iterator[Ints]:
     """The cell of each row, on one axis after another.
 
-    >>> from privsieve.rows.batch import Batch
     >>> from privsieve.public.columns import Number
-    >>> from privsieve.public.domain import Domain
     >>> from privsieve.methods.histogram.noisy_histogram import Axis
     >>> age = Number("age", 0, 110, missing="level")
     >>> codes = np.array([[0], [65534], [65535]], np.uint16)

@@ -67,7 +67,6 @@ class Kernel:
            degree: object = 2) -> Kernel:
         """Check what a person wrote.
 
-        >>> from privsieve.public.domain import Domain
         >>> Kernel.of(Domain.box(0, 1, columns=2), "linear").json()
         {'kernel': 'linear'}
         """
@@ -101,7 +100,6 @@ class Kernel:
     def gram(self, P: Doubles, Q: Doubles) -> Doubles:
         """The kernel of each point of P with each of Q.
 
-        >>> from privsieve.public.domain import Domain
         >>> line = Kernel.of(Domain.box(0, 1, columns=1), "rbf", gamma=0.5)
         >>> P = coordinates(np.array([[0], [65535]], np.uint16), line.domain)
         >>> line.gram(P, P).round(4).tolist()
@@ -139,7 +137,6 @@ class Kernel:
 def length(domain: Domain) -> int:
     """The largest squared length of a point, in units of HALF^2.
 
-    >>> from privsieve.public.domain import Domain
     >>> length(Domain.box(0, 1, columns=3))
     3
     """
@@ -156,7 +153,6 @@ def _length(column: Column) -> int:
 def coordinates(codes: npt.NDArray[np.uint16], domain: Domain) -> Doubles:
     """Records as points of whole numbers: a range is 131,072 long, with 0 in its middle.
 
-    >>> from privsieve.public.domain import Domain
     >>> from privsieve.public.columns import Category, Flag
     >>> domain = Domain([Number("age", 0, 110), Flag("smoker"), Category("ward", ["A"])])
     >>> coordinates(np.array([[0, 1, 1]], np.uint16), domain).tolist()
@@ -185,7 +181,6 @@ def coordinates(codes: npt.NDArray[np.uint16], domain: Domain) -> Doubles:
 def targets(label: npt.NDArray[np.int32], domain: Domain) -> Doubles:
     """Targets between -1 and 1, from the codes of a target that is a number.
 
-    >>> from privsieve.public.domain import Domain
     >>> domain = Domain.box(0, 1, columns=1, target=(0, 9))
     >>> targets(np.array([0, 65535], np.int32), domain).round(4).tolist()
     [-1.0, 1.0]
@@ -246,7 +241,6 @@ class Rounding:
 def solve(points: Doubles, y: Doubles, kernel: Kernel, lam: float) -> Doubles:
     """The coefficients c of f = sum c_i K(x_i, .), from (K + m lam) c = y.
 
-    >>> from privsieve.public.domain import Domain
     >>> line = Kernel.of(Domain.box(0, 1, columns=1), "rbf", gamma=0.5)
     >>> solve(np.array([[-65535.0], [65535.0]]), np.array([1.0, 1.0]), line, 0.1).round(4).tolist()
     [0.5535, 0.5535]
@@ -288,7 +282,6 @@ def backward(L: Doubles, b: Doubles) -> Doubles:
 def values(at: Doubles, points: Doubles, c: Doubles, kernel: Kernel) -> Doubles:
     """The function's values at some points.
 
-    >>> from privsieve.public.domain import Domain
     >>> line = Kernel.of(Domain.box(0, 1, columns=1), "rbf", gamma=0.5)
     >>> values(np.zeros((1, 1)), np.zeros((1, 1)), np.array([0.5]), line).tolist()
     [0.5]
@@ -301,7 +294,6 @@ def values(at: Doubles, points: Doubles, c: Doubles, kernel: Kernel) -> Doubles:
 class Basis:
     """Kept points, and a lower triangle L with L L' >= K + NUGGET / 2, for certain.
 
-    >>> from privsieve.public.domain import Domain
     >>> line = Kernel.of(Domain.box(0, 1, columns=1), "rbf")
     >>> basis, weights = Basis.empty(line).extended(np.array([[0.0], [0.0], [65536.0]]))
     >>> len(basis.points), weights.shape

@@ -99,7 +99,6 @@ class Map:
     def parts(self, j: int, power: int = 1) -> int:
         """How many features a power (or harmonic) of a column has.
 
-        >>> from privsieve.public.columns import Category, Number
         >>> some = Map("linear", (Number("age", 0, 99, missing="level"), Category("a", ["x"])))
         >>> some.parts(0), some.parts(0, 2), some.parts(1)
         (2, 1, 2)
@@ -112,7 +111,6 @@ class Map:
     def groups(self) -> list[list[int]]:
         """For each column the positions of the features that it takes part in.
 
-        >>> from privsieve.public.columns import Flag
         >>> Map("polynomial", (Flag("a"), Flag("b")), 2).groups()
         [[1, 3], [2, 3]]
         """
@@ -136,7 +134,6 @@ class Map:
     def of_json(cls, said: Mapping[str, Json], columns: tuple[Column, ...]) -> Map:
         """The map that a release says.
 
-        >>> from privsieve.public.columns import Flag
         >>> Map.of_json({"map": "linear", "features": 2, "degree": 1}, (Flag("a"),)).width
         2
         """
@@ -157,7 +154,6 @@ def map_of(columns: Sequence[Column], kernel: str, *, gamma: object = None, degr
            features: object = 200, seed: object = 0) -> Map:
     """The map of a kernel, from options that somebody wrote.
 
-    >>> from privsieve.public.columns import Flag
     >>> map_of([Flag("a"), Flag("b")], "polynomial").width
     4
     >>> map_of([Flag("a")], "rbf").json()
@@ -314,7 +310,6 @@ def _small(angle: int) -> tuple[int, int]:
 def features(made: Map, codes: Codes) -> Ints:
     """The features of some rows, rows x width.
 
-    >>> from privsieve.public.columns import Flag
     >>> features(Map("linear", (Flag("a"),)), np.array([[1], [0]], np.uint16)).tolist()
     [[65535, 65535], [65535, -65535]]
     """
@@ -335,7 +330,6 @@ def features(made: Map, codes: Codes) -> Ints:
 def target(column: Target | None, label: npt.NDArray[np.int32]) -> Ints:
     """The target from the public middle, in 65536ths of half its range.
 
-    >>> from privsieve.public.columns import Number
     >>> target(Number("days", 0, 365), np.array([0, 65535], np.int32)).tolist()
     [-65535, 65535]
     """
@@ -347,7 +341,6 @@ def target(column: Target | None, label: npt.NDArray[np.int32]) -> Ints:
 def original(middle: Doubles, part: Number) -> Doubles:
     """The target from half ranges around its middle: within its bounds, on its scale.
 
-    >>> from privsieve.public.columns import Number
     >>> original(np.array([-3.0, 0.0, 0.5]), Number("days", 0, 100)).tolist()
     [0.0, 50.0, 75.0]
     """

@@ -35,9 +35,9 @@ from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.noise.streams import Noise
 from privsieve.noise.values import Grid, gamma, gaussian
 from privsieve.public.canonical import LARGEST, Json
-from privsieve.public.columns import Column, Label, Number
+from privsieve.public.columns import Column, Label, Number, part_of
 from privsieve.public.cost import Cost
-from privsieve.public.domain import Domain, part_of
+from privsieve.public.domain import Domain
 from privsieve.public.plan import NoiseSize, Plan, assumed
 from privsieve.release import WRONG, GridNumbers, NoiseLaw, Regression, Release, exactly, figure
 from privsieve.rows import Source
@@ -269,7 +269,6 @@ def best(model: LeastSquares, delta: Fraction) -> LeastSquares:
     """The lam with the smallest expected error, among round ones: from public numbers alone.
 
     >>> from privsieve.public.columns import Flag, Number
-    >>> from privsieve.public.domain import Domain
     >>> domain = Domain((Flag("a"),), Number("days", 0, 9))
     >>> some = LeastSquares(domain, Map("linear", domain.columns), Fraction(1), 10_000, Fraction(1))
     >>> float(best(some, Fraction(0)).lam)

@@ -6,7 +6,7 @@ What may leave of it and go on answering is a `ReleasedFunction`, which holds no
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import MISSING, InitVar, replace
 from functools import partial
 from typing import Any, NamedTuple, NoReturn, Self
 
@@ -16,6 +16,8 @@ import numpy.typing as npt
 from privsieve import fit as fitting
 from privsieve.errors import DomainError, ParameterError
 from privsieve.ledger.ledger import Ledger
+from privsieve.methods.estimator import estimator
+from privsieve.methods.option import option
 from privsieve.methods.ridge import answers
 from privsieve.methods.ridge.answers import Memory, Task, drawn
 from privsieve.methods.ridge.dual import (
@@ -32,7 +34,7 @@ from privsieve.noise.streams import Noise
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
-from privsieve.release import Release
+from privsieve.release import Regression, Release
 from privsieve.rows import Source, open_source, resolve
 from privsieve.rows.batch import Batch
 from privsieve.rows.reader import batches
@@ -43,22 +45,16 @@ MOST_QUERIES = 4 * MOST_KEPT
 CHUNK = 1024
 
 
+@estimator
 class KernelRidgeSession:
     """Predictions of a kernel ridge regression, each for a price; what was paid for may leave.
 
-    The rows are read at the first answer, after its charge, and forgotten when the session ends.
-    It is neither copied nor pickled.  What it returns has noise and may be shown.
+    The rows (X with y, in any form that `fit` takes) are read at the first answer, after its
+    charge, and forgotten when the session ends.  It is neither copied nor pickled.  What it
+    returns has noise and may be shown.
 
-    Parameters
-    ----------
-    X, y : the table and its target, in any form that `fit` takes.
-    kernel : "rbf", "linear" or "polynomial".
-    gamma : of the rbf kernel, for columns scaled to a range of 1.
-    degree : of the polynomial kernel.
-    lam : the ridge; `methods.ridge.choice.suggest_lambda` names one from public numbers.
-    domain : what is public; the target is a number with bounds.
-    ledger : who keeps the sum of what is spent.
-
+    Examples
+    --------
     >>> import privsieve as ps
     >>> X, y = [[0.0], [0.5], [1.0]], [0.0, 0.5, 1.0]
     >>> domain = ps.Domain.box(0, 1, target=(0, 1))
@@ -68,28 +64,35 @@ class KernelRidgeSession:
     True
     """
 
-    __slots__ = ("_asked", "_kernel", "_lam", "_ledger", "_memory", "_noise", "_open", "_rows",
-                 "_source", "release_")
+    X: InitVar[Any] = option(default=MISSING, kw_only=False, says="the table")
+    y: InitVar[Any] = option(default=None, kw_only=False,
+                             says="the target, where X does not hold it")
+    kernel: str = option(default="rbf", choices=("rbf", "linear", "polynomial"),
+                         says="how alike two records are")
+    gamma: Any = option(default=1.0, says="of rbf, for columns scaled to a range of 1")
+    degree: Any = option(default=2, says="of polynomial, the power")
+    lam: Any = option(
+        default="0.1",
+        says="the ridge; `methods.ridge.choice.suggest_lambda` names one from public numbers")
+    domain: Domain = option(default=MISSING,
+                            says="what is public; the target is a number with bounds")
+    ledger: Ledger | None = option(default=None, says="who keeps the sum of what is spent")
 
-    def __init__(self, X: Any, y: Any = None, *, kernel: str = "rbf", gamma: object = 1.0,
-                 degree: object = 2, lam: object = "0.1", domain: Domain,
-                 ledger: Ledger | None = None) -> None:
-        source = open_source(X, y, csv=domain.csv)
-        _check_unit(domain)
+    def __post_init__(self, X: Any, y: Any) -> None:
+        source = open_source(X, y, csv=self.domain.csv)
+        _check_unit(self.domain)
         shape = source.shape(count_rows=True)
-        domain = resolve(domain, shape, strict=True)
+        domain = resolve(self.domain, shape, strict=True)
         target(domain)
         self._rows = domain.public_units(shape.rows)
-        self._lam = Rounding.of(lam, self._rows).lam
-        self._kernel = Kernel.of(domain, kernel, gamma, degree)
-        self._ledger, self._source = ledger, source
-        self._memory, self._noise = Memory(), None
+        self._lam = Rounding.of(self.lam, self._rows).lam
+        self._kernel = Kernel.of(domain, self.kernel, self.gamma, self.degree)
+        self._source: Source | None = source
+        self._memory = Memory()
+        self._noise: Noise | None = None
         self._asked: dict[tuple[bytes, str], float] = {}
         self._open = False
         self.release_: Release | None = None
-
-    _source: Source | None
-    _noise: Noise | None
 
     def __enter__(self) -> Self:
         """Open the session; it opens once."""
@@ -194,7 +197,7 @@ class KernelRidgeSession:
         """One release, by the one order of statements: plan, charge, rows, noise, release."""
         assert self._source is not None
         self.release_ = fitting.fit(answers.plan(task, self._memory), self._source,
-                                    ledger=self._ledger, noise=self._noise)
+                                    ledger=self.ledger, noise=self._noise)
         return self.release_
 
     def _check(self) -> None:
@@ -281,7 +284,6 @@ class ReleasedFunction:
 def codes_of(X: Any, domain: Domain, *, one: bool = False) -> npt.NDArray[np.uint16]:
     """Queries on the domain's grid: public records, with or without a target.
 
-    >>> from privsieve.public.domain import Domain
     >>> codes_of([0.5], Domain.box(0, 1, columns=1), one=True).tolist()
     [[32768]]
     """
@@ -305,6 +307,4 @@ def _check_unit(domain: Domain) -> None:
 
 
 def _answers(release: Release) -> list[float]:
-    found = release.body["answers"]
-    assert isinstance(found, list)
-    return [float(str(text)) for text in found]
+    return [float(text) for text in Regression.read(release.body).answers or ()]
