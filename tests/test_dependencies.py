@@ -72,7 +72,7 @@ def test_no_extra_is_empty(extra):
 
 
 def test_doctor_tells_the_truth():
-    """It asks for the dependencies, all of them and no other; the package knows what is optional."""
+    """It asks for all dependencies and no other, and for options that the package knows."""
     text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")
                      if path.name != "doctor.py")
 
