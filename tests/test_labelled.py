@@ -15,6 +15,7 @@ import pytest
 
 import naive_containment as naive
 import naive_search
+from kernel_calls import serve
 from privsieve.containment.closed import closed
 from privsieve.containment.exact import exact
 from privsieve.containment.greedy import demand_rule, greedy, kept_rows, standing
@@ -24,14 +25,9 @@ from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.publish import project, sources_at
 from privsieve.containment.publishable import by_sources, largest_k, publishable
 from privsieve.errors import NothingFits, ParameterError
-from privsieve.kernels import patterns, patterns_twin, search, search_twin
+from privsieve.kernels import patterns, search
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
-
-try:
-    from privsieve.kernels import _native as native
-except ImportError:
-    native = None
 
 PARTS, EACH = range(5), 60  # random tables: 300
 
@@ -39,11 +35,7 @@ PARTS, EACH = range(5), 60  # random tables: 300
 @pytest.fixture(params=["native", "numpy"])
 def implementation(request, monkeypatch):
     """Each implementation in turn."""
-    if request.param == "native" and native is None:
-        pytest.skip("the native kernels were not built here")
-    chosen = request.param == "native"
-    monkeypatch.setattr(patterns, "_kernels", native if chosen else patterns_twin)
-    monkeypatch.setattr(search, "_kernels", native if chosen else search_twin)
+    serve(request.param, monkeypatch)
 
 
 class Case:
