@@ -236,7 +236,7 @@ def demand_kind(kind: U8, what: str, columns: int) -> None:
 
 
 def demand_column_weights(runs: Runs, labellings: I64, kind: U8) -> None:
-    """Refuse what is no runs, and kinds and class weights that do not fit them or weigh too much."""
+    """Refuse what is no runs, and kinds and class weights that do not fit or weigh too much."""
     top = demand_runs("runs", runs)
     demand_array("labellings", labellings, np.int64, 2)
     demand_kind(kind, "runs", len(runs[0]) - 1)
@@ -343,7 +343,7 @@ def class_sums(starts: I64, weight: I64 | None) -> npt.NDArray[Any]:
 
 
 def demand_signed(labellings: I64, by_class: npt.NDArray[Any]) -> None:
-    """Refuse class weights that weigh rows too much; `by_class`: what the rows weigh by themselves."""
+    """Refuse class weights that weigh rows too much; `by_class`: the weight of rows by class."""
     sizes = np.abs(labellings.astype(np.float64))
     if (sizes @ by_class.astype(np.float64)).max(initial=0) >= LARGEST_SUM:
         raise ValueError("labellings weigh the rows with 2^61 or more: sums of them may not fit "
