@@ -22,6 +22,30 @@ def _no_unsigned_releases(monkeypatch):
     monkeypatch.setattr(fit, "_unsigned", [])
 
 
+@pytest.fixture
+def cli(capsys):
+    """Run one command line: its exit code, stdout and stderr."""
+    from privsieve.cli import run
+
+    def call(*args):
+        capsys.readouterr()
+        code = run([str(arg) for arg in args])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """Three epsilon for the people of one clinic."""
+    from privsieve.ledger.ledger import Ledger
+
+    kept = Ledger(str(tmp_path / "budget.db"), population="clinic")
+    kept.grant(epsilon=3)
+    return kept
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     """In CI a test that skips for a missing kernel or data set has failed."""

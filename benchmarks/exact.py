@@ -8,8 +8,8 @@ from importlib.util import find_spec
 import numpy as np
 
 from measure import Goal, call
-from privsieve.containment.cp_sat import opinion
-from privsieve.containment.weights import weights
+from privsieve.containment.choice import weights
+from privsieve.containment.exact import opinion
 from privsieve.kernels.patterns import Rule
 from privsieve.kernels.search import search
 from privsieve.rows.matrix import Items

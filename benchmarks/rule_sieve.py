@@ -10,8 +10,7 @@ from privsieve import kernels
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
 from privsieve.summaries.layout import Layout
-from privsieve.summaries.rule_engine import rule_tables
-from privsieve.summaries.rules import Weighing, scores
+from privsieve.summaries.rules import Weighing, rule_tables, scores
 
 ROWS, COLUMNS = 100_000, 100
 

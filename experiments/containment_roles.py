@@ -19,9 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import protocol
-from privsieve.containment.greedy import Rule
 from privsieve.containment.publishable import PROFILES, publishable
-from privsieve.kernels.patterns import levels
+from privsieve.kernels.patterns import Rule, levels
 from privsieve.rows.items import items_of
 from privsieve.rows.matrix import Items
 
@@ -80,7 +79,7 @@ def chosen(table: Table, rule: Rule, profile: str, train: np.ndarray) -> list[in
     """The columns of a profile, with the labels of the training rows."""
     marked = np.zeros(len(table.y), np.bool_)
     marked[train] = True
-    return list(publishable(table.items, table.y, rule, profile, label_rows=marked).selected)
+    return list(publishable(table, rule, profile, label_rows=marked).selected)
 
 
 def score(table: Table, columns: list[int], train: np.ndarray, test: np.ndarray) -> float:

@@ -19,7 +19,7 @@ from sklearn.svm import SVC
 import protocol
 from privsieve.errors import ParameterError
 from privsieve.kernels.nearest import nearest
-from privsieve.local.margins import margins
+from privsieve.local.fwell import margins
 from privsieve.local.solver import minimise
 from privsieve.methods import plan
 from privsieve.noise.streams import replay

@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from privsieve.containment.greedy import Rule, greedy
+from privsieve.containment.greedy import greedy
+from privsieve.containment.labelled import Labelled
 from privsieve.containment.maximal import maximal
 from privsieve.containment.publishable import publishable
+from privsieve.kernels.patterns import Rule
 from privsieve.papers import containment as paper
 from privsieve.rows.matrix import Items
 
@@ -60,7 +62,7 @@ def heaviest_completed(items: Items, y: np.ndarray, k: int, marked: np.ndarray) 
 def profile(name: str) -> Method:
     """A profile of `PublishableColumns`."""
     def method(items: Items, y: np.ndarray, k: int, marked: np.ndarray) -> Sequence[int]:
-        return publishable(items, y.astype(np.int32), Rule(k, 2), name,
+        return publishable(Labelled(items, y.astype(np.int32)), Rule(k, 2), name,
                            label_rows=marked).selected
 
     return method

@@ -19,7 +19,7 @@ import numpy as np
 
 from privsieve.methods import plan
 from privsieve.methods.rule_sieve_numeric import scored
-from privsieve.noise.race import top_k
+from privsieve.noise.race import Race, top_k
 from privsieve.noise.streams import replay
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
@@ -28,7 +28,7 @@ from privsieve.rows.reader import batches
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privsieve.methods.rule_sieve_numeric import Rules
+    from privsieve.methods.rule_sieve import Rules
     from privsieve.public.plan import Plan
 
 RESULTS = Path(__file__).parent / "results"
@@ -112,7 +112,7 @@ def recalls(made: Made, way: str, draws: int, seed: int) -> list[float]:
             noise = replay(f"{seed} {at} {i}")
             # The mechanism, with its scores made once: they do not depend on epsilon.
             chosen = (asked.mechanism(summary, noise) if score is None else
-                      top_k(score[0], k, score[1], asked.cost.epsilon, noise))
+                      top_k(score[0], Race(len(score[0]), k, score[1], asked.cost.epsilon), noise))
             hits += len(made.planted.intersection(chosen))
         found.append(hits / draws / k)
     return found

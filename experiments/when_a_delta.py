@@ -26,7 +26,7 @@ def rows() -> list[str]:
     made = ["| d | k | epsilon | delta | noise | found without | found with |",
             "|---|---|---|---|---|---|---|"]
     for d, k, epsilon, delta in CASES:
-        pure, other = (Race.of(d, k, 1, Fraction(epsilon), delta=some)
+        pure, other = (Race(d, k, 1, Fraction(epsilon), delta=some)
                        for some in (Fraction(0), Fraction(delta)))
         reach = GAP * float(pure.scale)
         less, more = (("-", "-") if other.account == "pure" else

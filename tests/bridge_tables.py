@@ -10,8 +10,7 @@ from collections import Counter
 
 import pytest
 
-from privsieve.containment.labelled import Labelled
-from privsieve.containment.roles import Roles
+from privsieve.containment.labelled import Labelled, Roles
 from privsieve.rows.items import items_of
 
 #: Points at which the numbers of a random table are cut.

@@ -6,7 +6,7 @@ import numpy as np
 
 from privsieve.containment.fingerprint import Seal, fingerprint
 from privsieve.containment.labelled import Labelled
-from privsieve.ledger.entry import Publication
+from privsieve.ledger.ledger import Publication
 from privsieve.rows.matrix import Items
 
 SEAL = Seal(b"k" * 32, "clinic", "2026")

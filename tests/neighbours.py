@@ -127,10 +127,10 @@ def forced(released, answers):
     races, counts, left = [], [], iter(released)
     names = race.top_k, noise.discrete_laplace
 
-    def top_k(scores, k, sensitivity, epsilon, _noise, **options):
-        races.append((tuple(scores), (k, sensitivity, epsilon, tuple(sorted(options.items())))))
-        drawn = random.Random(f"{answers} {len(races)} {len(scores)} {k}")
-        return tuple(sorted(drawn.sample(range(len(scores)), k)))
+    def top_k(scores, asked, _noise):
+        races.append((tuple(scores), asked))
+        drawn = random.Random(f"{answers} {len(races)} {asked.d} {asked.k}")
+        return tuple(sorted(drawn.sample(range(asked.d), asked.k)))
 
     race.top_k = top_k
     noise.discrete_laplace = lambda mean, _noise: Held(mean, next(left), counts)
@@ -402,8 +402,8 @@ def _noisy_top_k(rng, classes):
     score = rng.choice(("mean-difference", "disagreement", "class-counts", "mutual-information",
                         "correlation"))
     weighed = score in ("mean-difference", "class-counts")
-    return "noisy-top-k", {"score": score, "class_share": share if weighed else None,
-                           "mechanism": rng.choice(("exponential", "laplace", "gumbel")),
+    return "noisy-top-k", {"score": score, "class_prior": share if weighed else None,
+                           "mechanism": rng.choice(("exponential", "laplace")),
                            "ordered": rng.random() < 0.2}
 
 

@@ -27,9 +27,10 @@ def file_of(target: str, src: Path = SRC) -> Path:
         return src / "privsieve" / target.partition("#")[0]
     parts = target.split(".")
     for cut in range(len(parts) - 1, 0, -1):
-        path = src.joinpath(*parts[:cut]).with_suffix(".py")
-        if path.is_file():
-            return path
+        path = src.joinpath(*parts[:cut])
+        for place in (path.with_suffix(".py"), path / "__init__.py"):
+            if place.is_file():
+                return place
     raise LookupError(f"{target}: no module under {src.name} has this name")
 
 
@@ -40,7 +41,7 @@ def digest(target: str, src: Path = SRC) -> str:
     if "#" in target:
         bare = _between(text, target.partition("#")[2])
     else:
-        module = ".".join(path.relative_to(src).with_suffix("").parts)
+        module = ".".join(path.relative_to(src).with_suffix("").parts).removesuffix(".__init__")
         bare = _function(text, target.removeprefix(module + "."))
     return hashlib.sha256(bare.encode()).hexdigest()[:12]
 

@@ -11,8 +11,8 @@ from privsieve.public.canonical import canonical, digest
 from privsieve.public.columns import Category, Flag, Label, Number
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
-from privsieve.public.plan import Plan
-from privsieve.release import FORMAT
+from privsieve.public.plan import NoiseSize, Plan
+from privsieve.release import Release
 
 SOFTWARE = {"privsieve": "0.0.1"}
 NAMES = ("age", "dose", "sex")
@@ -65,7 +65,8 @@ def plan_of(kind, *, domain=None, epsilon="0.5", delta=0, warning=None, forecast
     return Plan(
         method=f"demo-{kind}/1", kind=kind, domain=domain or domain_of(target=TARGETS.get(kind)),
         cost=Cost.of(epsilon, delta=delta), units=100,
-        settings={"k": 2, "lam": "0.1"} if settings is None else settings, noise=Fraction(4),
+        settings={"k": 2, "lam": "0.1"} if settings is None else settings,
+        noise=NoiseSize(Fraction(4), "units on a score"),
         forecast=FORECASTS[kind] if forecast is None else forecast, warning=warning,
         theorem="demo", assumes=("ideal-bits",), summarise=lambda *_: None,
         mechanism=lambda *_: None, says=lambda _: SAYS[kind])
@@ -74,11 +75,8 @@ def plan_of(kind, *, domain=None, epsilon="0.5", delta=0, warning=None, forecast
 def released(kind, *, ledger=None, says=None, plan=None, **more):
     """release.json and certificate.json of this kind, as read from their files."""
     plan = plan or plan_of(kind, **more)
-    body = {"format": FORMAT, "kind": kind, "private": True,
-            "columns": list(plan.domain.names), "domain": plan.domain.json(),
-            **(says or SAYS[kind]), "forecast": plan.forecast, "plan": plan.json(),
-            "warning": plan.warning}
-    return issued(body, plan, ledger)
+    body = Release.of(plan, None, private=True).body
+    return issued({**body, **(says or SAYS[kind])}, plan, ledger)
 
 
 def issued(body, plan, ledger=None):

@@ -15,9 +15,8 @@ import privsieve as ps
 from privsieve.errors import BudgetExceeded, ParameterError
 from privsieve.fit import ConvertedWarning
 from privsieve.ledger import account as accounts
-from privsieve.ledger.account import Account, Charge
+from privsieve.ledger.account import Account, Change, Charge, steps
 from privsieve.ledger.certificate import UNIT
-from privsieve.ledger.change import Change, steps
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.cost import RHO_UNITS, TOP, Cost
 

@@ -31,7 +31,7 @@ def sieve(epsilon, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{"class_prior": None, "order": 1}, {"ordered": True}])
+@pytest.mark.parametrize("options", [{"class_prior": None, "depth": 1}, {"ordered": True}])
 def test_the_worst_pair_keeps_the_claim_and_comes_near_it(options):
     """The 99 % bound stays under epsilon = 1, and above 0.9: no pair is worse."""
     found = audit(sieve(1, **options), FIRST, SECOND, epsilon=1, profile="ci")
@@ -43,7 +43,7 @@ def test_the_worst_pair_keeps_the_claim_and_comes_near_it(options):
 @pytest.mark.slow
 def test_half_the_noise_is_caught():
     """A twin that adds half of the noise (it runs at epsilon 2) is found out."""
-    found = audit(sieve(2, class_prior=None, order=1), FIRST, SECOND, epsilon=1, profile="ci")
+    found = audit(sieve(2, class_prior=None, depth=1), FIRST, SECOND, epsilon=1, profile="ci")
 
     assert found.exceeded
 

@@ -13,9 +13,9 @@ from scipy import stats
 from privsieve.check.audit import PROFILES, _epsilon, _lowest, audit
 from privsieve.errors import ParameterError
 from privsieve.noise.discrete import noisy
-from privsieve.noise.race import geometric_race, top_k
+from privsieve.noise.race import Race, geometric_race, top_k
 from privsieve.noise.streams import discrete_laplace, replay
-from privsieve.noise.vector import gamma_norm
+from privsieve.noise.values import gamma_norm
 
 #: A neighbouring pair of scores at distance 1 whose loss at k = 1 is epsilon.
 SCORES = ((2, 0), (1, 1))
@@ -78,7 +78,8 @@ def test_a_tie_order_from_the_data_is_caught():
     def biased(table):
         by_score = sorted(range(len(table)), key=lambda j: -table[j])
         ranked = [table[j] for j in by_score]
-        return tuple(by_score[j] for j in top_k(ranked, 1, 1, Fraction(3), noise))
+        race = Race(len(table), 1, 1, Fraction(3))
+        return tuple(by_score[j] for j in top_k(ranked, race, noise))
 
     assert audit(biased, (1, 2), (2, 1), epsilon=3.0, profile="ci").exceeded
 

@@ -125,12 +125,13 @@ def test_the_least_epsilon_is_that_of_the_design():
 @pytest.mark.parametrize("k", [3, 9])
 def test_the_forecast_tells_the_truth(k):
     """The formula agrees with 400 races on sums of votes that have the gap it speaks of."""
-    from privsieve.noise.race import top_k
+    from privsieve.noise.race import Race, top_k
 
     units, gap, repeats = 6000, Fraction(1, 25), 7
     made = planned(k=k, epsilon="0.5", rows=units, repeats=repeats)
     sums = [int(gap * repeats * (units // 6)) * (j < k) for j in range(12)]
-    races = [top_k(sums, k, 2 * repeats, Fraction(1, 2), replay(seed)) for seed in range(400)]
+    race = Race(12, k, 2 * repeats, Fraction(1, 2))
+    races = [top_k(sums, race, replay(seed)) for seed in range(400)]
     found = np.mean([sum(j < k for j in race) / k for race in races])
 
     assert abs(made.forecast["found_percent"]["0.04"] / 100 - found) < 0.06

@@ -10,8 +10,7 @@ import tables
 from kernel_calls import native, serve
 from privsieve.check.pairs import block
 from privsieve.kernels import blocks as kernel
-from privsieve.summaries.block_engine import block_votes, reference_votes
-from privsieve.summaries.blocks import MOST_ROWS, Group, Scheme, kinds
+from privsieve.summaries.blocks import MOST_ROWS, Group, Scheme, block_votes, kinds, reference_votes
 from test_merge import cut
 
 PAIRS = 2000

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privsieve.cli import run
 from privsieve.containment.breaking import gains, rare_sets
 from privsieve.containment.measures import containment_level
 from privsieve.rows.matrix import Items
@@ -18,18 +17,11 @@ TOY = "a,b,c,d,e\n" + "1,0,1,0,1\n1,0,1,0,1\n1,0,0,1,1\n1,0,1,0,1\n1,1,1,0,1\n1,
 
 
 @pytest.fixture
-def privsieve(tmp_path, monkeypatch, capsys):
+def privsieve(tmp_path, monkeypatch, cli):
     """Run one command line in a folder with the paper's toy table."""
     monkeypatch.chdir(tmp_path)
     Path("toy.csv").write_text(TOY)
-
-    def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
+    return cli
 
 
 def level(rows, columns):
@@ -121,14 +113,14 @@ def test_what_groups_tell_is_shown(privsieve, monkeypatch):
     assert re.search(r"^ +ill +2 +1 +1 +1 +0.25 +4 +4$", out, re.MULTILINE)
     assert [] == json.loads(privsieve("check", "toy.csv", "--json")[1])["disclosure"]
     assert "tells" not in privsieve("check", "toy.csv")[1]
-    monkeypatch.setattr("privsieve.cli.disclosed.MOST_PAIRS", 1)
+    monkeypatch.setattr("privsieve.cli.check.MOST_PAIRS", 1)
     assert "not counted" in privsieve(*ask)[1]
     assert json.loads(privsieve(*ask, "--json")[1])["disclosure"] is None
 
 
 def test_sensitive_columns_are_told_of(capsys):
     """Each sensitive column has a line, and a long name is cut."""
-    from privsieve.cli.disclosed import measured, show
+    from privsieve.cli.check import _disclosed, _show_disclosed
     from privsieve.containment.labelled import Labelled, Sensitive
 
     ages = Sensitive("a very long name of a column", np.array([0, 1, 2, 2], np.int32),
@@ -136,8 +128,8 @@ def test_sensitive_columns_are_told_of(capsys):
     items = Items.dense([[1], [1], [0], [0]])
     made = Labelled(replace(items, absent=(True,)), np.zeros(4, np.int32), ("all",),
                     sensitive=(ages,))
-    told = measured(made, np.array([True]), 2)
-    show(told)
+    told = _disclosed(made, np.array([True]), 2)
+    _show_disclosed(told)
 
     assert ("0.375", 1, "1") == (told[0].json()["closeness"], told[0].distinct,
                                  told[0].json()["share"])

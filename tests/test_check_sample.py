@@ -7,12 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privsieve.cli import run
-from privsieve.containment import survey as module
+from privsieve.containment import measures as module
 from privsieve.containment.breaking import gains
 from privsieve.containment.groups import source_crowds, source_level
-from privsieve.containment.measures import containment_level, disclosure_risk, hub_of, risk_of
-from privsieve.containment.survey import survey_of, surveyed, work
+from privsieve.containment.labelled import as_known
+from privsieve.containment.measures import (
+    containment_level,
+    disclosure_risk,
+    hub_of,
+    risk_of,
+    survey_of,
+    surveyed,
+    work,
+)
 from privsieve.kernels.patterns import levels, pattern_table
 from privsieve.rows.matrix import Items
 
@@ -27,16 +34,19 @@ def some(seed, rows=3000, width=14):
 def test_groups_of_a_sample_are_exact():
     """Each row of a sample has the group that it has among all rows, absences known or not."""
     for seed in range(5):
-        items, y = some(seed)
-        for absent in (None, np.random.default_rng(seed).random(len(items)) < 0.5):
-            found = survey_of(items, y, 2, absent=absent, sample=200)
-            whole = levels((items.indptr, items.indices), y, 2, absent)
-            held = survey_of(items, y, 2, absent=absent).held
+        plain, y = some(seed)
+        absent = np.random.default_rng(seed).random(len(plain)) < 0.5
+        for items in (plain, as_known(plain, absent, None)):
+            found = survey_of(items, y, 2, sample=200)
+            whole = levels((items.indptr, items.indices), y, 2)
+            held = survey_of(items, y, 2).held
 
             assert whole.group[found.who].tolist() == found.group().tolist()
             assert whole.held.tolist() == held[found.table.pattern].tolist()
             assert 200 == len(set(found.who.tolist()))
             assert found.held.max() <= 200
+        assert whole.group.tolist() == levels((plain.indptr, plain.indices), y, 2,
+                                              absent).group.tolist()
 
 
 def test_estimates_are_within_the_margin():
@@ -95,18 +105,11 @@ def test_when_a_sample_is_drawn(monkeypatch):
 
 
 @pytest.fixture
-def privsieve(tmp_path, monkeypatch, capsys):
+def privsieve(tmp_path, monkeypatch, cli):
     """Run one command line in a folder with a table of level 2."""
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text("a,b,c\n" + "1,0,1\n0,1,1\n1,1,0\n0,0,1\n" * 50 + "1,1,1\n" * 2)
-
-    def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
+    return cli
 
 
 def test_check_says_that_it_is_a_sample(privsieve):

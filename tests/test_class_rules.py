@@ -18,17 +18,20 @@ from privsieve.check.pairs import sides
 from privsieve.errors import ParameterError
 from privsieve.kernels.joint import class_gain
 from privsieve.methods import plan
-from privsieve.methods.labels import labellings
+from privsieve.methods.labels import FINEST, LARGEST_CENTRED, centred, labellings
 from privsieve.methods.rule_sieve import summarise, weighed
-from privsieve.methods.weights import FINEST, LARGEST_CENTRED, centred
 from privsieve.noise import streams as noises
 from privsieve.noise.streams import replay, system
 from privsieve.public.domain import Domain
-from privsieve.summaries.joint import set_values
 from privsieve.summaries.layout import Layout
-from privsieve.summaries.many_classes import binned, class_scores
-from privsieve.summaries.rule_engine import rule_tables
-from privsieve.summaries.rules import Weighing, scores
+from privsieve.summaries.rules import (
+    Weighing,
+    binned,
+    class_scores,
+    rule_tables,
+    scores,
+    set_values,
+)
 from test_rules import T1, T2, T4, T5, T6
 from test_sensitivity import _joined, _person, random_pair
 
@@ -62,7 +65,7 @@ def test_centred_scores_are_the_published_ones(name):
     """U24 of the small tables with centred labels, and the bound 24 n."""
     (codes, label, *_), n, expected = CENTRED[name]
     domain = tables.domain("n" * len(codes[0]))
-    rules = replace(rules_of(domain, class_prior="centred"), grid=4, order=3)
+    rules = replace(rules_of(domain, class_prior="centred"), grid=4, depth=3)
 
     found, moves = scored(tables.batch(np.array(codes) * 8192, label), rules)
 
@@ -79,7 +82,7 @@ def test_centred_parts_are_the_published_ones(table, weights, k2, p2, g2, x, y):
     """Interval, pair, gain and products of the same tables, each by its kernel."""
     codes, label, *_ = table
     d = len(codes[0])
-    rules = replace(rules_of(tables.domain("n" * d), class_prior="centred"), grid=4, order=3)
+    rules = replace(rules_of(tables.domain("n" * d), class_prior="centred"), grid=4, depth=3)
     made = summarise([tables.batch(np.array(codes) * 8192, label)], 0, rules=rules)
     by, _moves, _epsilon = weighed(made, Layout.of(rules.domain), rules, replay(1))
     bins = made.bins.bins, made.bins.starts, None, by.labellings, 4, np.zeros(d, np.uint8)
@@ -255,7 +258,7 @@ def test_auto_and_its_choice_together_keep_epsilon(monkeypatch):
     """The exact joint law of (weights released, column chosen), over all tables of 4 rows."""
     epsilon = Fraction(25)
     domain = tables.domain("nn")
-    rules = replace(rules_of(domain), units=4, epsilon=epsilon, order=1, class_prior="auto")
+    rules = replace(rules_of(domain), units=4, epsilon=epsilon, depth=1, class_prior="auto")
     layout, q = Layout.of(domain), math.exp(-epsilon / 10)
     records = list(product((0, 65535), (0, 65535), (0, 1)))
     race = cache(lambda raced, moves: top_k_law(raced, 1, moves, epsilon * 9 / 10))
@@ -298,13 +301,13 @@ def test_what_a_prior_comes_to(asked, rows, expected):
     made = plan("rule-sieve", tables.domain("nnn"), k=1, epsilon=1, rows=rows, class_prior=asked)
 
     assert expected == made.settings["class_prior"]
-    assert (Fraction(20, 9) if expected == "auto" else 2) == made.noise
+    assert (Fraction(20, 9) if expected == "auto" else 2) == made.noise.amount
 
 
 @pytest.mark.parametrize(("options", "expected"), [
-    ({}, "average"), ({"order": 1}, "average"), ({"order": 2}, "auto"), ({"joint": "pair"}, "auto"),
+    ({}, "average"), ({"depth": 1}, "average"), ({"depth": 2}, "auto"), ({"joint": "pair"}, "auto"),
     ({"class_prior": "centred"}, "centred"), ({"rows": 5}, "average"),
-    ({"rows": 5, "order": 3}, None), ({"rows": 2**31}, "auto"),
+    ({"rows": 5, "depth": 3}, None), ({"rows": 2**31}, "auto"),
 ])
 def test_what_auto_is_with_many_classes(options, expected):
     """The average of two uses, unless what was asked for takes cuts of the classes."""
@@ -343,7 +346,7 @@ def test_persons_are_settled_where_the_proof_counts_them(prior, classes, expecte
 
     That "auto" may find a rare class is known before rows; rows are as many as they are.
     """
-    asked = {"class_prior": prior, **({"order": 2} if prior == "auto" else {})}
+    asked = {"class_prior": prior, **({"depth": 2} if prior == "auto" else {})}
     person, row = (rules_of(tables.domain("nn", classes, **public), rows=rows, **asked)
                    for public, rows in (({"person": "id", "persons": 1000}, None), ({}, 1000)))
 
@@ -380,8 +383,8 @@ def test_a_declared_share_too_small_for_weights_is_centred():
 @pytest.mark.parametrize(("options", "said"), [
     ({"class_prior": "even"}, "class_prior is 'even'; write 'auto', 'centred'"),
     ({"class_prior": "average"}, "more than two classes"),
-    ({"class_prior": "average", "classes": 3, "order": 2}, "leave order and joint away"),
-    ({"class_prior": "average", "classes": 3, "joint": "pair"}, "leave order and joint away"),
+    ({"class_prior": "average", "classes": 3, "depth": 2}, "leave depth and joint away"),
+    ({"class_prior": "average", "classes": 3, "joint": "pair"}, "leave depth and joint away"),
     ({"class_prior": "centred", "rows": 2**31}, r"at most 2\^30 units"),
 ], ids=str)
 def test_public_mistakes_are_refused(options, said):
@@ -427,7 +430,7 @@ def test_any_cut_gives_the_same_scores(kinds):
 def test_centred_labels_keep_the_claim():
     """The worst pair of fixed weights, from tables to names: half of the claim, and no more."""
     first, second, y = sides()
-    made = plan("rule-sieve", Domain.box(0, 1, columns=2), k=1, epsilon=2, rows=12, order=1,
+    made = plan("rule-sieve", Domain.box(0, 1, columns=2), k=1, epsilon=2, rows=12, depth=1,
                 class_prior="centred")
 
     noise = system()

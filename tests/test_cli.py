@@ -16,7 +16,7 @@ import click
 import pytest
 
 from privsieve import __version__
-from privsieve.cli import VERBS, run, sealed, verbs
+from privsieve.cli import VERBS, releasing, verbs
 from privsieve.errors import LedgerError
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.cost import DELTA_UNITS, decimal
@@ -81,16 +81,9 @@ def place(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def privsieve(place, capsys):
+def privsieve(place, cli):
     """Run one command line: its exit code, stdout and stderr."""
-
-    def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
+    return cli
 
 
 def select(*more, data="table.csv", asked=ASKED, out="first"):
@@ -519,12 +512,12 @@ def test_sealed():
     import resource
 
     hooks = sys.excepthook, sys.unraisablehook, signal.getsignal(signal.SIGINT)
-    with sealed.sealed() as seal:
+    with releasing.sealed() as seal:
         try:
             signal.raise_signal(signal.SIGINT)
         except KeyboardInterrupt:
             pytest.fail("Ctrl-C came through")
-        said = sys.excepthook is sys.unraisablehook is sealed._constant
+        said = sys.excepthook is sys.unraisablehook is releasing._constant
         seal.allow()
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
@@ -536,7 +529,7 @@ def test_sealed():
 
 def test_the_constant_text(capsys):
     """An error that nobody catches says that the budget is charged, and nothing of its own."""
-    sealed._constant(ValueError, ValueError("row 17 says 42"), None)
+    releasing._constant(ValueError, ValueError("row 17 says 42"), None)
 
     assert "privsieve: release failed; the budget is charged\n" == capsys.readouterr().err
 
@@ -774,7 +767,7 @@ def test_threads_may_not_seal():
 
     def attempt():
         try:
-            sealed.Seal()
+            releasing.Seal()
         except ValueError as error:
             caught.append(error)
 
@@ -787,7 +780,7 @@ def test_threads_may_not_seal():
 
 @pytest.mark.parametrize(("method", "given", "said"), [
     ("block-fwell", ["--top", "2", "--block", "4", "--repeats", "3", "--votes", "clip"], "block 4"),
-    ("noisy-top-k", ["--top", "2", "--score", "class-counts", "--mechanism", "gumbel"], "gumbel"),
+    ("noisy-top-k", ["--top", "2", "--score", "class-counts", "--mechanism", "laplace"], "laplace"),
     ("private-tuning", ["--candidate", "rule-sieve 1", "--candidate", "block-fwell 2 block=4"],
      "candidates 2"),
     ("rule-sieve", ["--top", "2", "--joint", "pair", "--class-prior", "0.3,0.7"], "joint pair"),

@@ -7,26 +7,12 @@ import json
 import pytest
 
 from privsieve.check import pairs
-from privsieve.cli import run
 
 
-@pytest.fixture
-def privsieve(capsys):
-    """Run one command line: its exit code, stdout and stderr."""
-
-    def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
-
-
-def test_an_attack_that_finds_nothing(privsieve):
+def test_an_attack_that_finds_nothing(cli):
     """The bound stands beside the claim, and the code is 0; --json says the same."""
-    code, out, err = privsieve("audit", "block-fwell", "--runs", 150, "--epsilon", "0.5")
-    made = json.loads(privsieve("audit", "block-fwell", "--runs", 150, "--json")[1])
+    code, out, err = cli("audit", "block-fwell", "--runs", 150, "--epsilon", "0.5")
+    made = json.loads(cli("audit", "block-fwell", "--runs", 150, "--json")[1])
 
     assert (0, "") == (code, err)
     assert "claimed    epsilon 0.5\n" in out
@@ -37,11 +23,11 @@ def test_an_attack_that_finds_nothing(privsieve):
     assert 0 <= float(made["bound"]) <= float(made["bound95"])
 
 
-def test_a_method_that_spends_more_is_refuted(privsieve, monkeypatch):
+def test_a_method_that_spends_more_is_refuted(cli, monkeypatch):
     """A method that spends 30 where 1 is claimed is refuted: code 7 and both figures."""
     shipped = pairs.Pair.attacked
     monkeypatch.setattr(pairs.Pair, "attacked", lambda pair, _epsilon: shipped(pair, 30))
-    code, out, err = privsieve("audit", "noisy-histogram", "--runs", 150)
+    code, out, err = cli("audit", "noisy-histogram", "--runs", 150)
 
     assert 7 == code
     assert out.endswith("REFUTED\n")
@@ -54,9 +40,9 @@ def test_a_method_that_spends_more_is_refuted(privsieve, monkeypatch):
     (("felp", "--epsilon", "0"), "larger than 0"), (("felp", "--runs", "few"), "valid integer"),
     ((), "Missing argument 'METHOD'"),
 ])
-def test_refusals(privsieve, args, said):
+def test_refusals(cli, args, said):
     """What cannot be attacked is one sentence and code 2."""
-    code, out, err = privsieve("audit", *args)
+    code, out, err = cli("audit", *args)
 
     assert (2, "", 1) == (code, out, len(err.splitlines()))
     assert said in err

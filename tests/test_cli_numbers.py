@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import privsieve as ps
-from privsieve.cli import plan_numbers, run
+from privsieve.cli import plan as numbers
 from releases import FORECASTS, KINDS, plan_of
 
 DOMAIN = """
@@ -32,18 +32,11 @@ RIDGE = ("--domain", "domain.toml", "--epsilon", "0.5", "--method", "kernel-ridg
 
 
 @pytest.fixture
-def privsieve(tmp_path, monkeypatch, capsys):
+def privsieve(tmp_path, monkeypatch, cli):
     """Run one command line in a folder with a domain file: its exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
     Path("domain.toml").write_text(DOMAIN)
-
-    def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
+    return cli
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -51,7 +44,7 @@ def test_a_plan_of_numbers_is_told(kind, capsys):
     """What is released, its noise, and a column for each figure of the forecast."""
     plan = plan_of(kind)
     less = dict.fromkeys(plan.forecast, "9.87")
-    plan_numbers.table({plan.cost.epsilon: plan.forecast, plan.cost.epsilon * 6: less}, plan)
+    numbers._numbers({plan.cost.epsilon: plan.forecast, plan.cost.epsilon * 6: less}, plan)
     out = capsys.readouterr().out
     rows = [line.split() for line in out.splitlines()[2:4]]
     told = [key for key in FORECASTS[kind] if key not in ("longest", "cells", "noise_length")]
@@ -59,11 +52,11 @@ def test_a_plan_of_numbers_is_told(kind, capsys):
     assert {"weights": "a weight for each of 3 columns; the 2 largest are chosen",
             "regression": "a model from which predictions are free",
             "histogram": "a table of 24 counts over 2 of 3 columns",
-            }[kind] == plan_numbers.what(plan)
+            }[kind] == numbers._what(plan)
     assert ["*", "0.5"] == rows[0][:2]
     assert "3" == rows[1][0]
     for key in told:
-        assert plan_numbers.figure(FORECASTS[kind][key]) in rows[0]
+        assert numbers.figure(FORECASTS[kind][key]) in rows[0]
         assert "9.87" in rows[1]
     assert max(map(len, out.splitlines())) <= 79
 
@@ -71,16 +64,16 @@ def test_a_plan_of_numbers_is_told(kind, capsys):
 def test_noise_is_set_against_the_longest_weights(capsys):
     """The length of the noise is told in per cent of the longest weights, rounded up."""
     plan = plan_of("weights")
-    plan_numbers.table({plan.cost.epsilon: plan.forecast}, plan)
+    numbers._numbers({plan.cost.epsilon: plan.forecast}, plan)
     line = capsys.readouterr().out.splitlines()[2]
 
     assert ["*", "0.5", "0.123", "0.214", "12", "%"] == line.split()
     assert ("standard deviation 0.123 on each weight; together about 0.214 long, where the weights "
-            "without it are at most 1.9 long: 12 % of that") == plan_numbers.noise(plan)
+            "without it are at most 1.9 long: 12 % of that") == numbers.noise(plan)
     loud = plan_of("weights", forecast={**FORECASTS["weights"], "noise_length": "328"})
-    assert plan_numbers.noise(loud).endswith("at most 1.9 long: 173 times that")
+    assert numbers.noise(loud).endswith("at most 1.9 long: 173 times that")
     for k, said in ((1, "the largest one is chosen"), ("positive", "those above zero are chosen")):
-        assert plan_numbers.what(plan_of("weights", settings={"k": k})).endswith(said)
+        assert numbers._what(plan_of("weights", settings={"k": k})).endswith(said)
 
 
 def test_a_regression_is_planned(privsieve):

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import privsieve as ps
-from privsieve.cli import run
 from privsieve.ledger.ledger import Ledger
 
 DOMAIN = """
@@ -62,16 +61,9 @@ def place(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def privsieve(place, capsys):
+def privsieve(place, cli):
     """Run one command line: its exit code, stdout and stderr."""
-
-    def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
+    return cli
 
 
 def regress(*more, kernel="linear", epsilon="5", out="model"):

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from data_makers import DOMAIN, HOSTILE, csv_file, read
 from privsieve.kernels import csv
+from privsieve.public.canonical import FLAGS, plain
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Csv, Domain
-from privsieve.public.spelling import FLAGS, plain
 from privsieve.rows import csv_codes, open_source
 from privsieve.rows import csv_file as csv_module
 

@@ -11,7 +11,6 @@ import pytest
 from scipy import stats
 
 from exact import (
-    exponential_order,
     geometric_order,
     gumbel_order,
     laplace_order,
@@ -20,15 +19,13 @@ from exact import (
 )
 from privsieve.noise.race import (
     Race,
-    exponential_race,
     geometric_race,
     gumbel_race,
     laplace_race,
     top_k,
 )
 from privsieve.noise.streams import discrete_laplace, geometric, replay
-from privsieve.noise.values import Grid, gaussian, laplace
-from privsieve.noise.vector import gamma_norm
+from privsieve.noise.values import Grid, gamma_norm, gaussian, laplace
 
 #: A right sampler is rejected once in a million; seeds are fixed, so it passes or it does not.
 MILLIONTH = 1e-6
@@ -77,8 +74,7 @@ def test_discrete_laplace(off, right):
 
 
 @pytest.mark.parametrize(("off", "right"), SCALES)
-@pytest.mark.parametrize(("race", "law"), [(exponential_race, exponential_order),
-                                           (geometric_race, geometric_order),
+@pytest.mark.parametrize(("race", "law"), [(geometric_race, geometric_order),
                                            (laplace_race, laplace_order),
                                            (gumbel_race, gumbel_order)])
 @pytest.mark.parametrize("ordered", [False, True])
@@ -96,7 +92,7 @@ def test_races(race, law, ordered, off, right):
 def test_approximate_races(k, ordered, off, right):
     """With a delta, a race for many names follows the Gumbel law of its scale."""
     epsilon, delta, noise, d = Fraction(1, 2), Fraction(1, 100), replay(7), 16
-    race = Race.of(d, k, 1, epsilon, delta=delta, ordered=ordered)
+    race = Race(d, k, 1, epsilon, delta=delta, ordered=ordered)
     assert ("gumbel", "approximate") == (race.kind, race.account)
     ahead = round(race.scale * 5 / 2)  # so that neither answer is rare
     scores = [ahead * (j == 0) for j in range(d)]
@@ -111,8 +107,7 @@ def test_approximate_races(k, ordered, off, right):
             reached *= (left - 1) / (weight + left - 1)
             left -= 1
         law = 1 - chance if race.smallest else chance
-    drawn = [top_k(scores, k, 1, epsilon, noise, delta=delta, ordered=ordered)
-             for _ in range(4000)]
+    drawn = [top_k(scores, race, noise) for _ in range(4000)]
     named = sum(answer[0] == 0 if ordered else 0 in answer for answer in drawn)
 
     assert right == fits([named, len(drawn) - named], [law, 1 - law])
@@ -149,7 +144,7 @@ def test_races_differ_at_ties():
     """Integer and real races are told apart where ties are common."""
     noise = replay(4)
     expected = set_law((0, 0), 1, 2, geometric_order)
-    drawn = [exponential_race((0, 0), 1, Fraction(2), noise) for _ in range(6000)]
+    drawn = [gumbel_race((0, 0), 1, Fraction(2), noise) for _ in range(6000)]
 
     assert not lawful(drawn, expected)
 
@@ -158,7 +153,8 @@ def test_hardly_any_epsilon_is_a_fair_lottery():
     """At epsilon = 1e-6 every set is as likely as every other."""
     noise = replay(5)
     expected = dict.fromkeys(set_law((0,) * 5, 2, 1, geometric_order), 0.1)
-    drawn = (top_k((9, 0, 3, 7, 1), 2, 1, Fraction(1, 10**6), noise) for _ in range(6000))
+    race = Race(5, 2, 1, Fraction(1, 10**6))
+    drawn = (top_k((9, 0, 3, 7, 1), race, noise) for _ in range(6000))
 
     assert lawful(drawn, expected)
 

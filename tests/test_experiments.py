@@ -29,7 +29,7 @@ import protocol
 import rule_sieve_needs as needs
 import synthetic_rows
 from methods import OURS, PRINTED
-from privsieve.containment.greedy import Rule
+from privsieve.kernels.patterns import Rule
 from privsieve.local.solver import minimise
 from privsieve.methods import plan
 from privsieve.noise.streams import replay

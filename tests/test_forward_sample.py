@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from privsieve.containment import ridge
-from privsieve.containment.forward import _pool, forward
-from privsieve.containment.greedy import Rule
+from privsieve.containment import forward as module
+from privsieve.containment.forward import MOST_CELLS, Ridge, _pool, forward
+from privsieve.containment.labelled import Labelled
 from privsieve.containment.measures import containment_level
-from privsieve.containment.ridge import MOST_CELLS, Ridge
+from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
 from real_data import adult, email
 
@@ -24,10 +24,10 @@ def table(seed, rows=4000, width=12, rare=9):
 
 def test_a_sample_has_its_share_of_each_class(monkeypatch):
     """A sample fits the bound, and holds each class in its share or as often as it may."""
-    monkeypatch.setattr(ridge, "MOST_CELLS", 12 * 400)
+    monkeypatch.setattr(module, "MOST_CELLS", 12 * 400)
     items, y = table(1)
     marked = np.random.default_rng(1).random(items.rows) < 0.9
-    seen = ridge._seen(y, marked, 12)
+    seen = module._seen(y, marked, 12)
     count, whole = np.bincount(y[seen]), np.bincount(y[marked])
 
     assert marked[seen].all()
@@ -36,15 +36,15 @@ def test_a_sample_has_its_share_of_each_class(monkeypatch):
     assert (400 * whole[:2] // marked.sum()).tolist() == count[:2].tolist()
     places = np.searchsorted(np.flatnonzero(marked & (y == 1)), seen[y[seen] == 1])
     assert np.ptp(np.diff(places)) <= 1  # evenly spaced
-    assert np.flatnonzero(marked).tolist() == ridge._seen(y, marked, 1).tolist()
+    assert np.flatnonzero(marked).tolist() == module._seen(y, marked, 1).tolist()
 
 
 def test_a_regression_on_a_sample_is_that_of_its_rows(monkeypatch):
     """Errors of a sampled regression are those of the regression on the table of these rows."""
     items, y = table(2)
     every, pool = np.ones(items.rows, bool), np.array([3, 0, 7, 5])
-    monkeypatch.setattr(ridge, "MOST_CELLS", 4 * 300)
-    seen = ridge._seen(y, every, 4)
+    monkeypatch.setattr(module, "MOST_CELLS", 4 * 300)
+    seen = module._seen(y, every, 4)
     found = Ridge.of(items, pool, y, 3, every)
     dense = np.zeros((items.rows, len(items)), int)
     dense[items.indices, np.repeat(np.arange(len(items)), np.diff(items.indptr))] = 1
@@ -61,10 +61,10 @@ def test_a_regression_on_a_sample_is_that_of_its_rows(monkeypatch):
 @pytest.mark.parametrize("k", [2, 9, 40])
 def test_k_holds_on_all_rows(monkeypatch, k):
     """However small the sample, the groups of all rows are large enough."""
-    monkeypatch.setattr(ridge, "MOST_CELLS", 12 * 100)
+    monkeypatch.setattr(module, "MOST_CELLS", 12 * 100)
     for seed in range(5):
         items, y = table(seed)
-        choice = forward(items, y, Rule(k, 3))
+        choice = forward(Labelled(items, y), Rule(k, 3))
 
         assert choice.selected
         assert containment_level(items.take(choice.selected)) == choice.level >= k

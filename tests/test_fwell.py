@@ -16,9 +16,9 @@ from kernel_calls import serve
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.nearest import METRICS, nearest
 from privsieve.local import fwell as local
-from privsieve.local.margins import margins
+from privsieve.local.fwell import margins
 from privsieve.local.solver import Minimum, minimise
-from privsieve.methods.selector import Selector
+from privsieve.methods.estimator import Selector
 from real_data import folder
 
 TERM = {"manhattan": lambda a, b: abs(a - b), "euclidean": lambda a, b: (a - b) ** 2,
@@ -118,9 +118,9 @@ def test_the_error_is_what_the_solver_certifies(monkeypatch):
     monkeypatch.setattr(local, "minimise", lambda z, lam: Minimum(z[0], next(slopes)))
     y = y.astype(np.int32)
 
-    assert 0.25 / 0.5 == local.fwell(X, y, 0.25).error
+    assert 0.25 / 0.5 == local.LocalLearning(0.25).fwell(X, y)[1]
     both = [np.arange(40), np.arange(60)]
-    assert (0.5 + 1.0) / 2 / 0.5 == local.ensemble(X, y, 0.25, "manhattan", both).error
+    assert (0.5 + 1.0) / 2 / 0.5 == local.LocalLearning(0.25).ensemble(X, y, both)[1]
 
 
 @pytest.mark.parametrize("replace", [False, True])
@@ -135,9 +135,9 @@ def test_the_ensemble_is_that_of_loops(monkeypatch, table, replace, kernels):
         members = sorted(set(sample.tolist()))
         of = dict(zip(members, naive_margins(X, y, members, "manhattan"), strict=True))
         total += minimise(np.array([of[i] for i in sorted(sample.tolist())]), 0.05).w
-    found = local.ensemble(X, y, 0.05, "manhattan", samples)
+    w, _ = local.LocalLearning(0.05).ensemble(X, y, samples)
 
-    assert (total / len(samples)).tolist() == found.w.tolist()
+    assert (total / len(samples)).tolist() == w.tolist()
 
 
 @pytest.mark.parametrize("lam", [0.5, 0.05])
@@ -145,11 +145,11 @@ def test_weights_are_those_of_descent(table, lam):
     """The weights are where plain gradient descent ends, within both of their errors."""
     X, y = table
     w, slope = descent(naive_margins(X, y, range(len(X)), "manhattan"), lam)
-    found = local.fwell(X, y, lam)
+    found, error = local.LocalLearning(lam).fwell(X, y)
 
     assert slope < 1e-9
-    assert found.error < 1e-8
-    assert np.linalg.norm(found.w - w) <= found.error + slope / (2 * lam) + 1e-14
+    assert error < 1e-8
+    assert np.linalg.norm(found - w) <= error + slope / (2 * lam) + 1e-14
 
 
 @pytest.mark.parametrize("name", ["one class", "all alone", "two rows"])

@@ -21,8 +21,8 @@ from privsieve.methods.joint import Beginning, beginning, choose, place
 from privsieve.noise import race as race_module
 from privsieve.noise.race import Race, top_k
 from privsieve.noise.streams import replay
-from privsieve.summaries.joint import set_values
 from privsieve.summaries.layout import Layout
+from privsieve.summaries.rules import set_values
 from test_naive import Table
 from test_rules import T5, weighing
 
@@ -369,18 +369,17 @@ def test_a_plan_tells_the_noise_with_which_columns_are_told_apart(monkeypatch, j
     rng = np.random.default_rng(2)
     batch = tables.batch(rng.integers(0, 65536, (60, 8)), rng.integers(0, 2, 60))
 
-    def top_k(scores, k, sensitivity, epsilon, noise, **options):
-        asked.append((Race.of(len(scores), k, sensitivity, epsilon, delta=options["delta"]),
-                      sensitivity, epsilon, options["delta"]))
-        return shipped(scores, k, sensitivity, epsilon, noise, **options)
+    def top_k(scores, race, noise):
+        asked.append(race)
+        return shipped(scores, race, noise)
 
     monkeypatch.setattr("privsieve.noise.race.top_k", top_k)
     made.mechanism(made.summarise([batch], 3), replay(1))
 
-    assert 1 == sum(epsilon for _, _, epsilon, _ in asked)
-    assert made.cost.delta == sum(delta for _, _, _, delta in asked)
-    for race, sensitivity, _, _ in asked if joint is None else asked[1:]:
-        assert float(made.noise) == pytest.approx(float(race.scale / sensitivity))
+    assert 1 == sum(race.epsilon for race in asked)
+    assert made.cost.delta == sum(race.delta for race in asked)
+    for race in asked if joint is None else asked[1:]:
+        assert float(made.noise.amount) == pytest.approx(float(race.scale / race.sensitivity))
 
 
 @pytest.mark.parametrize("joint", ["pair", "triple", "quad"])
@@ -406,7 +405,7 @@ def test_a_pair_is_for_many_classes_too():
 def test_the_races_are_the_shipped_ones():
     """The law above is that of `top_k`: one race for one of d, geometric, lower index first."""
     noise = replay(4)
-    drawn = [top_k((3, 1, 2), 1, 2, Fraction(2), noise)[0] for _ in range(4000)]
+    drawn = [top_k((3, 1, 2), Race(3, 1, 2, Fraction(2)), noise)[0] for _ in range(4000)]
     law = set_law((3, 1, 2), 1, 2, geometric)
 
     assert all(abs(drawn.count(j) / 4000 - p) < 0.04 for (j,), p in law.items())

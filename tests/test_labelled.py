@@ -16,13 +16,14 @@ import pytest
 import naive_containment as naive
 import naive_search
 from kernel_calls import serve
-from privsieve.containment.closed import closed
+from privsieve.containment.breaking import closed
+from privsieve.containment.choice import kept_rows, standing
 from privsieve.containment.exact import exact
-from privsieve.containment.greedy import demand_rule, greedy, kept_rows, standing
-from privsieve.containment.groups import source_crowds, sources_of, with_classes
-from privsieve.containment.labelled import Labelled
+from privsieve.containment.greedy import demand_rule, greedy
+from privsieve.containment.groups import source_crowds, sources_at, sources_of
+from privsieve.containment.labelled import Labelled, with_classes
 from privsieve.containment.maximal import Mining, maximal
-from privsieve.containment.publish import project, sources_at
+from privsieve.containment.publish import project
 from privsieve.containment.publishable import by_sources, largest_k, publishable
 from privsieve.errors import NothingFits, ParameterError
 from privsieve.kernels import patterns, search
@@ -253,7 +254,7 @@ def test_maximal(part):
 def test_second_opinion():
     """OR-Tools, asked for the same rule, finds the same optimum."""
     cp_sat = pytest.importorskip("ortools") and pytest.importorskip(
-        "privsieve.containment.cp_sat")
+        "privsieve.containment.exact")
     chosen = 0
     for case in (case for part in PARTS for case in cases(part, 12)):
         rule = replace(case.rule, suppress=0)
@@ -327,9 +328,9 @@ def test_sources(part):
         if min(distinct_sources(case, set(), rule.model)) < 2:
             with pytest.raises(ParameterError, match=r"classes have rows of fewer than k = 2 "
                                                      r"sources|the rows are of"):
-                by_sources(case.items, case.y, rule, case.weights, sources=case.sources)
+                by_sources(Labelled(case.items, case.y, sources=case.sources), rule, case.weights)
             continue
-        choice = by_sources(case.items, case.y, rule, case.weights, sources=case.sources)
+        choice = by_sources(Labelled(case.items, case.y, sources=case.sources), rule, case.weights)
         S = set(choice.selected)
         chosen += len(S) > 0
 
@@ -351,7 +352,7 @@ SAYS = ("2 of 3 classes have fewer than k = 3 rows, 3 in all, and the class may 
 @pytest.mark.parametrize("choose", [
     lambda rule: greedy(TABLE, SMALL, rule), lambda rule: exact(TABLE, SMALL, rule),
     lambda rule: maximal(TABLE, SMALL, rule), lambda rule: demand_rule(TABLE, rule, SMALL),
-    lambda rule: publishable(TABLE, SMALL, rule, "strict")])
+    lambda rule: publishable(Labelled(TABLE, SMALL), rule, "strict")])
 def test_a_class_below_k(choose):
     """A class of fewer than k rows is refused, unless its rows may be left out."""
     with pytest.raises(ParameterError, match=SAYS):

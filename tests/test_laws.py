@@ -1,12 +1,14 @@
-"""Laws: spend, order, silence.  What `fit` promises, whatever the selector."""
+"""Laws: spend, order, silence, sensitivity.  What `fit` promises, whatever the method."""
 
 from __future__ import annotations
 
+import inspect
+import math
 import os
 import pickle
 import warnings
+from dataclasses import fields
 from fractions import Fraction
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +17,7 @@ import pytest
 from sklearn.base import clone
 
 import privsieve as ps
+from methods import CHARGING, COLUMNS, ESTIMATORS, ROWS, SELECTORS, SENSITIVE, WARD, table
 from privsieve import fit as fitting
 from privsieve.errors import (
     BudgetExceeded,
@@ -27,28 +30,49 @@ from privsieve.errors import (
 from privsieve.ledger.folder import Folder
 from privsieve.methods import METHODS
 from privsieve.noise.streams import replay
-from privsieve.rows import open_source, resolve
+from privsieve.rows import Source, open_source, resolve
+from race_inputs import Watch
 
-SELECTORS = [ps.RuleSieve, ps.BlockFWELL, ps.NoisyTopK, ps.OutputFWELL, ps.FELP,
-             ps.ObjectiveFWELL, *(
-    partial(ps.NoisyTopK, score=name) for name in ("class-counts", "disagreement"))]
 #: What a release says beyond what every one does, by its kind.
-NUMBERS = {"weights": ("values", "noise")}
-ROWS = 400
-DOMAIN = ps.Domain(
-    [ps.Number("age", 0, 110), ps.Number("stay", 1, 365, scale="log"), ps.Flag("smoker"),
-     ps.Category("ward", ["A", "B"])],
-    target=ps.Label("back", [0, 1]))
+NUMBERS = {"weights": ("values", "noise"), "histogram": ("cells", "noise"),
+           "regression": ("features", "values", "noise")}
+DOMAIN = WARD
 SECRET = "Zebedee"
 
 
-def table(rows=ROWS):
-    """A made-up ward whose readmissions depend on the age."""
-    rng = np.random.default_rng(7)
-    age = rng.integers(18, 95, rows)
-    return pd.DataFrame({
-        "age": age, "stay": rng.gamma(2, 5, rows) + 1, "smoker": rng.integers(0, 2, rows),
-        "ward": rng.choice(["A", "B", "C"], rows), "back": (age > 60).astype(int)})
+charging = pytest.mark.parametrize("method", CHARGING, ids=repr)
+estimators = pytest.mark.parametrize("method", ESTIMATORS, ids=repr)
+selecting = pytest.mark.parametrize("method", SELECTORS, ids=repr)
+
+
+#: Laws that do not hold yet, and why; each is red when it is mended, and leaves this list.
+DRIFT = {
+    ("test_one_row_is_refused", "noisy-histogram", "columns"): "its `fit` is a copy without it",
+    ("test_one_row_is_refused", "kernel-ridge-session", ""): "a session takes one row",
+    ("test_a_fitted_one_holds_its_release_only", "noisy-histogram", ""): "it forgets the names",
+    ("test_an_array_takes_the_road_of_a_frame", "noisy-histogram", ""): "no plan after an array",
+}
+
+
+@pytest.fixture(autouse=True)
+def _drift(request):
+    """What is known not to hold is expected to fail, and nothing else is."""
+    method = request.node.callspec.params.get("method") if hasattr(
+        request.node, "callspec") else None
+    for (law, name, option), why in DRIFT.items():
+        if law == request.node.originalname and name == getattr(method, "name", None) and (
+                not option or option in method.options):
+            request.applymarker(pytest.mark.xfail(strict=True, reason=why))
+
+
+def test_the_laws_run_over_every_method():
+    """Each method of the registry and each private estimator that is exported is in the list."""
+    exported = {kind for kind in (getattr(ps, name) for name in ps.__all__)
+                if isinstance(kind, type) and hasattr(kind, "fit")
+                and "ledger" in inspect.signature(kind).parameters}
+
+    assert set(METHODS) == {one.name for one in ESTIMATORS}
+    assert exported == {one.kind for one in ESTIMATORS}
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -60,95 +84,116 @@ def test_a_plan_names_the_option_that_is_wrong(method):
         ps.plan(method, DOMAIN)
 
 
-class Spy:
+class Spy(Source):
     """A source that notes when its body is opened, and does then what it is told."""
 
-    def __init__(self, source, then=None):
-        self._source, self._then, self.opened = source, then, 0
+    @classmethod
+    def on(cls, source, then=None):
+        """A spy for this source."""
+        given = {each.name: getattr(source, each.name) for each in fields(Source)}
+        spy = cls(**given)
+        object.__setattr__(spy, "calls", [])
+        object.__setattr__(spy, "then", then or (lambda: None))
+        return spy
 
-    def shape(self, **options):
-        return self._source.shape(**options)
+    @property
+    def opened(self):
+        """How often the body was opened."""
+        return len(self.calls)
 
     def raw(self, *where):
-        self.opened += 1
-        if self._then is not None:
-            self._then()
-        return self._source.raw(*where)
-
-    def __getattr__(self, name):
-        return getattr(self._source, name)
+        self.calls.append(where)
+        self.then()
+        return super().raw(*where)
 
 
 def spied(then=None, frame=None):
-    """A plan-ready source."""
-    return Spy(open_source(table() if frame is None else frame, csv=DOMAIN.csv), then)
+    """A source of a table, the ward's where none is given."""
+    return Spy.on(open_source(CHARGING[0].table() if frame is None else frame), then)
 
 
 def plan(**options):
-    """A plan for the table above."""
+    """A plan for the ward."""
     return ps.plan("rule-sieve", DOMAIN, **{"k": 2, "epsilon": 1, "rows": ROWS, **options})
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    """Three epsilon for one population."""
-    made = ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
-    made.grant(epsilon=3)
-    return made
-
-
-def selector(kind, **options):
-    """A selector of two columns."""
-    return kind(**{"n_features_to_select": 2, "epsilon": 1, "domain": DOMAIN, **options})
 
 
 # spend
 
 
-def test_a_refused_spend_reads_no_row(tmp_path):
+@charging
+def test_a_refused_spend_reads_no_row(tmp_path, method):
     """Where the budget does not cover the cost, the body of the table is never opened."""
     ledger = ps.Ledger(str(tmp_path / "small.db"), population="clinic")
     ledger.grant(epsilon="0.5")
-    source = spied()
+    source = spied(frame=method.table())
 
     with pytest.raises(BudgetExceeded, match=r"clinic: 1 asked, 0\.5 left"):
-        fitting.fit(plan(), source, ledger=ledger)
+        method.made(ledger=ledger).fit(source)
     assert (0, Fraction(0)) == (source.opened, ledger.spent())
 
 
-def test_an_unknown_population_reads_no_row(tmp_path):
+@charging
+def test_an_unknown_population_reads_no_row(tmp_path, method):
     """Without a grant there is nothing to spend, and nothing is read."""
-    source = spied()
+    source = spied(frame=method.table())
 
     with pytest.raises(LedgerError, match="grant"):
-        fitting.fit(plan(), source, ledger=ps.Ledger(str(tmp_path / "no.db"), population="x"))
+        method.made(ledger=ps.Ledger(str(tmp_path / "no.db"), population="x")).fit(source)
     assert 0 == source.opened
 
 
-@pytest.mark.parametrize("kind", SELECTORS)
+@charging
 @pytest.mark.parametrize(("wrong", "error"), [
-    ({"n_features_to_select": 0}, ParameterError),
-    ({"n_features_to_select": 5}, ParameterError),
-    ({"n_features_to_select": 1.5}, ParameterError),
-    ({"n_features_to_select": True}, ParameterError),
-    ({"epsilon": None}, ParameterError),
-    ({"epsilon": 0}, ParameterError),
-    ({"epsilon": -1}, ParameterError),
-    ({"epsilon": float("nan")}, ParameterError),
-    ({"epsilon": 11}, ParameterError),
-    ({"epsilon": "0.1234567891"}, ParameterError),
-    ({"domain": None}, DomainError),
-    ({"domain": ps.Domain([ps.Number("age", 0, 110)], target=ps.Label("back", [0, 1]))},
-     SchemaError),
+    *(({"epsilon": one}, ParameterError)
+      for one in (None, 0, -1, float("nan"), 11, "0.1234567891")),
+    ({"domain": ps.Domain([*COLUMNS, ps.Flag("more")], target=WARD.target)}, SchemaError),
 ], ids=str)
-def test_a_wrong_parameter_reads_no_row(monkeypatch, ledger, kind, wrong, error):
+def test_a_wrong_parameter_reads_no_row(ledger, method, wrong, error):
     """What is wrong and public is refused before the charge, and nothing is read."""
-    source = spied()
-    monkeypatch.setattr("privsieve.rows.open_source", lambda *_a, **_k: source)
+    source = spied(frame=method.table())
 
     with pytest.raises(error):
-        selector(kind, ledger=ledger, **wrong).fit(table())
+        method.made(ledger=ledger, **wrong).fit(source)
     assert (0, Fraction(0)) == (source.opened, ledger.spent())
+
+
+@pytest.mark.parametrize("method", [one for one in ESTIMATORS
+                                    if "n_features_to_select" in one.options], ids=repr)
+@pytest.mark.parametrize("wrong", [0, 5, 1.5, True], ids=str)
+def test_a_wrong_number_of_columns_reads_no_row(ledger, method, wrong):
+    """How many columns, or which fraction: what is neither is refused before the charge."""
+    source = spied(frame=method.table())
+
+    with pytest.raises(ParameterError):
+        method.made(ledger=ledger, n_features_to_select=wrong).fit(source)
+    assert (0, Fraction(0)) == (source.opened, ledger.spent())
+
+
+@estimators
+def test_bounds_are_public_facts(ledger, method):
+    """Without a domain nothing is read: bounds never come from the table."""
+    source = spied(frame=method.table())
+
+    with pytest.raises(DomainError, match="no domain is given"):
+        method.made(ledger=ledger, domain=None).fit(source)
+    assert (0, Fraction(0)) == (source.opened, ledger.spent())
+
+
+@charging
+def test_one_row_is_refused(ledger, method):
+    """A release of one row would be of one person: it is refused, and nothing is charged."""
+    with pytest.raises(ParameterError, match=r"n_samples = 1|one row|1 rows|2 rows"):
+        method.made(ledger=ledger).fit(method.table(1))
+    assert Fraction(0) == ledger.spent()
+
+
+@estimators
+def test_a_plan_is_the_same_before_and_after(method):
+    """`plan` before `fit`, after it, and in the release say one thing."""
+    before = method.plan().json()
+    fitted = method.made().fit(method.table())
+
+    assert before == fitted.plan(rows=ROWS).json() == fitted.release_.body["plan"]
 
 
 def test_all_columns_cost_nothing(ledger):
@@ -164,12 +209,14 @@ def test_all_columns_cost_nothing(ledger):
 # order
 
 
-def test_the_charge_is_durable_before_the_first_row(ledger):
+@charging
+def test_the_charge_is_durable_before_the_first_row(ledger, method):
     """When the body is opened, another connection already sees the charge."""
     seen = []
-    source = spied(lambda: seen.append(ps.Ledger(ledger.path, population="clinic").spent()))
+    source = spied(lambda: seen.append(ps.Ledger(ledger.path, population="clinic").spent()),
+                   method.table())
 
-    fitting.fit(plan(), source, ledger=ledger)
+    method.made(ledger=ledger).fit(source)
 
     assert [Fraction(1)] == seen
     assert 1 == source.opened
@@ -187,6 +234,19 @@ def test_a_fault_after_the_charge_has_one_text(ledger, fault):
     assert (None, None) == (caught.value.__cause__, caught.value.__context__)
     assert Fraction(1) == ledger.spent()
     assert 1 == len(ledger.orphans())
+
+
+@charging
+def test_a_fault_in_the_rows_has_one_text(ledger, method):
+    """Whatever the rows make fail: the charge stays, and the error hides its cause."""
+    def fail():
+        raise RuntimeError(SECRET)
+
+    with pytest.raises(ReleaseFailed) as caught:
+        method.made(ledger=ledger).fit(spied(fail, method.table()))
+    assert "release failed; the budget is charged" == str(caught.value)
+    assert (None, None) == (caught.value.__cause__, caught.value.__context__)
+    assert Fraction(1) == ledger.spent()
 
 
 @pytest.mark.parametrize("allowed", [0, 1, 2])
@@ -230,39 +290,40 @@ def test_a_release_is_committed_and_verifies(tmp_path, ledger):
 # silence
 
 
-def odd():
+def odd(method):
     """A body with everything that a body should not hold."""
-    frame = table()
+    frame = method.table()
     cells = {
         "age": [SECRET, float("inf"), 10**400, None, "\0", 1 + 2j],
         "stay": [-1, [SECRET], float("nan"), "1,5", object()],
         "smoker": [{"a": SECRET}, "perhaps", None, 7],
         "ward": [SECRET * 1000, None, 3, ("A",)],
         "back": [SECRET, float("nan"), None, "1 "],
+        "cost": [SECRET, float("-inf"), None, {1}],
     }
     return pd.DataFrame({
-        name: pd.Series([*odd, *frame[name][len(odd):]], dtype=object)
-        for name, odd in cells.items()})
+        name: pd.Series([*cells[name], *frame[name][len(cells[name]):]], dtype=object)
+        for name in frame})
 
 
-def one_class():
+def one_class(method):
     """A body of constants."""
-    return pd.DataFrame({name: ["0"] * ROWS for name in (*DOMAIN.names, "back")})
+    return pd.DataFrame({name: ["0"] * ROWS for name in method.table()})
 
 
-@pytest.mark.parametrize("kind", SELECTORS)
+@charging
 @pytest.mark.parametrize("make", [odd, one_class], ids=lambda make: make.__name__)
-def test_odd_rows_are_silent(kind, make, ledger, caplog, capfd):
+def test_odd_rows_are_silent(method, make, ledger, caplog, capfd):
     """Odd rows raise nothing, warn of nothing, print nothing and log nothing."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        fitted = selector(kind, ledger=ledger).fit(make())
+        fitted = method.made(ledger=ledger).fit(make(method))
 
-    assert 2 == len(fitted.release_.selected)
+    assert set(fitted.release_.selected) <= set(method.domain.names)
     assert [] == warned
     assert [] == caplog.records
     assert ("", "") == tuple(capfd.readouterr())
-    assert SECRET not in repr(vars(fitted))
+    assert SECRET not in repr(vars(fitted)) + repr(fitted.release_.body)
 
 
 @pytest.mark.parametrize("body", [
@@ -287,46 +348,122 @@ def test_odd_lines_are_silent(tmp_path, body, ledger, caplog, capfd):
     assert ("", "") == tuple(capfd.readouterr())
 
 
-@pytest.mark.parametrize("kind", SELECTORS)
-def test_a_fitted_selector_holds_its_release_only(kind, ledger):
+@estimators
+def test_a_fitted_one_holds_its_release_only(method, ledger):
     """After `fit` there are the parameters, the columns' names and number, and the release."""
-    made = selector(kind, ledger=ledger)
-    parameters = set(made.get_params(deep=False))
+    fitted = method.made(ledger=ledger)
+    parameters = set(fitted.get_params(deep=False))
 
-    made.fit(table())
+    fitted.fit(method.table())
 
-    assert parameters | {"n_features_in_", "feature_names_in_", "release_"} == set(vars(made))
+    body = fitted.release_.body
+    assert parameters | {"n_features_in_", "feature_names_in_", "release_"} == set(vars(fitted))
     assert {"format", "kind", "private", "columns", "domain", "selected", "forecast", "plan",
-            "warning", *NUMBERS.get(made.release_.body["kind"], ())} == set(made.release_.body)
+            "warning", *NUMBERS.get(body["kind"], ())} == set(body) - {"candidate"}
+    assert list(method.domain.names) == fitted.feature_names_in_.tolist()
 
 
-@pytest.mark.parametrize("kind", SELECTORS)
-def test_a_selector_is_a_scikit_learn_transformer(kind, ledger):
-    """It clones, pickles, transforms, names its columns and keeps the frame where asked to."""
-    made = selector(kind, ledger=ledger).set_output(transform="pandas").fit(table())
+@estimators
+def test_parameters_are_kept_as_given(method):
+    """Each parameter can be got and set, a clone has them, and a pickle has the release as well."""
+    fresh = method.made()
+    again = method.kind().set_params(**fresh.get_params(deep=False))
+    fitted = clone(fresh).fit(method.table())
+    pickled = pickle.loads(pickle.dumps(fitted))
 
-    again = pickle.loads(pickle.dumps(made))
-    fresh = clone(made)
-    columns = table()[list(made.feature_names_in_)]
-
-    assert made.release_ == again.release_
-    assert not hasattr(fresh, "release_")
-    assert made.get_params() == fresh.get_params()
-    assert list(made.release_.selected) == list(made.get_feature_names_out())
-    assert list(made.release_.selected) == list(made.transform(columns).columns)
-    assert 2 == made.get_support().sum()
+    assert repr(fresh) == repr(again) == repr(clone(fitted))
+    assert fresh.get_params().keys() == fitted.get_params().keys()
+    assert set(inspect.signature(method.kind).parameters) == set(fresh.get_params(deep=False))
+    assert not hasattr(clone(fitted), "release_")
+    assert fitted.release_ == pickled.release_
+    assert fitted.plan(rows=ROWS).json() == pickled.plan(rows=ROWS).json()
 
 
-@pytest.mark.parametrize("kind", SELECTORS)
-def test_arrays_and_frames_take_the_same_road(kind):
-    """An array under a box domain is fitted and transformed as arrays are everywhere."""
-    rng = np.random.default_rng(1)
-    X = rng.random((ROWS, 6))
-    made = selector(kind, domain=ps.Domain.box(0.0, 1.0)).fit(X, X[:, 3] > 0.5)
+@selecting
+def test_a_selector_is_a_scikit_learn_transformer(method, ledger):
+    """It transforms, names its columns and keeps the frame where asked to."""
+    fitted = method.made(ledger=ledger).set_output(transform="pandas").fit(method.table())
+    columns = table()[list(fitted.feature_names_in_)]
 
-    assert ("x0", "x1", "x2", "x3", "x4", "x5") == made.release_.columns
-    assert (ROWS, 2) == made.transform(X).shape
-    assert 6 == made.n_features_in_
+    assert list(fitted.release_.selected) == list(fitted.get_feature_names_out())
+    assert list(fitted.release_.selected) == list(fitted.transform(columns).columns)
+    assert 2 == fitted.get_support().sum()
+
+
+@estimators
+def test_an_array_takes_the_road_of_a_frame(method):
+    """An array under a box domain is fitted, and planned again, as a frame is everywhere."""
+    X = np.random.default_rng(1).random((ROWS, 6))
+    y = X[:, 3] if method.numbers else X[:, 3] > 0.5
+    options = {"columns": ["x0", "x3"]} if "columns" in method.options else {}
+    fitted = method.made(domain=method.box, **options).fit(X, y)
+
+    assert ("x0", "x1", "x2", "x3", "x4", "x5") == fitted.release_.columns
+    assert 6 == fitted.n_features_in_
+    assert not hasattr(fitted, "feature_names_in_")
+    assert fitted.release_.body["plan"] == fitted.plan(rows=ROWS).json()
+    if hasattr(fitted, "transform"):
+        assert (ROWS, 2) == fitted.transform(X).shape
+
+
+@estimators
+def test_a_table_that_is_fitted_again_is_the_only_one(method):
+    """Names of the first table do not stay when an array is fitted after it."""
+    fitted = method.made().fit(method.table())
+    frame = method.table()
+    target = frame.pop(method.domain.target.name)
+    numbers = ps.Domain([ps.Number(name, 0, 400) for name in frame], target=method.domain.target)
+    fitted.set_params(domain=numbers, ledger=None)
+    with pytest.warns(fitting.UnsignedWarning):
+        fitted.fit(np.nan_to_num(frame.apply(pd.to_numeric, errors="coerce")), target)
+
+    assert not hasattr(fitted, "feature_names_in_")
+
+
+# sensitivity
+
+
+@pytest.mark.parametrize("method", SENSITIVE, ids=repr)
+@pytest.mark.parametrize("change", [
+    {"age": 0, "stay": 365.0, "smoker": 1, "ward": "B", "back": 0, "cost": 100.0},
+    {"age": None, "stay": None, "smoker": None, "ward": None, "back": None, "cost": None},
+    {"age": 110, "stay": 1.0, "smoker": 0, "ward": "A", "back": 1, "cost": 0.0},
+], ids=["low", "missing", "high"])
+def test_one_row_moves_what_meets_noise_within_its_bound(method, change):
+    """What neighbouring tables hand to noise differs by at most what the noise was made for."""
+    rows = method.table(40).astype(object)
+    other = rows.copy()
+    for name in rows:
+        other.loc[3, name] = change[name]
+
+    first, second = handed(method, rows), handed(method, other)
+
+    assert len(first) == len(second) > 0
+    for (mine, bound, norm, terms), (yours, _, _, others) in zip(first, second, strict=True):
+        assert terms == others
+        moved = np.abs(np.array(mine, dtype=object) - np.array(yours, dtype=object))
+        far = {"max": moved.max, "one": moved.sum,
+               "two": lambda moved=moved: math.isqrt(int((moved**2).sum()))}[norm]()
+        assert far <= bound
+
+
+def handed(method, frame):
+    """What meets noise for one table: integers, how far a row may move them, and the terms."""
+    source = open_source(frame)
+    plan = method.made().plan(rows=len(frame))
+    with Watch(whole=True) as watch:
+        fitting.fit(plan, source, noise=replay(5))
+    found = []
+    for name, given in watch.handed:
+        if name == "top_k":
+            found.append((given["scores"], given["sensitivity"], "max",
+                          (given["k"], given["epsilon"])))
+        elif name in ("gamma", "gaussian"):
+            grid = given["grid"]
+            found.append((given["w"], grid.sensitivity / grid.step, "two", grid))
+        elif name == "noisy":  # a row that is replaced leaves one count and joins another
+            found.append((given["counts"].tolist(), 2, "one", given["mean"]))
+    return found
 
 
 # the sum
@@ -334,11 +471,11 @@ def test_arrays_and_frames_take_the_same_road(kind):
 
 def test_unsigned_releases_are_added_up():
     """The second release that no ledger knows warns, with the sum so far."""
-    made = selector(ps.RuleSieve, epsilon="0.7")
-    made.fit(table())
+    made = CHARGING[0].made(epsilon="0.7")
+    made.fit(CHARGING[0].table())
 
     with pytest.warns(fitting.UnsignedWarning, match=r"2 releases .* epsilon 1\.4 "):
-        made.fit(table())
+        made.fit(CHARGING[0].table())
     assert made.release_.certificate["ledger"] is None
 
 
@@ -364,7 +501,7 @@ def test_the_choice_finds_a_strong_signal():
 
 def test_save_writes_what_fit_made(tmp_path):
     """`release_.save` makes a new folder that `load` reads back, and overwrites nothing."""
-    made = selector(ps.RuleSieve).fit(table())
+    made = CHARGING[0].made().fit(CHARGING[0].table())
     made.release_.save(tmp_path / "out")
 
     assert made.release_ == ps.load(tmp_path / "out")

@@ -43,7 +43,7 @@ BELOW = {
     # As printed, for experiments and tests: no module of the package imports it.
     "papers": ROWS | {"containment"},
     # A face: it tells what a release says, and knows no row.
-    "report": WORDS | {"ledger"},
+    "report": WORDS | {"ledger", "release"},
     "fit": WORDS | {"rows", "noise", "ledger", "release", "report"},
     "methods": ROWS | {"noise", "ledger", "release", "fit", "local"},
     "demo": WORDS,
@@ -188,8 +188,7 @@ import privsieve as ps
 import privsieve.ledger.ledger, privsieve.check.verify
 ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
 ps.plan("noisy-top-k", ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
-from privsieve.methods.histogram.noisy_histogram import plan
-plan(ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
+ps.plan("noisy-histogram", ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
 """
 
 SELECT = """

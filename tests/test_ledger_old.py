@@ -13,9 +13,9 @@ import pytest
 
 from privsieve.check.verify import verify
 from privsieve.errors import BudgetExceeded, LedgerError
-from privsieve.ledger import schema as ledger_schema
-from privsieve.ledger.certificate import FORMAT, UNIT
-from privsieve.ledger.chain import Entry, replay
+from privsieve.ledger import sql as ledger_schema
+from privsieve.ledger.certificate import FORMAT, UNIT, Entry
+from privsieve.ledger.chain import replay
 from privsieve.ledger.ledger import Ledger, populations, recount
 from privsieve.public.cost import Cost
 

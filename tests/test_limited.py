@@ -12,17 +12,16 @@ import pytest
 
 import naive_disclosure as naive
 from naive_containment import feasible, stays
-from privsieve.check.values import recount_values
+from privsieve.check.table import recount_values
+from privsieve.containment.choice import weights
 from privsieve.containment.disclosure import columns_of
 from privsieve.containment.exact import exact
 from privsieve.containment.forward import forward
 from privsieve.containment.greedy import greedy
+from privsieve.containment.groups import sources_at
 from privsieve.containment.labelled import Labelled, Sensitive
-from privsieve.containment.limited import Method, limited
-from privsieve.containment.limits import Limits
+from privsieve.containment.limits import Limits, Method, limited
 from privsieve.containment.maximal import Mining, maximal
-from privsieve.containment.publish import sources_at
-from privsieve.containment.weights import weights
 from privsieve.errors import NothingFits
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
@@ -34,7 +33,7 @@ METHODS = {
     "greedy": Method(lambda part, rule: greedy(part.items, part.y, rule), MUTUAL),
     "distinct": Method(lambda part, rule: greedy(part.items, part.y, rule, "distinct"),
                        "distinct"),
-    "forward": Method(lambda part, rule: forward(part.items, part.y, rule)),
+    "forward": Method(lambda part, rule: forward(Labelled(part.items, part.y), rule)),
     "maximal": Method(lambda part, rule: maximal(part.items, part.y, rule, MUTUAL, Mining()),
                       MUTUAL),
     "exact": Method(lambda part, rule: exact(part.items, part.y, rule), MUTUAL),
@@ -232,7 +231,8 @@ def test_sources_are_counted_again():
     for _ in range(60):
         matrix, table, rule, limits = hard(rng)
         table = replace(table, sources=rng.integers(0, 4, len(table.y)).astype(np.int32))
-        how = Method(lambda part, rule: forward(part.items, part.y, rule, sources=part.sources))
+        how = Method(lambda part, rule: forward(Labelled(part.items, part.y, sources=part.sources),
+                                                rule))
         try:
             choice = limited(table, rule, limits, how)
         except NothingFits:

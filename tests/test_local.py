@@ -12,7 +12,7 @@ from flint import arb
 
 import naive_local as naive
 from privsieve.errors import ParameterError
-from privsieve.local import newton, solver
+from privsieve.local import solver
 from privsieve.local.constants import (
     _g,
     ensemble,
@@ -80,7 +80,7 @@ def test_known_descents():
 
 
 @pytest.mark.parametrize("lam", [0.03, 0.5])
-@pytest.mark.parametrize("form", [minimise, newton.cholesky, newton.dual, newton.conjugate])
+@pytest.mark.parametrize("form", [minimise, solver.cholesky, solver.dual, solver.conjugate])
 def test_minimiser_is_the_naive_one(form, lam):
     """Each form finds what plain gradient descent converges to, in loops over cells."""
     rng = np.random.default_rng(0)
@@ -92,7 +92,7 @@ def test_minimiser_is_the_naive_one(form, lam):
             naive.descend(Z.tolist(), lam, d), abs=1e-10)
 
 
-@pytest.mark.parametrize("form", [newton.cholesky, newton.dual, newton.conjugate])
+@pytest.mark.parametrize("form", [solver.cholesky, solver.dual, solver.conjugate])
 def test_margins_that_start_elsewhere(form):
     """Each form solves them as a column of its own would, whose weight is fixed at 1."""
     rng = np.random.default_rng(11)
@@ -124,9 +124,9 @@ def test_newton_is_damped():
         Z = rng.standard_normal((n, d)) * rng.choice([1, 0.01], (n, 1))
         Z[:, 0] += rng.choice([0, 3])
         Z *= length / np.linalg.norm(Z, axis=1).max()
-        form = newton.dual if n < d else newton.cholesky
+        form = solver.dual if n < d else solver.cholesky
 
-        for solve in (form, newton.conjugate):
+        for solve in (form, solver.conjugate):
             with np.errstate(all="ignore"):
                 assert solver.certificate(Z, lam, solve(Z, lam, 5e-11), length)[1]
 
@@ -236,7 +236,7 @@ def test_known_constants(lam, radius, move):
     assert -6e-7 <= r_max(lam) - Fraction(radius) <= 6e-7
     # A known value of six digits is rounded; the formula below gives more of them.
     c = np.linspace(0, 1, 200_001)
-    true = (2 * np.sqrt(1 - c * c) * newton.slopes(-c * float(r_max(lam)))).max()
+    true = (2 * np.sqrt(1 - c * c) * solver.slopes(-c * float(r_max(lam)))).max()
     assert abs(true - move) <= 1.1e-6
     assert 0 <= float(g(lam)) - true <= 3e-4
 
@@ -247,7 +247,7 @@ def test_r_max_is_the_root(lam):
     t = np.linspace(0, min(1, 2 / float(r_max(lam))), 1_000_001)
 
     def excess(r):
-        return 2 * float(lam) * r - (t * newton.slopes(r * t)).max()
+        return 2 * float(lam) * r - (t * solver.slopes(r * t)).max()
 
     assert excess(float(r_max(lam)) * (1 + 1e-9)) > 0 > excess(float(r_max(lam)) * (1 - 1e-9))
 
@@ -279,7 +279,7 @@ def test_g_bounds_every_move():
             mirror = 2 * (one * along).sum(1, keepdims=True) * along - one
             other = np.where(rng.random((20_000, 1)) < 0.7, mirror,
                              unit(rng.standard_normal((20_000, d))) * rng.random((20_000, 1)))
-            moved = [newton.slopes((w * z).sum(1))[:, None] * z for z in (one, other)]
+            moved = [solver.slopes((w * z).sum(1))[:, None] * z for z in (one, other)]
             best = max(best, np.linalg.norm(moved[0] - moved[1], axis=1).max())
 
         assert 0.999 * float(g(lam)) <= best <= float(g(lam))

@@ -10,9 +10,8 @@ import pytest
 import naive_containment
 import naive_mining as naive
 import real_data
-from privsieve.containment.greedy import choice_of
+from privsieve.containment.choice import choice_of, weights
 from privsieve.containment.maximal import Mining, all_maximal, heaviest, maximal
-from privsieve.containment.weights import weights
 from privsieve.errors import ParameterError
 from privsieve.kernels import implementation
 from privsieve.kernels.patterns import Rule

@@ -32,7 +32,7 @@ def test_no_neighbour_moves_beyond_its_plan(part, tmp_path):
 
 
 ONE = {"k": 1, "epsilon": 1}
-PLAIN = {**ONE, "class_prior": None, "order": 1}
+PLAIN = {**ONE, "class_prior": None, "depth": 1}
 SCORE = {**ONE, "mechanism": "laplace"}
 PERSONS = {"most": 2, "units": 4}
 ATTAINED = {
@@ -40,7 +40,7 @@ ATTAINED = {
     "rules, persons": ("rule-sieve", "nn", 2, PLAIN, PERSONS),
     "rules, a person comes": ("rule-sieve", "nn", 2, PLAIN,
                               {**PERSONS, "neighbours": "add-remove"}),
-    "products": ("rule-sieve", "nnn", 2, {**PLAIN, "order": 3}, {"units": 6}),
+    "products": ("rule-sieve", "nnn", 2, {**PLAIN, "depth": 3}, {"units": 6}),
     "auto": ("rule-sieve", "nn", 2, {**ONE, "epsilon": 100},
              {"units": 4, "container": "csv", "neighbours": "add-remove"}),
     "pairs of columns": ("rule-sieve", "nnn", 2, {**PLAIN, "k": 2, "joint": "pair"}, {"units": 6}),

@@ -14,9 +14,20 @@ from privsieve.kernels import ranks
 from privsieve.public.columns import Number
 from privsieve.public.domain import Domain
 from privsieve.summaries.layout import Layout
-from privsieve.summaries.number_engine import CUTS, Wanted, hold, number_tables
-from privsieve.summaries.numbers import HALVES, Depth, concordances, scores
-from privsieve.summaries.ranks import at_ranks, bins, halves, spread
+from privsieve.summaries.numbers import (
+    CUTS,
+    HALVES,
+    Depth,
+    Wanted,
+    bins,
+    concordances,
+    halves,
+    hold,
+    number_tables,
+    scores,
+    spread,
+)
+from privsieve.summaries.rules import at_ranks
 from test_merge import cut
 
 
@@ -161,11 +172,16 @@ def test_exact_values_at_ranks():
     assert [0] == by_ranks([0, 0, 1, 1], [4, 1, 2, 3], [2])
 
 
+def target(batch):
+    """What `at_ranks` ranks a batch by."""
+    return batch.label, batch.unit, batch.row
+
+
 def test_exact_values_of_pairs():
     """R3: the halves of y, the pair, the product and both intervals."""
     a, b, y = [0, 0, 7, 7, 1, 1, 6, 6], [0, 7, 0, 7, 1, 6, 1, 6], [1, 8, 7, 2, 3, 6, 5, 4]
     batch = tables.batch(np.array([a, b]).T * 8192, np.array(y) * 100)
-    middle = at_ranks([batch], halves(8), 2, key=0)
+    middle = at_ranks([target(batch)], halves(8), 2, key=0)
     upper = bins(batch, middle, 2, key=0)
     made = number_tables([batch], 0, domain=number_domain("nn"), wanted=Wanted("kept", 2, 4))
     signs = made.signs
@@ -212,7 +228,8 @@ def test_ranks_equal_loops():
             order = naive.ranking(label.tolist(), 7, batch.unit.tolist(), batch.row.tolist(), 99)
             expected = [sum(order.index(i) >= rank for rank in wanted) for i in range(n)]
 
-            assert expected == bins(batch, at_ranks([batch], wanted, 7, 99), 7, 99).tolist()
+            records = at_ranks([target(batch)], wanted, 7, 99)
+            assert expected == bins(batch, records, 7, 99).tolist()
 
 
 @pytest.mark.parametrize("alone", ["ranks", "kept"])

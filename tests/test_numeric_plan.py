@@ -41,7 +41,7 @@ def strong(n=2500):
 
 
 @pytest.mark.parametrize("options", [
-    {}, *({"numeric": way} for way in WAYS), {"order": 1}, {"order": 2}, {"max_ops": 10_000},
+    {}, *({"numeric": way} for way in WAYS), {"depth": 1}, {"depth": 2}, {"max_ops": 10_000},
     {"numeric": "median-cut", "joint": "pair"}, {"class_prior": None},
 ], ids=str)
 def test_each_way_finds_strong_columns(options):
@@ -147,9 +147,9 @@ def test_categories_are_compared_by_levels():
     ({"numeric": "tau"}, "write one of ranks, all-cuts, kendall, median-cut"),
     ({"class_prior": 0.5}, "number without classes"),
     ({"joint": "pair"}, 'needs numeric="median-cut"'),
-    ({"numeric": "kendall", "order": 2}, "one column at a time"),
+    ({"numeric": "kendall", "depth": 2}, "one column at a time"),
     ({"numeric": "all-cuts", "max_ops": 10**6}, "steps, and max_ops"),
-    ({"rows": 1}, "from 2"), ({"rows": 2**30}, "from 2 to"), ({"order": 4}, "order"),
+    ({"rows": 1}, "from 2"), ({"rows": 2**30}, "from 2 to"), ({"depth": 4}, "depth"),
     ({"numeric": "median-cut", "epsilon": "1e-9"}, "larger epsilon"),
 ], ids=str)
 def test_public_mistakes_are_refused(options, word):
@@ -189,12 +189,13 @@ def test_the_median_and_the_race_share_epsilon():
 
 def test_the_forecast_tells_the_truth():
     """The formula agrees with 400 races on covariances that are half of the gap it speaks of."""
-    from privsieve.noise.race import top_k
+    from privsieve.noise.race import Race, top_k
 
     d, k, units = 12, 3, 1000
     made = plan("rule-sieve", BOX, k=k, epsilon="0.5", rows=units)
     scores = [8 * units * (units // 40) * (j < k) for j in range(d)]
-    races = [top_k(scores, k, 8 * units, Fraction(1, 2), replay(seed)) for seed in range(400)]
+    race = Race(d, k, 8 * units, Fraction(1, 2))
+    races = [top_k(scores, race, replay(seed)) for seed in range(400)]
     found = np.mean([sum(j < k for j in race) / k for race in races])
 
     assert abs(made.forecast["found_percent"]["0.05"] / 100 - found) < 0.06

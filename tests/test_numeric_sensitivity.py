@@ -18,8 +18,7 @@ from privsieve.methods import plan
 from privsieve.methods.rule_sieve_numeric import median_cell, scored
 from privsieve.noise.streams import replay, system
 from privsieve.rows import open_source
-from privsieve.summaries.number_engine import Wanted, number_tables
-from privsieve.summaries.numbers import HALVES
+from privsieve.summaries.numbers import HALVES, Wanted, number_tables
 from test_numeric import number_domain
 
 PAIRS = {"ranks": 1000, "all-cuts": 500, "kendall": 500}
@@ -97,7 +96,7 @@ def worst(values, targets, n, way):
     columns = np.array(list(product(values, repeat=n))).T
     domain = number_domain("n" * columns.shape[1])
     labels = list(product(targets, repeat=n))
-    pairs = [found([tables.batch(columns, label)], domain, way, rows=n, order=1,
+    pairs = [found([tables.batch(columns, label)], domain, way, rows=n, depth=1,
                    max_ops=n * n * columns.shape[1])  # too little for pairs
              for label in labels]
     score = np.array([one for one, _ in pairs], np.int64)
@@ -125,7 +124,7 @@ def test_every_neighbour_of_every_small_table(values, targets, n, way, expected)
 @pytest.mark.parametrize("n", [4, 5])
 def test_a_single_rank_reaches_its_bound(monkeypatch, n):
     """At one fixed rank a score moves by n rows, as is claimed: n - 1 would be refuted."""
-    monkeypatch.setattr("privsieve.summaries.number_engine.CUTS", 1)
+    monkeypatch.setattr("privsieve.summaries.numbers.CUTS", 1)
     moved, bound = worst((0, 65535), (0, 9, 99, 65535), n, "ranks")
 
     assert 8 * n == moved == bound
@@ -198,8 +197,8 @@ def test_the_noisy_median_moves_by_what_it_says(monkeypatch, replaced, moves):
     """All tables of four units in four cells: one moves what is raced by 2, by 1 if it leaves."""
     raced = []
     monkeypatch.setattr("privsieve.noise.race.top_k",
-                        lambda scores, k, sensitivity, epsilon, _noise:
-                        raced.append((scores, k, sensitivity, epsilon)) or (0,))
+                        lambda scores, race, _noise: raced.append((
+                            scores, race.k, race.sensitivity, race.epsilon)) or (0,))
     cells, moved = 4, 0
     for table in product(range(cells), repeat=4):
         for other in neighbours_of(table, cells, replaced):
@@ -240,8 +239,8 @@ def test_the_median_pays_for_what_its_neighbours_move(monkeypatch, person, neigh
     """The median of a plan is raced with 1 where units come and go, with 2 where they stay."""
     raced = []
     monkeypatch.setattr("privsieve.noise.race.top_k",
-                        lambda _scores, k, sensitivity, *_rest, **_named:
-                        raced.append(sensitivity) or tuple(range(k)))
+                        lambda _scores, race, _noise:
+                        raced.append(race.sensitivity) or tuple(range(race.k)))
     units = {"person": "who", "persons": 20} if person else {"rows": 20}
     box = ps.Domain.box(0, 1, columns=3, target=(0, 8))
     domain = ps.Domain(box.columns, target=box.target, neighbours=neighbours, **units)

@@ -17,11 +17,11 @@ from privsieve.errors import ParameterError
 from privsieve.local import solver
 from privsieve.local.constants import objective
 from privsieve.local.limits import distance
-from privsieve.local.newton import slopes
 from privsieve.local.objective import PLACES, Problem, products, solve
+from privsieve.local.solver import slopes
 from privsieve.methods.objective_fwell import Perturbing, perturbed
 from privsieve.noise.streams import arithmetic, replay
-from privsieve.noise.vector import gamma_drawn
+from privsieve.noise.values import gamma_drawn
 
 
 def unit(Z, length=1.0):

@@ -265,7 +265,8 @@ def test_the_largest_sets_of_the_papers_email():
 @pytest.mark.parametrize("name", ["pu1", "adult19"])
 def test_product_and_print_agree(name):
     """The product's greedy choices with stop="break" are the columns of this second program."""
-    from privsieve.containment.greedy import Rule, greedy
+    from privsieve.containment.greedy import greedy
+    from privsieve.kernels.patterns import Rule
 
     items, y = table(name)
     for k, model in product(KS, ("containment", "k-anonymity")):

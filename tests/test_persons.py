@@ -22,12 +22,13 @@ from privsieve.methods import METHODS
 from privsieve.methods import plan as make_plan
 from privsieve.methods.felp import window_share
 from privsieve.noise.streams import replay
-from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.public.columns import MIDDLE, MISSING, Category, Date, Flag, Label, Number
+from privsieve.public.domain import Domain
 from privsieve.rows import open_source
 from privsieve.rows.columns import encoder
 from privsieve.summaries.halves import WHOLE
 from privsieve.summaries.moves import Whole
-from privsieve.summaries.persons import default, settled
+from privsieve.summaries.persons import settled
 
 # what one person moves, by the method
 
@@ -63,9 +64,9 @@ def of_weights(where, shared, folder):
 
 def of_counts(where, shared, folder):
     """What all cells of a table move together."""
-    made = where.plan.summarise.keywords["made"]
+    run = where.plan.summarise.keywords["run"]
     first, second = pair(where, shared, summary, folder)
-    return float(np.abs(first.counts - second.counts).sum() / made.sensitivity)
+    return float(np.abs(first.counts - second.counts).sum() / run.sensitivity)
 
 
 def of_halves(where, shared, folder):
@@ -91,7 +92,7 @@ ONE = {"k": 1, "epsilon": 1}
 CANDIDATES = [{"method": "rule-sieve", "k": 1, "class_prior": "centred"},
               {"method": "rule-sieve", "k": 1, "class_prior": None},
               {"method": "block-fwell", "k": 1, "block": 3, "repeats": 2},
-              {"method": "noisy-top-k", "k": 1, "score": "class-counts", "class_share": None}]
+              {"method": "noisy-top-k", "k": 1, "score": "class-counts", "class_prior": None}]
 #: Per method: a measure that is 1 at most, the number of classes, and options.
 MEASURES = {
     "rule-sieve": [(of_race, 2, {**ONE, "class_prior": prior}) for prior in (None, "centred")]
@@ -165,7 +166,7 @@ def test_a_table_of_nobody_has_an_answer(method, place):
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_a_person_with_a_blank_row_keeps_epsilon(neighbours, tmp_path):
     """The exact law of the released column: at most epsilon, whatever the blank row holds."""
-    where = planned("rule-sieve", "nn", 2, {"k": 1, "epsilon": 1, "class_prior": None, "order": 1,
+    where = planned("rule-sieve", "nn", 2, {"k": 1, "epsilon": 1, "class_prior": None, "depth": 1,
                                             "max_ops": 1}, units=8, most=1, neighbours=neighbours)
     rng, worst = random.Random(4), 0.0
     law = cache(lambda scores, moves: top_k_law(scores, 1, moves, Fraction(1)))
@@ -206,12 +207,19 @@ def test_a_lost_id_moves_no_noise(tmp_path):
 
 def test_a_stand_in_is_a_default_record():
     """It has the codes that the reader gives to cells that cannot be read."""
-    parts = [Number("a", 0, 9), Number("b", 0, 9, missing="level"), Flag("c", default=True),
-             Flag("d"), Category("e", ["A", "B"]), Date("f", "2020-01-01", "2021-01-01"),
-             Date("g", "2020-01-01", "2021-01-01", missing="level"), Label("h", ["no", "yes"]),
-             Label("i", ["no", "yes"], default="yes"), Number("j", 1, 9, scale="log")]
+    columns = [Number("a", 0, 9), Number("b", 0, 9, missing="level"), Flag("c", default=True),
+               Flag("d"), Category("e", ["A", "B"]), Date("f", "2020-01-01", "2021-01-01"),
+               Date("g", "2020-01-01", "2021-01-01", missing="level"),
+               Number("j", 1, 9, scale="log")]
+    expected = [MIDDLE, MISSING, 1, 0, 2, MIDDLE, MISSING, MIDDLE]
+    for target, label in ((None, 0), (Label("h", ["no", "yes"]), 0), (Number("k", 0, 1), MIDDLE),
+                          (Label("i", ["no", "yes"], default="yes"), 1)):
+        domain = Domain(columns, target=target, person="id", persons=2)
+        (made,) = settled([], domain)
 
-    assert [encoder(part, ".")([None])[0] for part in parts] == [default(part) for part in parts]
+        assert [expected] * 2 == made.codes.tolist()
+        assert [label] * 2 == made.label.tolist()
+        assert expected == [encoder(column, ".")([None])[0] for column in columns]
 
 
 EXACT = {

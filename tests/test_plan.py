@@ -13,7 +13,7 @@ import tables
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
 from privsieve.methods import plan
-from privsieve.methods.parameters import count, depth
+from privsieve.methods.choosing import count, depth
 from privsieve.noise.race import Race
 from privsieve.noise.streams import replay
 from privsieve.rows import open_source, resolve
@@ -41,7 +41,7 @@ def strong(n=3000):
 
 @pytest.mark.parametrize("options", [
     {}, {"class_prior": None}, {"class_prior": 0.5}, {"class_prior": ["0.5", "0.5"]},
-    {"order": 1}, {"order": 2}, {"joint": "pair"}, {"joint": "triple"}, {"max_ops": 10_000},
+    {"depth": 1}, {"depth": 2}, {"joint": "pair"}, {"joint": "triple"}, {"max_ops": 10_000},
     {"class_prior": "centred"}, {"class_prior": "unbalanced"},
 ], ids=str)
 def test_each_option_finds_strong_columns(options):
@@ -122,7 +122,7 @@ def test_a_wrong_number_of_columns_is_refused(k):
     ({"class_prior": 0}, "class_prior"), ({"class_prior": 1}, "class_prior"),
     ({"class_prior": float("nan")}, "class_prior"), ({"class_prior": "even"}, "class_prior"),
     ({"class_prior": [0.2, 0.2]}, "add up"), ({"class_prior": [1, 2, 3]}, "shares"),
-    ({"order": 4}, "order"), ({"joint": "pair", "ordered": True}, "joint"),
+    ({"depth": 4}, "depth"), ({"joint": "pair", "ordered": True}, "joint"),
     ({"k": 1, "joint": "pair"}, "joint"), ({"rows": 1}, "rows"), ({"rows": 0}, "rows"),
     ({"method": "magic"}, "known are"),
 ], ids=str)
@@ -179,7 +179,7 @@ def test_the_forecast_tells_the_truth(k):
     d, units, gap = 12, 1000, Fraction(1, 20)
     made = plan("rule-sieve", BOX, k=k, epsilon="0.5", rows=units, class_prior=None)
     scores = [int(24 * gap * units) * (j < k) for j in range(d)]
-    races = [top_k(scores, k, 24, Fraction(1, 2), replay(seed)) for seed in range(400)]
+    races = [top_k(scores, Race(d, k, 24, Fraction(1, 2)), replay(seed)) for seed in range(400)]
     found = np.mean([sum(j < k for j in race) / k for race in races])
 
     assert abs(made.forecast["found_percent"]["0.05"] / 100 - found) < 0.06
@@ -199,7 +199,7 @@ def test_a_delta_is_charged_only_where_it_helps():
     assert ("1", "0.000001", "approximate") == (many.cost.text, many.cost.delta_text,
                                                 many.cost.account)
     assert many.json()["delta"] == "0.000001"
-    assert many.noise < pure.noise * Fraction(3, 4)
+    assert many.noise.amount < pure.noise.amount * Fraction(3, 4)
     assert many.forecast["found_percent"]["0.02"] > pure.forecast["found_percent"]["0.02"]
 
 
@@ -210,9 +210,9 @@ def test_the_delta_of_a_plan_reaches_the_race(options, monkeypatch):
 
     seen, top_k = [], race.top_k
 
-    def spied(scores, k, sensitivity, epsilon, noise, *, ordered=False, delta=Fraction(0)):
-        seen.append((k, epsilon, delta))
-        return top_k(scores, k, sensitivity, epsilon, noise, ordered=ordered, delta=delta)
+    def spied(scores, asked, noise):
+        seen.append((asked.k, asked.epsilon, asked.delta))
+        return top_k(scores, asked, noise)
 
     monkeypatch.setattr(race, "top_k", spied)
     rng = np.random.default_rng(3)
@@ -243,9 +243,9 @@ def test_the_delta_of_every_method_is_spent_once(method, options, monkeypatch):
 
     seen, top_k = [], race.top_k
 
-    def spied(scores, k, sensitivity, epsilon, noise, **more):
-        seen.append((epsilon, more.get("delta", Fraction(0))))
-        return top_k(scores, k, sensitivity, epsilon, noise, **more)
+    def spied(scores, asked, noise):
+        seen.append((asked.epsilon, asked.delta))
+        return top_k(scores, asked, noise)
 
     monkeypatch.setattr(race, "top_k", spied)
     rng = np.random.default_rng(3)
@@ -269,7 +269,7 @@ def test_the_delta_of_every_method_is_spent_once(method, options, monkeypatch):
 def test_a_plan_says_what_it_spends_under_zcdp(method, options, pure):
     """Rho is that of the race, and half the square of what is pure before it; unknown if pure."""
     made = plan(method, WIDE, rows=100_000, k=20, epsilon=1, delta="1e-6", **options)
-    race = Race.of(len(WIDE.columns), 20, 1, 1 - sum(pure), delta=Fraction(1, 10**6))
+    race = Race(len(WIDE.columns), 20, 1, 1 - sum(pure), delta=Fraction(1, 10**6))
 
     assert made.cost.rho == race.rho + sum(share**2 / 2 for share in pure)
     assert made.cost.delta == Fraction(1, 10**6)
@@ -280,7 +280,7 @@ def test_the_first_pair_is_pure():
     """With joint="pair" the race for it is added as a pure one, at two of k shares."""
     made = plan("rule-sieve", WIDE, rows=100_000, k=20, epsilon=1, delta="1e-6", joint="pair",
                 class_prior=None)
-    rest = Race.of(len(WIDE.columns) - 2, 18, 1, Fraction(18, 20), delta=Fraction(1, 10**6))
+    rest = Race(len(WIDE.columns) - 2, 18, 1, Fraction(18, 20), delta=Fraction(1, 10**6))
 
     assert made.cost.rho == rest.rho + Fraction(1, 10)**2 / 2
 
@@ -290,7 +290,7 @@ def test_the_median_is_pure():
     domain = ps.Domain.box(0, 1, columns=100, target=(0, 500))
     made = plan("rule-sieve", domain, rows=100_000, k=20, epsilon=1, delta="1e-6",
                 numeric="median-cut")
-    rest = Race.of(100, 20, 1, Fraction(9, 10), delta=Fraction(1, 10**6))
+    rest = Race(100, 20, 1, Fraction(9, 10), delta=Fraction(1, 10**6))
 
     assert made.cost.rho == rest.rho + Fraction(1, 200)
 

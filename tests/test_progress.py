@@ -16,12 +16,12 @@ import pytest
 import privsieve as ps
 from privsieve.cli import progress as module
 from privsieve.cli import run
+from privsieve.containment.choice import listening, tell
 from privsieve.containment.forward import forward
+from privsieve.containment.labelled import Labelled
 from privsieve.containment.maximal import maximal
-from privsieve.containment.told import listening, tell
 from privsieve.kernels.patterns import Rule
 from privsieve.local import fwell as local
-from privsieve.local import progress as search
 from privsieve.rows.matrix import Items
 
 STAGES = ("reading the table", "choosing (Ctrl-C ends it)",
@@ -57,7 +57,7 @@ def slowed(work):
 def test_stages_on_a_terminal(table, monkeypatch, capsys):
     """Each stage that takes long is shown on stderr with the seconds, and what is known."""
     from privsieve.cli import publish, tables
-    from privsieve.containment import issue
+    from privsieve.containment import publish as publishing
 
     terminal = Terminal()
     monkeypatch.setattr(module, "SILENCE", 0)
@@ -66,7 +66,7 @@ def test_stages_on_a_terminal(table, monkeypatch, capsys):
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
-    for place, name in ((tables, "opened"), (publish, "_choose"), (issue, "issue")):
+    for place, name in ((tables, "opened"), (publish, "_choose"), (publishing, "issue")):
         monkeypatch.setattr(place, name, slowed(getattr(place, name)))
 
     assert 0 == run(table)
@@ -130,10 +130,10 @@ def test_searches_tell():
     y = rng.integers(0, 2, 900).astype(np.int32)
     heard = []
     with listening(heard.append):
-        forward(items, y, Rule(5, 2))
+        forward(Labelled(items, y), Rule(5, 2))
         maximal(items, y, Rule(5, 2))
     count = len(heard)
-    forward(items, y, Rule(5, 2))
+    forward(Labelled(items, y), Rule(5, 2))
 
     assert "1 of at most 30 columns tried" == heard[0]
     assert re.fullmatch(r"\d+ nodes, best at \d+ % of the bound", heard[-1])
@@ -161,8 +161,8 @@ def stream(monkeypatch):
     """Puts a stream in the place of stderr, and makes the searches slow enough to be told."""
     def put(found, silence=0.0):
         monkeypatch.setattr(sys, "stderr", found)
-        monkeypatch.setattr(search, "SILENCE", silence)
-        monkeypatch.setattr(search, "PAUSE", 0.01)
+        monkeypatch.setattr(local, "SILENCE", silence)
+        monkeypatch.setattr(local, "PAUSE", 0.01)
         return found
 
     for name in ("nearest", "nearest_in"):
@@ -210,7 +210,7 @@ def test_an_error_ends_the_line(error, stream):
     terminal, before = stream(Terminal()), threading.active_count()
 
     def failing():
-        with search.shown("neighbours", 7, 1) as done:
+        with local.shown("neighbours", 7, 1) as done:
             done[0] += 3
             time.sleep(0.1)
             raise error

@@ -13,22 +13,21 @@ import pytest
 
 import privsieve as ps
 from privsieve.local.constants import g, objective, r_max
-from privsieve.methods import blocks, labels, noisy_top_k, plan, rule_sieve_numeric, weights
+from privsieve.methods import blocks, labels, noisy_top_k, plan, rule_sieve_numeric
 from privsieve.methods.felp import drawn_share, window_share
-from privsieve.methods.histogram.sizes import LARGEST_NAMED, LARGEST_WHOLE
+from privsieve.methods.histogram.noisy_histogram import LARGEST_NAMED, LARGEST_WHOLE
 from privsieve.methods.objective_fwell import SECOND, Perturbing
 from privsieve.methods.ridge import choice
 from privsieve.methods.ridge.answers import whitened
-from privsieve.methods.ridge.basis import LARGEST
-from privsieve.methods.ridge.dual import MOST_RECORDS, Limits
+from privsieve.methods.ridge.dual import MOST_KEPT, MOST_RECORDS, Rounding
 from privsieve.methods.ridge.sensitivity import LARGEST_LAM, SMALLEST_LAM, sensitivity
 from privsieve.methods.ridge.session import MOST_QUERIES
 from privsieve.noise.approximate import analytic_sigma
 from privsieve.noise.stopping import GAMMA, MOST, PRICE, chances
 from privsieve.papers.kernel_ridge import printed_sensitivity
 from privsieve.public.columns import Label
+from privsieve.public.domain import EXACT_ROWS
 from privsieve.summaries.blocks import MOST_ROWS
-from privsieve.summaries.persons import EXACT_ROWS
 
 DOCS = Path(__file__).parents[1] / "docs"
 #: A grid over each allowed lam, its ends included, and over numbers of records.
@@ -44,9 +43,9 @@ def says(page, *sentences):
 
 def rounding(lam, m):
     """What rounding adds to the sensitivity, as a part of it: of one answer, and of 2,048."""
-    limits, exact = Limits.of(lam, m), sensitivity(lam, m)
+    limits, exact = Rounding.of(lam, m), sensitivity(lam, m)
     return (float(2 * (limits.solver + limits.evaluated) / exact),
-            float(2 * whitened(limits, LARGEST) / exact))
+            float(2 * whitened(limits, MOST_KEPT) / exact))
 
 
 def test_what_rounding_adds_in_a_session():
@@ -57,7 +56,7 @@ def test_what_rounding_adds_in_a_session():
                 "kept points", "above 1, where little is learned, it can be more than Δ itself",
                 "at most 8,192", "at most 16,384 rows", "2,048 points at most are drawn",
                 "Laplace, about 1.4 Δ / epsilon")
-    assert (8192, 16_384, 2048) == (MOST_QUERIES, MOST_RECORDS, LARGEST)
+    assert (8192, 16_384, 2048) == (MOST_QUERIES, MOST_RECORDS, MOST_KEPT)
 
     found = [rounding(lam, m) for lam, m in product(LAMS, RECORDS) if lam <= 1]
     assert .0029 < max(one for one, _ in found) < .003
@@ -227,7 +226,7 @@ def test_constants_of_rule_sieve():
 
     assert (Fraction(3, 20), Fraction(1, 10), 200, Fraction(1, 512), 10, 6) == (
         labels.RARE, labels.AUTO_SHARE, labels.AUTO_FROM, labels.RAREST, EXACT_ROWS,
-        weights.ALL_CUTS)
+        labels.ALL_CUTS)
 
 
 def test_constants_of_other_methods():
@@ -262,7 +261,7 @@ def test_the_noise_of_a_table(neighbours, persons, times):
                        neighbours=neighbours, **more)
 
     made = plan("noisy-histogram", domain, columns=["x0"], epsilon="0.5")
-    assert times / Fraction(1, 2) == made.noise
+    assert times / Fraction(1, 2) == made.noise.amount
 
 
 def test_choosing_epsilon():

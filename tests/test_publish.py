@@ -15,9 +15,9 @@ import pytest
 
 from privsieve.check.table import Unreadable, recount_table
 from privsieve.check.verify import verify
-from privsieve.cli import run
 from privsieve.containment.choice import Choice
-from privsieve.containment.publish import Labelled, project, written
+from privsieve.containment.labelled import Labelled
+from privsieve.containment.publish import project, written
 from privsieve.errors import CheckFailed, LedgerError, ParameterError
 from privsieve.kernels.patterns import Rule
 from privsieve.ledger import chain
@@ -43,18 +43,11 @@ def table():
 
 
 @pytest.fixture
-def privsieve(tmp_path, monkeypatch, capsys):
+def privsieve(tmp_path, monkeypatch, cli):
     """Run one command line in a folder with a table: its exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text(table())
-
-    def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
+    return cli
 
 
 def publish(*more, out="out", k=5):
@@ -509,7 +502,7 @@ def test_hostile_cells_and_quotes():
 
 def test_a_mistake_of_ours_is_not_published(privsieve, monkeypatch):
     """If what was written does not keep k, nothing is published: the file itself is counted."""
-    from privsieve.containment import issue as module
+    from privsieve.containment import publish as module
 
     monkeypatch.setattr(module, "written", lambda *_: b"a,b\n1,0\n0,1\n1,1\n")
     code, _out, err = privsieve(*publish(*LEDGER, "--first"))

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from privsieve.check.verify import verify
-from privsieve.cli import run
 from privsieve.public.canonical import canonical, digest
 
 
 @pytest.fixture
-def privsieve(tmp_path, monkeypatch, capsys):
+def privsieve(tmp_path, monkeypatch, cli):
     """Run one command line in a folder with a table of persons."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(1)
@@ -23,14 +22,7 @@ def privsieve(tmp_path, monkeypatch, capsys):
              f"{int(rng.random() < (0.7 if one else 0.2))},{'yes' if one else 'no'},"
              f"{500 * rng.integers(1, 9)}" for one in ill]
     Path("p.csv").write_text("smoker,ward,cough,ill,income\n" + "\n".join(lines) + "\n")
-
-    def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
+    return cli
 
 
 ASK = ("publish", "p.csv", "--target", "ill", "-k", 5)

@@ -23,10 +23,9 @@ from privsieve.noise.approximate import concentrated
 from privsieve.noise.bounded_range import MOST, lost
 from privsieve.noise.race import (
     Race,
-    exponential_race,
     geometric_race,
+    gumbel_race,
     laplace_race,
-    noise_mean,
     top_k,
 )
 from privsieve.noise.streams import Noise, replay
@@ -156,9 +155,8 @@ def test_geometric_race_enumerated(scores, k, mean, ordered):
 def test_top_k_enumerated(scores, k, ordered):
     """The mechanism, run on every vector of noise, has the law of its definition."""
     d, epsilon = len(scores), 4
-    mean = noise_mean(d, k, 1, Fraction(epsilon), ordered=ordered)
-    law = enumerated(lambda noise: top_k(scores, k, 1, Fraction(epsilon), noise, ordered=ordered),
-                     d, mean)
+    race = Race(d, k, 1, Fraction(epsilon), ordered=ordered)
+    law = enumerated(lambda noise: top_k(scores, race, noise), d, race.scale)
     expected = top_k_law(scores, k, 1, epsilon, ordered=ordered)
 
     assert close(expected, law)
@@ -242,14 +240,14 @@ def test_a_race_is_decided_by_public_numbers():
     """Kind, scale and side follow from d, k, sensitivity, epsilon and delta; some by hand."""
     tiny, one = Fraction(1, 10**6), Fraction(1)
     names = [(made.kind, made.named, made.smallest, made.account) for made in (
-        Race.of(30, 5, 24, one), Race.of(30, 25, 24, one), Race.of(30, 25, 24, one, ordered=True),
-        Race.of(30, 5, 24, one, mechanism="gumbel"), Race.of(30, 25, 24, one, mechanism="laplace"),
-        Race.of(30, 6, 24, one, delta=tiny), Race.of(30, 7, 24, one, delta=tiny),
-        Race.of(30, 23, 24, one, delta=tiny), Race.of(30, 24, 24, one, delta=tiny),
-        Race.of(30, 30, 24, one, delta=tiny))]
+        Race(30, 5, 24, one), Race(30, 25, 24, one), Race(30, 25, 24, one, ordered=True),
+        Race(30, 25, 24, one, mechanism="laplace"),
+        Race(30, 6, 24, one, delta=tiny), Race(30, 7, 24, one, delta=tiny),
+        Race(30, 23, 24, one, delta=tiny), Race(30, 24, 24, one, delta=tiny),
+        Race(30, 30, 24, one, delta=tiny))]
     expected = [
         ("exponential", 5, False, "pure"), ("exponential", 5, True, "pure"),
-        ("exponential", 25, False, "pure"), ("gumbel", 5, False, "pure"),
+        ("exponential", 25, False, "pure"),
         ("laplace", 5, False, "pure"), ("exponential", 6, False, "pure"),
         ("gumbel", 7, False, "approximate"), ("gumbel", 7, True, "approximate"),
         ("exponential", 6, True, "pure"), ("exponential", 0, True, "pure"),
@@ -264,8 +262,8 @@ def test_a_race_is_decided_by_public_numbers():
 ])
 def test_laplace_noise_is_sized_by_the_best_of_three(d, k, ordered, times):
     """A Laplace race costs 2k, 2(d - k) or d, whichever is least (an order: 2k or d)."""
-    assert Fraction(3 * times, 2) == noise_mean(d, k, 3, Fraction(2), ordered=ordered,
-                                                mechanism="laplace")
+    assert Fraction(3 * times, 2) == Race(d, k, 3, Fraction(2), ordered=ordered,
+                                          mechanism="laplace").scale
 
 
 @pytest.mark.parametrize(("k", "epsilon", "delta"), [(8, 1, "1e-6"), (50, "0.1", "1e-9"),
@@ -273,18 +271,18 @@ def test_laplace_noise_is_sized_by_the_best_of_three(d, k, ordered, times):
 def test_an_approximate_scale_is_certified(k, epsilon, delta):
     """What is computed for it is at most delta, and above for a five-hundredth less noise."""
     epsilon, delta = Fraction(epsilon), Fraction(delta)
-    race = Race.of(200, k, 7, epsilon, delta=delta)
+    race = Race(200, k, 7, epsilon, delta=delta)
     ranges = [Fraction(14) / race.scale, Fraction(14 * 500, 499) / race.scale]
 
     assert race.account == "approximate"
     assert [True, False] == [lost(k, eta, epsilon) <= delta for eta in ranges]
     assert race.rho == Fraction(49 * k) / (2 * race.scale**2)
-    assert race.scale < noise_mean(200, k, 7, epsilon)
+    assert race.scale < Race(200, k, 7, epsilon).scale
 
 
 def test_a_race_of_very_many_names_is_sized_by_zcdp():
     """Above the largest number of choices its square is hardly above that of the formula."""
-    race = Race.of(1000, MOST + 1, 7, Fraction(1), delta=Fraction(1, 10**6))
+    race = Race(1000, MOST + 1, 7, Fraction(1), delta=Fraction(1, 10**6))
     exact = Fraction(49 * (MOST + 1)) / (2 * concentrated(Fraction(1), Fraction(1, 10**6)))
 
     assert exact <= race.scale**2 < exact * (1 + Fraction(1, 2**60))
@@ -293,20 +291,20 @@ def test_a_race_of_very_many_names_is_sized_by_zcdp():
 def test_what_a_race_spends_under_zcdp():
     """Half the square of epsilon, less for Gumbel noise, nothing where nothing is named."""
     one = Fraction(1)
-    found = [Race.of(30, 5, 24, one).rho, Race.of(30, 5, 24, one, mechanism="laplace").rho,
-             Race.of(30, 5, 24, one, mechanism="gumbel").rho, Race.of(30, 30, 24, one).rho]
+    found = [Race(30, 5, 24, one).rho, Race(30, 5, 24, one, mechanism="laplace").rho,
+             Race(30, 30, 24, one).rho]
 
-    assert [Fraction(1, 2), Fraction(1, 2), Fraction(1, 40), 0] == found
+    assert [Fraction(1, 2), Fraction(1, 2), 0] == found
 
 
 @pytest.mark.parametrize(("options", "match"), [
-    ({"mechanism": "normal"}, "write one of exponential, laplace, gumbel"),
+    ({"mechanism": "gumbel"}, "write one of exponential, laplace"),
     ({"delta": Fraction(1)}, "between 0 and 1"), ({"delta": Fraction(-1, 9)}, "between 0 and 1"),
 ])
 def test_bad_races_are_refused(options, match):
     """An unknown mechanism and a delta that is none are refused by name."""
     with pytest.raises(ParameterError, match=match):
-        top_k([1, 2, 3], 1, 1, Fraction(1), replay(1), **options)
+        Race(3, 1, 1, Fraction(1), **options)
 
 
 def test_the_search_sees_a_data_dependent_tie_order():
@@ -321,8 +319,8 @@ def test_the_search_sees_a_data_dependent_tie_order():
 
 def test_noise_is_sized_for_the_cheaper_side():
     """A set costs min(k, d - k) names, an order min(k, d - 1); everything costs nothing."""
-    sizes = [noise_mean(10, k, 3, Fraction(1, 2)) for k in (1, 5, 7, 9, 10)]
-    orders = [noise_mean(10, k, 3, Fraction(1, 2), ordered=True) for k in (1, 7, 10)]
+    sizes = [Race(10, k, 3, Fraction(1, 2)).scale for k in (1, 5, 7, 9, 10)]
+    orders = [Race(10, k, 3, Fraction(1, 2), ordered=True).scale for k in (1, 7, 10)]
 
     assert [12 * m for m in (1, 5, 3, 1, 0)] == sizes
     assert [12 * m for m in (1, 7, 9)] == orders
@@ -336,8 +334,8 @@ def test_everything_needs_no_noise():
 
     expected = (0, 1, 2)
 
-    assert expected == top_k([5, 9, 1], 3, 1, Fraction(1), NoBits())
-    assert top_k([5], 1, 1, Fraction(1), NoBits(), ordered=True) == (0,)
+    assert expected == top_k([5, 9, 1], Race(3, 3, 1, Fraction(1)), NoBits())
+    assert top_k([5], Race(1, 1, 1, Fraction(1), ordered=True), NoBits()) == (0,)
 
 
 @pytest.mark.parametrize(("k", "sensitivity", "epsilon"), [
@@ -346,40 +344,45 @@ def test_everything_needs_no_noise():
 def test_bad_parameters_are_refused(k, sensitivity, epsilon):
     """A k outside 1 to d, and a sensitivity or epsilon that is not positive, are refused."""
     with pytest.raises(ParameterError, match=r"choose from 1 to 3|must be larger than 0"):
-        top_k([1, 2, 3], k, sensitivity, Fraction(epsilon), replay(1))
+        Race(3, k, sensitivity, Fraction(epsilon))
 
 
 def test_scores_are_integers_of_any_kind():
     """NumPy integers near their limit do not wrap; a float is refused."""
     huge = np.array([2**63 - 1, 0, 2**63 - 10**9], dtype=np.int64)
-    expected = (0, 2)
+    expected, race = (0, 2), Race(3, 2, 1, Fraction(1), ordered=True)
 
-    assert expected == top_k(huge, 2, 1, Fraction(1), replay(2), ordered=True)
-    assert expected == top_k([int(s) for s in huge], 2, 1, Fraction(1), replay(2), ordered=True)
+    assert expected == top_k(huge, race, replay(2))
+    assert expected == top_k([int(s) for s in huge], race, replay(2))
     with pytest.raises(TypeError):
-        top_k([1.5, 2.0], 1, 1, Fraction(1), replay(1))
+        top_k([1.5, 2.0], Race(2, 1, 1, Fraction(1)), replay(1))
+
+
+def test_a_race_is_run_over_its_own_number_of_scores():
+    """More or fewer scores than it was sized for are refused."""
+    with pytest.raises(ParameterError, match="2 scores are in a race for 3"):
+        top_k([1, 2], Race(3, 1, 1, Fraction(1)), replay(1))
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_exponential_race_compares_real_numbers(ordered):
+def test_a_race_of_real_numbers_compares_them(ordered):
     """Where the first digits tie, more decide: tiny noise still orders equal scores."""
     coarse, fine = Fraction(1, 2**60), Fraction(1)
     scores = [0, 0, 0, 0, 0, 0]
     for seed in range(50):
-        expected = exponential_race(scores, 3, fine, replay(seed), ordered=ordered)
+        expected = gumbel_race(scores, 3, fine, replay(seed), ordered=ordered)
 
-        assert expected == exponential_race(scores, 3, coarse, replay(seed), ordered=ordered)
+        assert expected == gumbel_race(scores, 3, coarse, replay(seed), ordered=ordered)
 
 
 def test_little_noise_names_the_best():
     """With epsilon large the best k are named, by either side, in either form."""
     scores = [10**6 * j for j in (3, 0, 7, 5, 1)]
     for k, best in ((1, (2,)), (2, (2, 3)), (3, (0, 2, 3)), (4, (0, 2, 3, 4))):
-        assert best == top_k(scores, k, 1, Fraction(10), replay(k))
-        for mechanism in ("laplace", "gumbel"):
-            assert best == top_k(scores, k, 1, Fraction(10), replay(k), mechanism=mechanism)
-        assert best == top_k(scores, k, 1, Fraction(10), replay(k), delta=Fraction(1, 2))
-        assert sorted(best) == sorted(top_k(scores, k, 1, Fraction(10), replay(k), ordered=True))
+        for options in ({}, {"mechanism": "laplace"}, {"delta": Fraction(1, 2)}):
+            assert best == top_k(scores, Race(5, k, 1, Fraction(10), **options), replay(k))
+        ordered = Race(5, k, 1, Fraction(10), ordered=True)
+        assert sorted(best) == sorted(top_k(scores, ordered, replay(k)))
     ranking = (2, 3, 0, 4, 1)
 
-    assert ranking == top_k(scores, 5, 1, Fraction(10), replay(9), ordered=True)
+    assert ranking == top_k(scores, Race(5, 5, 1, Fraction(10), ordered=True), replay(9))

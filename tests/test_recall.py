@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from privsieve.noise.bounded_range import gumbel_scale
-from privsieve.noise.race import Race
-from privsieve.noise.recall import better, found
+from privsieve.noise.race import Race, better, recall
 
 ROOT = Path(__file__).parents[1]
 TINY = Fraction(1, 10**6)
@@ -59,13 +58,13 @@ def test_a_forecast_is_what_is_found(law, d, k, near):
         noisy[:, :k] += gap
         share = (np.argpartition(-noisy, k - 1, axis=1)[:, :k] < k).mean()
 
-        assert found(law, d, k, gap) - 0.02 < share < found(law, d, k, gap) + near
+        assert recall(law, d, k, gap) - 0.02 < share < recall(law, d, k, gap) + near
 
 
 @pytest.mark.parametrize(("d", "k"), TABLE)
 def test_a_delta_never_finds_less(d, k):
     """At each gap of the review's table a race with a delta finds as many as the pure one."""
-    pure, other = (Race.of(d, k, 1, Fraction(1), delta=delta) for delta in (Fraction(0), TINY))
+    pure, other = (Race(d, k, 1, Fraction(1), delta=delta) for delta in (Fraction(0), TINY))
     for gap in GAPS:
         reach = gap * float(pure.scale)
         shares = [exactly(race.kind, d, k, reach / float(race.scale)) for race in (pure, other)]
@@ -78,7 +77,7 @@ def test_a_delta_never_finds_less(d, k):
 @pytest.mark.parametrize(("d", "k"), TABLE)
 def test_a_delta_never_finds_less_in_draws(d, k):
     """The same over 6,000 races with the same uniforms for both laws."""
-    pure, other = (Race.of(d, k, 1, Fraction(1), delta=delta) for delta in (Fraction(0), TINY))
+    pure, other = (Race(d, k, 1, Fraction(1), delta=delta) for delta in (Fraction(0), TINY))
     uniform = np.random.default_rng(3).random((6000, d))
     noise = {"exponential": -np.log1p(-uniform), "gumbel": -np.log(-np.log(uniform))}
     for gap in GAPS:
@@ -149,7 +148,7 @@ def test_a_smaller_scale_alone_is_not_better():
 def test_the_law_does_not_depend_on_the_sensitivity():
     """A plan for scores that move by 1 and the race for scores that move by 9999 take one law."""
     for k in range(1, 15):
-        small, large = (Race.of(30, k, s, Fraction(1), delta=TINY) for s in (1, 9999))
+        small, large = (Race(30, k, s, Fraction(1), delta=TINY) for s in (1, 9999))
 
         assert (small.kind, small.account, small.rho) == (large.kind, large.account, large.rho)
         assert large.scale == 9999 * small.scale

@@ -11,20 +11,17 @@ import numpy as np
 import pytest
 
 import privsieve as ps
-from privsieve.check.release import checks
-from privsieve.check.verify import verify
+from privsieve.check.verify import checks, verify
 from privsieve.errors import SchemaError
 from privsieve.ledger.certificate import sentence
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import canonical, digest
 from privsieve.release import Release
 from privsieve.report import html
-from privsieve.report.claim import _named
-from privsieve.report.histogram import dense, labels, sparse
-from privsieve.report.markup import clean
-from privsieve.report.regression import labels_of
-from privsieve.report.values import Noise, Span, up
-from releases import ANSWERS, KINDS, NAMES, SAYS, TARGETS, domain_of, many, plan_of, released
+from privsieve.report.numbers import ShownNoise, Span, dense, labels, labels_of, sparse
+from privsieve.report.page import clean, up
+from privsieve.report.private import named_proofs
+from releases import ANSWERS, KINDS, NAMES, SAYS, TARGETS, domain_of, many, released
 from test_report import CLASSES, HOSTILE, SENTINEL, Page, harmless, privsieve, swapped
 
 __all__ = ["privsieve"]  # a fixture of theirs
@@ -162,7 +159,7 @@ def test_digits_follow_the_noise(seed, size):
     rng = np.random.default_rng(seed)
     each = Fraction(int(rng.integers(100, 999))) * Fraction(10)**size
     value = each * Fraction(int(rng.integers(-9999, 9999)), 10**int(rng.integers(1, 5)))
-    shown = Noise("gaussian", each).shown(value).replace(",", "").replace(MINUS, "-")
+    shown = ShownNoise("gaussian", each).shown(value).replace(",", "").replace(MINUS, "-")
     step = Fraction(10)**(size + 1)  # the noise has three digits, and the third is dropped
 
     assert abs(Fraction(shown) - value) <= step / 2
@@ -490,18 +487,10 @@ def test_proofs_are_found_wherever_they_lie():
     """Every folder with proofs is looked at; a proof that is named in code marks is followed."""
     known = ["noise/vector.proof.md", "local/x.proof.md", "noise/x.proof.md"]
 
-    assert [known[0], known[2]] == _named("`vector.proof.md` and x.proof.md", "noise/y.proof.md",
-                                          known)
-    assert [known[1]] == _named("(local/x.proof.md)", "noise/y.proof.md", known)
-    assert known[1:] == _named("see x.proof.md", "methods/ridge/y.proof.md", known)
-
-
-def test_a_plan_of_a_kind_is_what_a_release_says():
-    """The samples of these tests have the fields that `fit` writes."""
-    from privsieve.fit import _body
-
-    for kind in KINDS:
-        assert _body(plan_of(kind), None, private=True).keys() == released(kind)[0].keys()
+    assert [known[0], known[2]] == named_proofs("`vector.proof.md` and x.proof.md",
+                                                "noise/y.proof.md", known)
+    assert [known[1]] == named_proofs("(local/x.proof.md)", "noise/y.proof.md", known)
+    assert known[1:] == named_proofs("see x.proof.md", "methods/ridge/y.proof.md", known)
 
 
 def _rows(n=400):

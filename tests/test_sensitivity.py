@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
 
 import tables
-from privsieve.methods.rule_sieve import plan
-from privsieve.summaries.persons import person_weight
+from privsieve.methods import plan as by_name
+from privsieve.public.domain import person_weight
 from test_rules import score, weighing
+
+plan = partial(by_name, "rule-sieve")
 
 PAIRS = 2000
 

@@ -27,8 +27,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import privsieve as ps
 from data_makers import codes
-from privsieve.local.estimators import Original
-from privsieve.methods.selector import Selector
+from privsieve.local.fwell import FWELL
+from privsieve.methods.estimator import Selector
 from privsieve.noise.streams import replay
 from privsieve.rows import open_source, resolve
 from privsieve.rows.reader import batches
@@ -45,7 +45,7 @@ TABLES = [kind for kind in KINDS if not issubclass(kind, RegressorMixin | Select
 KINDS = [kind for kind in KINDS if kind not in MODELS + TABLES]
 PRIVATE = [kind for kind in KINDS if issubclass(kind, Selector)]
 #: The originals: not private, without a domain, a ledger or a release.
-OPEN = [kind for kind in KINDS if issubclass(kind, Original)]
+OPEN = [kind for kind in KINDS if issubclass(kind, FWELL)]
 RELEASING = [kind for kind in KINDS if kind not in OPEN]
 BOX = ps.Domain.box(-10, 10, classes=(0, 1, 2))
 NAMES = ["age", "b", "c", "d", "e", "f"]
@@ -57,7 +57,7 @@ def made(kind, domain=BOX, **options):
     known = inspect.signature(kind).parameters
     given = {"n_features_to_select": 1, "epsilon": 5, "k": 2, "block": 3, "domain": domain,
              "profile": "strict", "random_state": 0,
-             "candidates": [ps.RuleSieve(1), ps.RuleSieve(1, order=1)], **options}
+             "candidates": [ps.RuleSieve(1), ps.RuleSieve(1, depth=1)], **options}
     return kind(**{name: value for name, value in given.items() if name in known})
 
 
@@ -224,7 +224,7 @@ def test_columns_keep_their_types(kind, form, frame):
                        target=ps.Label("y", [0, 1]))
     table = frame({"age": [0.25, 0.5] * 50, "ward": ["A", "B"] * 50})
     fitted = made(kind, domain, n_features_to_select=2,
-                  candidates=[ps.RuleSieve(2), ps.RuleSieve(2, order=1)])
+                  candidates=[ps.RuleSieve(2), ps.RuleSieve(2, depth=1)])
     kept = fitted.set_output(transform=form).fit(table, [0, 1] * 50).transform(table)
 
     assert list(table.dtypes) == list(kept.dtypes)

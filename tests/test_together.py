@@ -14,15 +14,16 @@ import pytest
 
 from claims import SEAL, claimed, naive, noted, sealed, table_of
 from privsieve.check.verify import verify
-from privsieve.cli import run
-from privsieve.containment.before import beside, counted_items, open_part
+from privsieve.containment.fingerprint import seal_of
 from privsieve.containment.greedy import greedy
 from privsieve.containment.labelled import Sensitive
-from privsieve.containment.ledger_key import seal_of
 from privsieve.containment.together import (
+    beside,
     check_together,
     claims_of,
+    counted_items,
     limits_of,
+    open_part,
     recognise,
     strictest,
     tightened,
@@ -50,16 +51,14 @@ def patients():
 
 
 @pytest.fixture
-def privsieve(tmp_path, monkeypatch, capsys):
+def privsieve(tmp_path, monkeypatch, cli):
     """Run one command line in a folder with a table: its exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
     Path("u.csv").write_text(patients())
 
     def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, " ".join(said.err.split())
+        code, out, err = cli(*args)
+        return code, out, " ".join(err.split())
 
     return call
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,13 +14,15 @@ import tables
 from privsieve.check.audit import audit
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
-from privsieve.methods.tuning import attempt, plan, predictor
+from privsieve.methods import plan as by_name
+from privsieve.methods.tuning import attempt, predictor
 from privsieve.noise.streams import replay, system
+from privsieve.public.domain import person_weight
 from privsieve.rows import open_source
 from privsieve.summaries.halves import GRID, WHOLE, halves, vote_tables
-from privsieve.summaries.persons import person_weight
 
-CANDIDATES = [{"method": "rule-sieve", "k": k, "order": 1} for k in (1, 4)]
+CANDIDATES = [{"method": "rule-sieve", "k": k, "depth": 1} for k in (1, 4)]
+plan = partial(by_name, "private-tuning")
 PAIRS = 2000
 
 

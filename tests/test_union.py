@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 
 from claims import claimed, groups, table_of
-from privsieve.cli import run
 from privsieve.containment import union
-from privsieve.containment.union import Published, Strict, bounds, counted, differing
+from privsieve.containment.union import Strict, Verified, bounds, counted, differing
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
 
 
 @pytest.fixture
-def privsieve(tmp_path, monkeypatch, capsys):
+def privsieve(tmp_path, monkeypatch, cli):
     """Run one command line in a folder with a table and two publications: code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
     draw = random.Random(1)
@@ -32,10 +31,8 @@ def privsieve(tmp_path, monkeypatch, capsys):
     Path("minus.csv").write_text("\n".join([*lines[:17], *lines[18:], ""]))
 
     def call(*args):
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, " ".join(said.err.split())
+        code, out, err = cli(*args)
+        return code, out, " ".join(err.split())
 
     def publish(out, columns, *more, data="t.csv", k=20):
         found = call("publish", data, "--target", "ill", "-k", k, "--columns", columns, "--method",
@@ -52,7 +49,7 @@ def folder(cells, y, columns, claim, order):
     """A publication of these columns, its rows in this order."""
     names = [f"c{j}" for j in columns]
     texts = {"ill": tuple(str(one) for one in y[order])} if claim["target"] else {}
-    return Published("f", claim, Items.dense(cells[order][:, columns], names), texts)
+    return Verified("f", claim, Items.dense(cells[order][:, columns], names), texts)
 
 
 def publications(rng):

@@ -23,10 +23,9 @@ from data_makers import codes, csv_file, read
 from privsieve.cli import run
 from privsieve.errors import DomainError, SchemaError
 from privsieve.ledger.certificate import UNIT
+from privsieve.public.canonical import plain
 from privsieve.public.columns import Category, Date, Flag, Label, Number
-from privsieve.public.domain import Domain
-from privsieve.public.domain_file import parse, to_toml
-from privsieve.public.spelling import plain
+from privsieve.public.domain import Domain, parse, to_toml
 from privsieve.rows import csv_codes, open_source
 from privsieve.rows.inspect import look
 from privsieve.rows.items import items_of

@@ -18,7 +18,7 @@ from privsieve.public.canonical import canonical, digest
 from privsieve.public.columns import Flag, Label, Number
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
-from privsieve.public.plan import Plan
+from privsieve.public.plan import NoiseSize, Plan
 from privsieve.release import Release
 
 SOFTWARE = {"privsieve": "0.0.1"}
@@ -29,8 +29,8 @@ def _plan(domain=DOMAIN, epsilon="0.5", delta=0):
     return Plan(
         method="demo/1", kind="selection", domain=domain,
         cost=Cost.of(epsilon, delta=delta), units=100,
-        settings={"k": 2, "prior": ["1/2", "1/2"], "ordered": False}, noise=Fraction(4),
-        forecast={}, warning=None,
+        settings={"k": 2, "prior": ["1/2", "1/2"], "ordered": False},
+        noise=NoiseSize(Fraction(4), "units on a score"), forecast={}, warning=None,
         theorem="demo", assumes=("ideal-bits",), summarise=lambda *_: None,
         mechanism=lambda *_: (0, 2),
     )

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from privsieve.containment.measures import disclosure_risk as disclosure_risk
     from privsieve.containment.measures import k_anonymity_level as k_anonymity_level
     from privsieve.ledger.ledger import Ledger as Ledger
-    from privsieve.local.estimators import FWELL as FWELL
-    from privsieve.local.estimators import FWELLEnsemble as FWELLEnsemble
+    from privsieve.local.fwell import FWELL as FWELL
+    from privsieve.local.fwell import FWELLEnsemble as FWELLEnsemble
     from privsieve.methods import plan as plan
     from privsieve.methods.estimators import NoisyTopK as NoisyTopK
     from privsieve.methods.estimators import PrivateTuning as PrivateTuning
@@ -52,8 +52,8 @@ _HOMES = {
     "Domain": "public.domain",
     "ExactContainment": "containment.estimators",
     "FELP": "methods.local_learning",
-    "FWELL": "local.estimators",
-    "FWELLEnsemble": "local.estimators",
+    "FWELL": "local.fwell",
+    "FWELLEnsemble": "local.fwell",
     "Flag": "public.columns",
     "GreedyContainment": "containment.estimators",
     "KernelRidgeSession": "methods.ridge.session",

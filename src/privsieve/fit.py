@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from privsieve._version import __version__
 from privsieve.errors import ParameterError, ReleaseFailed
-from privsieve.public.canonical import Json
 from privsieve.public.cost import EPSILON_UNITS, decimal
 from privsieve.public.plan import Plan
-from privsieve.release import FORMAT, Release
+from privsieve.release import Release
 from privsieve.report import stage_report  # here, so that a broken one fails before the charge
 
 if TYPE_CHECKING:
@@ -62,8 +61,8 @@ def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Nois
 
     def released(source_of_noise: Noise) -> Release:
         output = _choose(plan, source, source_of_noise, progress)
-        body = _body(plan, output, private=source_of_noise.private)
-        return _finish(plan, Release(body, None), ledger, reserved, folder)
+        release = Release.of(plan, output, private=source_of_noise.private)
+        return _finish(plan, release, ledger, reserved, folder)
 
     return sealed(released, noise)
 
@@ -118,20 +117,6 @@ def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry
         stage_report(folder, release.body, signed)
         folder.link()
     return Release(release.body, signed)
-
-
-def _body(plan: Plan, output: Any, *, private: bool) -> dict[str, Json]:
-    return {
-        "format": FORMAT,
-        "kind": plan.kind,
-        "private": private,
-        "columns": list(plan.domain.names),
-        "domain": plan.domain.json(),
-        **plan.said(output),
-        "forecast": plan.forecast,
-        "plan": plan.json(),
-        "warning": plan.warning,
-    }
 
 
 def _reserve(plan: Plan, ledger: Ledger) -> Entry:

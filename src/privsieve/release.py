@@ -1,18 +1,40 @@
-"""Release: what leaves: public facts and a mechanism's output, and no row."""
+"""Release: what leaves: public facts and a mechanism's output, and no row.
+
+A class for each kind says its fields once: a maker writes it, a page and a user read it.  Numbers
+leave as texts, or as integers on a public grid, so that reading gives exactly what was written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from decimal import Context, Decimal
+from fractions import Fraction
+from math import prod
 from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
 
 from privsieve.errors import SchemaError
-from privsieve.public.canonical import Json, canonical, digest, parsed
-from privsieve.public.shown import quoted
+from privsieve.public.canonical import Json, canonical, digest, parsed, quoted
+from privsieve.public.plan import Plan
 
 FORMAT = "privsieve-release/1"
 #: The file of a release is far below; more is an attack on memory.
 LARGEST_FILE = 64 * 2**20
+#: What a file that privsieve did not write can raise.
+WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
+#: Of the map of which only answers leave.
+ANSWERS = "answers"
+
+#: What a release can hold; more would be an attack on the time that a reader takes.
+_NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
+#: A double has no other exponent.
+_EXPONENTS = range(-1074, 971)
+#: Smaller figures have an exponent, not a long row of zeros.
+_LEAST = Decimal("1e-9")
+_EXACT = Context(prec=28)
 
 
 @dataclass(frozen=True)
@@ -24,6 +46,21 @@ class Release:
 
     body: Mapping[str, Json]
     certificate: Mapping[str, Json] | None
+
+    @classmethod
+    def of(cls, plan: Plan, output: Any, *, private: bool) -> Self:
+        """What leaves of a plan and its mechanism's output; its certificate is still to be made."""
+        return cls({
+            "format": FORMAT,
+            "kind": plan.kind,
+            "private": private,
+            "columns": list(plan.domain.names),
+            "domain": plan.domain.json(),
+            **said(plan, output),
+            "forecast": plan.forecast,
+            "plan": plan.json(),
+            "warning": plan.warning,
+        }, None)
 
     def __repr__(self) -> str:
         """The kind and the chosen names: a table of counts may have a million cells."""
@@ -75,19 +112,291 @@ def load(folder: str | Path) -> Release:
     return Release(body, _read(certificate) if certificate.exists() else None)
 
 
+def said(plan: Plan, output: Any) -> Mapping[str, Json]:
+    """What a release says of a mechanism's output; positions are those of selected columns."""
+    if plan.says is not None:
+        return plan.says(output)
+    return Selection(tuple(plan.domain.names[j] for j in output)).write()
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Names of columns; where one of several candidates chose them, which one.
+
+    >>> Selection(("age",)).write(), Selection.read({"selected": ["age"], "candidate": 1})
+    ({'selected': ['age']}, Selection(selected=('age',), candidate=1))
+    """
+
+    kind: ClassVar = "selection"
+    selected: tuple[str, ...]
+    candidate: int | None = None
+
+    def write(self) -> dict[str, Json]:
+        """The fields of release.json."""
+        candidate = {} if self.candidate is None else {"candidate": self.candidate}
+        return {"selected": list(self.selected), **candidate}
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any]) -> Self:
+        """What a release says."""
+        with _refused("release.json lacks the names that were selected; take the file as privsieve "
+                      "wrote it"):
+            candidate = [body["candidate"]] if "candidate" in body else []
+            return cls(_names(body["selected"]), *_integers(candidate))
+
+
+@dataclass(frozen=True)
+class GridNumbers:
+    """Numbers on a public grid: q times a power of two, each.
+
+    >>> GridNumbers(-1, (3, -2)).exact, GridNumbers.read({"exponent": -1, "q": [3, -2]}).doubles
+    ((Fraction(3, 2), Fraction(-1, 1)), [1.5, -1.0])
+    """
+
+    exponent: int
+    q: tuple[int, ...]
+
+    def write(self) -> dict[str, Json]:
+        """The field "values" of release.json."""
+        return {"exponent": self.exponent, "q": list(self.q)}
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Self:
+        """What a release says."""
+        if _integers([values["exponent"]])[0] not in _EXPONENTS:
+            raise ValueError("the numbers of the release lie on no grid of doubles")
+        return cls(values["exponent"], _integers(values["q"]))
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.q)
+
+    @property
+    def exact(self) -> tuple[Fraction, ...]:
+        """The numbers, exactly."""
+        step = Fraction(2) ** self.exponent
+        return tuple(q * step for q in self.q)
+
+    @property
+    def doubles(self) -> list[float]:
+        """The numbers as doubles: each is one."""
+        return [float(number) for number in self.exact]
+
+
+@dataclass(frozen=True)
+class NoiseLaw:
+    """The law of the noise, and the standard deviation of that of one number, as a text."""
+
+    law: str
+    each: str
+
+    def write(self) -> dict[str, Json]:
+        """The field "noise" of release.json."""
+        return {"law": self.law, "each": self.each}
+
+    @classmethod
+    def read(cls, noise: Mapping[str, Any]) -> Self:
+        """What a release says."""
+        number(noise["each"])
+        return cls(str(noise["law"]), noise["each"])
+
+
+@dataclass(frozen=True)
+class ColumnWeights:
+    """A weight with noise for each column, and the names of the largest."""
+
+    kind: ClassVar = "weights"
+    selected: tuple[str, ...]
+    values: GridNumbers
+    noise: NoiseLaw
+
+    def write(self) -> dict[str, Json]:
+        """The fields of release.json."""
+        return {"selected": list(self.selected), "values": self.values.write(),
+                "noise": self.noise.write()}
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any]) -> Self:
+        """What a release says."""
+        with _refused("release.json lacks the weight of each column; take the file as privsieve "
+                      "wrote it"):
+            return cls(_names(body["selected"]), GridNumbers.read(body["values"]),
+                       NoiseLaw.read(body["noise"]))
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A formula that predicts the target, or answers of one that stays behind.
+
+    features : the map, by its name and public parameters
+    queries, answers : where only answers leave, and None else; an answer is the text of a double
+    """
+
+    kind: ClassVar = "regression"
+    selected: tuple[str, ...]
+    features: Mapping[str, Json]
+    values: GridNumbers
+    noise: NoiseLaw
+    queries: tuple[tuple[int, ...], ...] | None = None
+    answers: tuple[str, ...] | None = None
+
+    @property
+    def map(self) -> str:
+        """The name of the map."""
+        return str(self.features["map"])
+
+    def write(self) -> dict[str, Json]:
+        """The fields of release.json."""
+        model: dict[str, Json] = {
+            "selected": list(self.selected), "features": dict(self.features),
+            "values": self.values.write(), "noise": self.noise.write()}
+        if self.queries is None or self.answers is None:
+            return model
+        return {**model, "queries": [list(query) for query in self.queries],
+                "answers": list(self.answers)}
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any]) -> Self:
+        """What a release says."""
+        if body.get("kind") != cls.kind:
+            raise SchemaError(f"the release is of the kind {body.get('kind')!r}; predictions need "
+                              "one that `privsieve regress` or PrivateKernelRidge made")
+        with _refused("release.json lacks what a prediction needs; take the file as privsieve "
+                      "wrote it"):
+            model = cls(_names(body["selected"]), dict(body["features"]),
+                        GridNumbers.read(body["values"]), NoiseLaw.read(body["noise"]))
+            if model.map != ANSWERS:
+                return model
+            answers = tuple(map(number, body["answers"]))
+            queries = tuple(_integers(query) for query in body["queries"])
+            if len(answers) != len(queries):
+                raise ValueError("there is not one answer to each query")
+            return replace(model, queries=queries, answers=tuple(body["answers"]))
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """A table of counts with noise; of its axes the last changes fastest.
+
+    shape : the number of cells of each axis
+    bins : of an axis of numbers or dates the ends of its bins, as texts
+    place : which cells have a count; None where all do
+    """
+
+    kind: ClassVar = "histogram"
+    selected: tuple[str, ...]
+    names: tuple[str, ...]
+    shape: tuple[int, ...]
+    bins: Mapping[str, tuple[str, ...]]
+    place: tuple[int, ...] | None
+    q: tuple[int, ...]
+    noise: NoiseLaw
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are, with a count or without."""
+        return prod(self.shape)
+
+    def write(self) -> dict[str, Json]:
+        """The fields of release.json."""
+        return {
+            "selected": list(self.selected),
+            "cells": {
+                "names": list(self.names),
+                "shape": list(self.shape),
+                "bins": {name: list(ends) for name, ends in self.bins.items()},
+                "place": "all" if self.place is None else list(self.place),
+                "q": list(self.q),
+            },
+            "noise": self.noise.write(),
+        }
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any]) -> Self:
+        """What a release says."""
+        with _refused("the release holds no table of counts; name one that NoisyHistogram or "
+                      "privsieve synthesize made"):
+            cells = body["cells"]
+            return cls(
+                _names(body["selected"]), _names(cells["names"]), _integers(cells["shape"]),
+                {str(name): _names(ends) for name, ends in cells["bins"].items()},
+                None if cells["place"] == "all" else _integers(cells["place"]),
+                _integers(cells["q"]), NoiseLaw.read(body["noise"]))
+
+
+def number(text: object) -> Fraction:
+    """A decimal text of a release, exactly; a longer one than privsieve writes raises.
+
+    >>> number("-1.5e-3"), number(figure(0.5))
+    (Fraction(-3, 2000), Fraction(1, 2))
+    """
+    if not isinstance(text, str) or not _NUMBER.fullmatch(text):
+        raise ValueError("a number of the release is not one that privsieve writes")
+    return Fraction(text)
+
+
+def figure(value: float | Fraction, digits: int = 4, form: Literal["f", "g", "e"] = "f") -> str:
+    """A number in a few digits: in plain decimals where it is not tiny, or in Python's other forms.
+
+    >>> figure(0.000123456), figure(1234.5678, 2), figure(Fraction(1, 2)), figure(1e-30)
+    ('0.0001235', '1200', '0.5', '1e-30')
+    >>> figure(0.0000312345, 4, "e"), figure(0.0312345, 3, "g")
+    ('3.123e-05', '0.0312')
+    """
+    power = f"{float(value):.{digits - 1}e}"
+    if form == "e":
+        return power
+    if form == "g" or 0 < abs(Decimal(power)) < _LEAST:
+        return f"{float(value):.{digits}g}"
+    text = f"{Decimal(power):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def exactly(value: Fraction, form: Literal["f", "g"] = "f") -> str:
+    """A fraction as decimals where it has them, and as a quotient else; `Fraction` reads it.
+
+    >>> exactly(Fraction(9, 10)), exactly(Fraction(1, 3)), exactly(Fraction(1, 10**6), "g")
+    ('0.9', '1/3', '1e-06')
+    """
+    text = f"{float(value):.12g}" if form == "g" else format(
+        _EXACT.divide(Decimal(value.numerator), Decimal(value.denominator)), "f")
+    return text if Fraction(text) == value else str(value)
+
+
+def _integers(values: Sequence[Any]) -> tuple[int, ...]:
+    if not isinstance(values, list | tuple) or any(type(value) is not int for value in values):
+        raise ValueError("what should be integers is not")
+    return tuple(values)
+
+
+def _names(values: Sequence[Any]) -> tuple[str, ...]:
+    if not _is_names(values):
+        raise ValueError("what should be texts is not")
+    return tuple(values)
+
+
+@contextmanager
+def _refused(words: str) -> Iterator[None]:
+    """What privsieve did not write is refused in the words of its kind."""
+    try:
+        yield
+    except WRONG:
+        raise SchemaError(words) from None
+
+
 def _read(path: Path) -> dict[str, Json]:
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
-        found = parsed(data) if len(data) <= LARGEST_FILE else None
+        value = parsed(data) if len(data) <= LARGEST_FILE else None
     except (OSError, ValueError):
         raise SchemaError(f"{path.name} is missing or is not JSON; name a release folder that "
                           "privsieve wrote") from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise SchemaError(f"{path.name} is not a release, or larger than 64 MB; name a release "
                           "folder that privsieve wrote")
-    return found
+    return value
 
 
 def _is_names(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+    return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)

@@ -10,36 +10,27 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from privsieve.check.table import Recount, Unreadable, recount_table
-from privsieve.check.values import (
+from privsieve.check.table import (
+    Recount,
+    Unreadable,
+    failed,
     figure_reasons,
     limit_notes,
     limit_reasons,
+    recount_table,
     recounted,
 )
-from privsieve.ledger.chain import link
+from privsieve.ledger.certificate import link
 from privsieve.public import strangers
-from privsieve.public.canonical import canonical, digest
-from privsieve.public.shown import visible
-from privsieve.release import FORMAT as RELEASE_FORMAT
+from privsieve.public.canonical import canonical, digest, visible
 
 MODELS = ("containment", "k-anonymity")
 #: A published table may be larger than the other files of a release.
 LARGEST_TABLE = 4 * 2**30
 
-SHAPE: Mapping[str, Any] = {
-    "format": str,
-    "claim": {"kind": str, "k": int, "level": int, "model": str, "absent": list,
-              "l_diversity": int, "suppressed": int, "columns": list,
-              "target": (str, type(None)), "table_sha256": str},
-    "plan": dict,
-    "software": dict,
-    "release_sha256": str,
-    "population": (str, type(None)),
-    "ledger": (dict, type(None)),
-    "key": (str, type(None)),
-    "signature": (str, type(None)),
-}
+CLAIM: Mapping[str, Any] = {
+    "kind": str, "k": int, "level": int, "model": str, "absent": list, "l_diversity": int,
+    "suppressed": int, "columns": list, "target": (str, type(None)), "table_sha256": str}
 #: What k counts, where that is not rows.
 SOURCES = "sources"
 #: Fields of a claim since roles are claimed; one of version 0.1.0 has none of them.
@@ -56,10 +47,9 @@ LEDGER = {"snapshot": str, "publish": {"seq": int, "prev": str, "hash": str}, "h
 
 
 def shape(claim: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The fields of a certificate with this claim."""
-    more = {**({"counted": str} if "counted" in claim else {}),
+    """The fields of such a claim."""
+    return {**CLAIM, **({"counted": str} if "counted" in claim else {}),
             **(SINCE_ROLES if "roles" in claim else {})}
-    return {**SHAPE, "claim": {**SHAPE["claim"], **more}}
 
 
 def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
@@ -71,7 +61,7 @@ def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
         if (claim["fingerprint"] is not None) != noted or (
                 noted and not _FINGERPRINT.fullmatch(claim["fingerprint"])):
             yield "the table has no fingerprint in the ledger, or one that is none"
-    yield from _failed({
+    yield from failed({
         "the claim names no known model": claim["model"] in MODELS,
         "the claim counts neither rows nor sources": claim.get("counted", SOURCES) == SOURCES,
         "the claimed k protects nobody": claim["k"] >= 2,
@@ -82,8 +72,6 @@ def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
             and set(claim["absent"]) <= set(claim["columns"]),
         "the claimed l-diversity or suppression is not a count":
             claim["l_diversity"] >= 1 and claim["suppressed"] >= 0,
-        "a population stands without a ledger, or a ledger without a population":
-            (body["population"] is None) == (body["ledger"] is None),
     })
 
 
@@ -100,7 +88,7 @@ def _role_reasons(claim: Mapping[str, Any]) -> Iterator[str]:
     lacking = [] if equal else [name for name, origin in
                                 zip(claim["columns"], origins, strict=False) if origin in both]
     target = roles["target"]
-    yield from _failed({
+    yield from failed({
         "a column has two roles, or none":
             len(set(named)) == len(named) and target not in named
             and set(origins) <= {*roles["presences"], *both},
@@ -122,12 +110,7 @@ def _role_reasons(claim: Mapping[str, Any]) -> Iterator[str]:
 
 def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
     """What does not agree with the release."""
-    return _failed({
-        "the digest of the release is not the certified one":
-            digest(canonical(release)) == body["release_sha256"],
-        f"the release is not a {RELEASE_FORMAT}": release.get("format") == RELEASE_FORMAT,
-        "the kind of the release is not the claimed one":
-            release.get("kind") == body["claim"]["kind"],
+    return failed({
         "the columns of the release are not the claimed ones":
             release.get("columns") == body["claim"]["columns"],
         "the plan of the release is not the certified one": release.get("plan") == body["plan"],
@@ -150,7 +133,7 @@ def entry_reasons(body: Mapping[str, Any]) -> Iterator[str]:
         bound = link(known["publish"]["prev"], payload) == known["publish"]["hash"]
     except ValueError:  # prev is no hash
         bound = False
-    return _failed({
+    return failed({
         "the claim is not the one that was noted in the ledger": bound,
         "the head is not the entry of the publication":
             known["head"] == known["publish"]["hash"],
@@ -170,7 +153,7 @@ def table_reasons(body: Mapping[str, Any], table: str | Path | bytes,
     except Unreadable as error:
         yield str(error)
         return
-    yield from _failed({
+    yield from failed({
         "the table is not the certified one": digest(data) == claim["table_sha256"],
         "the table has other columns than claimed": list(found.columns) == claim["columns"],
         "the table does not keep the claimed k": found.level >= claim["k"],
@@ -184,15 +167,14 @@ def table_reasons(body: Mapping[str, Any], table: str | Path | bytes,
         yield from figure_reasons(claim, release, values)
 
 
-def notes(body: Mapping[str, Any], *, release: bool, ledger: bool, table: bool) -> Iterator[str]:
-    """What the check cannot show."""
-    claim = body["claim"]
+def notes(claim: Mapping[str, Any]) -> Iterator[str]:
+    """What the check cannot show of this claim, whatever is given."""
     hidden = claim["target"] is None and claim["l_diversity"] > 1
     yield from (f"{role}: {', '.join(map(visible, names))}"
                 for role, names in strangers.spoken(claim))
     yield from limit_notes(claim)
     beside = "roles" not in claim and claim["target"] is not None
-    yield from _failed({
+    yield from failed({
         "made by version 0.1.0: the published target was not counted toward k, so that who knows "
         "the class of a person, too, may find fewer rows": not beside,
         "the target is published, and a group may have one class: who is in it is known to be of "
@@ -200,13 +182,6 @@ def notes(body: Mapping[str, Any], *, release: bool, ledger: bool, table: bool) 
         "k counts sources, which the table does not hold: only that a group has as many rows was "
         "recounted": "counted" not in claim,
         "the target is not published: the classes in a group were not recounted": not hidden,
-        "unsigned: it shows what is claimed, and not who claims it": body["signature"] is not None,
-        "made without a ledger: nothing shows what else was published of these people":
-            body["ledger"] is not None,
-        "the ledger was not given: only its own hashes show that this was noted there":
-            body["ledger"] is None or ledger,
-        "the release was not given: only its digest was seen": release,
-        "the table was not given: its level was not recounted": table,
     })
 
 
@@ -235,7 +210,3 @@ def _bytes(table: str | Path | bytes) -> bytes:
 def _distinct(names: list[object]) -> bool:
     return bool(names) and all(isinstance(name, str) for name in names) and len(
         set(names)) == len(names)
-
-
-def _failed(checks: Mapping[str, bool]) -> Iterator[str]:
-    return (reason for reason, holds in checks.items() if not holds)

@@ -45,13 +45,14 @@ class Pair:
         """
         from privsieve.methods import plan
         from privsieve.noise.streams import system
+        from privsieve.release import said
 
         made = plan(self.method, self.domain, epsilon=epsilon, rows=len(self.first),
                     allow_weak=True, **self.options)
         noise = system()
 
         def run(table: Batch) -> Any:
-            return seen(made.said(made.mechanism(made.summarise([table], noise.key()), noise)))
+            return seen(said(made, made.mechanism(made.summarise([table], noise.key()), noise)))
 
         return run
 
@@ -75,9 +76,9 @@ def pair(method: str) -> Pair:
     >>> len(pair("block-fwell").first), pair("felp").options["beta"]
     (6, 1)
     """
-    from privsieve.methods import planner
+    from privsieve.methods import options_of
 
-    planner(method)  # refuses a name that is none
+    options_of(method)  # refuses a name that is none
     return _PAIRS[method](method)
 
 
@@ -146,7 +147,7 @@ _RULES = {"order": 1, "class_prior": None}
 _PAIRS: Mapping[str, Callable[[str], Pair]] = {
     "rule-sieve": _of(sides, k=1, **_RULES),
     "block-fwell": _of(block, k=1, block=3, repeats=1),
-    "noisy-top-k": _of(sides, k=1, class_share=None),
+    "noisy-top-k": _of(sides, k=1, class_prior=None),
     "private-tuning": _of(sides, candidates=[
         {"method": "rule-sieve", "k": 1, **_RULES},
         {"method": "rule-sieve", "k": 1, "order": 1, "class_prior": 0.5}]),

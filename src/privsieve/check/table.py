@@ -1,25 +1,56 @@
-"""Recount a published table: its containment level from the file alone.
+"""Recount a published table from the file alone: its containment level, and what its groups tell.
 
-The checker is not the maker: nothing here is shared with the methods that choose, and NumPy is not
-needed.  A set of rows is one large integer, a bit for each row; the group of a row is the
-intersection of the columns that it holds.
+The checker is not the maker: nothing here is shared with the methods that choose and measure, and
+NumPy is not needed.  A set of rows is one large integer, a bit for each row; the group of a row is
+the intersection of the columns that it holds.  Figures are fractions, entropies decimals of fifty
+digits.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Context, Decimal
+from fractions import Fraction
 from functools import reduce
+from math import log
 from operator import and_
+from typing import Any
 
 PARQUET = b"PAR1"
+#: Rows are counted of which the group has at least such a share of one value.
+STEPS = ("0.8", "0.95")
+#: Figures stand in a release as so many parts of one.
+PARTS = 10**6
+#: The text of a cell that is missing; it comes after all numbers and dates.
+MISSING = "missing"
+_EXACT = Context(prec=50)
+#: Entropies nearer than this in floating point are compared as decimals,
+_NEAR = 1e-9
+#: and decimals nearer than this are equal.
+_SAME = Decimal("1e-40")
+_DATE = re.compile(r"\d{4}(-\d{2}(-\d{2}([ T]\d{2}(:\d{2}){1,2}(\.\d{1,9})?)?)?)?")
+#: What follows the column's name in the name of a bin; a bin lies where it begins.
+_BIN = re.compile(r"<(?P<below>[^<>=]+)|=(?P<low>.+)\.\.(?P<high>.+)|>=(?P<from>[^<>=]+)")
+_NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})(e[+-]?\d{1,3})?", re.IGNORECASE)
+_DECIMAL = re.compile(r"\d{1,9}(\.\d{1,9})?")
 
 
 class Unreadable(Exception):
-    """A file that is no table of zeros and ones; its text says what is wrong, and no cell."""
+    """A file that is not what it should be; its text says what is wrong, and quotes nothing."""
+
+
+def failed(checks: Mapping[str, bool]) -> Iterator[str]:
+    """The reasons that do not hold.
+
+    >>> list(failed({"it is late": True, "it rains": False}))
+    ['it rains']
+    """
+    return (reason for reason, holds in checks.items() if not holds)
 
 
 @dataclass(frozen=True)
@@ -58,53 +89,315 @@ def recount_table(data: bytes, *, target: str | None = None, model: str = "conta
     held = {name: cells for name, cells in table.items() if name not in beside}
     if not held:
         raise Unreadable("the table has no column of zeros and ones")
-    rows = len(next(iter(held.values())))
-    if not rows or any(set(cells) - {"0", "1"} for cells in held.values()):
-        raise Unreadable("the table has no row, or holds something else than 0 and 1")
-    hidden = set(held) if model == "k-anonymity" else set(absent)
-    level, poorest = _smallest(held, labels, hidden, apart=target_known)
-    return Recount(tuple(held), rows, level, poorest)
+    groups = _Groups.of(held, held if model == "k-anonymity" else absent)
+    level, poorest = _smallest(groups, labels, apart=target_known)
+    return Recount(tuple(held), groups.rows, level, poorest)
 
 
-def _smallest(table: Mapping[str, Sequence[str]], labels: Sequence[str] | None, absent: set[str],
-              *, apart: bool) -> tuple[int, int]:
+@dataclass(frozen=True, repr=False)
+class _Groups:
+    """The groups of a table on columns of zeros and ones; of those in `shown` absence is known."""
+
+    rows: int
+    cells: tuple[Sequence[str], ...]
+    held: tuple[int, ...]
+    shown: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Sequence[str]], absent: Iterable[str]) -> _Groups:
+        """The groups on these columns, of which those in `absent` are known to be lacked."""
+        cells, hidden = tuple(columns.values()), set(absent)
+        if not cells[0] or any(set(one) - {"0", "1"} for one in cells):
+            raise Unreadable("the table has no row, or holds something else than 0 and 1")
+        return cls(len(cells[0]), cells, tuple(int("".join(one), 2) for one in cells),
+                   tuple(name in hidden for name in columns))
+
+    def group(self, pattern: Sequence[str]) -> int:
+        """The rows that hold all that the pattern holds, and lack what it is known to lack."""
+        whole = (1 << self.rows) - 1
+        having = (column for cell, column in zip(pattern, self.held, strict=True) if cell == "1")
+        lacking = (whole ^ column
+                   for cell, column, shown in zip(pattern, self.held, self.shown, strict=True)
+                   if cell == "0" and shown)
+        return reduce(and_, lacking, reduce(and_, having, whole))
+
+
+def _smallest(groups: _Groups, labels: Sequence[str] | None, *, apart: bool) -> tuple[int, int]:
     """Rows in the smallest group, and classes in the poorest; groups of one class if `apart`."""
-    rows = len(next(iter(table.values())))
-    known = [name in absent for name in table]
-    held = [int("".join(cells), 2) for cells in table.values()]
-    classes = _classes(labels, rows)
+    labels = [""] * groups.rows if labels is None else labels
+    classes = {one: int("".join("1" if label == one else "0" for label in labels), 2)
+               for one in sorted(set(labels))}
     size: dict[tuple[str, ...], dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for place, pattern in enumerate(zip(*table.values(), strict=True)):
-        size[pattern][labels[place] if labels is not None else ""] += 1
-    level, poorest = rows, len(classes)
-    for pattern, found in sorted(size.items(), key=lambda one: min(one[1].values())):
+    for pattern, label in zip(zip(*groups.cells, strict=True), labels, strict=True):
+        size[pattern][label] += 1
+    level, poorest = groups.rows, len(classes)
+    for pattern, counts in sorted(size.items(), key=lambda one: min(one[1].values())):
         # A group is never smaller than its own pattern: common patterns are passed over.
-        least = min(found.values()) if apart else sum(found.values())
-        if least >= level and len(found) >= poorest:
+        least = min(counts.values()) if apart else sum(counts.values())
+        if least >= level and len(counts) >= poorest:
             continue
-        group = _group(pattern, held, known, rows)
-        parts = [classes[one] & group for one in found] if apart else [group]
+        group = groups.group(pattern)
+        parts = [classes[one] & group for one in counts] if apart else [group]
         level = min(level, *(part.bit_count() for part in parts))
         poorest = min(poorest, sum(1 for one in classes.values() if one & group))
     return level, poorest
 
 
-def _group(pattern: Sequence[str], held: Sequence[int], known: Sequence[bool], rows: int) -> int:
-    """The rows that hold all that the pattern holds, and lack what it is known to lack."""
-    whole = (1 << rows) - 1
-    having = (column for cell, column in zip(pattern, held, strict=True) if cell == "1")
-    lacking = (whole ^ column for cell, column, seen in zip(pattern, held, known, strict=True)
-               if cell == "0" and seen)
-    return reduce(and_, lacking, reduce(and_, having, whole))
+@dataclass(frozen=True, repr=False)
+class Disclosed:
+    """What the groups tell of a column at worst, exactly but for the entropy.
+
+    above : for each step the rows whose group has at least such a share of one value.
+    """
+
+    rows: int
+    values: int
+    share: Fraction
+    above: tuple[tuple[str, int], ...]
+    distinct: int
+    entropy: Decimal
+    closeness: Fraction
+
+    def figures(self) -> dict[str, Any]:
+        """The same as a release says it: risks rounded up, protection down."""
+        entropy = int(_EXACT.multiply(_EXACT.add(self.entropy, _SAME), Decimal(PARTS)))
+        return {"rows": self.rows, "values": self.values, "share": _text(_up(self.share)),
+                "above": [[step, rows] for step, rows in self.above], "distinct": self.distinct,
+                "entropy": _text(entropy), "closeness": _text(_up(self.closeness))}
 
 
-def _classes(labels: Sequence[str] | None, rows: int) -> dict[str, int]:
-    """The rows of each label."""
-    if labels is None:
-        return {"": (1 << rows) - 1}
-    return {one: int("".join("1" if label == one else "0" for label in labels), 2)
-            for one in sorted(set(labels))}
+def recount_values(data: bytes, column: str, of: Sequence[str], *, absent: Iterable[str] = (),
+                   ordered: bool = False, known: str | None = None) -> Disclosed:
+    r"""Count what the groups of a published file tell of one of its columns.
 
+    Groups are those on the columns `of`, zeros and ones; of the columns in `absent` it counts as
+    known, too, who does not have them.  `known` is a column that may be known as well: groups with
+    it and without it are counted.  `ordered` values are numbers or dates.
+
+    >>> recount_values(b"a,ill\n1,no\n1,no\n1,yes\n0,yes\n", "ill", ["a"]).figures()["share"]
+    '0.666667'
+    """
+    table = _read(data)
+    if not of or {*of, column, *([known] if known else [])} - table.keys():
+        raise Unreadable("the table lacks a claimed column")
+    groups = _Groups.of({name: table[name] for name in of}, absent)
+    values = _values(table[column], column, ordered=ordered)
+    classes = list(_rows_of(table[known], set(table[known]))) if known else []
+    worst = _Worst([one.bit_count() for one in values], ordered=ordered)
+    for pattern, mine in _patterns(groups).items():
+        group = groups.group(pattern)
+        bad = worst.see(group, values)
+        for one in classes:
+            if one & mine:
+                worst.mark(one & mine, max(bad, worst.see(group & one, values)))
+        if not classes:
+            worst.mark(mine, bad)
+    return worst.disclosed(groups.rows)
+
+
+def recounted(claim: Mapping[str, Any], data: bytes) -> dict[str, Disclosed]:
+    """The published target and sensitive columns of a claim, each with what groups tell of it.
+
+    Nothing of a claim of version 0.1.0, which has no roles.
+    """
+    if "roles" not in claim:
+        return {}
+    target, ordered = claim["target"], _ordered(claim)
+    known = target if claim["roles"]["target_known"] else None
+    absent = claim["columns" if claim["model"] == "k-anonymity" else "absent"]
+    return {column: recount_values(data, column, claim["columns"], absent=absent,
+                                   ordered=column in ordered,
+                                   known=None if column == target else known)
+            for column in [*([target] if target is not None else []), *claim["sensitive"]]}
+
+
+def limit_reasons(claim: Mapping[str, Any], counted: Mapping[str, Disclosed]) -> Iterator[str]:
+    """What the published values, as `recounted`, do not keep of the claimed limits."""
+    limits = claim.get("limits")
+    if limits is None:
+        return
+    if any(limits.get(name) is not None and not _DECIMAL.fullmatch(limits[name])
+           for name in ("share", "entropy", "closeness")):
+        yield "a claimed limit is no decimal number"
+        return
+    for column, one in counted.items():
+        whose = "the target" if column == claim["target"] else "a sensitive column"
+        yield from _missed(whose, one, limits, claim["l_diversity"])
+
+
+def figure_reasons(claim: Mapping[str, Any], release: Mapping[str, Any],
+                   counted: Mapping[str, Disclosed]) -> Iterator[str]:
+    """What a release says of its groups' values, and the published table does not."""
+    said = release.get("measured", {}).get("disclosure")
+    if said is None:
+        return
+    if [one["column"] for one in said] != list(counted):
+        yield "the release speaks of values of other columns than the table's"
+        return
+    ordered = _ordered(claim)
+    for one in said:
+        found = {"column": one["column"], "ordered": one["column"] in ordered,
+                 "role": "target" if one["column"] == claim["target"] else "sensitive",
+                 **counted[one["column"]].figures()}
+        lower = {**found, "entropy": _text(int(Fraction(found["entropy"]) * PARTS) - 1)}
+        if dict(one) not in (found, lower):  # large groups may be told as a millionth less
+            yield "what the release says of a column's values is not what the table shows"
+
+
+def limit_notes(claim: Mapping[str, Any]) -> Iterator[str]:
+    """What of the claimed limits nobody can recount from the table."""
+    limits = claim.get("limits")
+    if limits is None or not (any(limits.get(name) is not None for name in (
+            "share", "entropy", "closeness")) or claim["l_diversity"] > 1):
+        return
+    roles = claim["roles"]
+    hidden = [name for name in roles["sensitive"] if name not in claim["sensitive"]]
+    if roles["target"] is not None and claim["target"] is None:
+        hidden.append(roles["target"])
+    if hidden:
+        yield ("limits on what a group tells hold for columns that are not published, too: these "
+               "were not recounted")
+
+
+def _ordered(claim: Mapping[str, Any]) -> set[str]:
+    """The columns of numbers and dates; without a word of them every column is one of categories.
+
+    That is the stricter reading: the ordered distance is never the larger one.
+    """
+    return set(claim["limits"].get("ordered", ()))
+
+
+def _missed(whose: str, at: Disclosed, limits: Mapping[str, Any], least: int) -> Iterator[str]:
+    kept = {
+        "share of one value": limits["share"] is None or at.share <= Fraction(limits["share"]),
+        "entropy l": limits["entropy"] is None
+        or _EXACT.add(at.entropy, _SAME) >= Decimal(limits["entropy"]),
+        "distance to the whole table": limits["closeness"] is None
+        or at.closeness <= Fraction(limits["closeness"]),
+        "number of values": at.distinct >= least,
+    }
+    yield from (f"a group of the table misses the claimed limit of the {name}, in {whose}"
+                for name, holds in kept.items() if not holds)
+
+
+@dataclass(repr=False)
+class _Worst:
+    """The worst groups that were seen so far; `whole` is how often each value stands in all."""
+
+    whole: list[int]
+    ordered: bool
+    share: Fraction = Fraction(0)
+    distinct: int = 1 << 62
+    closeness: Fraction = Fraction(0)
+    least: float = float("inf")
+    poorest: set[tuple[int, ...]] = field(default_factory=set)
+    above: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STEPS, 0))
+
+    def see(self, group: int, values: Sequence[int]) -> Fraction:
+        """Count a group; returns the share of its commonest value."""
+        counts = [(group & one).bit_count() for one in values]
+        size = group.bit_count()
+        share = Fraction(max(counts), size)
+        held = tuple(sorted(count for count in counts if count))
+        self.share, self.distinct = max(self.share, share), min(self.distinct, len(held))
+        self.closeness = max(self.closeness, self._distance(counts, size))
+        entropy = log(size) - sum(count * log(count) for count in held) / size
+        if entropy < self.least - _NEAR:
+            self.poorest = set()
+        if entropy <= self.least + _NEAR:
+            self.poorest.add(held)
+        self.least = min(self.least, entropy)
+        return share
+
+    def mark(self, rows: int, share: Fraction) -> None:
+        """Count rows whose worst group has such a share of one value."""
+        for step in STEPS:
+            if share >= Fraction(step):
+                self.above[step] += rows.bit_count()
+
+    def disclosed(self, rows: int) -> Disclosed:
+        """All figures."""
+        return Disclosed(rows, len(self.whole), self.share, tuple(self.above.items()),
+                         self.distinct, min(map(_entropy, self.poorest)), self.closeness)
+
+    def _distance(self, counts: Sequence[int], size: int) -> Fraction:
+        rows = sum(self.whole)
+        apart = [count * rows - all_rows * size
+                 for count, all_rows in zip(counts, self.whole, strict=True)]
+        if not self.ordered:
+            return Fraction(sum(map(abs, apart)), 2 * rows * size)
+        moved = total = 0
+        for one in apart:
+            total += one
+            moved += abs(total)
+        return Fraction(moved, rows * size * max(len(counts) - 1, 1))
+
+
+def _entropy(counts: Sequence[int]) -> Decimal:
+    """Entropy l of these counts: e to the power of their entropy."""
+    size = Decimal(sum(counts))
+    total = _EXACT.ln(size)
+    for count in counts:
+        total = _EXACT.subtract(total, _EXACT.multiply(
+            _EXACT.divide(Decimal(count), size), _EXACT.ln(Decimal(count))))
+    return _EXACT.exp(total)
+
+
+def _patterns(groups: _Groups) -> dict[tuple[str, ...], int]:
+    """The rows of each pattern; the first row is the highest bit, as in the columns."""
+    found: dict[tuple[str, ...], int] = defaultdict(int)
+    for place, pattern in enumerate(zip(*groups.cells, strict=True)):
+        found[pattern] |= 1 << (groups.rows - 1 - place)
+    return found
+
+
+def _values(cells: Sequence[str], column: str, *, ordered: bool) -> list[int]:
+    """The rows of each value, in the order of the values."""
+    texts = set(cells)
+    if not ordered:
+        return list(_rows_of(cells, sorted(texts)))
+    known = texts - {MISSING}
+    bins = {text: _BIN.fullmatch(text.removeprefix(column)) for text in known}
+    if known and all(bins.values()):
+        first = {text: one["below"] is not None for text, one in bins.items() if one}
+        starts = {text: one["low"] or one["from"] or "" for text, one in bins.items() if one}
+        below = sorted(text for text in known if first[text])
+        by_start = {starts[text]: text for text in known if not first[text]}
+        ranked = [*below, *(by_start[start] for start in _ranked(by_start))]
+    else:
+        ranked = _ranked(known)
+    return list(_rows_of(cells, [*ranked, *(texts & {MISSING})]))
+
+
+def _ranked(known: Iterable[str]) -> list[str]:
+    """Numbers or dates in their order."""
+    texts = set(known)
+    if all(_NUMBER.fullmatch(text) for text in texts):
+        return sorted(texts, key=lambda text: (Fraction(text), text))
+    if all(_DATE.fullmatch(text) for text in texts):
+        return sorted(texts)
+    raise Unreadable("a column that is claimed to be of numbers or dates holds something else")
+
+
+def _rows_of(cells: Sequence[str], texts: Iterable[str]) -> Iterator[int]:
+    """The rows that hold each text."""
+    size = len(cells)
+    places: dict[str, bytearray] = {text: bytearray(b"0" * size) for text in texts}
+    for place, cell in enumerate(cells):
+        places[cell][place] = ord("1")
+    return (int(bits, 2) for bits in places.values())
+
+
+def _up(share: Fraction) -> int:
+    return -int(-share * PARTS // 1)
+
+
+def _text(parts: int) -> str:
+    whole, rest = divmod(parts, PARTS)
+    return f"{whole}.{rest:06d}".rstrip("0").rstrip(".")
+
+
+# --- the file -----------------------------------------------------------------------------------
 
 def _read(data: bytes) -> dict[str, Sequence[str]]:
     """The cells of each column, as texts."""

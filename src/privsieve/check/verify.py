@@ -1,21 +1,25 @@
 """Verify: check a certificate without the program that made it.
 
 Whatever is wrong becomes a reason, in words that quote nothing of the file; nothing raises.  It
-reads two JSON files and, where given, a ledger and a published table.
+reads two JSON files and, where given, a ledger and a published table.  Of a release it shows that
+it selects what was planned and holds the numbers of its kind; these were drawn with fresh noise,
+and nobody can recount them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from privsieve.check import containment
-from privsieve.check import release as verify_release
+from privsieve.check.table import Unreadable, failed
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
-from privsieve.ledger.certificate import FORMAT, KINDS, UNIT
-from privsieve.ledger.chain import link, recharged, units_of
+from privsieve.ledger.certificate import FORMAT, KINDS, UNIT, link, units_of
+from privsieve.ledger.chain import recharged
 from privsieve.ledger.ledger import Ledger, recount
 from privsieve.public.canonical import canonical, digest, parsed
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS
@@ -24,22 +28,31 @@ from privsieve.release import FORMAT as RELEASE_FORMAT
 #: A release folder's file is far below; more is an attack on memory.
 LARGEST_FILE = 64 * 2**20
 
+#: What leaves is clamped to the integers that a double holds exactly, on grids of doubles.
+LARGEST = 2**53
+EXPONENTS = range(-1074, 971)
+#: Instead of a number of columns: all whose released weight is above zero, and at least one.
+POSITIVE = "positive"
+#: How the numbers of a regression's features are called; of "answers" there are queries, too.
+ANSWERS = "answers"
+MAPS = ("linear", "fourier", "cosine", "polynomial", ANSWERS)
+#: A column has at most as many cells as codes.
+CODES = 65536
+CELLS = {"names", "shape", "bins", "place", "q"}
+#: A decimal text, as an amount of noise or an answer is told.
+_NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
+_GRID = "the values of the release are not integers on a grid of doubles"
+
 Source = str | Path | Mapping[str, Any]
 
 _HASH = {"seq": int, "prev": str, "hash": str}
 _SHAPE: Mapping[str, Any] = {
-    "format": str,
-    "claim": {"kind": str, "account": str, "epsilon": str, "delta": str, "unit": str,
-              "neighbours": str, "mechanism": str, "theorem": str, "assumes": list},
-    "plan": dict,
-    "domain_sha256": str,
-    "software": dict,
-    "release_sha256": str,
-    "population": (str, type(None)),
-    "ledger": (dict, type(None)),
-    "key": (str, type(None)),
+    "format": str, "plan": dict, "software": dict, "release_sha256": str,
+    "population": (str, type(None)), "ledger": (dict, type(None)), "key": (str, type(None)),
     "signature": (str, type(None)),
 }
+_CLAIM = {"kind": str, "account": str, "epsilon": str, "delta": str, "unit": str,
+          "neighbours": str, "mechanism": str, "theorem": str, "assumes": list}
 #: The kind of certificates that promise a level, and no epsilon.
 CONTAINMENT = "containment"
 _WORD = {"reserve": "charge", "commit": "release", "publish": "publication"}
@@ -68,10 +81,6 @@ class Verification:
         return not self.reasons
 
 
-class _Unreadable(Exception):
-    """A file that is not what it should be."""
-
-
 def verify(
     certificate: Source,
     release: Source | None = None,
@@ -90,18 +99,20 @@ def verify(
         _check_shape(body)
         if body["claim"]["kind"] == CONTAINMENT:
             return _containment(body, release, ledger, table, key)
-        reasons = [*_claim(body), *_key(body, key)]
+        reasons = [*_claim(body), *_signed(body, key)]
         if body["ledger"] is not None:
             reasons += _entries(body)
         if release is not None:
             reasons += _release(body, _read(release, "the release"))
         if ledger is not None:
             reasons += _ledger(body, ledger)
-    except _Unreadable as error:
+    except Unreadable as error:
         return Verification((str(error),), ())
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError):
         return Verification(("a field of the files is of a type that it cannot have",), ())
-    return Verification(tuple(reasons), tuple(_notes(body, release, ledger, table)))
+    notes = [*_unseen(body, release, ledger, ("spent on these people", "the charge was made")),
+             *failed({"the table was not read: fresh noise cannot be recounted": table is None})]
+    return Verification(tuple(reasons), tuple(notes))
 
 
 def _read(source: Source, what: str) -> dict[str, Any]:
@@ -113,14 +124,14 @@ def _read(source: Source, what: str) -> dict[str, Any]:
             with Path(source).open("rb") as file:
                 data = file.read(LARGEST_FILE + 1)
             if len(data) > LARGEST_FILE:
-                raise _Unreadable(f"{what} is larger than 64 MB")
+                raise Unreadable(f"{what} is larger than 64 MB")
             body = parsed(data)
         if not isinstance(body, Mapping) or canonical(body) != data:
-            raise _Unreadable(f"{what} is not a JSON object in canonical form")
+            raise Unreadable(f"{what} is not a JSON object in canonical form")
     except OSError:
-        raise _Unreadable(f"{what} cannot be read") from None
+        raise Unreadable(f"{what} cannot be read") from None
     except (TypeError, ValueError, AttributeError, RecursionError):
-        raise _Unreadable(f"{what} is not JSON of strings, integers, booleans and null") from None
+        raise Unreadable(f"{what} is not JSON of strings, integers, booleans and null") from None
     return dict(body)
 
 
@@ -139,43 +150,40 @@ def _containment(body: Mapping[str, Any], release: Source | None,
                  ledger: str | Path | Ledger | None, table: object, key: str | None,
                  ) -> Verification:
     """A certificate that promises a level, and no epsilon."""
-    reasons = [*containment.claim_reasons(body), *_key(body, key)]
+    reasons = [*containment.claim_reasons(body), *_signed(body, key)]
     if body["ledger"] is not None:
         reasons += containment.entry_reasons(body)
     said = None if release is None else _read(release, "the release")
     if said is not None:
-        reasons += containment.release_reasons(body, said)
+        reasons += [*_certified(body, said), *containment.release_reasons(body, said)]
     if ledger is not None:
         reasons += _ledger(body, ledger, ("publish",))
     if isinstance(table, str | Path | bytes):
         reasons += containment.table_reasons(body, table, said)
     elif table is not None:
         reasons.append("the table is to be given as a file")
-    found = containment.notes(body, release=release is not None, ledger=ledger is not None,
-                              table=table is not None)
-    return Verification(tuple(reasons), tuple(found))
+    words = "published of these people", "this was noted there"
+    notes = [*containment.notes(body["claim"]), *_unseen(body, release, ledger, words),
+             *failed({"the table was not given: its level was not recounted": table is not None})]
+    return Verification(tuple(reasons), tuple(notes))
 
 
 def _check_shape(body: Mapping[str, Any]) -> None:
     claim = body.get("claim")
     contained = isinstance(claim, Mapping) and claim.get("kind") == CONTAINMENT
-    shape, entries = _SHAPE, [_LEDGER, _LEDGER_BEFORE]
+    shape, entries = {**_SHAPE, "claim": _CLAIM, "domain_sha256": str}, [_LEDGER, _LEDGER_BEFORE]
     if contained:
-        shape, entries = containment.shape(body["claim"]), [containment.LEDGER]
+        shape, entries = {**_SHAPE, "claim": containment.shape(claim)}, [containment.LEDGER]
     known = body["ledger"] if _fits(body, shape) else ()
     if known is not None and not any(_fits(known, entry) for entry in entries):
-        raise _Unreadable(f"the certificate does not have the fields of {FORMAT}")
+        raise Unreadable(f"the certificate does not have the fields of {FORMAT}")
     if body["format"] != FORMAT:
-        raise _Unreadable(f"the certificate is not a {FORMAT}; a newer privsieve may read it")
-
-
-def _failed(checks: Mapping[str, bool]) -> Iterator[str]:
-    return (reason for reason, holds in checks.items() if not holds)
+        raise Unreadable(f"the certificate is not a {FORMAT}; a newer privsieve may read it")
 
 
 def _claim(body: Mapping[str, Any]) -> Iterator[str]:
     claim, plan = body["claim"], body["plan"]
-    return _failed({
+    return failed({
         "the claim names no known kind of release": claim["kind"] in KINDS,
         "the claimed epsilon is not an exact amount":
             units_of(claim["epsilon"], EPSILON_UNITS) is not None,
@@ -189,13 +197,13 @@ def _claim(body: Mapping[str, Any]) -> Iterator[str]:
         "the epsilon of the plan is not the claimed one": plan.get("epsilon") == claim["epsilon"],
         "the delta of the plan is not the claimed one": plan.get("delta") == claim["delta"],
         "the method of the plan is not the claimed one": plan.get("method") == claim["mechanism"],
-        "a population stands without a ledger, or a ledger without a population":
-            (body["population"] is None) == (body["ledger"] is None),
     })
 
 
-def _key(body: Mapping[str, Any], key: str | None) -> Iterator[str]:
-    return _failed({
+def _signed(body: Mapping[str, Any], key: str | None) -> Iterator[str]:
+    return failed({
+        "a population stands without a ledger, or a ledger without a population":
+            (body["population"] is None) == (body["ledger"] is None),
         "the certificate names a key or signature, which this version cannot check":
             body["key"] is None and body["signature"] is None,
         "the certificate is unsigned, and a key was given to check it": key is None,
@@ -212,7 +220,7 @@ def _entries(body: Mapping[str, Any]) -> Iterator[str]:
                "reserved_at": known["reserved_at"],
                **{name: known[name] for name in ("rho", "charged") if name in known}}
     commit = {**common, "release_sha256": body["release_sha256"]}
-    return _failed({
+    return failed({
         "the charge is not what the release comes to in the change that the account protects":
             "charged" not in known or _converted(known, terms),
         "the claim is not the one that was charged": _bound(known["reserve"], "reserve", reserve),
@@ -239,20 +247,26 @@ def _bound(known: Mapping[str, Any], kind: str, content: Mapping[str, Any]) -> b
         return False
 
 
-def _release(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
-    yield from _failed({
+def _certified(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
+    return failed({
         "the digest of the release is not the certified one":
             digest(canonical(release)) == body["release_sha256"],
         f"the release is not a {RELEASE_FORMAT}": release.get("format") == RELEASE_FORMAT,
         "the kind of the release is not the claimed one":
             release.get("kind") == body["claim"]["kind"],
+    })
+
+
+def _release(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
+    yield from _certified(body, release)
+    yield from failed({
         "the release says that it is not private": release.get("private") is True,
         "the plan of the release is not the certified one": release.get("plan") == body["plan"],
         "the domain of the release is not the certified one":
             "domain" not in release
             or digest(canonical(release["domain"])) == body["domain_sha256"],
+        **checks(body["claim"]["kind"], body["plan"], release),
     })
-    yield from _failed(verify_release.checks(body["claim"]["kind"], body["plan"], release))
 
 
 def _ledger(body: Mapping[str, Any], ledger: str | Path | Ledger,
@@ -268,7 +282,7 @@ def _ledger(body: Mapping[str, Any], ledger: str | Path | Ledger,
         return
     yield from (f"the ledger does not add up: {reason}" for reason in report.reasons)
     held = {entry.kind + entry.hash for entry in entries}
-    yield from _failed({
+    yield from failed({
         **{f"the ledger does not hold the {_WORD[kind]}: it is another one, or was set back":
            kind + known[kind]["hash"] in held for kind in kinds},
         "the ledger does not hold the head: it is another one, or was set back":
@@ -276,15 +290,167 @@ def _ledger(body: Mapping[str, Any], ledger: str | Path | Ledger,
     })
 
 
-def _notes(
-    body: Mapping[str, Any], release: object, ledger: object, table: object,
-) -> Iterator[str]:
-    return _failed({
+def _unseen(body: Mapping[str, Any], release: object, ledger: object, words: tuple[str, str],
+            ) -> Iterator[str]:
+    """What the check cannot show for want of a signature, a ledger or a release."""
+    done, noted = words
+    return failed({
         "unsigned: it shows what is claimed, and not who claims it": body["signature"] is not None,
-        "made without a ledger: nothing shows what else was spent on these people":
-            body["ledger"] is not None,
-        "the ledger was not given: only its own hashes show that the charge was made":
+        f"made without a ledger: nothing shows what else was {done}": body["ledger"] is not None,
+        f"the ledger was not given: only its own hashes show that {noted}":
             body["ledger"] is None or ledger is not None,
         "the release was not given: only its digest was seen": release is not None,
-        "the table was not read: fresh noise cannot be recounted": table is None,
     })
+
+
+# --- what a release says ------------------------------------------------------------------------
+
+def checks(kind: str, plan: Mapping[str, Any], release: Mapping[str, Any]) -> dict[str, bool]:
+    """What has to hold of a release of this kind, and whether it does.
+
+    >>> found = checks("selection", {"settings": {"k": 1}}, {"columns": ["a"], "selected": []})
+    >>> [reason for reason, holds in found.items() if not holds]
+    ['the release does not select as many columns as planned']
+    """
+    selected, columns = _names(release.get("selected")), _names(release.get("columns"))
+    found = {"the release selects what is not among its columns, or twice":
+             len(set(selected)) == len(selected) and set(selected) <= set(columns)}
+    if kind != "regression":
+        count = _count(plan.get("settings"), release.get("candidate"))
+        if kind == "weights" and count == POSITIVE:
+            q = _on_grid(release.get("values")) or []
+            count = max(1, sum(weight > 0 for weight in q))
+        found["the release does not select as many columns as planned"] = (
+            type(count) is int and len(selected) == count)
+    numbers = {"weights": _weights, "regression": _regression, "histogram": _histogram}.get(kind)
+    if numbers is not None:
+        found |= {**numbers(release), "the noise of the release is not a law and an amount":
+                  _noise(release.get("noise"))}
+    return found
+
+
+def _names(value: object) -> tuple[str, ...]:
+    """A list of names; empty, and so in agreement with no plan, where it is not one."""
+    listed = value if isinstance(value, list | tuple) else ()
+    return tuple(listed) if all(isinstance(name, str) for name in listed) else ()
+
+
+def _count(settings: object, candidate: object) -> object:
+    """How many columns were to be chosen: by the plan, or by the candidate that a tuning names."""
+    if not isinstance(settings, Mapping):
+        return None
+    candidates = settings.get("candidates")
+    if candidates is None:
+        return settings.get("k")
+    known = isinstance(candidates, list) and type(candidate) is int
+    if not known or not 0 <= candidate < len(candidates):  # type: ignore[operator]  # an int by then
+        return None
+    chosen = candidates[candidate]
+    return _count(chosen.get("settings"), None) if isinstance(chosen, Mapping) else None
+
+
+def _weights(release: Mapping[str, Any]) -> dict[str, bool]:
+    q, columns = _on_grid(release.get("values")), _names(release.get("columns"))
+    whole = q is None or len(q) == len(columns)
+    return {
+        _GRID: q is not None,
+        "the release does not hold one weight for each column": whole,
+        "the release does not select the columns of its largest weights":
+            q is None or not whole or _largest(q, columns, _names(release.get("selected"))),
+    }
+
+
+def _largest(q: list[int], columns: tuple[str, ...], selected: tuple[str, ...]) -> bool:
+    """Whether no other column has a larger weight, or the same one at an earlier place."""
+    best = sorted(range(len(q)), key=lambda j: (-q[j], j))[:len(selected)]
+    return {columns[j] for j in best} == set(selected)
+
+
+def _regression(release: Mapping[str, Any]) -> dict[str, bool]:
+    q, features = _on_grid(release.get("values")), release.get("features")
+    known = isinstance(features, Mapping) and features.get("map") in MAPS
+    return {
+        _GRID: q is not None,
+        "the release names no known map of features": known,
+        "the release does not hold one weight for each feature, or one answer for each query":
+            q is None or not known or _whole_model(release, len(q)),
+    }
+
+
+def _whole_model(release: Mapping[str, Any], numbers: int) -> bool:
+    if release["features"]["map"] != ANSWERS:
+        return bool(release["features"].get("features") == numbers)
+    queries, answers = release.get("queries"), release.get("answers")
+    return (isinstance(queries, list | tuple) and isinstance(answers, list | tuple)
+            and len(queries) == len(answers) and all(map(_number, answers)))
+
+
+def _histogram(release: Mapping[str, Any]) -> dict[str, bool]:
+    cells = release.get("cells")
+    if not isinstance(cells, Mapping) or cells.keys() != CELLS:
+        return {"the release does not have the fields of a table of cells": False}
+    names, selected = _names(cells["names"]), _names(release.get("selected"))
+    shape, q = _integers(cells["shape"], 1, CODES), _integers(cells["q"], -LARGEST, LARGEST)
+    return {
+        # what is tabulated beside the selected columns is the target
+        "the table of cells is not one of the selected columns":
+            bool(names) and names[:len(selected)] == selected and len(names) <= len(selected) + 1,
+        "the shape of the cells is not a number of bins for each column":
+            shape is not None and len(shape) == len(names),
+        "the bins of the cells are not told by column": isinstance(cells["bins"], Mapping),
+        "the counts of the release are not integers that a double holds": q is not None,
+        "the release does not hold one count for each of its cells":
+            shape is None or q is None or _placed(cells["place"], len(q), _cells(shape)),
+    }
+
+
+def _on_grid(values: object) -> list[int] | None:
+    """The integers of released values; None where they are something else."""
+    if not isinstance(values, Mapping) or values.keys() != {"exponent", "q"}:
+        return None
+    if type(values["exponent"]) is not int or values["exponent"] not in EXPONENTS:
+        return None
+    return _integers(values["q"], -LARGEST, LARGEST)
+
+
+def _integers(value: object, low: int, high: int) -> list[int] | None:
+    if not isinstance(value, list | tuple):
+        return None
+    fit = all(type(one) is int and low <= one <= high for one in value)
+    return list(value) if fit else None
+
+
+def _cells(shape: list[int]) -> int | None:
+    """How many cells there are; None where their places are beyond what a double holds.
+
+    >>> _cells([4, 3, 2]), _cells([65536] * 4)
+    (24, None)
+    """
+    cells = 1
+    for bins in shape:
+        cells *= bins
+        # a product of as many numbers as a file may hold would never be done
+        if cells >= LARGEST:
+            return None
+    return cells
+
+
+def _placed(place: object, held: int, cells: int | None) -> bool:
+    """Whether so many counts stand at known cells, each once and in order."""
+    if cells is None:
+        return False
+    if place == "all":
+        return held == cells
+    known = _integers(place, 0, cells - 1)
+    return (known is not None and len(known) == held
+            and all(one < other for one, other in pairwise(known)))
+
+
+def _noise(said: object) -> bool:
+    return (isinstance(said, Mapping) and said.keys() == {"law", "each"}
+            and isinstance(said["law"], str) and _number(said["each"])
+            and float(said["each"]) > 0)
+
+
+def _number(text: object) -> bool:
+    return isinstance(text, str) and _NUMBER.fullmatch(text) is not None

@@ -15,7 +15,7 @@ from typing import NoReturn
 import click
 
 from privsieve.errors import PrivsieveError
-from privsieve.public.shown import visible
+from privsieve.public.canonical import visible
 
 #: Each verb and its line of help; `privsieve.cli.<verb>` holds its `command`.
 VERBS = {

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from privsieve.cli import disclosed, tables, words
-from privsieve.errors import CheckFailed
+from privsieve.cli import tables, words
+from privsieve.errors import CheckFailed, ParameterError
 from privsieve.public.canonical import Json
 
 if TYPE_CHECKING:
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from privsieve.containment.breaking import Rare
     from privsieve.containment.disclosure import Disclosure
     from privsieve.containment.groups import SourceCrowds
-    from privsieve.containment.labelled import Labelled
+    from privsieve.containment.labelled import Labelled, Roles
     from privsieve.containment.measures import Crowd, Risk, Sample
-    from privsieve.containment.roles import Roles
+    from privsieve.containment.union import Counted, Differing, Verified
     from privsieve.rows.matrix import Items
 
 _EXAMPLE = "Example: privsieve check patients.csv --target ill -k 5"
@@ -61,13 +62,12 @@ def command(data: tuple[str, ...], k: int | None, sample: int | None, as_json: b
 
     PRIVATE: what it says is about the rows, for the eyes of who holds them.
     """
-    from privsieve.cli import union
     from privsieve.containment.measures import demand_k
 
     asked = USUAL_K if k is None else k
     demand_k(asked)
-    if union.asked(data):
-        union.check(data, {**options, "k": asked}, k, as_json=as_json)
+    if _are_folders(data):
+        _check_folders(data, {**options, "k": asked}, k, as_json=as_json)
         return
     found, told = _measured(data[0], {**options, "k": asked}, k, sample)
     if as_json:
@@ -75,7 +75,7 @@ def command(data: tuple[str, ...], k: int | None, sample: int | None, as_json: b
                     "disclosure": None if told is None else [one.json() for one in told]})
     else:
         _show(found)
-        disclosed.show(told)
+        _show_disclosed(told)
     _demand_level(found, k)
 
 
@@ -83,12 +83,11 @@ def _measured(data: str, options: Mapping[str, Any], k: int | None, sample: int 
               ) -> tuple[Checked, list[Disclosure] | None]:
     """Read the table and count; each stage is told to who waits."""
     from privsieve.cli.progress import shown
-    from privsieve.cli.roles import roles_of
+    from privsieve.cli.tables import roles_of
     from privsieve.containment.breaking import gains, rare_sets
     from privsieve.containment.groups import source_crowds
-    from privsieve.containment.known import as_known
-    from privsieve.containment.measures import risk_of
-    from privsieve.containment.survey import surveyed
+    from privsieve.containment.labelled import as_known
+    from privsieve.containment.measures import risk_of, surveyed
 
     with shown() as progress:
         progress.stage("reading the table")
@@ -105,7 +104,7 @@ def _measured(data: str, options: Mapping[str, Any], k: int | None, sample: int 
         crowds = None if table.sources is None else source_crowds(known, table.sources, asked,
                                                                   survey=survey)
         progress.stage("counting what a group tells")
-        told = disclosed.measured(table, absent, risk.patterns)
+        told = _disclosed(table, absent, risk.patterns)
     return Checked(table.items, roles, risk, by_class, crowds, gained, rare), told
 
 
@@ -124,9 +123,8 @@ def _demand_level(found: Checked, k: int | None) -> None:
 def _with_class(table: Labelled, absent: npt.NDArray[np.bool_] | None, k: int,
                 sample: int | None) -> tuple[Crowd, Crowd] | None:
     """The crowds of who knows the class, too: what may be known, and all; None of no class."""
-    from privsieve.containment.known import as_known
-    from privsieve.containment.measures import crowd
-    from privsieve.containment.survey import surveyed
+    from privsieve.containment.labelled import as_known
+    from privsieve.containment.measures import crowd, surveyed
     from privsieve.public.columns import text_of
 
     if len(table.classes) < 2:
@@ -144,7 +142,7 @@ def _facts(items: Items, absent: npt.NDArray[np.bool_] | None) -> Items:
 
     import numpy as np
 
-    from privsieve.containment.known import as_known
+    from privsieve.containment.labelled import as_known
 
     many = Counter(items.origin)
     alone = np.array([many[name] == 1 for name in items.origin], np.bool_)
@@ -250,3 +248,198 @@ def _of_sample(sample: Sample) -> str:
     return (f"what is said of groups is estimated from {sample.rows} rows drawn at random: each "
             f"share of rows, and the average, to within {100 * sample.margin:.2g} points of a "
             "hundred with 95 % confidence; the level may be lower")
+
+
+#: Of a table with more pairs of different rows nothing is counted: that would take minutes.
+MOST_PAIRS = 5 * 10**10
+
+
+def _disclosed(table: Labelled, absent: npt.NDArray[np.bool_] | None, patterns: int,
+             ) -> list[Disclosure] | None:
+    """What groups on all columns tell of the target and the sensitive ones; None of large tables.
+
+    absent : the items of which it may be known that a person lacks them.
+    """
+    from privsieve.containment.disclosure import columns_of, disclosures
+    from privsieve.kernels.patterns import Rule
+
+    if not columns_of(table):
+        return []
+    if patterns**2 > MOST_PAIRS:
+        return None
+    return disclosures(table, Rule(1, len(table.classes), absent=absent))
+
+
+def _show_disclosed(told: Sequence[Disclosure] | None) -> None:
+    """A table for people: for each column what its worst group tells."""
+    if told is None:
+        words.show("discloses", "what groups tell of the target was not counted: the table has too "
+                                "many different rows; ask of the columns that you would publish "
+                                "(--columns)")
+    if not told:
+        return
+    click.echo()
+    words.table(("a group tells of", "values", "fewest", "entropy", "share", "t",
+                 *(f"at {step}" for step, _ in told[0].above)),
+                [_disclosed_row(one) for one in told])
+    click.echo()
+    words.show("discloses", "of any group: the fewest values, the least entropy l, the largest "
+                            "share of one value, the largest distance t to all rows; and the rows "
+                            f"whose group has a share of at least {told[0].above[0][0]}, and of "
+                            f"{told[0].above[1][0]}")
+
+
+def _disclosed_row(told: Disclosure) -> tuple[str, ...]:
+    said = told.json()
+    name = told.column if len(told.column) <= _LONGEST else f"{told.column[:_LONGEST - 1]}…"
+    return (name, str(told.values), str(told.distinct), _short(str(said["entropy"]), up=False),
+            _short(str(said["share"]), up=True), _short(str(said["closeness"]), up=True),
+            *(str(rows) for _, rows in told.above))
+
+
+#: Names are cut here, so that a line fits.
+_LONGEST = 18
+
+
+def _short(text: str, *, up: bool) -> str:
+    """A decimal of six digits with three, rounded against ourselves.
+
+    >>> _short("0.666667", up=True), _short("1.889881", up=False), _short("2", up=False)
+    ('0.667', '1.889', '2')
+    """
+    whole, _, part = text.partition(".")
+    parts = 1000 * int(whole) + int(f"{part:0<6}") // 1000 + (up and bool(part[3:].strip("0")))
+    return f"{parts // 1000}.{parts % 1000:03d}".rstrip("0").rstrip(".")
+
+
+#: Options that say which columns are read, and how.
+_CHOSEN = ("columns", "without", "cuts", "thermometer", "levels", "long")
+
+
+def _are_folders(data: Sequence[str]) -> bool:
+    """Whether folders are to be checked, and not one table."""
+    return len(data) > 1 or Path(data[0]).is_dir()
+
+
+def _check_folders(data: Sequence[str], options: Mapping[str, Any], k: int | None, *, as_json: bool,
+          ) -> None:
+    """Say between what bounds the smallest group lies, or with the table what it is."""
+    from privsieve.containment.union import Strict, bounds, counted, differing, published
+
+    paths, table = _told_apart(data)
+    folders = [published(path) for path in paths]
+    strict = Strict.of(folders)
+    needed = strict.k if k is None else k
+    facts: dict[str, Json] = {
+        "folders": [{"name": one.name, "k": one.claim["k"], "level": one.claim["level"],
+                     "rows": one.items.rows, "columns": len(one.items)} for one in folders],
+        "k": needed, "columns": len({name for one in folders for name in one.items.names}),
+    }
+    other = differing(folders)
+    if other is not None:
+        _say({**facts, "differ": [other.only_first, other.only_second],
+              "shared": len(other.shared)}, as_json=as_json)
+        raise CheckFailed(_differ(other))
+    if table is None:
+        found = bounds(folders, strict)
+        _say({**facts, "lowest": found.lowest, "highest": found.highest, "counted": False},
+             as_json=as_json)
+        _judge(found.highest, needed, "at most ")
+        if found.lowest < needed and not as_json:
+            words.show("warning", f"together they may leave groups below k = {needed}: count them "
+                                  "with the table", fg="yellow")
+        return
+    exact = counted(_read(table, options, folders), folders, needed)
+    _say({**facts, "lowest": exact.level, "highest": exact.level, "counted": True,
+          "below": exact.below, "poor": exact.poor, "notes": list(exact.notes)}, as_json=as_json)
+    _judge(exact.level, needed)
+    _judge_classes(exact, strict.l_diversity)
+
+
+def _told_apart(data: Sequence[str]) -> tuple[list[str], str | None]:
+    """The folders, and the table if there is one."""
+    from privsieve.containment.union import is_folder
+
+    paths = [one for one in data if is_folder(one)]
+    others = [one for one in data if one not in paths]
+    if any(Path(one).is_dir() for one in others):
+        raise ParameterError("a folder holds no certificate.json; name folders that `privsieve "
+                             "publish` wrote")
+    if not paths or len(others) > 1:
+        raise ParameterError("give one table, or folders that `privsieve publish` wrote, with at "
+                             "most one table before them")
+    if len(set(map(_real, paths))) < len(paths):
+        raise ParameterError("a folder is named twice; name each once")
+    return paths, others[0] if others else None
+
+
+def _real(path: str) -> Path:
+    return Path(path).resolve()
+
+
+def _read(data: str, options: Mapping[str, Any], folders: Sequence[Verified],
+          ) -> dict[str | None, Labelled]:
+    """The table as it was published from, once for each target; the first has all columns."""
+    from privsieve.containment.fingerprint import target_of
+    from privsieve.containment.together import read_also
+    from privsieve.containment.union import targets
+
+    claims = [one.claim for one in folders]
+    columns = read_also(claims)
+    names: list[str | None] = sorted(targets(folders), key=lambda name: name in columns)
+    if not names or names[0] in columns:  # the target of one folder may be a column of another
+        names.insert(0, None)
+    if (all("origins" in one for one in claims) and not any("," in name for name in columns)
+            and not any(options[name] for name in _CHOSEN)):
+        options = {**options, "columns": ",".join(columns)}  # others need not be readable
+    return {name: tables.opened(data, {**options, "target": name},
+                                [one for one in claims if at == 0 or target_of(one) == name])
+            for at, name in enumerate(names)}
+
+
+def _judge(level: int, k: int, most: str = "") -> None:
+    if level < k:
+        rows = "1 row" if level == 1 else f"{level} rows"
+        raise CheckFailed(f"together the folders leave a group of {most}{rows}, below k = {k}; "
+                          "take one of them back, and publish what follows with a ledger")
+
+
+def _judge_classes(found: Counted, least: int) -> None:
+    if found.poor:
+        raise CheckFailed(f"together the folders leave {found.poor} rows in groups of fewer than "
+                          f"{least} classes; take one of them back, and publish what follows with "
+                          "a ledger")
+
+
+def _differ(other: Differing) -> str:
+    shared = len(other.shared)
+    where = (f"on the {shared} columns that both publish" if shared > 1 else
+             f"on the column {other.shared[0]!r}, which both publish," if shared else
+             "in their number")
+    return (f"{other.first} and {other.second} are not of the same rows: {where} "
+            f"{other.only_first} rows of the one and {other.only_second} of the other have no "
+            "equal, and of the same people a difference is somebody; take one of them back (of "
+            "other people nothing has to be checked together)")
+
+
+def _say(facts: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        words.json(dict(facts))
+        return
+    words.show("private", "about rows: for the eyes of who holds them", fg="yellow")
+    for one in facts["folders"]:
+        words.show("folder", f"{one['name']}: {one['rows']} rows, {one['columns']} items, level "
+                             f"{one['level']} (k = {one['k']})")
+    if "differ" in facts:
+        return
+    low, high = facts["lowest"], facts["highest"]
+    if facts["counted"]:
+        words.show("together", f"{facts['columns']} items, level {low}, counted from the table: "
+                               f"{facts['below']} rows in groups below {facts['k']}")
+        for note in facts["notes"]:
+            words.show("note", note)
+    elif low == high:
+        words.show("together", f"{facts['columns']} items, level {low}")
+    else:
+        words.show("together", f"{facts['columns']} items, level between {low} and {high}; with "
+                               "the table (privsieve check TABLE DIR DIR) it is counted")

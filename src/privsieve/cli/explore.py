@@ -11,13 +11,12 @@ import click
 
 from privsieve.cli import words
 from privsieve.cli.check import USUAL_K
-from privsieve.cli.private_file import new_file
+from privsieve.cli.private import new_file
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
-    from privsieve.containment.exploring import Way
+    from privsieve.containment.exploring import Uniques, Way
     from privsieve.containment.labelled import Labelled
-    from privsieve.containment.population import Uniques
     from privsieve.kernels.patterns import Rule
     from privsieve.report.exploring import Explored, Population
     from privsieve.rows.matrix import Items
@@ -116,8 +115,8 @@ def _check(table: Labelled, options: Mapping[str, Any]) -> None:
 
 def _explored(table: Labelled, rule: Rule, options: Mapping[str, Any],
               population: Items | None) -> Explored:
+    from privsieve.containment.choice import tell
     from privsieve.containment.exploring import costs, curve, ks_of, shut
-    from privsieve.containment.told import tell
     from privsieve.report import exploring as page
 
     ways, asked = _ways(rule, options), _asked(table, rule, options)
@@ -188,8 +187,8 @@ def _people(table: Labelled, options: Mapping[str, Any], population: Items | Non
 def _population(table: Labelled, rule: Rule, selected: Mapping[str, Sequence[int]],
                 people: Any) -> Population:
     """Rows that are alone on the columns of each way, and on all columns."""
-    from privsieve.containment.groups import with_classes
-    from privsieve.containment.population import counted, estimated
+    from privsieve.containment.exploring import counted, estimated
+    from privsieve.containment.labelled import with_classes
     from privsieve.report.exploring import Alone, Population
 
     def uniques(positions: Sequence[int]) -> Uniques:

@@ -10,7 +10,7 @@ import click
 
 from privsieve.cli import words
 from privsieve.errors import ParameterError
-from privsieve.public.shown import visible
+from privsieve.public.canonical import visible
 
 _EXAMPLE = "Example: privsieve inspect patients.csv --domain domain.toml"
 

@@ -50,7 +50,7 @@ OPTIONS = (
     click.option("--score", metavar="NAME",
                  help="noisy-top-k: mean-difference, class-counts, disagreement, "
                       "mutual-information or correlation."),
-    click.option("--mechanism", type=click.Choice(["exponential", "laplace", "gumbel"]),
+    click.option("--mechanism", type=click.Choice(["exponential", "laplace"]),
                  help="noisy-top-k: how the race is run."),
     click.option("--class-share", metavar="P",
                  help="noisy-top-k: noisy, none, or public class shares."),
@@ -183,9 +183,17 @@ def known(method: str) -> Mapping[str, Parameter]:
     """
     from inspect import signature
 
-    from privsieve.methods import planner
+    from privsieve.methods import _older, options_of
+    from privsieve.methods.option import current_abouts
 
-    return signature(planner(method)).parameters
+    kind = options_of(method)
+    if kind is None:
+        return signature(_older(method)).parameters
+    takes: dict[str, Any] = dict(signature(kind).parameters)
+    takes |= {name: takes.get(name) for name in current_abouts(kind)}
+    if "n_features_to_select" in takes:
+        takes["k"] = signature(lambda *, k: k).parameters["k"]
+    return takes
 
 
 def choosing(method: str) -> None:

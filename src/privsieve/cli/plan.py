@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from html import escape
+from math import log10
 from typing import Any
 
 import click
@@ -104,8 +106,6 @@ def _forecasts(plan: Plan, options: Mapping[str, Any], times: Fraction,
 def _draw(path: str, plan: Plan, sizes: Mapping[int, Mapping[Fraction, Mapping[str, Any]]],
           ) -> None:
     """The picture, at the usual gap."""
-    from privsieve.cli.curves import curves
-
     unit = f"{plan.protected}s"
     gap = str(plan.forecast["usual_gap"])
     lines = {f"{units:,} {unit}".replace(",", " "): [
@@ -128,7 +128,7 @@ def _json(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> dict[
         "unit": plan.protected,
         "neighbours": plan.domain.neighbours,
         "columns": len(plan.domain.columns),
-        "noise_scale": words.number(plan.noise),
+        "noise_scale": words.number(plan.noise.amount),
         "forecast": plan.forecast,
         "forecasts": {words.amount(epsilon): forecasts[epsilon] for epsilon in forecasts},
         "warning": plan.warning,
@@ -138,7 +138,6 @@ def _json(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> dict[
 
 
 def _show(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> None:
-    from privsieve.cli import plan_numbers as numbers
     from privsieve.ledger.certificate import UNIT
 
     chosen = plan.kind == "selection"
@@ -146,16 +145,16 @@ def _show(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> None:
     if chosen:
         words.show("choose", f"{_count(plan)} of {len(plan.domain.columns)} columns")
     else:
-        words.show("release", numbers.what(plan))
+        words.show("release", _what(plan))
     words.show("cost", f"{plan.cost.words}, charged before a row is read")
     words.show("protects", f"{UNIT[plan.protected]} ({plan.domain.neighbours})")
     words.show(unit, f"{plan.units}")
     words.show("method", plan.method)
     words.show("settings", _settings(plan))
-    words.show("noise", _noise(plan, unit) if chosen else numbers.noise(plan))
+    words.show("noise", _noise(plan, unit) if chosen else noise(plan))
     words.show("theorem", f"{plan.theorem}; assumes {', '.join(plan.assumes)}")
     click.echo()
-    (_table if chosen else numbers.table)(forecasts, plan)
+    (_table if chosen else _numbers)(forecasts, plan)
 
 
 def _speak(plan: Plan, delta: str | None) -> None:
@@ -175,8 +174,9 @@ def _noise(plan: Plan, unit: str) -> str:
     """What the noise does to a score; only exponential noise has its scale as its mean."""
     law = "gumbel" if plan.cost.delta else plan.settings.get("mechanism", "exponential")
     if law == "exponential":
-        return f"raises each column's score by {words.number(plan.noise)} {unit} on average"
-    return f"{str(law).capitalize()} noise of scale {words.number(plan.noise)} {unit} on each score"
+        return f"raises each column's score by {words.number(plan.noise.amount)} {unit} on average"
+    scale = words.number(plan.noise.amount)
+    return f"{str(law).capitalize()} noise of scale {scale} {unit} on each score"
 
 
 def _count(plan: Plan) -> str:
@@ -227,3 +227,181 @@ def _voters(plan: Plan) -> str:
     if plan.method.startswith("block-fwell"):
         return "blocks"
     return f"{plan.protected}s"
+
+
+Forecasts = Mapping[Fraction, Mapping[str, Json]]
+
+_LONGEST = ("the same beside the longest that all can be without noise in any table; in most "
+            "tables they are shorter")
+#: Where the meanings of a table's columns begin.
+_INDENT = 15
+#: From so many per cent on it is said how many times.
+_MANY = 1000
+_EXPECTED = ("by how much a prediction is expected to be off, beyond what no model could know, in "
+             "the same unit")
+_MOVED = ("the rows that noise moves to other cells, as a share of all rows; above 1 nothing of "
+          "the table is left")
+#: What a forecast may hold, by kind: the head of its column, and what it is.
+_FIGURES = {
+    "weights": {
+        "noise_each": ("each weight", "the standard deviation of the noise on one weight"),
+        "noise_length": ("together", "how long the noise on all of them is together, about"),
+    },
+    "regression": {
+        "noise_each": ("each number", "the standard deviation of the noise on one number"),
+        "noise_prediction": ("prediction", "that of a prediction, in halves of the target's range"),
+        "expected_error": ("error", _EXPECTED),
+        "error_bound": ("error bound", "a bound of that"),
+    },
+    "histogram": {
+        "noise_each": ("each cell", "the standard deviation of the noise on one count"),
+        "expected_error": ("moved", _MOVED),
+    },
+}
+
+
+def _what(plan: Plan) -> str:
+    """What is released, in a few words."""
+    d, k = len(plan.domain.columns), plan.settings.get("k")
+    if plan.kind == "histogram":
+        least = plan.settings.get("threshold")
+        over = f" over {k} of {d} columns" if k is not None else ""
+        most = "at most " if plan.settings.get("choice") else ""
+        named = f"; those from {least} on are named" if least is not None else ""
+        cells = f"{int(str(plan.forecast['cells'])):,}".replace(",", " ")
+        return f"a table of {most}{cells} counts{over}{named}"
+    if plan.kind == "regression":
+        return "a model from which predictions are free"
+    chosen = "those above zero are chosen" if k == "positive" else (
+        "the largest one is chosen" if k == 1 else f"the {k} largest are chosen")
+    return f"a weight for each of {d} columns; {chosen}"
+
+
+def noise(plan: Plan) -> str:
+    """How strong the noise is, against what it hides where that is bounded."""
+    made = plan.forecast
+    figures = _FIGURES[plan.kind]
+    if "noise_prediction" in made:
+        return _prediction(plan)
+    one = figures["noise_each"][0].removeprefix("each ")
+    said = f"standard deviation {figure(made['noise_each'])} on each {one}"
+    if "noise_length" in made and "longest" in made:
+        share = _share(made)
+        said += (f"; together about {figure(made['noise_length'])} long, where the {one}s without "
+                 f"it are at most {figure(made['longest'])} long: {share}"
+                 f"{' of' if '%' in share else ''} that")
+    return said
+
+
+def _prediction(plan: Plan) -> str:
+    """By how much noise moves a prediction, in the unit of the target where it has one."""
+    from privsieve.public.columns import Number
+
+    target, share = plan.domain.target, Fraction(str(plan.forecast["noise_prediction"]))
+    assert isinstance(target, Number)
+    if target.scale == "log":
+        return f"a prediction errs by {figure(share)} of half the target's range, on its log scale"
+    return (f"a prediction of {target.name} errs by "
+            f"{figure(share * Fraction(target.high - target.low) / 2)} from noise (one standard "
+            "deviation)")
+
+
+def figure(value: object) -> str:
+    """A public number for people: three digits that matter.
+
+    >>> figure("0.0123456"), figure("0.0000001234"), figure("12345.6"), figure(None)
+    ('0.0123', '1.23e-07', '12346', '-')
+    """
+    return "-" if value is None else words.number(Fraction(str(value)))
+
+
+def _numbers(forecasts: Forecasts, plan: Plan) -> None:
+    """Print forecasts by epsilon, and what their columns are."""
+    figures = {key: told for key, told in _FIGURES[plan.kind].items()
+               if any(key in made for made in forecasts.values())}
+    measured = "longest" in plan.forecast and "noise_length" in figures
+    click.secho("Forecast: what noise does, by cost", bold=True)
+    words.table(["epsilon", *(head for head, _ in figures.values()),
+                 *(["of longest"] * measured)], [
+        [("* " if epsilon == plan.cost.epsilon else "") + words.amount(epsilon),
+         *(figure(made.get(key)) for key in figures), *([_share(made)] * measured)]
+        for epsilon, made in sorted(forecasts.items())])
+    told = list(figures.values())
+    if measured:
+        told.append(("of longest", _LONGEST))
+    for head, meaning in told:
+        lines = click.wrap_text(meaning, words.WIDTH - _INDENT).replace("\n", "\n" + " " * _INDENT)
+        click.echo(f"  {head}".ljust(_INDENT) + lines)
+    click.echo("  *".ljust(_INDENT) + "this plan")
+
+
+def _share(made: Mapping[str, Any]) -> str:
+    """The expected length of the noise beside the longest weights, rounded up."""
+    if "longest" not in made or "noise_length" not in made:
+        return "-"
+    percent = -(-100 * Fraction(made["noise_length"]) // Fraction(made["longest"]))
+    return f"{percent} %" if percent < _MANY else f"{-(-percent // 100)} times"
+
+
+Points = Sequence[tuple[float, float]]
+
+LEFT, TOP, WIDE, HIGH = 64, 56, 440, 240
+#: Darker is more units; dashes tell the curves apart without colour.
+INKS = ("#74a9cf", "#2b8cbe", "#045a8d")
+DASHES = ("3 3", "8 3", "none")
+
+
+def curves(title: str, lines: Mapping[str, Points], guessing: float) -> str:
+    """One picture; each line is a name and its points (epsilon, per cent), epsilon increasing.
+
+    >>> picture = curves("3 of 30", {"569 rows": [(0.1, 20), (1, 90)]}, 10)
+    >>> picture.count("<polyline"), "569 rows" in picture
+    (1, True)
+    """
+    epsilons = sorted({epsilon for points in lines.values() for epsilon, _ in points})
+    first, last = log10(epsilons[0]), log10(epsilons[-1])
+
+    def x(epsilon: float) -> float:
+        return LEFT + WIDE * (log10(epsilon) - first) / ((last - first) or 1)
+
+    parts = [_text(LEFT, 24, title, 14), _text(LEFT, 42, "per cent of the columns sought that are "
+                                               "found", 11)]
+    parts += [_grid(level) for level in (0, 25, 50, 75, 100)]
+    parts += [_text(x(epsilon), TOP + HIGH + 18, f"{epsilon:g}", 11, "middle")
+              for epsilon in epsilons]
+    parts.append(_text(LEFT + WIDE / 2, TOP + HIGH + 36, "epsilon", 11, "middle"))
+    parts.append(f'<line x1="{LEFT}" x2="{LEFT + WIDE}" y1="{_y(guessing):.1f}" '
+                 f'y2="{_y(guessing):.1f}" stroke="#666" stroke-dasharray="1 3"/>')
+    parts.append(_text(LEFT + WIDE + 6, _y(guessing) + 4, "guessing", 11))
+    for place, (name, points) in enumerate(lines.items()):
+        ink, dash = INKS[place % len(INKS)], DASHES[place % len(DASHES)]
+        path = " ".join(f"{x(epsilon):.1f},{_y(share):.1f}" for epsilon, share in points)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{ink}" stroke-width="2" '
+                     f'stroke-dasharray="{dash}"/>')
+        # The key stands above the curves: labels at their ends would lie on one another.
+        key = LEFT + WIDE + 6, TOP + 14 + 18 * place
+        parts.append(f'<line x1="{key[0]}" x2="{key[0] + 26}" y1="{key[1] - 4}" y2="{key[1] - 4}" '
+                     f'stroke="{ink}" stroke-width="2" stroke-dasharray="{dash}"/>')
+        parts.append(_text(key[0] + 32, key[1], name, 11))
+    told = "; ".join(f"{name}: " + ", ".join(f"{share:g} % at {epsilon:g}"
+                                             for epsilon, share in points)
+                     for name, points in lines.items())
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="680" height="350" role="img" '
+            f'font-family="sans-serif" fill="#14181b"><title>{escape(title)}</title>'
+            f'<desc>{escape(told)}</desc><rect width="680" height="350" fill="#fff"/>'
+            f'{"".join(parts)}</svg>\n')
+
+
+def _y(share: float) -> float:
+    return TOP + HIGH * (1 - share / 100)
+
+
+def _grid(level: int) -> str:
+    y = _y(level)
+    return (f'<line x1="{LEFT}" x2="{LEFT + WIDE}" y1="{y:.1f}" y2="{y:.1f}" stroke="#d3d9dc"/>'
+            + _text(LEFT - 8, y + 4, str(level), 11, "end"))
+
+
+def _text(x: float, y: float, words: str, size: int, anchor: str = "start") -> str:
+    return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}">'
+            f"{escape(words)}</text>")

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from privsieve.cli import explore, limits, tables, words
-from privsieve.cli.roles import roles_of
+from privsieve.cli import explore, tables, words
+from privsieve.cli.tables import roles_of
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import Json
 
 if TYPE_CHECKING:
     from privsieve.containment.choice import Choice
-    from privsieve.containment.issue import Issued, People
-    from privsieve.containment.publish import Labelled, Promise
+    from privsieve.containment.labelled import Labelled, Roles
+    from privsieve.containment.publish import Issued, People, Promise
     from privsieve.kernels.patterns import Rule
 
 _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out columns"
@@ -39,7 +39,7 @@ _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out colu
 @click.option("--l-diversity", metavar="L", type=click.IntRange(1),
               help="Classes, and values of each sensitive column, in a group at least: 2 where the "
                    "target is published, else 1.")
-@limits.options
+@tables.limits
 @click.option("--publish-target", is_flag=True,
               help="Publish the target with the columns; it then counts toward k.")
 @click.option("--target-unknown", is_flag=True,
@@ -85,10 +85,10 @@ def command(data: str, **options: Any) -> None:
 
 def _publish(data: str, options: Mapping[str, Any]) -> None:
     """Read, choose, write, count, note: in this order."""
-    from privsieve.cli.internal import internal
+    from privsieve.cli.private import internal
     from privsieve.cli.progress import shown
-    from privsieve.containment.issue import Form, issue, people_of
-    from privsieve.containment.told import listening
+    from privsieve.containment.choice import listening
+    from privsieve.containment.publish import Form, issue, people_of
     from privsieve.ledger.folder import Folder
 
     people = people_of(options["ledger"], options["population"], options["snapshot"],
@@ -132,18 +132,17 @@ def _read(data: str, options: Mapping[str, Any], people: People | None,
 def _chosen(table: Labelled, promise: Promise, options: Mapping[str, Any],
             before: Sequence[Mapping[str, Any]]) -> Choice:
     """A choice that keeps rule and limits, also together with what was published before."""
-    from privsieve.containment.before import open_part
-    from privsieve.containment.together import tightened, tightened_limits
+    from privsieve.containment.together import open_part, tightened, tightened_limits
 
-    return open_part(table, promise.rule, limits.kept(
+    return open_part(table, promise.rule, tables.kept(
         table, tightened(table, promise.rule, before), tightened_limits(promise.limits, before),
         options, partial(_choose, options)))
 
 
 def _export(data: str, options: Mapping[str, Any]) -> None:
     """Write the folder for sdcMicro or ARX; nothing is chosen, and nothing is published."""
-    from privsieve.cli.export import export
     from privsieve.cli.progress import shown
+    from privsieve.cli.publish import export
 
     with shown() as progress:
         progress.stage("reading the table")
@@ -156,7 +155,7 @@ def _export(data: str, options: Mapping[str, Any]) -> None:
 def _explore(data: str, options: Mapping[str, Any]) -> None:
     """Write the page for who has to choose k; the profiles are compared, whichever is named."""
     from privsieve.cli.progress import shown
-    from privsieve.containment.told import listening
+    from privsieve.containment.choice import listening
 
     asked = {**options, "k": explore.k_of(options)}
     with shown() as progress, listening(progress.known):
@@ -231,7 +230,7 @@ def _promise(table: Labelled, options: Mapping[str, Any]) -> Promise:
         model="k-anonymity" if equal else "containment", l_diversity=values,
         absent=None if equal else roles.absent(table.items),
         suppress=options["suppress"], labelled=known)
-    return Promise(rule, roles, limits.asked(table, rule, options))
+    return Promise(rule, roles, tables.limits_of(table, rule, options))
 
 
 def _profile(options: Mapping[str, Any]) -> str | None:
@@ -248,20 +247,20 @@ def _choose(options: Mapping[str, Any], table: Labelled, rule: Rule) -> Choice:
 
     items, y, profile = table.items, table.y, _profile(options)
     if profile:
-        return publishable(items, y, rule, profile, sources=table.sources, prefix=table.counted)
+        return publishable(table, rule, profile)
     asked: Any = options["weights"] or "mutual-information"
     weights = np.ones(len(items), np.int64) if asked == "even" else asked
     if table.sources is not None:
-        return by_sources(items, y, rule, weights, sources=table.sources, prefix=table.counted)
+        return by_sources(table, rule, weights)
     if options["method"] == "greedy":
         return greedy(items, y, rule, weights, prefix=table.counted)
     if options["method"] == "maximal":
         from privsieve.containment.maximal import Mining, maximal
 
         return maximal(items, y, rule, weights, Mining(time_limit=options["time_limit"]))
-    from privsieve.containment.exact import exact
+    from privsieve.containment.exact import Solving, exact
 
-    return exact(items, y, rule, weights, time_limit=options["time_limit"])
+    return exact(items, y, rule, weights, Solving(options["time_limit"]))
 
 
 def _plan(promise: Promise, options: Mapping[str, Any]) -> dict[str, Json]:
@@ -325,7 +324,7 @@ def _found(measured: Mapping[str, Any], claim: Mapping[str, Any]) -> list[str]:
 
 def _searched(choice: Choice) -> str:
     """What a search knows of its own result."""
-    from privsieve.containment.exact import gap
+    from privsieve.containment.choice import gap
 
     if choice.bound is None:
         return "stopped before it was done: another set may be better"
@@ -333,3 +332,46 @@ def _searched(choice: Choice) -> str:
         return "no other set of columns is better: proved"
     return (f"stopped: another set may be better, by {words.number(100 * gap(choice))} % "
             "at most")
+
+
+_NEXT = {
+    "sdcmicro": "Rscript sdc.R, in that folder; what it does beyond counting is sdcMicro's, and "
+                "stands in the script with a # before it",
+    "arx": "javac and java with libarx.jar, in that folder (Anonymize.java says how), or open its "
+           "data and hierarchies in ARX",
+}
+
+
+def export(data: str, table: Labelled, roles: Roles, options: Mapping[str, Any]) -> None:
+    """Write the folder that `--export` asks for.
+
+    `options` are those of `publish`: export, by_path, k, out, domain_file, and the limits
+    l_diversity, entropy_l, closeness and max_share, where they are given.
+    """
+    from privsieve.bridges.arx import arx, read_arx
+    from privsieve.bridges.sdcmicro import sdcmicro
+    from privsieve.bridges.table import exported, write_folder
+    from privsieve.containment.limits import Limits
+    from privsieve.public.domain import Domain
+
+    kind = options["export"]
+    if options.get("by_path") and kind != "sdcmicro":
+        raise ParameterError("--by-path is for --export sdcmicro: ARX is given the cells in a form "
+                             "of its own; leave it away")
+    limits = Limits.of(distinct=options.get("l_diversity"), share=options.get("max_share"),
+                       entropy=options.get("entropy_l"), closeness=options.get("closeness"))
+    domain = Domain.from_toml(options["domain_file"]) if options.get("domain_file") else None
+    found = exported(data, table, roles, options["k"], domain.csv if domain else None)
+    if kind == "sdcmicro":
+        files = sdcmicro(found, by_path=bool(options.get("by_path")))
+        write_folder(options["out"], files)
+    else:
+        write_folder(options["out"], arx(found, limits), read_arx)
+    words.say("level", f"{found.level} rows in the smallest group that is equal in all "
+                       f"{len(found.of('known'))} known columns, as {_NAMES[kind]} counts; "
+                       f"{found.below} rows in groups below k = {found.k}")
+    words.say("folder", f"{options['out']} (PRIVATE: not to be released)", fg="yellow")
+    words.say("next", _NEXT[kind])
+
+
+_NAMES = {"sdcmicro": "sdcMicro", "arx": "ARX"}

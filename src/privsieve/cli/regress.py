@@ -9,7 +9,7 @@ import click
 
 from privsieve.cli import methods, words
 from privsieve.cli import options as asked
-from privsieve.cli.plan_numbers import noise
+from privsieve.cli.plan import noise
 from privsieve.cli.releasing import release
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def command(data: str, **options: Any) -> None:
 
 
 def _lines(made: Release) -> Iterator[str]:
-    from privsieve.methods.ridge.released import Released
+    from privsieve.methods.ridge.ridge import Released
 
     lengths = Released.of(made).lengths()
     if lengths is not None:

@@ -5,9 +5,10 @@ And a release that is there, which is verified before anything is made of it.
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
@@ -28,7 +29,7 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any],
 
     A plan that warns needs --anyway.  `beside` may put more into the folder, of the release alone.
     """
-    from privsieve.cli.sealed import sealed
+    from privsieve.cli.releasing import sealed
     from privsieve.fit import ConvertedWarning, fit
     from privsieve.ledger.folder import Folder
     from privsieve.ledger.ledger import Ledger
@@ -133,3 +134,46 @@ def left_of(ledger: Any) -> dict[str, str | None]:
 
     return {"left": left, "delta_left": decimal(kept.delta_left, DELTA_UNITS),
             "rho_left": decimal(kept.rho_left, RHO_UNITS) if kept.rho_limit else None}
+
+
+class Seal:
+    """Ctrl-C, held while its outcome would be in doubt: whether the charge was made."""
+
+    def __init__(self) -> None:
+        self._obeyed = signal.getsignal(signal.SIGINT)
+        self.hold()
+
+    def hold(self) -> None:
+        """Ignore Ctrl-C: the charge is being made, or its release is being shown."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def allow(self) -> None:
+        """Obey Ctrl-C: it is known whether the charge was made."""
+        signal.signal(signal.SIGINT, self._obeyed)
+
+
+@contextmanager
+def sealed() -> Iterator[Seal]:
+    """No core dump, no traceback, and no Ctrl-C of which nobody knows what it cost."""
+    _no_core()
+    seal = Seal()
+    hooks = sys.excepthook, sys.unraisablehook
+    sys.excepthook = sys.unraisablehook = _constant
+    try:
+        yield seal
+    finally:
+        seal.allow()
+        sys.excepthook, sys.unraisablehook = hooks
+
+
+def _no_core() -> None:
+    with suppress(ImportError, OSError, ValueError):
+        import resource  # not on every system
+
+        _soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+
+
+def _constant(*_error: object) -> None:
+    """What an error that nobody catches may say: nothing of its own."""
+    sys.stderr.write(f"privsieve: {ReleaseFailed()}\n")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from privsieve.cli import words
-from privsieve.cli.private_file import new_file
+from privsieve.cli.private import new_file
 from privsieve.errors import CheckFailed, ParameterError, SchemaError
 
 _EXAMPLE = "Example: privsieve report first --out first.html"

@@ -8,7 +8,7 @@ import click
 
 from privsieve.cli import methods, words
 from privsieve.cli import options as asked
-from privsieve.cli.plan_numbers import figure
+from privsieve.cli.plan import figure
 from privsieve.cli.releasing import release
 
 _EXAMPLE = ("Example: privsieve select patients.csv --domain domain.toml --epsilon 0.5 --top 6 "

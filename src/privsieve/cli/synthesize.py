@@ -95,17 +95,16 @@ def rows_of(made: Release, rows: int) -> bytes:
     """Synthetic rows of a release as a CSV file."""
     import numpy as np
 
-    from privsieve.methods.histogram.released import Table
-    from privsieve.methods.histogram.written import as_csv
+    from privsieve.methods.histogram.released import CountTable, as_csv
 
-    table = Table.of(made.body)
+    table = CountTable.of(made.body)
     # Post-processing: any randomness that has met no row will do.
     return as_csv(table.axes, table.sample(rows, np.random.default_rng()))
 
 
 def _again(data: str | None, options: Mapping[str, Any]) -> None:
     """Rows of a release that is there; it costs nothing, and no table is read."""
-    from privsieve.cli.private_file import new_file
+    from privsieve.cli.private import new_file
 
     useless = [name for name, value in {"data": data, **options}.items()
                if value not in (None, False, ()) and name not in ("from_folder", "rows", "out")]

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from privsieve.cli import roles
 from privsieve.errors import ParameterError
 from privsieve.public.domain import Csv, Domain
 
 if TYPE_CHECKING:
-    from privsieve.containment.labelled import Labelled
+    from privsieve.containment.choice import Choice
+    from privsieve.containment.labelled import Labelled, Roles
+    from privsieve.containment.limits import Limits
     from privsieve.containment.measures import Hub
-
+    from privsieve.kernels.patterns import Rule
 
 Command = Callable[..., Any]
 
+_ROLES = (
+    click.option("--sensitive", metavar="A,B,…",
+                 help="Columns that must not be learned: not chosen from; limits speak of them."),
+    click.option("--known", metavar="A,B,…",
+                 help="Columns that may be known although the domain file calls them sensitive."),
+    click.option("--absences", "--absent", metavar="A,B,…|all",
+                 help="Columns of which it may be known that a person lacks something (default: "
+                      "all but those of sparse data)."),
+    click.option("--presences-only", metavar="A,B,…|all",
+                 help="Columns of which only what a person has may be known."),
+)
 _OPTIONS = (
     click.option("--target", metavar="COLUMN", help="The column of classes."),
     click.option("--labels", metavar="FILE",
@@ -46,7 +58,7 @@ _OPTIONS = (
                  show_default=True, help="A missing cell holds nothing, or is an item."),
     click.option("--domain", "domain_file", metavar="FILE",
                  help="A domain file: columns, their kinds, and how the CSV file is written."),
-    *roles.OPTIONS,
+    *_ROLES,
 )
 
 
@@ -60,8 +72,8 @@ def table(command: Command) -> Command:
 def opened(data: str, options: Mapping[str, Any], before: Sequence[Mapping[str, Any]] = (),
            ) -> Labelled:
     """Read the table that the options describe, and what claims of `before` published of it."""
-    from privsieve.containment.before import beside, reading
     from privsieve.containment.labelled import Labelled, Sensitive
+    from privsieve.containment.together import beside, reading
     from privsieve.rows.items import Reading, column_of, table_of
 
     _check_source(options)
@@ -83,7 +95,7 @@ def opened(data: str, options: Mapping[str, Any], before: Sequence[Mapping[str, 
     sources = _sources(data, options["source"], csv) if options["source"] else None
     found = table_of(data, y, Reading(
         domain, columns, options["bins"], options["missing"], options["k"],
-        sensitive=roles.sensitive_names(options, domain), sources=sources,
+        sensitive=sensitive_names(options, domain), sources=sources,
         target=target if options["labels"] else None))
     sensitive = tuple(Sensitive(one.name, one.codes, one.values, one.ordered)
                       for one in found.sensitive)
@@ -184,3 +196,123 @@ def _number(text: str) -> float | dt.datetime:
     if isnan(found) and isnan(date_cell(text)):
         raise ParameterError(f"the cut point {text!r} is no number and no date (2020-12-31)")
     return dt.datetime.fromisoformat(text.strip()) if isnan(found) else found
+
+
+ALL = "all"
+
+
+def sensitive_names(options: Mapping[str, Any], domain: Domain | None) -> tuple[str, ...]:
+    """The columns that must not be learned, each once: they are not made into items."""
+    known = listed(options["known"])
+    said = [column.name for column in (domain.columns if domain else ())
+            if getattr(column, "role", None) == "sensitive" and column.name not in known]
+    named = listed(options["sensitive"])
+    _demand_apart(named, "--sensitive", known, "--known")
+    for name in named:
+        if name == options["target"]:
+            raise ParameterError(f"--sensitive names the target {name!r}; the target has limits of "
+                                 "its own: leave it there")
+        if name == options["source"]:
+            raise ParameterError(f"--sensitive names the source {name!r}, which never leaves the "
+                                 "table; leave it away")
+    return tuple(dict.fromkeys([*said, *named]))
+
+
+def roles_of(table: Labelled, options: Mapping[str, Any], domain: Domain | None, *,
+             target_known: bool = False) -> Roles:
+    """The role of each column: the command line before the domain file before its kind."""
+    from privsieve.containment.labelled import Roles
+
+    items = table.items
+    names = tuple(dict.fromkeys(items.origin))
+    by_kind = {name for name, absent in zip(items.origin, items.absent, strict=False) if absent}
+    said = {one.name: getattr(one, "role", None) for one in (domain.columns if domain else ())}
+    both = {name for name in names
+            if said.get(name) == "both" or (name in by_kind and said.get(name) != "presences")}
+    with_absences = _asked(options, "absences", table)
+    without = _asked(options, "presences_only", table)
+    _asked(options, "known", table)
+    _demand_apart(with_absences, "--absences", without, "--presences-only")
+    equal = options.get("model") == "k-anonymity" or options.get("profile") == "strict"
+    if equal and without:
+        raise ParameterError("--presences-only contradicts k-anonymity, which counts absences of "
+                             "all columns; leave one of them away")
+    if options["presences_only"] == ALL:
+        both = set(with_absences)
+    if options["absences"] == ALL or equal:
+        both = set(names) - set(without)
+    both = both - set(without) | set(with_absences)
+    return Roles(tuple(name for name in names if name not in both),
+                 tuple(name for name in names if name in both),
+                 tuple(one.name for one in table.sensitive), table.target, target_known)
+
+
+def listed(text: str | None) -> tuple[str, ...]:
+    """The names in a list with commas."""
+    return tuple(text.split(",")) if text else ()
+
+
+def _asked(options: Mapping[str, Any], option: str, table: Labelled) -> tuple[str, ...]:
+    """The columns that an option names, none for "all"; refused where one is not a known one."""
+    text, said = options[option], f"--{option.replace('_', '-')}"
+    if text == ALL and option != "known":
+        return ()
+    found = listed(text)
+    hidden = {one.name for one in table.sensitive}
+    for name in found:
+        if name in hidden:
+            raise ParameterError(f"{said} names {name!r}, which is sensitive: nobody outside knows "
+                                 "it; take it out of one of the two")
+        if name not in table.items.origin:
+            raise ParameterError(f"{said} names {name!r}, which is no column of the table; "
+                                 "correct it")
+    return found
+
+
+def _demand_apart(first: Iterable[str], one: str, second: Iterable[str], other: str) -> None:
+    both = sorted(set(first) & set(second))
+    if both:
+        raise ParameterError(f"{one} and {other} both name {both[0]!r}; a column has one role: "
+                             "leave it in one of them")
+
+
+_LIMITS = (
+    click.option("--max-share", metavar="P",
+                 help="In no group a larger share of one value, such as 0.9."),
+    click.option("--entropy-l", metavar="L",
+                 help="In each group an entropy l of at least so much, such as 1.5."),
+    click.option("--closeness", metavar="T",
+                 help="No group at a larger distance to the whole table, such as 0.3."),
+)
+#: How often a search that takes long is made again for limits.
+_FEW = 5
+
+
+def limits(command: Command) -> Command:
+    """Give a command the options of limits."""
+    for option in reversed(_LIMITS):
+        command = option(command)
+    return command
+
+
+def limits_of(table: Labelled, rule: Rule, given: Mapping[str, Any]) -> Limits:
+    """The limits that are asked for; `--l-diversity` is one of sensitive columns, too."""
+    from privsieve.containment.limits import Limits
+
+    return Limits.of(distinct=rule.l_diversity if table.sensitive else None,
+                     share=given["max_share"], entropy=given["entropy_l"],
+                     closeness=given["closeness"])
+
+
+def kept(table: Labelled, rule: Rule, limits: Limits, given: Mapping[str, Any],
+         choose: Callable[[Labelled, Rule], Choice]) -> Choice:
+    """What `choose` gives under limits."""
+    import numpy as np
+
+    from privsieve.containment.limits import RUNS, Method, limited
+
+    weights: Any = given["weights"] or "mutual-information"
+    even = np.ones(len(table.items), np.int64) if weights == "even" else weights
+    slow = given["method"] in ("maximal", "exact") or given["profile"] == "most"
+    return limited(table, rule, limits, Method(
+        choose, even if given["method"] else None, runs=_FEW if slow else RUNS))

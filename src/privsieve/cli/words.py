@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from privsieve.public.canonical import Json, canonical
-from privsieve.public.shown import hidden, visible
+from privsieve.public.canonical import Json, canonical, hidden, visible
 
 #: Lines fit into 80 columns; labels take the first ones.
 WIDTH, INDENT = 79, 11

@@ -1,25 +1,18 @@
-"""Breaking: which columns keep a table from a higher level, and which few of them break k."""
+"""Breaking: what single columns, and few of them together, do to a table's level."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from privsieve.containment.survey import Survey, survey_of
-from privsieve.kernels.patterns import around
+from privsieve.containment.labelled import Ints, Labelled, Masks, narrowed, rows_of, shortfall
+from privsieve.containment.measures import Survey, survey_of
+from privsieve.kernels.patterns import Rule, around
+from privsieve.public.canonical import Json
+from privsieve.rows.matrix import Items
 from privsieve.rows.pairs import by_item
-
-if TYPE_CHECKING:
-    from privsieve.rows.matrix import Items
-
-
-Codes = npt.NDArray[np.int32]
-Ints = npt.NDArray[np.int64]
-Masks = npt.NDArray[np.uint64]
-Words = tuple[Ints, Masks]
 
 #: So many columns are looked at one by one.
 MOST_COLUMNS = 64
@@ -27,6 +20,13 @@ MOST_COLUMNS = 64
 MOST_WORDS = 2**22
 #: So many held items are read in search of rare sets, in all.
 MOST_READ = 200_000_000
+#: So many closed items are looked at, and so many pairs of patterns are compared, in all.
+MOST_CLOSED, MOST_PAIRS = 256, 5 * 10**10
+
+#: Words of a mask, and bits in each.
+Words = tuple[Ints, Masks]
+#: Sets of items, each with how many rows hold it.
+Sets = list[tuple[tuple[int, ...], int]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,7 +51,6 @@ def gains(items: Items, survey: Survey | None = None) -> dict[str, int]:
 
     survey : of these items, if there is one already.
 
-    >>> from privsieve.rows.matrix import Items
     >>> gains(Items.dense([[1, 1], [1, 0], [1, 0]], ["age", "ill"]))
     {'ill': 3}
     """
@@ -76,7 +75,7 @@ class _Without:
         self.group = survey.over.sum(axis=1)
         self.order = np.argsort(self.group, kind="stable")
         self.level = int(self.group[self.order[0]])
-        self.columns = self._wanted(_columns(survey.starts, origin))
+        self.columns = self._wanted(_columns(origin))
 
     def _wanted(self, columns: dict[str, Words]) -> dict[str, Words]:
         """A row whose group does not depend on a column keeps that group without it."""
@@ -104,20 +103,19 @@ class _Without:
             searched = [name for name in searched if max(self.level, following) < found[name]]
         return found
 
-    def _part(self, part: Ints, words: Ints, bits: npt.NDArray[np.uint64]) -> Masks:
+    def _part(self, part: Ints, words: Ints, bits: Masks) -> Masks:
         """These patterns without the bits of a column."""
         masks = self.masks[part]
         masks[:, words] &= ~bits
         return masks
 
 
-def _columns(starts: Ints, origin: tuple[str, ...]) -> dict[str, Words]:
+def _columns(origin: tuple[str, ...]) -> dict[str, Words]:
     """Of each column the words of a mask in which it has bits, and the bits."""
     found: dict[str, dict[int, int]] = {}
     for j, name in enumerate(origin):
         words = found.setdefault(name, {})
-        for bit in range(int(starts[j]), int(starts[j + 1])):
-            words[bit // 64] = words.get(bit // 64, 0) | 1 << bit % 64
+        words[j // 64] = words.get(j // 64, 0) | 1 << j % 64
     return {name: (np.array(list(words), np.int64), np.array(list(words.values()), np.uint64))
             for name, words in found.items()}
 
@@ -125,14 +123,13 @@ def _columns(starts: Ints, origin: tuple[str, ...]) -> dict[str, Words]:
 def rare_sets(items: Items, k: int, at_most: int = 20) -> Rare:
     """The smallest sets of up to three items that break k: each is a way to find somebody.
 
-    >>> from privsieve.rows.matrix import Items
     >>> rare_sets(Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), 2).sets
     ((0, 1),)
     """
     support = np.diff(items.indptr)
     singles = np.flatnonzero((support > 0) & (support < k))
-    found: list[tuple[tuple[int, ...], int]] = [((int(j),), int(support[j])) for j in singles]
-    search = _Search(items, k, at_most - len(found))
+    found: Sets = [((int(j),), int(support[j])) for j in singles]
+    search = _Beside(items, k, at_most - len(found))
     if search.left > 0:
         found += search.pairs()
     if search.left > 0:
@@ -142,7 +139,7 @@ def rare_sets(items: Items, k: int, at_most: int = 20) -> Rare:
                 search.left > 0 and search.budget > 0, items.names)
 
 
-class _Search:
+class _Beside:
     """Counts of items beside those of a set, read from the rows."""
 
     def __init__(self, items: Items, k: int, left: int) -> None:
@@ -155,8 +152,7 @@ class _Search:
 
     def rows(self, item: int) -> Ints:
         """The rows that hold an item."""
-        return self.items.indices[self.items.indptr[item]:self.items.indptr[item + 1]].astype(
-            np.int64)
+        return rows_of(self.items, item).astype(np.int64)
 
     def beside(self, rows: Ints, after: int) -> tuple[Ints, Ints]:
         """Items after this one that some of these rows hold, and how many do."""
@@ -172,9 +168,9 @@ class _Search:
         others = np.flatnonzero(found)
         return others, found[others]
 
-    def pairs(self) -> list[tuple[tuple[int, ...], int]]:
+    def pairs(self) -> Sets:
         """Rare pairs of common items."""
-        found: list[tuple[tuple[int, ...], int]] = []
+        found: Sets = []
         for j in self.common.tolist():
             if self.left <= len(found) or self.budget <= 0:
                 break
@@ -184,9 +180,9 @@ class _Search:
         self.left -= len(found)
         return found
 
-    def triples(self) -> list[tuple[tuple[int, ...], int]]:
+    def triples(self) -> Sets:
         """Rare triples of common pairs."""
-        found: list[tuple[tuple[int, ...], int]] = []
+        found: Sets = []
         for j in self.common.tolist():
             first = self.rows(j)
             others, count = self.beside(first, j)
@@ -204,3 +200,31 @@ class _Search:
 
     def _common(self, one: int, other: int) -> bool:
         return len(np.intersect1d(self.rows(one), self.rows(other), assume_unique=True)) >= self.k
+
+
+def closed(table: Labelled, rule: Rule, selected: Sequence[int]) -> dict[str, Json]:
+    """The smallest crowd with each closed item, and the rows that would lose theirs.
+
+    Counted on all rows of the table.  The largest crowds come first; each is
+    [name, smallest crowd, rows below k, rows whose crowd has too few classes].  Where classes may
+    be known, a crowd is of one class.
+
+    >>> items = Items.dense([[1, 1], [1, 0], [1, 0]], ["age", "ill"])
+    >>> table = Labelled(items, np.zeros(3, np.int32), ("all",))
+    >>> found = closed(table, Rule(k=2, classes=1), [0])
+    >>> found["closed"], found["passed_over"]
+    ([['ill', 1, 1, 0]], 0)
+    """
+    items, rest = table.items, [j for j in range(len(table.items)) if j not in selected]
+    found: list[list[Json]] = []
+    pairs = 0
+    for j in rest[:MOST_CLOSED]:
+        if pairs > MOST_PAIRS:
+            break
+        together = [*selected, j]
+        one = shortfall(items.take(together), table.y, narrowed(rule, together))
+        found.append([items.names[j], one.level, one.small, one.poor])
+        pairs += one.patterns**2
+    found.sort(key=lambda one: (-one[1], one[2], one[3], one[0]))  # type: ignore[operator]
+    return {"rows": items.rows, "items": len(items), "columns": len(set(items.origin)),
+            "classes": rule.l_diversity, "closed": found, "passed_over": len(rest) - len(found)}

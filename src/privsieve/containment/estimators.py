@@ -2,53 +2,199 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from inspect import cleandoc
+from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
-import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
 
-from privsieve.containment.choice import Choice
-from privsieve.containment.exact import exact
-from privsieve.containment.greedy import Rule, greedy
+from privsieve.containment.choice import Choice, Objective, gap
+from privsieve.containment.exact import Solving, exact
+from privsieve.containment.greedy import greedy
+from privsieve.containment.groups import numbered
+from privsieve.containment.labelled import Bools, Labelled
 from privsieve.containment.maximal import Mining, maximal
-from privsieve.containment.publishable import by_sources, publishable
-from privsieve.containment.selector import BY_KIND, ContainmentSelector
-from privsieve.errors import ParameterError, SchemaError
+from privsieve.containment.publishable import by_sources, largest_k, publishable
+from privsieve.errors import NothingFits, ParameterError, SchemaError
+from privsieve.kernels.patterns import Rule
+from privsieve.rows.arrays import array_of
+from privsieve.rows.items import items_of
 from privsieve.rows.matrix import Items
-
-Codes = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
+from privsieve.rows.opening import names_of, typed
 
 __all__ = ["ExactContainment", "GreedyContainment", "MaximalContainment", "PublishableColumns"]
 
+Kind = TypeVar("Kind")
 
+#: Absences count where the kind of a column says that who knows one cell knows the others' absence.
+BY_KIND = "by kind"
+
+
+@dataclass(frozen=True)
+class Published:
+    """Columns that may be published together.
+
+    columns : all names that could have been chosen.
+    selected : names of columns of the table, in its order; a column is here if any item of it is.
+    items : names of the items that were chosen, such as "smoker" or "ward=A".
+    level : rows in the smallest group.
+    objective, bound, proved : how good the choice is, no choice is better than, the two are equal.
+    suppressed : rows that have to be left out.
+    complete : False where time or Ctrl-C ended the search before it was done.
+    """
+
+    columns: tuple[str, ...]
+    selected: tuple[str, ...]
+    items: tuple[str, ...]
+    level: int
+    objective: Fraction | None
+    bound: Fraction | None
+    proved: bool
+    suppressed: int
+    complete: bool = True
+
+    @property
+    def gap(self) -> Fraction | None:
+        """How much better another choice may be, as a share of this; None where nobody looked."""
+        if self.bound is None:
+            return None
+        return gap(Choice((), self.level, self.objective, self.bound))
+
+    @property
+    def partial(self) -> tuple[str, ...]:
+        """Columns that may leave only as the items that were made of them."""
+        return tuple(name for name in self.selected if name not in self.items)
+
+
+def option(default: Any, says: str, *, positional: bool = False) -> Any:
+    """A parameter of an estimator: its default, and what it is for."""
+    return field(default=default, kw_only=not positional, metadata={"says": says})
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(option,))
+def estimator(kind: type[Kind]) -> type[Kind]:
+    """Make scikit-learn's constructor, and the docstring's parameters, of the declared options."""
+    made: Any = dataclass(eq=False, repr=False)(kind)
+    listed = "\n".join(f"{one.name} : {one.type}, {one.default!r} where left out\n"
+                       f"    {one.metadata['says']}." for one in fields(made))
+    says, head, examples = cleandoc(made.__doc__ or "").partition("Examples\n")
+    made.__doc__ = f"{says.rstrip()}\n\nParameters\n----------\n{listed}\n\n{head}{examples}"
+    return made  # type: ignore[no-any-return]
+
+
+@estimator
+class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # untyped
+    """What every choice of columns is: `fit` written once; k holds on all rows.
+
+    A fitted one holds its parameters, `n_features_in_`, `feature_names_in_` (for frames) and
+    `release_`.  `transform` gives the chosen columns in the order of the rows: to publish them
+    is more than that (`privsieve publish`).
+    """
+
+    k: int = option(5, "each row's group has at least so many rows", positional=True)
+    absent: Any = option(
+        BY_KIND, "columns of which the attacker may know that a person lacks them: all, none, "
+        "names, or by kind those of categories, numbers, dates and answers of yes or no in tables "
+        "of cells")
+    l_diversity: int = option(
+        1, "each group has at least so many classes, counted without knowing a row's class")
+    target_known: bool = option(
+        False, "the class of a row may be known as well, for it is published: each group has k "
+        "rows of the row's class")
+
+    def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None, *, label_rows: Any = None, sources: Any = None) -> Self:
+        """Choose columns.
+
+        Parameters
+        ----------
+        X : array of zeros and ones, sparse matrix, frame, or path
+            the table; k holds on all its rows.
+        y : labels, or the name of a column
+            the class of each row.
+        label_rows : mask, optional
+            the rows whose labels may be used to compare columns (the training rows); all by
+            default.
+        sources : one for each row, optional
+            the person or source of a row (`near_duplicates` finds them): a group is then k
+            distinct sources.
+        """
+        if hasattr(X, "__array__") and not hasattr(X, "shape"):
+            X = array_of(X)
+        items, codes, classes = items_of(X, y, k=self.k)
+        marked = None if label_rows is None else _mask(label_rows, items.rows)
+        numbers = None if sources is None else numbered(sources)
+        if numbers is not None and len(numbers) != items.rows:
+            raise SchemaError("sources and X have different numbers of rows; give one source for "
+                              "each row")
+        named = names_of(X)
+        columns = _columns(X, named, y, items)
+        _demand_cells(items.rows, len(columns))
+        rule = self._rule(items, len(classes))
+        choice = self._choose(Labelled(items, codes, sources=numbers), rule, marked)
+        if not choice.selected and not choice.complete:
+            raise NothingFits("the search ended before it found a column that keeps "
+                              f"k = {rule.k}; give it more time")
+        if not choice.selected:
+            raise NothingFits(
+                f"no column both keeps k = {rule.k} and tells something of the class; one column "
+                f"alone keeps k up to {largest_k(items, codes, rule)}: ask for less, or cut the "
+                "columns more coarsely")
+        chosen = {items.origin[j] for j in choice.selected}
+        self.release_ = Published(
+            columns, tuple(name for name in columns if name in chosen),
+            tuple(items.names[j] for j in choice.selected), choice.level, choice.objective,
+            choice.bound, choice.proved, choice.suppressed, choice.complete)
+        self.n_features_in_ = len(columns)
+        if named is not None:
+            self.feature_names_in_ = np.array(columns, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The chosen columns of X."""
+        check_is_fitted(self, "release_")
+        chosen = typed(super().transform(X), X)
+        if self.release_.partial:
+            raise ParameterError(
+                f"column {self.release_.partial[0]!r} may leave only as the items of "
+                "release_.items, not with all its cells; use `privsieve publish`, or cut the "
+                "table into columns of yes and no first")
+        return chosen
+
+    def _rule(self, items: Items, classes: int) -> Rule:
+        given = self.get_params(deep=False)
+        if not isinstance(given["target_known"], bool | np.bool_):
+            raise ParameterError(f"target_known is {given['target_known']!r}; it is True where the "
+                                 "class of a row may be known, else False")
+        return Rule(given["k"], classes, given.get("stop", "skip"),
+                    given.get("model", "containment"), given.get("l_diversity", 1),
+                    _absent(given["absent"], items), given.get("suppress", 0),
+                    labelled=bool(given["target_known"]))
+
+    def _get_support_mask(self) -> Bools:
+        check_is_fitted(self, "release_")
+        chosen = set(self.release_.selected)
+        return np.array([name in chosen for name in self.release_.columns])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        return tags
+
+
+@estimator
 class GreedyContainment(ContainmentSelector):
     """Take the best column that still keeps k, again and again.
-
-    Parameters
-    ----------
-    k : int
-        each row's group has at least so many rows.
-    weights : name or numbers
-        what a column is worth: "mutual-information", "hamming", "excess", "youden", or a number
-        for each item.
-    objective : "weights", "distinct" or "class-errors"
-        take the heaviest column, the one that tells most pairs of different class apart, or the
-        one that leaves fewest rows outside the majority of their equals.
-    stop : "skip" or "break"
-        pass over a column that does not fit, or end there (as the paper prints it).
-    model : "containment" or "k-anonymity"
-        whether the attacker knows what a person has, or what the person lacks as well.
-    absent : "by kind", "all", "none" or names of columns
-        columns of which the attacker may know that a person lacks them: by kind those of
-        categories, numbers, dates and answers of yes or no in tables of cells.
-    l_diversity : int
-        each group has at least so many classes, counted without knowing a row's class.
-    suppress : int
-        so many rows may be left out.
-    target_known : bool
-        the class of a row may be known as well, for it is published: each group has k rows of the
-        row's class.
 
     Examples
     --------
@@ -58,63 +204,33 @@ class GreedyContainment(ContainmentSelector):
     ('x0',)
     """
 
-    def __init__(
-        self,
-        k: int = 5,
-        *,
-        weights: Any = "mutual-information",
-        objective: str = "weights",
-        stop: str = "skip",
-        model: str = "containment",
-        absent: Any = BY_KIND,
-        l_diversity: int = 1,
-        suppress: int = 0,
-        target_known: bool = False,
-    ) -> None:
-        self.k = k
-        self.weights = weights
-        self.objective = objective
-        self.stop = stop
-        self.model = model
-        self.absent = absent
-        self.l_diversity = l_diversity
-        self.suppress = suppress
-        self.target_known = target_known
+    weights: Any = option(
+        "mutual-information", "what a column is worth: mutual-information, hamming, excess, "
+        "youden, or a number for each item")
+    objective: str = option(
+        "weights", "weights, distinct or class-errors: take the heaviest column, the one that "
+        "tells most pairs of different class apart, or the one that leaves fewest rows outside "
+        "the majority of their equals")
+    stop: str = option(
+        "skip", "skip or break: pass over a column that does not fit, or end there (as the paper "
+        "prints it)")
+    model: str = option(
+        "containment", "containment or k-anonymity: whether the attacker knows what a person has, "
+        "or what the person lacks as well")
+    suppress: int = option(0, "so many rows may be left out")
 
-    def _choose(self, items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
-                sources: Codes | None) -> Choice:
-        objective = _objective(self.objective, self.weights, ("distinct", "class-errors"))
-        _demand_classes(rule, objective)
-        if sources is not None:
-            return by_sources(items, y, rule, objective, sources=sources,
-                              label_rows=label_rows)
-        return greedy(items, y, rule, objective, label_rows=label_rows)
+    def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
+        objective = _objective(self, rule, ("distinct", "class-errors"))
+        if table.sources is not None:
+            return by_sources(table, rule, objective, label_rows=label_rows)
+        return greedy(table.items, table.y, rule, objective, label_rows=label_rows)
 
 
+@estimator
 class MaximalContainment(ContainmentSelector):
     """Take the best set of columns that k rows hold all of, and add what still keeps k.
 
-    Parameters
-    ----------
-    k : int
-        each row's group has at least so many rows.
-    weights : name or numbers
-        as in `GreedyContainment`.
-    objective : "weights", "size", "distinct" or "class-errors"
-        which set is the best: the heaviest, the largest, the one that tells most pairs of
-        different class apart, or leaves fewest rows outside the majority of their equals.
-    r : int or None
-        of the r largest sets only (the paper: 20); None compares all.
-    complete : bool
-        whether greedy choice adds columns to it.
-    l_diversity : int
-        each group has at least so many classes.
-    absent : "by kind", "all", "none" or names of columns
-        as in `GreedyContainment`; these columns are left to the completion.
-    time_limit : seconds, optional
-        the best set that was seen by then is taken, and completed.
-    target_known : bool
-        as in `GreedyContainment`.
+    Columns of `absent` are left to what is added.
 
     Examples
     --------
@@ -124,61 +240,30 @@ class MaximalContainment(ContainmentSelector):
     2
     """
 
-    def __init__(
-        self,
-        k: int = 5,
-        *,
-        weights: Any = "mutual-information",
-        objective: str = "weights",
-        r: int | None = 20,
-        complete: bool = True,
-        l_diversity: int = 1,
-        absent: Any = BY_KIND,
-        time_limit: float | None = None,
-        target_known: bool = False,
-    ) -> None:
-        self.k = k
-        self.weights = weights
-        self.objective = objective
-        self.r = r
-        self.complete = complete
-        self.l_diversity = l_diversity
-        self.absent = absent
-        self.time_limit = time_limit
-        self.target_known = target_known
+    weights: Any = option("mutual-information", "as in `GreedyContainment`")
+    objective: str = option(
+        "weights", "weights, size, distinct or class-errors: the heaviest set, the largest, the "
+        "one that tells most pairs of different class apart, or leaves fewest rows outside the "
+        "majority of their equals")
+    r: int | None = option(20, "of the r largest sets only (the paper: 20); None compares all")
+    complete: bool = option(True, "whether greedy choice adds columns to it")
+    time_limit: float | None = option(
+        None, "seconds; the best set that was seen by then is taken, and completed")
 
-    def _choose(self, items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
-                sources: Codes | None) -> Choice:
-        _demand_rows(sources)
-        objective = _objective(self.objective, self.weights, ("size", "distinct", "class-errors"))
-        _demand_classes(rule, objective)
+    def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
+        _demand_rows(table)
+        objective = _objective(self, rule, ("size", "distinct", "class-errors"))
         if not self.complete and rule.absent is not None and rule.absent.all():
             raise ParameterError("complete is False, and maximal sets are mined only of columns of "
                                  "which absences are not known: here are none; give complete=True, "
                                  "or say with absent what is not known")
-        return maximal(items, y, rule, objective,
+        return maximal(table.items, table.y, rule, objective,
                        Mining(self.r, self.complete, self.time_limit), label_rows=label_rows)
 
 
+@estimator
 class ExactContainment(ContainmentSelector):
     """Find the best columns that keep k, with a proof, or a bound where time was short.
-
-    Parameters
-    ----------
-    k : int
-        each row's group has at least so many rows.
-    weights : name or numbers
-        as in `GreedyContainment`; "hamming" is the paper's problem.
-    objective : "weights" or "distinct"
-        the heaviest set, or the one that tells most pairs of different class apart.
-    model, absent, l_diversity, suppress
-        as in `GreedyContainment`.
-    time_limit : seconds or None
-        the best set that was found by then is given with a bound on all others.
-    second_opinion : bool
-        let OR-Tools solve it, too, and compare (extra `exact`).
-    target_known : bool
-        as in `GreedyContainment`.
 
     Examples
     --------
@@ -189,55 +274,30 @@ class ExactContainment(ContainmentSelector):
     (('x0', 'x2'), Fraction(3, 2), True)
     """
 
-    def __init__(
-        self,
-        k: int = 5,
-        *,
-        weights: Any = "hamming",
-        objective: str = "weights",
-        model: str = "containment",
-        absent: Any = BY_KIND,
-        l_diversity: int = 1,
-        suppress: int = 0,
-        time_limit: float | None = 60,
-        second_opinion: bool = False,
-        target_known: bool = False,
-    ) -> None:
-        self.k = k
-        self.weights = weights
-        self.objective = objective
-        self.model = model
-        self.absent = absent
-        self.l_diversity = l_diversity
-        self.suppress = suppress
-        self.time_limit = time_limit
-        self.second_opinion = second_opinion
-        self.target_known = target_known
+    weights: Any = option("hamming", "as in `GreedyContainment`; hamming is the paper's problem")
+    objective: str = option(
+        "weights", "weights or distinct: the heaviest set, or the one that tells most pairs of "
+        "different class apart")
+    model: str = option("containment", "as in `GreedyContainment`")
+    suppress: int = option(0, "so many rows may be left out")
+    time_limit: float | None = option(
+        60, "seconds; the best set that was found by then is given with a bound on all others")
+    second_opinion: bool = option(
+        False, "let OR-Tools solve it, too, and compare (extra `exact`)")
 
-    def _choose(self, items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
-                sources: Codes | None) -> Choice:
-        _demand_rows(sources)
-        objective = _objective(self.objective, self.weights, ("distinct",))
-        _demand_classes(rule, objective)
-        return exact(items, y, rule, objective, label_rows=label_rows, time_limit=self.time_limit,
-                     second_opinion=self.second_opinion)
+    def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
+        _demand_rows(table)
+        return exact(table.items, table.y, rule, _objective(self, rule, ("distinct",)),
+                     Solving(self.time_limit, self.second_opinion), label_rows=label_rows)
 
 
+@estimator
 class PublishableColumns(ContainmentSelector):
     """Choose columns by what they are for: few, most, or strict.
 
-    Parameters
-    ----------
-    k : int
-        each row's group has at least so many rows.
-    profile : "few", "most" or "strict"
-        few: at most 30 columns, added one by one; every group has two classes.
-        most: of large sets and of few columns, what predicts best; every group has two classes.
-        strict: k-anonymity, where every published cell counts as known, yes or no.
-    l_diversity : int
-        each group has at least so many classes; at least two in "few" and "most".
-    absent, target_known
-        as in `GreedyContainment`; in "strict" all absences are known anyway.
+    few: at most 30 columns, added one by one; every group has two classes.
+    most: of large sets and of few columns, what predicts best; every group has two classes.
+    strict: k-anonymity, where every published cell counts as known, yes or no.
 
     Examples
     --------
@@ -247,44 +307,71 @@ class PublishableColumns(ContainmentSelector):
     3
     """
 
-    def __init__(
-        self,
-        k: int = 5,
-        *,
-        profile: str = "few",
-        l_diversity: int = 1,
-        absent: Any = BY_KIND,
-        target_known: bool = False,
-    ) -> None:
-        self.k = k
-        self.profile = profile
-        self.l_diversity = l_diversity
-        self.absent = absent
-        self.target_known = target_known
+    profile: str = option("few", "few, most or strict")
 
-    def _choose(self, items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
-                sources: Codes | None) -> Choice:
-        return publishable(items, y, rule, self.profile, label_rows=label_rows, sources=sources)
+    def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
+        return publishable(table, rule, self.profile, label_rows=label_rows)
 
 
-def _objective(objective: str, weights: Any, others: tuple[str, ...]) -> Any:
-    """What the functions below take: a word, or weights."""
+def _objective(asked: Any, rule: Rule, others: tuple[str, ...]) -> Objective:
+    """What the functions of choice take: a word, or weights."""
+    objective, weights = asked.objective, asked.weights
     if objective not in ("weights", *others):
         raise ParameterError(f"objective is {objective!r}; it can be weights, {', '.join(others)}")
-    if objective != "weights":
-        return objective
-    if isinstance(weights, str) and weights in others:
-        raise ParameterError(f"weights is {weights!r}; give objective={weights!r}")
-    return weights
-
-
-def _demand_classes(rule: Rule, objective: Any) -> None:
+    if objective == "weights":
+        if isinstance(weights, str) and weights in others:
+            raise ParameterError(f"weights is {weights!r}; give objective={weights!r}")
+        objective = weights
     if rule.classes < 2 and isinstance(objective, str) and objective != "size":
         raise SchemaError("the labels are of one class, or y is missing; give y with at least two "
                           "classes, or weights as numbers")
+    return objective  # type: ignore[no-any-return]
 
 
-def _demand_rows(sources: Codes | None) -> None:
-    if sources is not None:
+def _demand_rows(table: Labelled) -> None:
+    if table.sources is not None:
         raise ParameterError("sources are counted by GreedyContainment and PublishableColumns "
                              "only; take one of these")
+
+
+def _demand_cells(rows: int, columns: int) -> None:
+    if not columns:
+        raise SchemaError(f"the table has 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is "
+                          "required; give at least one column")
+    if not rows:
+        raise SchemaError("the table has no row; give at least one")
+
+
+def _mask(given: Any, rows: int) -> Bools:
+    found = np.asarray(given)
+    if found.dtype != np.bool_ or found.shape != (rows,):
+        raise SchemaError("label_rows must be true or false for each row")
+    if not found.any():
+        raise SchemaError("label_rows marks no row; mark at least one of each class")
+    return found
+
+
+def _absent(given: Any, items: Items) -> Bools | None:
+    """The items whose absence may be known; a word is no name of a column, a list of names is."""
+    words = {BY_KIND: items.absent, "all": [True] * len(items), "none": ()}
+    if isinstance(given, str) and given in words:
+        found = np.array(words[given], bool)
+        return found if found.any() else None
+    if given is None:
+        raise ParameterError("absent is None; it can be 'by kind', 'all', 'none', or names of "
+                             "columns")
+    names = {given} if isinstance(given, str) else set(given)
+    unknown = sorted(names - set(items.origin), key=str)
+    if unknown:
+        raise SchemaError(f"absent names {unknown[0]!r}, which is no column of the table; correct "
+                          "it, or write 'by kind', 'all' or 'none'")
+    return np.array([name in names for name in items.origin], bool)
+
+
+def _columns(X: Any, named: tuple[str, ...] | None, y: Any, items: Items) -> tuple[str, ...]:
+    """The columns of the table in its order, also those of which no item was made."""
+    if named is not None:
+        return tuple(name for name in named if not (isinstance(y, str) and name == y))
+    if len(np.shape(X)) == 2:
+        return tuple(f"x{j}" for j in range(np.shape(X)[1]))
+    return tuple(dict.fromkeys(items.origin))

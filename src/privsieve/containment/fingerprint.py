@@ -1,37 +1,46 @@
 """Fingerprint: by it a ledger knows a table again, and it tells nothing to who lacks the key.
 
-It is made with the ledger's secret (`ledger_key`) from the multiset of the rows, restricted to the
-columns of a claim, with the classes and sensitive values on which the claim rests.  Rows in another
-order make the same one; a row that was added, dropped or changed makes another.
+It is made from the multiset of the rows, restricted to the columns of a claim, with the classes and
+sensitive values on which the claim rests.  Rows in another order make the same one; a row that was
+added, dropped or changed makes another.
+
+The key is a secret in a file of its own beside the ledger, and is kept with it.  It is not in the
+ledger: that may be shown to an auditor, and who has key and ledger can try out guesses about
+columns that were never published.
 """
 
 from __future__ import annotations
 
 import hmac
+import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from privsieve.containment.labelled import Codes, Ints, Labelled, cells, rows_of
+from privsieve.errors import LedgerError
 from privsieve.kernels.patterns import pattern_table
+from privsieve.ledger.folder import sync
+from privsieve.ledger.ledger import Ledger, populations
 from privsieve.public.canonical import canonical
 from privsieve.public.columns import text_of
-
-if TYPE_CHECKING:
-    from privsieve.containment.labelled import Labelled
-    from privsieve.rows.matrix import Items
-
-    #: The texts that occur in a column, in order, and for each row the position of its own.
-
-Ints = npt.NDArray[np.int64]
-Column = tuple[list[str], Ints]
+from privsieve.rows.matrix import Items
 
 TAG, KEY_TAG = b"privsieve-fingerprint/1\0", b"privsieve-key/1\0"
 #: Hexadecimal digits of a fingerprint: first those that tell the key, then those of the table.
 OF_KEY, OF_TABLE = 16, 48
+#: Bytes of a key.
+SIZE = 32
+
+#: The texts that occur in a column, in order, and for each row the position of its own.
+Texts = tuple[list[str], Ints]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,8 +57,6 @@ def fingerprint(table: Labelled, claim: Mapping[str, Any], seal: Seal) -> str:
 
     The whole table is read, with rows that do not leave.
 
-    >>> from privsieve.containment.labelled import Labelled
-    >>> from privsieve.rows.matrix import Items
     >>> y, seal = np.zeros(3, np.int32), Seal(b"0" * 32, "clinic", "2026")
     >>> one, other = (Labelled(Items.dense(rows, ["a", "b"]), y, (None,))
     ...               for rows in ([[1, 0], [1, 1], [0, 1]], [[0, 1], [1, 1], [1, 1]]))
@@ -68,7 +75,8 @@ def fingerprint(table: Labelled, claim: Mapping[str, Any], seal: Seal) -> str:
         "columns": names, "beside": {name: texts for name, (texts, _) in columns.items()},
     }))
     made.update(bits.tobytes())
-    for piece in _rows(patterns, list(columns.values()), _sources(table, claim)):
+    sources = table.sources if claim.get("counted") == "sources" else None
+    for piece in _rows(patterns, list(columns.values()), sources):
         made.update(piece)
     return key_digits(seal.key) + made.hexdigest()[:OF_TABLE]
 
@@ -105,17 +113,17 @@ def _patterns(items: Items) -> tuple[npt.NDArray[np.uint8], Ints]:
     They do not depend on how a kernel numbers patterns: a ledger is kept for years.
     """
     nobody = np.zeros(items.rows, np.int32)
-    found = pattern_table((items.indptr, items.indices), nobody, 1, None).pattern
-    bits = np.zeros((int(found.max(initial=-1)) + 1, -(-len(items) // 8)), np.uint8)
+    pattern = pattern_table(cells(items), nobody, 1).pattern
+    bits = np.zeros((int(pattern.max(initial=-1)) + 1, -(-len(items) // 8)), np.uint8)
     for j in range(len(items)):
-        bits[found[items.indices[items.indptr[j]:items.indptr[j + 1]]], j // 8] |= 128 >> j % 8
+        bits[pattern[rows_of(items, j)], j // 8] |= 128 >> j % 8
     order = np.lexsort(bits.T[::-1])
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    return bits[order], rank[found]
+    return bits[order], rank[pattern]
 
 
-def _columns(table: Labelled, claim: Mapping[str, Any]) -> Iterator[tuple[str, Column]]:
+def _columns(table: Labelled, claim: Mapping[str, Any]) -> Iterator[tuple[str, Texts]]:
     """The classes and the sensitive columns on which a claim rests."""
     classes, sensitive = rests_on(claim)
     if classes:
@@ -126,7 +134,7 @@ def _columns(table: Labelled, claim: Mapping[str, Any]) -> Iterator[tuple[str, C
             yield f"sensitive {one.name}", _coded(one.values, one.codes)
 
 
-def _coded(texts: Sequence[str], codes: npt.NDArray[np.int32]) -> Column:
+def _coded(texts: Sequence[str], codes: Codes) -> Texts:
     """A column by the texts that occur in it: others may or may not be declared."""
     there = np.flatnonzero(np.bincount(codes, minlength=len(texts)))
     known = sorted({texts[at] for at in there.tolist()})
@@ -135,11 +143,7 @@ def _coded(texts: Sequence[str], codes: npt.NDArray[np.int32]) -> Column:
     return known, new[codes]
 
 
-def _sources(table: Labelled, claim: Mapping[str, Any]) -> npt.NDArray[np.int32] | None:
-    return table.sources if claim.get("counted") == "sources" else None
-
-
-def _rows(patterns: Ints, columns: Sequence[Column], sources: npt.NDArray[np.int32] | None,
+def _rows(patterns: Ints, columns: Sequence[Texts], sources: Codes | None,
           ) -> Iterator[bytes]:
     """The different rows with their numbers; of sources, the rows of each."""
     row = patterns
@@ -156,3 +160,71 @@ def _rows(patterns: Ints, columns: Sequence[Column], sources: npt.NDArray[np.int
         for piece in sorted(part.astype(">i8").tobytes()
                             for part in np.split(row.reshape(-1)[order], ends)):
             yield len(piece).to_bytes(8, "little") + piece
+
+
+def seal_of(ledger: Ledger, snapshot: str) -> Seal:
+    """What fingerprints of a snapshot are made with; makes the key of a ledger that has none.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger(f"{folder}/notes.db", population="clinic")
+    ...     ledger.introduce()
+    ...     seal_of(ledger, "2026").key == seal_of(ledger, "2027").key
+    True
+    """
+    place = Path(os.path.realpath(ledger.path) + ".key")
+    noted = {str(made.claim["fingerprint"]) for one in populations(ledger.path)
+             for made in one.publications() if made.claim.get("fingerprint")}
+    if not os.path.lexists(place):
+        if noted:
+            raise LedgerError(f"the key of the ledger, {place.name} beside it, is gone, and "
+                              "without it nobody can tell whether this is the table of which "
+                              "something was published; put it back from the copy that was kept "
+                              "with the ledger")
+        _make(place)
+    key = _read(place)
+    if any(not one.startswith(key_digits(key)) for one in noted if len(one) > OF_KEY):
+        raise LedgerError(f"{place.name} is the key of another ledger; put back the one that lay "
+                          "beside this ledger, from the copy that was kept with it")
+    return Seal(key, ledger.population, snapshot)
+
+
+def _make(place: Path) -> None:
+    """A new key, whole or not at all; one that another process made meanwhile stays."""
+    draft = place.with_name(f".{os.urandom(8).hex()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
+            try:
+                file.write(os.urandom(SIZE))
+                file.flush()
+                os.fsync(file.fileno())
+                with suppress(FileExistsError):
+                    os.link(draft, place)
+            finally:
+                draft.unlink()
+        sync(place.parent)
+    except OSError:
+        raise LedgerError("the key of the ledger cannot be made beside it; the ledger's folder "
+                          "must be writable, on a disk of this machine") from None
+
+
+def _read(place: Path) -> bytes:
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        with os.fdopen(os.open(place, flags), "rb") as file:
+            facts = os.fstat(file.fileno())
+            if os.name == "posix" and facts.st_mode & 0o077:  # as a restored copy may be
+                os.fchmod(file.fileno(), 0o600)
+                facts = os.fstat(file.fileno())
+            key = file.read(SIZE + 1) if stat.S_ISREG(facts.st_mode) else b""
+    except OSError:
+        raise LedgerError(f"the key of the ledger, {place.name} beside it, cannot be read; it is "
+                          "a file of this user, and no link") from None
+    if len(key) != SIZE:
+        raise LedgerError(f"{place.name} is no key of a ledger: it does not have {SIZE} bytes; put "
+                          "it back from the copy that was kept with the ledger")
+    if os.name == "posix" and facts.st_mode & 0o077:
+        raise LedgerError(f"others can read {place.name}, the key of the ledger, and its disk "
+                          "keeps no permissions; move the ledger and its key to one that does")
+    return key

@@ -4,45 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from privsieve.containment.choice import Choice
-from privsieve.containment.weights import I64, Asked, Bools, Labels, coded, cross_pairs, weights
+from privsieve.containment.choice import (
+    Choice,
+    Objective,
+    choice_of,
+    coded,
+    kept_rows,
+    modular_order,
+    named,
+    weights,
+)
+from privsieve.containment.labelled import Bools, Codes, cells, rows_of
 from privsieve.errors import ParameterError
 from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
-
-if TYPE_CHECKING:
-    from privsieve.rows.matrix import Items
-
-__all__ = [
-    "Rule",
-    "choice_of",
-    "demand_rule",
-    "distinct",
-    "greedy",
-    "kept_rows",
-    "majority",
-    "modular_order",
-    "standing",
-]
-
-Objective: TypeAlias = Asked
+from privsieve.rows.matrix import Items
 
 
-def greedy(
-    items: Items,
-    y: Labels,
-    rule: Rule,
-    objective: Objective = "mutual-information",
-    *,
-    label_rows: Bools | None = None,
-    prefix: Sequence[int] = (),
-) -> Choice:
+def greedy(items: Items, y: Codes, rule: Rule, objective: Objective = "mutual-information", *,
+           label_rows: Bools | None = None, prefix: Sequence[int] = ()) -> Choice:
     """Items that keep the rule, the best first; `prefix` is accepted before all others.
 
     `objective` is what `weights` takes (heaviest item first, the paper's Algorithm 2), "distinct"
@@ -53,7 +36,6 @@ def greedy(
     count in the objective, but an item that only they hold is dropped).  Ctrl-C ends the choice
     with the items of by then, which keep the rule as well.
 
-    >>> from privsieve.rows.matrix import Items
     >>> toy = Items.dense([[1, 0, 1], [1, 1, 1], [0, 0, 1], [0, 1, 0]])
     >>> choice = greedy(toy, np.array([1, 1, 0, 0], np.int32), Rule(k=2, classes=2), "hamming")
     >>> choice.selected, choice.level, choice.objective
@@ -61,69 +43,36 @@ def greedy(
     """
     demand_rule(items, rule, y)
     first = np.asarray(prefix, np.int64).reshape(-1)
-    label = coded(y, rule.classes, label_rows)
-    cells = (items.indptr, items.indices)
-    named = objective if isinstance(objective, str) else ""
-    rest = np.setdiff1d(np.arange(len(items)), first)
-    if named == "distinct":
-        accepted = patterns.lazy_distinct(cells, label, rest, rule, first)
-    elif named == "class-errors":
+    label, rest = coded(y, rule.classes, label_rows), np.setdiff1d(np.arange(len(items)), first)
+    if named(objective) == "distinct":
+        accepted = patterns.lazy_distinct(cells(items), label, rest, rule, first)
+    elif named(objective) == "class-errors":
         order = modular_order(weights(items, y, rule.classes, "hamming", label_rows).values, rest)
-        accepted = patterns.class_errors(cells, label, order, rule, first)
+        accepted = patterns.class_errors(cells(items), label, order, rule, first)
     else:
         values = weights(items, y, rule.classes, objective, label_rows).values
         order = modular_order(values, rest[values[rest] > 0])
-        accepted = patterns.greedy(cells, label, np.concatenate([first, order]), rule)
+        accepted = patterns.greedy(cells(items), label, np.concatenate([first, order]), rule)
     accepted, complete = patterns.finished(accepted)
     if not complete and not len(accepted):
         raise KeyboardInterrupt  # it came before there was anything to give
-    if complete and accepted[: len(first)].tolist() != first.tolist():
+    if complete and accepted[:len(first)].tolist() != first.tolist():
         raise ParameterError(f"the prefix of {len(first)} items does not keep k = {rule.k}; "
-                             "leave some of it out")  # fmt: skip
+                             "leave some of it out")
     if rule.suppress:  # what only left-out rows hold is an empty column to all who see it
         stays = kept_rows(items, y, rule, accepted.tolist())
-        held = [items.indices[items.indptr[j] : items.indptr[j + 1]] for j in accepted]
-        seen = np.array([stays[rows].any() for rows in held], np.bool_)
-        seen[: len(first)] = True
+        seen = np.array([stays[rows_of(items, j)].any() for j in accepted], np.bool_)
+        seen[:len(first)] = True
         accepted = accepted[seen]
     choice = choice_of(items, y, rule, accepted, objective, label_rows=label_rows)
     return replace(choice, complete=complete)
 
 
-def choice_of(
-    items: Items,
-    y: Labels,
-    rule: Rule,
-    accepted: Sequence[int] | I64,
-    objective: Objective,
-    *,
-    label_rows: Bools | None = None,
-) -> Choice:
-    """A set of items as a choice: its level and objective are counted from the table.
-
-    >>> from privsieve.rows.matrix import Items
-    >>> toy, y = Items.dense([[1, 0], [1, 1], [0, 1]]), np.array([1, 1, 0], np.int32)
-    >>> choice_of(toy, y, Rule(k=2, classes=2), [1], "distinct").objective
-    Fraction(1, 2)
-    """
-    selected = tuple(sorted(int(j) for j in accepted))
-    level, suppressed = standing(items, y, rule, selected)
-    named = objective if isinstance(objective, str) else ""
-    if named == "distinct":
-        value = distinct(items, y, rule.classes, selected, label_rows)
-    elif named == "class-errors":
-        value = majority(items, y, rule, selected, label_rows)
-    else:
-        value = weights(items, y, rule.classes, objective, label_rows).of(selected)
-    return Choice(selected, level, value, suppressed=suppressed)
-
-
-def demand_rule(items: Items, rule: Rule, y: Labels | None = None) -> None:
+def demand_rule(items: Items, rule: Rule, y: Codes | None = None) -> None:
     """Refuse a rule that protects nobody, or that no table of this size can keep.
 
     Where classes may be known, `y` is asked for, and a class of fewer than k rows is refused.
 
-    >>> from privsieve.rows.matrix import Items
     >>> demand_rule(Items.dense([[1], [1]]), Rule(k=3, classes=2))
     Traceback (most recent call last):
     ...
@@ -132,28 +81,23 @@ def demand_rule(items: Items, rule: Rule, y: Labels | None = None) -> None:
     if rule.k < 2:
         raise ParameterError(f"k is {rule.k}: a group of one protects nobody; ask for at least 2")
     if rule.k > items.rows:
-        raise ParameterError(
-            f"k is {rule.k} but there are {items.rows} rows; ask for at most {items.rows}"
-        )
+        raise ParameterError(f"k is {rule.k} but there are {items.rows} rows; ask for at most "
+                             f"{items.rows}")
     if not 1 <= rule.l_diversity <= rule.classes:
-        raise ParameterError(
-            f"l_diversity is {rule.l_diversity}; with {rule.classes} classes it can be 1 to "
-            f"{rule.classes}"
-        )
+        raise ParameterError(f"l_diversity is {rule.l_diversity}; with {rule.classes} classes it "
+                             f"can be 1 to {rule.classes}")
     if not 0 <= rule.suppress <= items.rows - rule.k:
-        raise ParameterError(
-            f"suppress is {rule.suppress}; of {items.rows} rows at most {items.rows - rule.k} "
-            f"can go and leave k = {rule.k}"
-        )
+        raise ParameterError(f"suppress is {rule.suppress}; of {items.rows} rows at most "
+                             f"{items.rows - rule.k} can go and leave k = {rule.k}")
     for name, asked, known in (("stop", rule.stop, ("skip", "break")),
-                               ("model", rule.model, ("containment", "k-anonymity"))):  # fmt: skip
+                               ("model", rule.model, ("containment", "k-anonymity"))):
         if asked not in known:
             raise ParameterError(f"{name} is {asked!r}; it can be {known[0]!r} or {known[1]!r}")
     if rule.labelled and y is not None:
         _demand_classes(rule, y)
 
 
-def _demand_classes(rule: Rule, y: Labels) -> None:
+def _demand_classes(rule: Rule, y: Codes) -> None:
     """Refuse classes that are too small to hide in, unless their rows may be left out."""
     size = np.bincount(y, minlength=rule.classes)
     small = size[(size > 0) & (size < rule.k)]
@@ -162,112 +106,4 @@ def _demand_classes(rule: Rule, y: Labels) -> None:
             f"{len(small)} of {np.count_nonzero(size)} classes have fewer than k = {rule.k} rows, "
             f"{small.sum()} in all, and the class may be known; a class takes at least {rule.k} "
             "rows: merge classes, leave the target unpublished, choose another target, ask for "
-            "less, or let these rows be left out"
-        )
-
-
-def modular_order(values: I64, among: I64) -> I64:
-    """Positions by falling weight; ties to the smaller index.
-
-    >>> modular_order(np.array([1, 3, 3]), np.array([0, 1, 2])).tolist()
-    [1, 2, 0]
-    """
-    out: I64 = among[np.lexsort((among, -values[among]))].astype(np.int64)
-    return out
-
-
-def standing(items: Items, y: Labels, rule: Rule, selected: Sequence[int]) -> tuple[int, int]:
-    """The smallest group when `selected` is published, and the rows that must be left out.
-
-    No row must be left out of a set that keeps the rule; the group is among those that stay.
-
-    >>> from privsieve.rows.matrix import Items
-    >>> toy, y = Items.dense([[1], [0], [0]]), np.zeros(3, np.int32)
-    >>> standing(toy, y, Rule(k=2, classes=1), [0])
-    (2, 1)
-    """
-    (masks, counts, _), stays = _survey(items, y, rule, selected)
-    left = counts * stays
-    equal = rule.model == "k-anonymity"
-    group = left if equal else patterns.superset_counts(masks, left)
-    size = group[left > 0] if rule.labelled else group.sum(1)[left.any(1)]
-    return (int(size.min()) if len(size) else 0), int(counts.sum() - left.sum())
-
-
-def kept_rows(items: Items, y: Labels, rule: Rule, selected: Sequence[int]) -> Bools:
-    """The rows that stay when `selected` is published: all, if it keeps the rule.
-
-    >>> from privsieve.rows.matrix import Items
-    >>> toy, y = Items.dense([[1], [0], [0]]), np.zeros(3, np.int32)
-    >>> kept_rows(toy, y, Rule(k=2, classes=1), [0]).tolist()
-    [False, True, True]
-    """
-    table, stays = _survey(items, y, rule, selected)
-    out: Bools = stays[table.pattern, y]
-    return out
-
-
-def _survey(
-    items: Items, y: Labels, rule: Rule, selected: Sequence[int]
-) -> tuple[patterns.Table, Bools]:
-    """The patterns on `selected`, and which of their rows stay, by class."""
-    part, label = items.take(selected), np.ascontiguousarray(y, np.int32)
-    known = None if rule.absent is None else rule.absent[list(selected)]
-    cells = (part.indptr, part.indices)
-    table = patterns.pattern_table(cells, label, rule.classes, known)
-    counts = table.counts
-    if rule.model == "containment":
-        return table, patterns.peel(table.masks, counts, rule.k, rule.l_diversity,
-                                    labelled=rule.labelled)
-    large = (counts if rule.labelled else counts.sum(1, keepdims=True)) >= rule.k
-    diverse = (large & (counts > 0)).sum(1, keepdims=True) >= rule.l_diversity
-    return table, np.broadcast_to(large & diverse, counts.shape)
-
-
-def distinct(
-    items: Items, y: Labels, classes: int, selected: Sequence[int], label_rows: Bools | None = None
-) -> Fraction:
-    """The share of cross-class pairs of rows that `selected` tells apart (the paper's DistCnt).
-
-    >>> from privsieve.rows.matrix import Items
-    >>> toy, y = Items.dense([[1], [0], [0]]), np.array([0, 0, 1], np.int32)
-    >>> distinct(toy, y, 2, [0])
-    Fraction(1, 2)
-    """
-    counts = _labelled(items, y, classes, selected, label_rows)
-    total = cross_pairs(counts.sum(0))
-    size = counts.sum(1)
-    same = (int((size * size).sum()) - int((counts * counts).sum())) // 2
-    return Fraction(total - same, max(total, 1))
-
-
-def majority(
-    items: Items, y: Labels, rule: Rule, selected: Sequence[int], label_rows: Bools | None = None
-) -> Fraction:
-    """The share of rows in the majority class of a pattern of at least k rows.
-
-    It is 1 less the classification metric per row.
-
-    >>> from privsieve.rows.matrix import Items
-    >>> toy, y = Items.dense([[1], [1], [0]]), np.array([0, 1, 1], np.int32)
-    >>> majority(toy, y, Rule(k=2, classes=2), [0])
-    Fraction(1, 3)
-    """
-    part = items.take(selected)
-    codes = rule.classes if label_rows is None else 2 * rule.classes
-    counts = patterns.pattern_table((part.indptr, part.indices),
-                                    coded(y, rule.classes, label_rows), codes).counts  # fmt: skip
-    known = counts[:, : rule.classes]
-    right = known.max(1)[counts.sum(1) >= rule.k].sum()
-    return Fraction(int(right), max(int(known.sum()), 1))
-
-
-def _labelled(
-    items: Items, y: Labels, classes: int, selected: Sequence[int], label_rows: Bools | None
-) -> npt.NDArray[np.int64]:
-    """Rows per pattern and class, of the rows whose label may be used."""
-    part = items.take(selected)
-    codes = classes if label_rows is None else 2 * classes
-    label = coded(y, classes, label_rows)
-    counts = patterns.pattern_table((part.indptr, part.indices), label, codes).counts
-    return counts[:, :classes]
+            "less, or let these rows be left out")

@@ -1,25 +1,42 @@
-"""Limits: what no group may tell of a column that must not be learned."""
+"""Limits: what no group may tell of a column that must not be learned, and choices that keep it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
-from privsieve.containment.disclosure import Groups, beyond, columns_of, disclosures, strangers
-from privsieve.containment.greedy import kept_rows
-from privsieve.containment.labelled import Labelled
-from privsieve.errors import ParameterError
+from privsieve.containment.choice import (
+    OF_SETS,
+    Choice,
+    Objective,
+    choice_of,
+    kept_rows,
+    modular_order,
+    named,
+    standing,
+    tell,
+    weights,
+)
+from privsieve.containment.disclosure import (
+    Groups,
+    beyond,
+    columns_of,
+    disclosures,
+    shown,
+    strangers,
+)
+from privsieve.containment.groups import sources_at
+from privsieve.containment.labelled import Bools, Labelled, cells, narrowed, rows_of, some_rows
+from privsieve.errors import NothingFits, ParameterError
+from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
-from privsieve.public.canonical import Json
+from privsieve.public.canonical import Json, quoted
 from privsieve.public.cost import EPSILON_UNITS, decimal
-from privsieve.rows.matrix import Items
-
-Bools = npt.NDArray[np.bool_]
 
 _DECIMAL = re.compile(r"\d{1,9}(\.\d{1,9})?")
 #: What each limit is of, as a sentence says it, and how it is asked for.
@@ -28,6 +45,16 @@ OF = {"distinct": "smallest number of values in a group",
       "closeness": "largest distance of a group to the whole table"}
 ASKED = {"distinct": "--l-diversity", "share": "--max-share", "entropy": "--entropy-l",
          "closeness": "--closeness"}
+#: A choice is made again so often for the limits; what then still misses one is repaired.
+RUNS = 200
+#: Of more columns than this not each is tried, and such a part of them is taken away at once.
+_MANY, _PART = 64, 33
+#: Figures of which a larger one tells less.
+_MORE_IS_BETTER = ("distinct", "entropy")
+
+Chosen = frozenset[int]
+#: A limit, and the column of which it is.
+Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -55,8 +82,8 @@ class Limits:
         """
         if distinct is not None and distinct < 1:
             raise ParameterError(f"{ASKED['distinct']} is {distinct}; a group has at least 1 value")
-        return cls(distinct, _part("share", share), _amount("entropy", entropy),
-                   _part("closeness", closeness))
+        return cls(distinct, _number("share", share), _number("entropy", entropy),
+                   _number("closeness", closeness))
 
     def json(self) -> dict[str, Json]:
         """What a claim says beside its `l_diversity`: decimal texts.
@@ -74,8 +101,8 @@ class Limits:
         >>> Limits.of(distinct=1, share="0.8").asked()
         ('share',)
         """
-        return tuple(name for name, limit in self._each()
-                     if limit is not None and not (name in ("distinct", "entropy") and limit <= 1))
+        return tuple(name for name in OF if (limit := getattr(self, name)) is not None
+                     and not (name in _MORE_IS_BETTER and limit <= 1))
 
     def failing(self, groups: Sequence[Groups]) -> dict[str, Bools]:
         """For each limit the rows of which a group misses it; `groups` are of several strangers."""
@@ -99,24 +126,17 @@ class Limits:
         parts = rule.model == "k-anonymity" or (rule.absent is not None and bool(rule.absent.all()))
         return self if parts else Limits(distinct=self.distinct)
 
-    def _each(self) -> tuple[tuple[str, Fraction | int | None], ...]:
-        return (("distinct", self.distinct), ("share", self.share), ("entropy", self.entropy),
-                ("closeness", self.closeness))
-
     def _missed(self, name: str, groups: Groups) -> Bools:
         """The groups that miss a limit."""
+        limit = getattr(self, name)
         if name == "distinct":
-            assert self.distinct is not None
-            few: Bools = groups.values < self.distinct
+            few: Bools = groups.values < limit
             return few
-        if name == "share":
-            assert self.share is not None
-            return beyond(groups.most, groups.size, self.share)
         if name == "entropy":
-            assert self.entropy is not None
-            return groups.poor(self.entropy)
-        assert self.closeness is not None
-        return beyond(groups.apart, groups.size * groups.unit, self.closeness)
+            return groups.poor(limit)
+        if name == "share":
+            return beyond(groups.most, groups.size, limit)
+        return beyond(groups.apart, groups.size * groups.unit, limit)
 
 
 #: What asks nothing.
@@ -127,76 +147,52 @@ def published(table: Labelled, rule: Rule, selected: Sequence[int]) -> tuple[Lab
     """The table of these items, of the rows that stay, and the rule of it.
 
     >>> from privsieve.rows.matrix import Items
-    >>> from privsieve.kernels.patterns import Rule
     >>> table = Labelled(Items.dense([[1, 0], [1, 1], [0, 1]]), np.zeros(3, np.int32), ("all",))
     >>> published(table, Rule(k=2, classes=1, suppress=1), [0])[0].items.indices.tolist()
     [0, 1]
     """
-    part = table.items.take(selected)
-    known = None if rule.absent is None else rule.absent[list(selected)]
-    sensitive, y = table.sensitive, table.y
+    part, y, sensitive = table.items.take(selected), table.y, table.sensitive
     if rule.suppress:
-        kept = kept_rows(table.items, table.y, rule, selected)
-        part, y = _rows(part, kept), table.y[kept]
+        kept = np.flatnonzero(kept_rows(table.items, y, rule, selected))
+        part, y = some_rows(part, kept), y[kept]
         sensitive = tuple(replace(column, codes=column.codes[kept]) for column in sensitive)
     return (Labelled(part, y, table.classes, table.target, sensitive=sensitive),
-            replace(rule, absent=known))
+            narrowed(rule, selected))
 
 
 def missed(table: Labelled, rule: Rule, limits: Limits, selected: Sequence[int],
-           ) -> dict[tuple[str, str], int]:
+           ) -> dict[Pair, int]:
     """For each limit and column the rows that miss it, if these items are published.
 
     >>> from privsieve.rows.matrix import Items
-    >>> from privsieve.kernels.patterns import Rule
     >>> items = Items.dense([[1], [1], [1], [0]])
     >>> table = Labelled(items, np.array([0, 0, 1, 1], np.int32), ("no", "yes"), "ill")
     >>> missed(table, Rule(k=1, classes=2), Limits.of(share="0.6"), [0])
     {('share', 'ill'): 3}
     """
-    part, known = published(table, rule, selected)
-    return {(name, column.name): int(rows.sum())
-            for column, role in columns_of(part)
-            for name, rows in limits.failing(strangers(part, known, column, role)).items()}
+    part = published(table, rule, selected)
+    return {pair: int(rows.sum()) for pair, rows in _missing(*part, limits)}
 
 
 def failing(table: Labelled, rule: Rule, limits: Limits, selected: Sequence[int]) -> Bools:
     """The rows that are published with these items and miss some limit."""
     part, known = published(table, rule, selected)
-    found = [rows for column, role in columns_of(part)
-             for rows in limits.failing(strangers(part, known, column, role)).values()]
-    return np.any(found, axis=0) if found else np.zeros(part.items.rows, np.bool_)
+    rows = [rows for _, rows in _missing(part, known, limits)]
+    return np.any(rows, axis=0) if rows else np.zeros(part.items.rows, np.bool_)
+
+
+def _missing(part: Labelled, rule: Rule, limits: Limits) -> Iterator[tuple[Pair, Bools]]:
+    for column, role in columns_of(part):
+        for name, rows in limits.failing(strangers(part, rule, column, role)).items():
+            yield (name, column.name), rows
 
 
 def figures(table: Labelled, rule: Rule, selected: Sequence[int],
-            ) -> Mapping[tuple[str, str], Fraction]:
+            ) -> Mapping[Pair, Fraction]:
     """For each limit and column what the groups of these items come to."""
     part, known = published(table, rule, selected)
-    return {(name, told.column): Fraction(getattr(told, name))
-            for told in disclosures(part, known) for name in OF}
-
-
-def _rows(items: Items, kept: Bools) -> Items:
-    """Some of the rows, numbered anew."""
-    held = kept[items.indices]
-    starts = np.concatenate([[0], np.cumsum(held)])[items.indptr]
-    place = (np.cumsum(kept) - 1).astype(np.int32)
-    return replace(items, indptr=starts.astype(np.int64), indices=place[items.indices[held]],
-                   rows=int(kept.sum()))
-
-
-def _part(name: str, given: object) -> Fraction | None:
-    found = _number(name, given)
-    if found is not None and not 0 < found <= 1:
-        raise ParameterError(f"{ASKED[name]} is {given}; the {OF[name]} is above 0 and at most 1")
-    return found
-
-
-def _amount(name: str, given: object) -> Fraction | None:
-    found = _number(name, given)
-    if found is not None and found < 1:
-        raise ParameterError(f"{ASKED[name]} is {given}; the {OF[name]} is at least 1")
-    return found
+    return {(name, one.column): Fraction(getattr(one, name))
+            for one in disclosures(part, known) for name in OF}
 
 
 def _number(name: str, given: object) -> Fraction | None:
@@ -205,4 +201,221 @@ def _number(name: str, given: object) -> Fraction | None:
     if not _DECIMAL.fullmatch(str(given)):
         raise ParameterError(f"{ASKED[name]} is {str(given)!r}; give a decimal number with a point "
                              "and at most nine digits behind it, such as 0.8")
-    return Fraction(str(given))
+    number = Fraction(str(given))
+    if number < 1 if name == "entropy" else not 0 < number <= 1:
+        kept = "at least 1" if name == "entropy" else "above 0 and at most 1"
+        raise ParameterError(f"{ASKED[name]} is {given}; the {OF[name]} is {kept}")
+    return number
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """How columns are chosen.
+
+    choose : gives a choice of the items of a table that keeps a rule.  It is called again with a
+        table of fewer items.
+    objective : what the method maximises, as `choice_of` takes it; None where the choice has none.
+        Its weights say which item is dearer, too (mutual information, where it has none).
+    label_rows : the rows whose classes may be used to compare items.
+    runs : how often the choice may be made.
+    """
+
+    choose: Callable[[Labelled, Rule], Choice]
+    objective: Objective | None = None
+    label_rows: Bools | None = None
+    runs: int = RUNS
+
+
+def limited(table: Labelled, rule: Rule, limits: Limits, method: Method) -> Choice:
+    """A choice that keeps all limits, for the target and each sensitive column.
+
+    1. Monotone limits (`Limits.monotone`) are kept while choosing.  In the order of weight, the
+       first item with which those before it miss one can never stand beside them: it is forbidden,
+       with all others that miss it there, and the choice is made again.  For a greedy choice by
+       weights that passes over what does not fit, this is what a look at each step would give; for
+       other methods it is one good set of many, and the limits are kept as well.
+    2. Of what still misses a limit, the item is taken away without which fewest rows miss one
+       (ties: the lightest, then the first), of those that such rows show, until none does.  While
+       there are more than 64, those go first of whose rows most, as a share, miss one.
+    3. What was taken away is tried again, the heaviest first, and whatever fits is added.
+
+    Refused where nothing is left, with what would work.  `bound` is that of the choice without
+    limits, of which every choice with limits is one.
+
+    >>> from privsieve.containment.greedy import greedy
+    >>> from privsieve.rows.matrix import Items
+    >>> items = Items.dense([[1, 1], [1, 1], [1, 0], [0, 0], [0, 1], [0, 0]])
+    >>> table = Labelled(items, np.array([1, 1, 1, 0, 0, 0], np.int32), ("no", "yes"), "ill")
+    >>> how = Method(lambda part, rule: greedy(part.items, part.y, rule))
+    >>> limited(table, Rule(k=2, classes=2), Limits.of(share="0.7"), how).selected
+    (1,)
+    """
+    first = method.choose(table, rule)
+    if not limits.asked() or not first.selected:
+        return first
+    run = _Limited(table, rule, limits, method, first.selected)
+    choice = run.monotone(first)
+    selected = run.repaired(choice.selected)
+    # What was published before may leave again, unless its column is not to be chosen from.
+    again = {j for j in run.counted & set(first.selected)
+             if table.items.origin[j] not in table.closed}
+    if not selected - (run.counted - again):
+        raise NothingFits(run.refusal())
+    if not run.counted <= set(first.selected):
+        selected -= run.counted
+    if selected != set(choice.selected):
+        choice = replace(run.described(selected), complete=choice.complete)
+    return replace(choice, bound=first.bound, complete=choice.complete and first.complete,
+                   proved=first.bound is not None and choice.objective == first.bound)
+
+
+class _Limited:
+    """One table, one rule, one set of limits."""
+
+    def __init__(self, table: Labelled, rule: Rule, limits: Limits, method: Method,
+                 first: Sequence[int]) -> None:
+        self.table, self.rule, self.limits, self.method = table, rule, limits, method
+        by = method.objective
+        if by is None or named(by) in OF_SETS:
+            by = "mutual-information"
+        self.values = weights(table.items, table.y, rule.classes, by, method.label_rows).values
+        self.worth = sorted({*np.flatnonzero(self.values).tolist(), *first})
+        self.counted: Chosen = frozenset(table.counted)
+        self.always = limits.monotone(rule)
+        self._rows: dict[Chosen, int] = {}
+
+    def monotone(self, choice: Choice) -> Choice:
+        """Choose again until no monotone limit is missed, or often enough."""
+        allowed = np.ones(len(self.table.items), np.bool_)
+        for again in range(self.method.runs):
+            wrong = self._wrong(choice.selected)
+            if not wrong:
+                return choice
+            allowed[wrong] = False
+            if not set(np.flatnonzero(allowed).tolist()) - self.counted:
+                return replace(choice, selected=())
+            tell(f"limits: {int((~allowed).sum())} columns forbidden, chosen {again + 1} times")
+            choice = self._chosen(allowed)
+        return choice
+
+    def repaired(self, selected: Sequence[int]) -> Chosen:
+        """Take away until no row misses a limit, then add what fits; the counted ones stay."""
+        now = frozenset(selected) | self.counted
+        while self._failing(now) and (held := self._held(now)):
+            tell(f"limits: {self._failing(now)} rows miss one with {len(now)} columns")
+            now -= {*held[:max(len(now) // _PART, 1)]}
+        if self._failing(now) or now <= self.counted:
+            return self._grown(self.counted, self.worth)
+        return self._grown(now, set(selected) - now)
+
+    def described(self, selected: Chosen) -> Choice:
+        """A set of items as a choice of this method."""
+        chosen, table, method = sorted(selected), self.table, self.method
+        if method.objective is None:
+            level, suppressed = standing(table.items, table.y, self.rule, chosen)
+            return Choice(tuple(chosen), level, suppressed=suppressed)
+        return choice_of(table.items, table.y, self.rule, chosen, method.objective,
+                         label_rows=method.label_rows)
+
+    def refusal(self) -> str:
+        """Which limit nothing keeps, for which column, and what would work.
+
+        Where one limit alone is in the way, a column that keeps all others has the figure.
+        """
+        alone = [(missed(self.table, self.rule, self.limits, one),
+                  figures(self.table, self.rule, one)) for one in self._alone()]
+        whole = figures(self.table, self.rule, sorted(self.counted))
+        pairs = [pair for pair in whole if pair[0] in self.limits.asked()]
+        for pair in pairs:
+            rest = [found[pair] for rows, found in alone
+                    if not any(count for other, count in rows.items() if other != pair)]
+            if rest:
+                return self._sentence(pair, whole[pair], _best(pair, rest), "")
+        pair = next(pair for pair in pairs if not all(rows[pair] == 0 for rows, _ in alone))
+        return self._sentence(pair, whole[pair], _best(pair, [found[pair] for _, found in alone]),
+                              ", and less of other limits or columns, which miss theirs as well")
+
+    def _sentence(self, pair: Pair, whole: Fraction, best: Fraction, more: str) -> str:
+        name, column = pair
+        limit = decimal(int(getattr(self.limits, name) * EPSILON_UNITS))
+        least = "at most" if name in _MORE_IS_BETTER else "at least"
+        return (f"{ASKED[name]} {limit} for {quoted(column)} is kept by no set of columns "
+                f"that was found: the {OF[name]} is {shown(whole)} without any column, and "
+                f"{shown(best)} with the best column alone; ask for {least} {shown(best)}{more}")
+
+    def _wrong(self, selected: Sequence[int]) -> list[int]:
+        """Items that miss a monotone limit beside those that come before all of them."""
+        if not self.always.asked():
+            return []
+        order = modular_order(self.values, np.array(sorted(set(selected) - self.counted), np.int64))
+        ranked = order.tolist()
+        if not self._misses(ranked):
+            return []
+        low, high = 0, len(ranked) - 1
+        while low < high:  # the first item with which all before it miss a limit
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._misses(ranked[:middle + 1]) else (middle + 1, high)
+        return [j for j in ranked[low:] if j == ranked[low] or self._misses([*ranked[:low], j])]
+
+    def _misses(self, chosen: Iterable[int]) -> bool:
+        together = sorted(self.counted.union(chosen))
+        return bool(failing(self.table, self.rule, self.always, together).any())
+
+    def _chosen(self, allowed: Bools) -> Choice:
+        """The choice among fewer items."""
+        among = np.flatnonzero(allowed | np.isin(np.arange(len(allowed)), [*self.counted]))
+        counted = tuple(np.flatnonzero(np.isin(among, [*self.counted])).tolist())
+        part = replace(self.table, items=self.table.items.take(among.tolist()), counted=counted)
+        choice = self.method.choose(part, narrowed(self.rule, among.tolist()))
+        return replace(choice, selected=tuple(int(among[j]) for j in choice.selected))
+
+    def _failing(self, chosen: Chosen) -> int:
+        """How many rows miss a limit."""
+        if chosen not in self._rows:
+            rows = failing(self.table, self.rule, self.limits, sorted(chosen))
+            self._rows[chosen] = int(rows.sum())
+        return self._rows[chosen]
+
+    def _held(self, chosen: Chosen) -> list[int]:
+        """What may be taken away for rows that miss a limit to have other groups, best first."""
+        items, absent = self.table.items, self.rule.absent
+        mine = sorted(chosen - self.counted)
+        if self.rule.suppress:  # who leaves may change with any of them
+            return sorted(mine, key=partial(self._without, chosen))
+        rows = failing(self.table, self.rule, self.limits, sorted(chosen))
+        hit = {j: rows[rows_of(items, j)] for j in mine}
+        known = {j for j in mine
+                 if self.rule.model == "k-anonymity" or (absent is not None and absent[j])}
+        held = [j for j in mine if j in known or hit[j].any()]
+        if len(mine) > _MANY:
+            return sorted(held, key=lambda j: (-hit[j].sum() / max(len(hit[j]), 1),
+                                               self.values[j], j))
+        return sorted(held, key=partial(self._without, chosen))
+
+    def _without(self, chosen: Chosen, j: int) -> tuple[int, int, int]:
+        return self._failing(chosen - {j}), int(self.values[j]), j
+
+    def _grown(self, start: Chosen, candidates: Iterable[int]) -> Chosen:
+        """Add whatever fits, the heaviest first."""
+        now = start
+        among = np.array(sorted(set(candidates) - start), np.int64)
+        for j in modular_order(self.values, among).tolist():
+            if self._keeps(now | {j}) and not self._failing(now | {j}):
+                now |= {j}
+        return now
+
+    def _keeps(self, chosen: Chosen) -> bool:
+        """Whether a set of items keeps the rule, and enough sources where these are counted."""
+        table, order = self.table, np.array(sorted(chosen), np.int64)
+        accepted = patterns.greedy(cells(table.items), np.ascontiguousarray(table.y, np.int32),
+                                   order, self.rule)
+        return len(accepted) == len(order) and (table.sources is None or bool(
+            sources_at(table, self.rule, order.tolist()).min() >= self.rule.k))
+
+    def _alone(self) -> list[list[int]]:
+        """Each item that keeps the rule by itself, with those that count."""
+        return [sorted(self.counted | {j}) for j in self.worth if self._keeps(self.counted | {j})]
+
+
+def _best(pair: Pair, among: Sequence[Fraction]) -> Fraction:
+    return max(among) if pair[0] in _MORE_IS_BETTER else min(among)

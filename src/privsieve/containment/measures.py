@@ -2,26 +2,147 @@
 
 The *group* of a row are the rows that hold all that it holds: who knows what a person has finds the
 person among them.  Its *equals* are the rows of the same pattern: who knows what a person has and
-lacks finds the person among these.
+lacks finds the person among these.  A `Survey` counts groups once for all measures, of all rows or
+of a sample.  A sample leaves out rows whose groups are counted, never rows of a group: each group
+that is counted is exact, and only shares of rows are estimates.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import log, sqrt
 from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.containment.survey import Survey, masks_of, survey_of
+from privsieve.containment.labelled import Codes, Ints, Masks, cells, crowds
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.kernels.patterns import around, pattern_table, superset_counts
+from privsieve.kernels.patterns import PatternTable, Rule, around, pattern_table
 from privsieve.rows.matrix import Items
 
-Ints = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.signedinteger[Any]]
 
+#: A count of more work than this (pairs of patterns that contain each other, and a hundredth of
+#: those that are compared) takes minutes.
+MOST_WORK = 5 * 10**9
+#: Rows of a sample that nobody asked for, and patterns from which the work is foreseen.
+SAMPLE, FORESEEN = 10_000, 256
 #: Above this share of rows that lose k with the busiest rows, a measure warns.
 HUB_LIMIT = (1, 5)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Survey:
+    """What the groups of the rows `who` are made of.
+
+    table : the patterns of all rows.
+    who : the rows whose groups were counted: all, or a sample in their order.
+    asked, place : their patterns, and of each of them its position there.
+    over : of each pattern asked for, the rows of its group by class.
+    held : of each pattern of the table, the rows `who` in whose group its rows sit.
+    """
+
+    table: PatternTable
+    who: Ints
+    asked: Positions
+    place: Ints
+    over: Ints
+    held: Ints
+
+    @property
+    def rows(self) -> int:
+        """Rows of the table."""
+        return len(self.table.pattern)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the groups of all rows were counted."""
+        return len(self.who) == self.rows
+
+    @property
+    def margin(self) -> float:
+        """The 95 % half-width of a share of rows that the sample estimates; 0 without a sample.
+
+        Hoeffding's: it holds for every share and for rows drawn without replacement.
+        """
+        return 0.0 if self.complete else sqrt(log(2 / 0.05) / (2 * len(self.who)))
+
+    def group(self) -> Ints:
+        """The rows in the group of each of `who`."""
+        found: Ints = self.over.sum(axis=1)[self.place]
+        return found
+
+    def masks(self) -> Masks:
+        """The patterns asked for."""
+        return masks_of(self.table, self.asked)
+
+
+def survey_of(items: Items, y: Codes, classes: int, sample: int | None = None) -> Survey:
+    """Count the groups of all rows, or of so many rows drawn at random (always the same ones).
+
+    >>> items, y = Items.dense([[1, 1], [1, 0], [1, 0]]), np.zeros(3, np.int32)
+    >>> survey_of(items, y, 1).group().tolist()
+    [1, 3, 3]
+    >>> some = survey_of(items, y, 1, sample=2)
+    >>> len(some.who), some.complete
+    (2, False)
+    """
+    return count(pattern_table(cells(items), y, classes), sample)
+
+
+def count(table: PatternTable, sample: int | None = None) -> Survey:
+    """The survey of a table of patterns."""
+    rows = len(table.pattern)
+    who = np.arange(rows)
+    if sample is not None and sample < rows:
+        who = np.sort(np.random.default_rng(0).choice(rows, sample, replace=False))
+    asked, place, size = np.unique(table.pattern[who], return_inverse=True, return_counts=True)
+    over, held = around(table.masks, table.counts, masks_of(table, asked), size)
+    return Survey(table, who, asked, place, over, held)
+
+
+def surveyed(items: Items, y: Codes, classes: int, *, k: int | None = None,
+             sample: int | None = None) -> Survey:
+    """Count the groups of all rows, or of a sample where all would take minutes.
+
+    k : a level that is demanded: all rows are counted unless a sample shows that it is not kept.
+    sample : so many rows, whatever it takes; 0 is all of them.
+
+    >>> surveyed(Items.dense([[1, 1], [1, 0]]), np.zeros(2, np.int32), 1).complete
+    True
+    """
+    if not items.rows:
+        raise SchemaError("the table has no row; a risk is a share of rows: give at least one")
+    if sample is not None:
+        return survey_of(items, y, classes, sample or None)
+    table = pattern_table(cells(items), y, classes)
+    if work(table, np.diff(items.indptr)) <= MOST_WORK:
+        return count(table)
+    some = count(table, SAMPLE)
+    return some if k is None or int(some.group().min()) < k else count(table)
+
+
+def work(table: PatternTable, support: Ints) -> float:
+    """What a count of all groups would take, foreseen from some patterns; 0 where it is little.
+
+    support : of each item the rows that hold it.
+    """
+    many = len(table.masks)
+    if many**2 <= MOST_WORK:
+        return 0.0
+    some = np.random.default_rng(0).choice(many, min(FORESEEN, many), replace=False)
+    masks = table.masks[np.sort(some)]
+    one = np.ones((many, 1), np.int64)
+    over, _ = around(table.masks, one, masks, one[:len(some), 0])
+    bits = np.unpackbits(masks.astype("<u8").view(np.uint8), axis=1, bitorder="little")
+    listed = np.where(bits[:, :len(support)], support, many).min(axis=1, initial=many)
+    return float((over[:, 0] + listed / 100).mean() * many)
+
+
+def masks_of(table: PatternTable, patterns: Positions) -> Masks:
+    """The masks of these patterns, in the order of the table; no copy of all of them."""
+    return table.masks if len(patterns) == len(table.masks) else table.masks[patterns]
 
 
 @dataclass(frozen=True)
@@ -127,10 +248,7 @@ def containment_level(X: Any, *, per_row: bool = False) -> int | Ints:
     >>> containment_level(toy), containment_level(toy, per_row=True).tolist()
     (1, [4, 4, 2, 4, 1, 1])
     """
-    items, y, classes = read(X)
-    masks, counts, pattern = pattern_table(cells(items), y, classes)
-    group = superset_counts(masks, counts).sum(axis=1)[pattern]
-    return group if per_row else _smallest(group)
+    return _level(X, "containment", per_row=per_row)
 
 
 @overload
@@ -147,24 +265,14 @@ def k_anonymity_level(X: Any, *, per_row: bool = False) -> int | Ints:
     >>> k_anonymity_level([[1, 0], [1, 0], [1, 1]], per_row=True).tolist()
     [2, 2, 1]
     """
+    return _level(X, "k-anonymity", per_row=per_row)
+
+
+def _level(X: Any, model: Literal["containment", "k-anonymity"], *, per_row: bool) -> int | Ints:
     items, y, classes = read(X)
-    _, counts, pattern = pattern_table(cells(items), y, classes)
-    equal = counts.sum(axis=1)[pattern]
-    return equal if per_row else _smallest(equal)
-
-
-def containment_group(X: Any, row: int) -> Ints:
-    """The rows that hold all that this row holds, itself included.
-
-    >>> containment_group([[1, 0], [1, 1], [0, 1]], 0).tolist()
-    [0, 1]
-    """
-    items, y, classes = read(X)
-    if not 0 <= row < items.rows:
-        raise ParameterError(f"row is {row}; the table has rows 0 to {items.rows - 1}")
-    masks, _, pattern = pattern_table(cells(items), y, classes)
-    mine = masks[pattern[row]]
-    return np.flatnonzero(((masks & mine) == mine).all(axis=1)[pattern])
+    table, over = crowds(items, y, Rule(1, classes, model=model))
+    sizes: Ints = over.sum(axis=1)[table.pattern]
+    return sizes if per_row else int(sizes.min()) if len(sizes) else 0
 
 
 def classification_metric(X: Any, y: Any, k: int) -> int:
@@ -266,20 +374,11 @@ def read(X: Any, y: Any = None) -> tuple[Items, npt.NDArray[np.int32], int]:
     return items, labels, len(classes)
 
 
-def cells(items: Items) -> tuple[Ints, npt.NDArray[np.int32]]:
-    """Items as the kernels take them."""
-    return items.indptr, items.indices
-
-
 def demand_k(k: int) -> None:
     """Refuse a k that protects nobody."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 2:
         raise ParameterError(f"k is {k!r}; a group of one hides nobody: give a whole number from "
                              "2 on")
-
-
-def _smallest(sizes: Ints) -> int:
-    return int(sizes.min()) if len(sizes) else 0
 
 
 def crowd(group: Ints, k: int) -> Crowd:
@@ -298,11 +397,10 @@ def in_population(items: Items, population: Any) -> tuple[Ints, Ints]:
                           "columns in the same order")
     both = _stack(items, whole)
     which = np.repeat(np.array([0, 1], np.int32), [items.rows, whole.rows])
-    table = pattern_table(cells(both), which, 2)
+    table, over = crowds(both, which, Rule(1, 2))
     if (table.counts[:, 0] > table.counts[:, 1]).any():
         raise SchemaError("the population lacks rows of the table; give a population of which the "
                           "table is a part")
-    over = superset_counts(table.masks, table.counts)
     mine = table.pattern[:items.rows]
     return table.counts[mine, 1], over[mine, 1]
 

@@ -25,7 +25,7 @@ double number(Text text, char decimal);
 // The same of what stands at p, followed by anything; returns its end, or null.
 const char* leading_number(const char* p, const char* end, char decimal, double& value);
 
-// A whole number without plus sign, point and zeros after it, as `spelling.plain` writes it; other
+// A whole number without plus sign, point and zeros after it, as `canonical.plain` writes it; other
 // texts as they are.
 Text plain(Text text);
 

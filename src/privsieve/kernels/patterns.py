@@ -36,9 +36,9 @@ from privsieve.kernels.contract import (
 
 __all__ = [
     "Cells",
+    "PatternTable",
     "RowGroups",
     "Rule",
-    "Table",
     "around",
     "class_counts",
     "class_errors",
@@ -87,7 +87,7 @@ class Rule:
     labelled: bool = False
 
 
-class Table(NamedTuple):
+class PatternTable(NamedTuple):
     """The patterns of a projection: their items as bits, their rows per class; each row's pattern.
 
     masks : uint64[P, W]; bit j is item j, and further bits the absences that may be known.
@@ -196,7 +196,7 @@ def class_errors(
     return _class_errors(items, y, candidates, prefix, *facts)
 
 
-def pattern_table(items: Cells, y: I32, classes: int, absent: Bools | None = None) -> Table:
+def pattern_table(items: Cells, y: I32, classes: int, absent: Bools | None = None) -> PatternTable:
     """Patterns of the rows on all of these items: project first.
 
     >>> toy, y = (np.array([0, 2, 3]), np.array([0, 1, 1], np.int32)), np.zeros(3, np.int32)
@@ -205,7 +205,7 @@ def pattern_table(items: Cells, y: I32, classes: int, absent: Bools | None = Non
     """
     classes = _demand(items, y, classes)
     known = _known(absent, len(items[0]) - 1)
-    return Table(*_pattern_table(items, y, classes, known))
+    return PatternTable(*_pattern_table(items, y, classes, known))
 
 
 @native

@@ -1,4 +1,7 @@
-"""Account: what a population's releases add up to, about the one change that it protects.
+"""Account: a population's name, the one change that it protects, and what its releases add up to.
+
+Two names of the same people are two budgets.  What a screen shows alike is therefore one name, and
+a name of mixed scripts is none; one that was in the ledger before this rule stays as it stands.
 
 A population protects one change: of a row or of a person, replaced or added and removed.  A release
 that protects another one is charged as many times as its own steps make that change.  With a delta
@@ -8,22 +11,35 @@ functions that need a logarithm round to the side of privacy.  `account.proof.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from math import isqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from privsieve.errors import BudgetExceeded
+from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.ledger.certificate import UNIT
-from privsieve.ledger.change import Change, steps
 from privsieve.public.canonical import Json
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, decimal
+from privsieve.public.domain import LARGEST_ROWS
 
+LARGEST_NAME = 128
+NEIGHBOURS = ("replace-one", "add-remove")
 # [margin] Digits of a logarithm, and how far a figure is moved to the side of privacy.
 _PRECISION, _MARGIN = 60, Decimal("1e-25")
 #: Steps of a search; where it ends matters to nobody's privacy.
 _STEPS = 60
+#: Scripts that one language mixes.
+_TOGETHER = (frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"}),
+             frozenset({"CJK", "HANGUL"}), frozenset({"CJK", "BOPOMOFO"}))
+#: Letters that look like Latin ones as small letters, and as capitals.
+_SMALL = str.maketrans("аеѕіјорсухһԁԛԝӏɑɡıαινορυχγωκłøđħŧʼ", "aesijopcyxhdqwlagiaivopuxywklodht'")
+_LARGE = str.maketrans("АВЕЅІЈКМНОРСТУХѴԌԚԜҺӀΑΒΕΖΗΙΚΜΝΟΡΤΥΧŁØĐĦŦ",
+                       "ABESIJKMHOPCTYXVGQWHIABEZHIKMNOPTYXLODHT")
 
+
+# --- what is charged ----------------------------------------------------------------------------
 
 class Charge(NamedTuple):
     """A cost in units, of epsilon, delta and rho; TOP where there is no telling."""
@@ -238,3 +254,170 @@ def _group_delta(units: int, delta: int, factor: int) -> int:
 def _arithmetic() -> Context:
     """Decimal arithmetic as its standard says: the same on every machine."""
     return Context(prec=_PRECISION, rounding=ROUND_HALF_EVEN, Emin=-999999, Emax=999999, traps=[])
+
+
+# --- what is protected --------------------------------------------------------------------------
+
+class Change(NamedTuple):
+    """What is protected: a row or a person, and how it changes."""
+
+    unit: str
+    neighbours: str
+
+    @property
+    def words(self) -> str:
+        """For people.
+
+        >>> Change("row", "add-remove").words
+        'one row of the table (add-remove)'
+        """
+        return f"{UNIT[self.unit]} ({self.neighbours})"
+
+
+def steps(protects: Change, rows_per_person: int | None, plan: Change) -> int | str:
+    """How many changes of a plan make one of the population; or, in words, why none do.
+
+    >>> steps(Change("row", "replace-one"), None, Change("person", "replace-one"))
+    2
+    """
+    if protects == plan:
+        return 1
+    kept = protects == Change("row", "replace-one")
+    if plan == Change("row", "replace-one"):
+        # [size] its number of rows is public, and the change shows in it
+        return ("its number of rows is public, and shows whether somebody's rows are there: "
+                + ("name the person column of the table, or " if protects.unit == "person" else "")
+                + "declare add-remove with a round number of rows")
+    if plan.unit == "person":
+        # [moved] a row that changes its id is of two persons
+        return (2 if kept else 1) * (2 if plan.neighbours == "add-remove" else 1)
+    if kept:
+        return 2  # [swap] one row goes and another comes
+    if rows_per_person is None:
+        return ("nobody has said how many rows a person may have: name the person column of the "
+                "table; a grant to a new population says it with rows_per_person "
+                "(--rows-per-person)")
+    return rows_per_person * (2 if protects.neighbours == "replace-one" else 1)  # [rows]
+
+
+def change_of(claim: Mapping[str, Any]) -> Change | None:
+    """The change that the terms of a release name; None where they name none.
+
+    >>> change_of({"claim": {"unit": "one row of the table", "neighbours": "add-remove"}})
+    Change(unit='row', neighbours='add-remove')
+    """
+    said = claim.get("claim") if isinstance(claim, Mapping) else None
+    if not isinstance(said, Mapping):
+        return None
+    # A line of a file is a row.
+    unit = {words: "person" if key == "person" else "row" for key, words in UNIT.items()}
+    found = unit.get(str(said.get("unit"))), said.get("neighbours")
+    return Change(str(found[0]), str(found[1])) if found[0] and found[1] in NEIGHBOURS else None
+
+
+def facts(unit: object, neighbours: object, rows_per_person: object) -> dict[str, Any]:
+    """What a population protects, as somebody said at its grant; nothing where nobody did.
+
+    >>> facts("person", None, 4)
+    {'unit': 'person', 'neighbours': 'replace-one', 'rows_per_person': 4}
+    """
+    if unit is None:
+        if neighbours is not None or rows_per_person is not None:
+            raise ParameterError("neighbours or rows_per_person is given without a unit; say unit, "
+                                 "too: row or person")
+        return {"unit": None, "neighbours": None, "rows_per_person": None}
+    neighbours = NEIGHBOURS[0] if neighbours is None else neighbours
+    if unit not in ("row", "person"):
+        raise ParameterError(f"unit is {unit!r}; write row or person")
+    if neighbours not in NEIGHBOURS:
+        raise ParameterError(f"neighbours is {neighbours!r}; write replace-one or add-remove")
+    if rows_per_person is not None and unit == "row":
+        raise ParameterError("rows_per_person is given and the unit is a row; leave it out")
+    if rows_per_person is not None and (type(rows_per_person) is not int
+                                        or not 1 <= rows_per_person <= LARGEST_ROWS):
+        raise ParameterError(f"rows_per_person is {rows_per_person!r}; write a whole number from 1")
+    return {"unit": unit, "neighbours": neighbours, "rows_per_person": rows_per_person}
+
+
+# --- names --------------------------------------------------------------------------------------
+
+def checked_name(name: object, what: str) -> str:
+    """A name that a screen can show as it is."""
+    plain = isinstance(name, str) and name.isprintable() and name == name.strip()
+    if not isinstance(name, str) or not plain or not 1 <= len(name) <= LARGEST_NAME:
+        raise ParameterError(f"{what} is {name!r}; write 1 to {LARGEST_NAME} printable "
+                             "characters, without a space at either end")
+    return name
+
+
+def checked_path(path: str) -> str:
+    """The name of a ledger's file."""
+    path = os.fspath(path)
+    if not path or "\0" in path:
+        raise ParameterError("the ledger's path is empty or holds a NUL; write budget.db")
+    if "://" in path:
+        # Not echoed: a URL may hold a password.
+        raise ParameterError("the ledger is a URL; this version keeps a ledger in a file, for "
+                             "example budget.db, and PostgreSQL comes with a later one")
+    return path
+
+
+def check_new_name(name: str) -> None:
+    """Refuse a new name that is not in compatibility form, or of letters of several scripts.
+
+    >>> check_new_name("Клиника 2026"), check_new_name("clinic-2026")
+    (None, None)
+    """
+    plain = unicodedata.normalize("NFKC", name)
+    if plain != name:
+        raise ParameterError(f"population is {name!r}; its letters have a plain form: write "
+                             f"{plain!r}")
+    # A bare accent or a sign outside of ASCII could be seen as something else, or not at all.
+    odd = [c for c in name if not c.isascii() and unicodedata.category(c)[0] not in "LMNP"]
+    if odd:
+        raise ParameterError(f"population is {name!r}; write letters, digits, punctuation and "
+                             "spaces")
+    scripts = {_script(c) for c in name if unicodedata.category(c)[0] == "L"}
+    if len(scripts) > 1 and not any(scripts <= mixed for mixed in _TOGETHER):
+        raise ParameterError(f"population is {name!r}; its letters are of several scripts "
+                             f"({', '.join(sorted(scripts)).lower()}), and a name that looks like "
+                             "another one would be a budget of its own: write it in one script")
+
+
+def check_unlike(name: str, known: Iterable[str]) -> None:
+    """Refuse a name that looks like a known one, which it names."""
+    for other in known:
+        if other != name and alike(other, name):
+            raise LedgerError(f"{other}: these people are in the ledger under this spelling, and "
+                              f"{name!r} looks like it; use it, for two names would be two "
+                              "accounts")
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether two names differ in nothing that people see: capitals, accents, forms, look-alikes.
+
+    >>> alike("Clinic", "clіnic"), alike("clinic-1", "clinic-2")
+    (True, False)
+    """
+    return _small(one) == _small(other) or _large(one) == _large(other)
+
+
+def _small(name: str) -> str:
+    return _bare(_bare(name).casefold().translate(_SMALL))
+
+
+def _large(name: str) -> str:
+    return _bare(_bare(name).upper().translate(_LARGE)).casefold()
+
+
+def _bare(name: str) -> str:
+    """Without accents, with plain hyphens and digits."""
+    return "".join("-" if unicodedata.category(c) == "Pd" or c == "\u2212"
+                   else str(unicodedata.digit(c, c))
+                   for c in unicodedata.normalize("NFKD", name)
+                   if unicodedata.category(c)[0] != "M")
+
+
+def _script(letter: str) -> str:
+    """The script of a letter: the first word of its name."""
+    return unicodedata.name(letter, "UNKNOWN").split()[0]

@@ -1,23 +1,27 @@
-"""Certificate: what is claimed of a release, tied to the charge that paid for it.
+"""Certificate: what is claimed of a release, tied to the ledger's entries that paid for it.
 
-All but the digest of the release is known before a row is read: these are the `terms`.  They stand
-in the ledger's reserve entry, and the digest in its commit entry, so that no field of a
-certificate can change without a hash in it ceasing to fit.
+An entry is bound to the one before it by its hash.  All but the digest of the release is known
+before a row is read: these are the `terms`.  They stand in the ledger's reserve entry, and the
+digest in its commit entry, so that no field of a certificate can change without a hash in it
+ceasing to fit.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
+from privsieve.errors import LedgerError, ParameterError
 from privsieve.public import strangers
-from privsieve.public.canonical import Json
+from privsieve.public.canonical import Json, canonical, parsed
+from privsieve.public.cost import decimal, exact
 from privsieve.public.plan import Plan
 
-if TYPE_CHECKING:
-    from privsieve.ledger.chain import Entry
-
 FORMAT = "privsieve-certificate/1"
+GENESIS = "00" * 32
+TAG = b"privsieve-ledger/1\0"
 
 #: What is protected, in words.  A record of a CSV file is a line: whoever puts line breaks into a
 #: cell brings in several.
@@ -33,6 +37,73 @@ _RESULT = {
 }
 #: The kinds of releases that an epsilon was paid for.
 KINDS = tuple(_RESULT)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a ledger: `payload` is canonical JSON, `prev` the hash of the entry before.
+
+    >>> first = Entry.after(None, "grant", {"population": "clinic", "limit": 10**9})
+    >>> Entry.after(first, "publish", {"population": "clinic"}).prev == first.hash
+    True
+    """
+
+    seq: int
+    kind: str
+    payload: str
+    prev: str
+    hash: str
+
+    @classmethod
+    def after(cls, last: Entry | None, kind: str, body: Mapping[str, Json]) -> Entry:
+        """The entry that follows another; None begins a chain."""
+        seq, prev = (last.seq + 1, last.hash) if last else (1, GENESIS)
+        payload = canonical({**body, "kind": kind, "seq": seq})
+        return cls(seq, kind, payload.decode(), prev, link(prev, payload))
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The payload, parsed."""
+        try:
+            found = parsed(self.payload)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise LedgerError(f"entry {self.seq} of the ledger is damaged; "
+                              "`privsieve ledger verify` lists what is wrong")
+        return found
+
+    @property
+    def request(self) -> str:
+        """The request that a reserve or a commit speaks of; empty for the other kinds."""
+        return str(self.body.get("request", ""))
+
+    @property
+    def place(self) -> dict[str, Json]:
+        """Where it stands in the chain, as a certificate says it."""
+        return {"seq": self.seq, "prev": self.prev, "hash": self.hash}
+
+
+def link(prev: str, payload: bytes) -> str:
+    """The hash of an entry: SHA-256 over a tag, the hash before it and the payload.
+
+    >>> link(GENESIS, b"{}")[:8]
+    '6b3d8bb8'
+    """
+    return hashlib.sha256(TAG + bytes.fromhex(prev) + payload).hexdigest()
+
+
+def units_of(text: object, per: int) -> int | None:
+    """The integer units of a decimal text, if it is the one text for them.
+
+    >>> units_of("0.5", 10**9), units_of("0.50", 10**9)
+    (500000000, None)
+    """
+    try:
+        units = exact(text, "an amount") * per
+    except ParameterError:
+        return None
+    return int(units) if units.denominator == 1 and decimal(int(units), per) == text else None
 
 
 def terms(plan: Plan, software: Mapping[str, str]) -> dict[str, Json]:
@@ -55,40 +126,19 @@ def terms(plan: Plan, software: Mapping[str, str]) -> dict[str, Json]:
     }
 
 
-def certificate(
-    plan: Plan,
-    release_sha256: str,
-    reserve: Entry | None,
-    commit: Entry | None,
-    software: Mapping[str, str],
-) -> dict[str, Json]:
+def certificate(plan: Plan, release_sha256: str, reserve: Entry | None, commit: Entry | None,
+                software: Mapping[str, str]) -> dict[str, Json]:
     """The certificate of a release, not signed; without a charge its ledger is null.
 
     The charge must have been reserved with `terms(plan, software)`.
     """
-    ledger: dict[str, Json] | None = None
-    population = None
-    if reserve is not None and commit is not None:
-        population = reserve.body["population"]
-        ledger = {
-            "request": reserve.request,
-            "reserved_at": reserve.body["reserved_at"],
-            "rho": reserve.body["rho"],
-            # In the change that the population protects, which may be another than the claim's.
-            "charged": reserve.body["charged"],
-            "reserve": {"seq": reserve.seq, "prev": reserve.prev, "hash": reserve.hash},
-            "commit": {"seq": commit.seq, "prev": commit.prev, "hash": commit.hash},
-            "head": commit.hash,
-        }
-    return {
-        "format": FORMAT,
-        **terms(plan, software),
-        "release_sha256": release_sha256,
-        "population": population,
-        "ledger": ledger,
-        "key": None,
-        "signature": None,
-    }
+    promised = terms(plan, software)
+    if reserve is None or commit is None:
+        return _written(promised, release_sha256, None, None)
+    # What is charged is in the population's own change, which may be another than the claim's.
+    known = {name: reserve.body[name] for name in ("request", "reserved_at", "rho", "charged")}
+    return _written(promised, release_sha256, reserve.body["population"], {
+        **known, "reserve": reserve.place, "commit": commit.place, "head": commit.hash})
 
 
 def contained(claim: Mapping[str, Json], plan: Mapping[str, Json], release_sha256: str,
@@ -97,24 +147,17 @@ def contained(claim: Mapping[str, Json], plan: Mapping[str, Json], release_sha25
 
     `entry` is the ledger's note, made with this claim and the digest of the release.
     """
-    ledger: dict[str, Json] | None = None
-    if entry is not None:
-        ledger = {
-            "snapshot": entry.body["snapshot"],
-            "publish": {"seq": entry.seq, "prev": entry.prev, "hash": entry.hash},
-            "head": entry.hash,
-        }
-    return {
-        "format": FORMAT,
-        "claim": claim,
-        "plan": plan,
-        "software": dict(software),
-        "release_sha256": release_sha256,
-        "population": None if entry is None else entry.body["population"],
-        "ledger": ledger,
-        "key": None,
-        "signature": None,
-    }
+    promised = {"claim": claim, "plan": plan, "software": dict(software)}
+    if entry is None:
+        return _written(promised, release_sha256, None, None)
+    return _written(promised, release_sha256, entry.body["population"], {
+        "snapshot": entry.body["snapshot"], "publish": entry.place, "head": entry.hash})
+
+
+def _written(promised: Mapping[str, Json], release_sha256: str, population: Json,
+             ledger: Mapping[str, Json] | None) -> dict[str, Json]:
+    return {"format": FORMAT, **promised, "release_sha256": release_sha256,
+            "population": population, "ledger": ledger, "key": None, "signature": None}
 
 
 def conversion(said: Mapping[str, Any], terms: Mapping[str, Any]) -> str | None:

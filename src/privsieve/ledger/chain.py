@@ -13,14 +13,24 @@ from typing import Any, NamedTuple
 
 from privsieve.errors import BudgetExceeded, LedgerError
 from privsieve.ledger import account as accounts
-from privsieve.ledger.account import Account
-from privsieve.ledger.change import Change, change_of, facts
-from privsieve.ledger.entry import GENESIS, ChainReport, Entry, Publication, link, units_of
+from privsieve.ledger.account import Account, Change, change_of, facts
+from privsieve.ledger.certificate import GENESIS, Entry, link, units_of
 from privsieve.public.canonical import canonical
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, Cost
 
-__all__ = ["GENESIS", "Balance", "ChainReport", "Entry", "Publication", "Request", "link",
-           "recharged", "replay", "units_of"]
+
+@dataclass(frozen=True)
+class ChainReport:
+    """What a recount of the chain found; `reasons` is empty where all is well."""
+
+    entries: int
+    head: str
+    reasons: tuple[str, ...]
+
+    @property
+    def valid(self) -> bool:
+        """Whether chain, balances and requests agree."""
+        return not self.reasons
 
 
 class Request(NamedTuple):

@@ -12,16 +12,16 @@ import os
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.ledger import account as accounts
-from privsieve.ledger import change, names, sql
-from privsieve.ledger.account import Account
-from privsieve.ledger.certificate import conversion
-from privsieve.ledger.chain import ChainReport, Entry, Publication, Request
-from privsieve.ledger.schema import recounted
+from privsieve.ledger import sql
+from privsieve.ledger.account import Account, checked_name
+from privsieve.ledger.certificate import Entry, conversion
+from privsieve.ledger.chain import ChainReport, Request
 from privsieve.public.canonical import Json, canonical, parsed
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Cost, decimal
 
@@ -30,6 +30,21 @@ __all__ = ["ChainReport", "Entry", "Ledger", "Publication", "populations", "reco
 LARGEST_K = 2**40
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Publication:
+    """Columns that were published under containment; `snapshot` names the state of the table.
+
+    claim : what their certificate claims; empty where nothing was said.
+    """
+
+    seq: int
+    snapshot: str
+    columns: tuple[str, ...]
+    k: int
+    model: str
+    claim: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -50,9 +65,9 @@ class Ledger:
     population: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", names.checked_path(self.path))
+        object.__setattr__(self, "path", accounts.checked_path(self.path))
         # One spelling of an accent: two would be two budgets for the same people.
-        name = unicodedata.normalize("NFC", names.checked(self.population, "population"))
+        name = unicodedata.normalize("NFC", checked_name(self.population, "population"))
         object.__setattr__(self, "population", name)
 
     def grant(self, epsilon: object, *, delta: object = 0, unit: str | None = None,
@@ -71,7 +86,7 @@ class Ledger:
         """
         # More decimals than are kept are refused, so no limit is rounded up.
         limit = Cost.of(epsilon, delta=delta, allow_weak=True)
-        facts = change.facts(unit, neighbours, rows_per_person)
+        facts = accounts.facts(unit, neighbours, rows_per_person)
         made = accounts.granted(limit.units, limit.delta_units)._replace(**facts)
         sql.create(self.path)
         with sql.transaction(self.path) as db:
@@ -194,8 +209,8 @@ class Ledger:
         `after` is the last one that they looked at (0: none), and a later one refuses this.
         `claim` is kept in the chain.
         """
-        names.checked(snapshot, "snapshot")
-        names.checked(model, "model")
+        checked_name(snapshot, "snapshot")
+        checked_name(model, "model")
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= LARGEST_K:
             raise ParameterError(f"k is {k!r}; write a whole number from 1")
         if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
@@ -219,8 +234,8 @@ class Ledger:
 
     def other_people(self, snapshot: str, signed: str) -> Entry:
         """Note who vouches that a snapshot is of other people than those before it."""
-        names.checked(snapshot, "snapshot")
-        names.checked(signed, "the name of who signs")
+        checked_name(snapshot, "snapshot")
+        checked_name(signed, "the name of who signs")
         with sql.transaction(self.path) as db:
             sql.account_of(db, self.population)
             return sql.append(db, "other-people", {
@@ -273,22 +288,22 @@ class Ledger:
 
     def _protecting(self, has: Account, claim: Mapping[str, Json]) -> tuple[Account, int]:
         try:
-            return accounts.protecting(has, change.change_of(claim))
+            return accounts.protecting(has, accounts.change_of(claim))
         except BudgetExceeded as error:
             raise BudgetExceeded(f"{self.population}: {error}") from None
 
 
 def populations(path: str) -> tuple[Ledger, ...]:
     """Each population of a ledger file, by name."""
-    with sql.reading(names.checked_path(path)) as db:
+    with sql.reading(accounts.checked_path(path)) as db:
         found = [row[0] for row in db.execute("SELECT id FROM population ORDER BY id")]
     return tuple(Ledger(path, population=name) for name in found)
 
 
 def recount(path: str) -> tuple[ChainReport, tuple[Entry, ...]]:
     """Recount a ledger file; the report and the entries that it rests on."""
-    with sql.reading(names.checked_path(path)) as db:
-        return recounted(db)[:2]
+    with sql.reading(accounts.checked_path(path)) as db:
+        return sql.recounted(db)[:2]
 
 
 def _now() -> str:

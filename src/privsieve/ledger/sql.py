@@ -1,34 +1,111 @@
 """The ledger's file: SQLite, one connection per operation, one transaction per change.
 
-Every amount is an integer.  What the tables refuse by themselves stands in `ledger_schema`.
+Every amount is an integer.  The rule of admission is a CHECK of the table, entries are append-only
+by trigger, and a balance only grows: a mistake in the code above meets a refusal below.  A file of
+0.1.0 is read as it is, and taken over before it is written.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from privsieve.errors import LedgerError, PrivsieveError
-from privsieve.ledger import names, schema
-from privsieve.ledger.account import Account, Charge
-from privsieve.ledger.chain import Request
+from privsieve.ledger.account import Account, Charge, alike, check_new_name, check_unlike
+from privsieve.ledger.certificate import Entry
+from privsieve.ledger.chain import Balance, ChainReport, Request, replay
 from privsieve.ledger.folder import sync
-from privsieve.ledger.schema import STATEMENTS, VERSION, migrate, version_of
+from privsieve.public.canonical import Json
 from privsieve.public.cost import DELTA_UNITS, RHO_UNITS, TOP, Cost, decimal
 
 #: "psv1" as a number: tells a ledger from any other SQLite file.
 APPLICATION = 0x70737631
 #: How long to wait for another process, in seconds.
 PATIENCE = 60.0
-
-append, chain = schema.append, schema.chain
-
 _COLUMNS = ("account, lim, spent, delta_lim, delta_spent, delta_share, rho_lim, rho_spent, unit, "
             "neighbours, rows_per_person")
 HOW = "`privsieve ledger grant --ledger FILE --population NAME --epsilon E`"
+
+VERSION = 2
+
+def _people(most: str, owed: str, more: str = "") -> str:
+    return f"""
+CREATE TABLE population(
+  id TEXT PRIMARY KEY, account TEXT NOT NULL CHECK(account IN ('pure', 'approximate')),
+  lim INTEGER NOT NULL DEFAULT 0 CHECK(lim >= 0),
+  spent INTEGER NOT NULL DEFAULT 0 CHECK(spent BETWEEN 0 AND {most}),
+  delta_lim INTEGER NOT NULL DEFAULT 0 CHECK((delta_lim > 0) = (account = 'approximate')),
+  delta_spent INTEGER NOT NULL DEFAULT 0 CHECK(delta_spent BETWEEN 0 AND {owed}){more}) STRICT"""
+
+
+_OLD_POPULATION = _people("lim", "delta_lim")
+_POPULATION = _people(f"{TOP}", f"{TOP}", f""",
+  delta_share INTEGER NOT NULL DEFAULT 0 CHECK(delta_share BETWEEN 0 AND delta_lim),
+  rho_lim INTEGER NOT NULL DEFAULT 0
+    CHECK(rho_lim >= 0 AND (rho_lim = 0 OR account = 'approximate')),
+  rho_spent INTEGER NOT NULL DEFAULT 0 CHECK(rho_spent BETWEEN 0 AND {TOP}),
+  unit TEXT CHECK(unit IN ('row', 'person')),
+  neighbours TEXT CHECK(neighbours IN ('replace-one', 'add-remove')),
+  rows_per_person INTEGER
+    CHECK(rows_per_person IS NULL OR (rows_per_person >= 1 AND unit IS 'person')),
+  CHECK((unit IS NULL) = (neighbours IS NULL)),
+  CHECK((spent <= lim AND delta_spent <= delta_share)
+    OR (rho_lim > 0 AND rho_spent <= rho_lim))""")
+_ENTRY = """
+CREATE TABLE entry(
+  seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, payload TEXT NOT NULL,
+  prev TEXT NOT NULL UNIQUE, hash TEXT NOT NULL UNIQUE) STRICT"""
+_CHARGE = """
+CREATE TABLE request(
+  id TEXT PRIMARY KEY, population TEXT NOT NULL REFERENCES population(id),
+  units INTEGER NOT NULL CHECK(units > 0),
+  delta_units INTEGER NOT NULL CHECK(delta_units >= 0),
+  state TEXT NOT NULL CHECK(state IN ('reserved', 'committed')),
+  seq INTEGER NOT NULL UNIQUE REFERENCES entry(seq)"""
+_OLD_REQUEST = f"{_CHARGE}) STRICT"
+_REQUEST = f"""{_CHARGE},
+  rho_units INTEGER NOT NULL CHECK(rho_units > 0),
+  factor TEXT NOT NULL) STRICT"""
+_PUBLICATION = """
+CREATE TABLE publication(
+  seq INTEGER PRIMARY KEY REFERENCES entry(seq),
+  population TEXT NOT NULL REFERENCES population(id), snapshot TEXT NOT NULL,
+  columns TEXT NOT NULL, k INTEGER NOT NULL CHECK(k > 0), model TEXT NOT NULL) STRICT"""
+
+
+def _never(table: str, event: str, when: str = "") -> str:
+    return (f"CREATE TRIGGER {table}_{event.lower()} BEFORE {event} ON {table} {when} "
+            f"BEGIN SELECT RAISE(ABORT, 'append-only'); END")
+
+
+_CHARGE_STAYS = ("WHEN OLD.state <> 'reserved' OR NEW.id <> OLD.id OR "
+                 "NEW.population <> OLD.population OR NEW.units <> OLD.units OR "
+                 "NEW.delta_units <> OLD.delta_units OR NEW.seq <> OLD.seq")
+_LESS = ("WHEN NEW.spent < OLD.spent OR "
+         "NEW.delta_spent < OLD.delta_spent OR NEW.id <> OLD.id OR (OLD.lim > 0 AND "
+         "(NEW.account, NEW.lim, NEW.delta_lim) <> (OLD.account, OLD.lim, OLD.delta_lim))")
+_STAYS = (_never("entry", "UPDATE"), _never("entry", "DELETE"),
+          _never("publication", "UPDATE"), _never("publication", "DELETE"))
+_OLD_OWN = (_never("request", "DELETE"), _never("request", "UPDATE", _CHARGE_STAYS),
+            _never("population", "DELETE"), _never("population", "UPDATE", _LESS))
+_OWN = (
+    _never("request", "DELETE"),
+    _never("request", "UPDATE", f"{_CHARGE_STAYS} OR NEW.rho_units <> OLD.rho_units "
+           "OR NEW.factor <> OLD.factor"),
+    _never("population", "DELETE"),
+    _never("population", "UPDATE", f"{_LESS} OR NEW.rho_spent < OLD.rho_spent OR (OLD.spent > 0 "
+           "AND (NEW.delta_share, NEW.rho_lim) <> (OLD.delta_share, OLD.rho_lim)) OR "
+           "(OLD.unit IS NOT NULL AND (NEW.unit IS NOT OLD.unit OR NEW.neighbours IS NOT "
+           "OLD.neighbours OR NEW.rows_per_person IS NOT OLD.rows_per_person))"),
+)
+#: Each version's tables and triggers, a statement each.
+STATEMENTS: dict[int, tuple[str, ...]] = {
+    1: (_OLD_POPULATION, _ENTRY, _OLD_REQUEST, _PUBLICATION, *_STAYS, *_OLD_OWN),
+    VERSION: (_POPULATION, _ENTRY, _REQUEST, _PUBLICATION, *_STAYS, *_OWN),
+}
 
 
 def create(path: str) -> None:
@@ -87,7 +164,7 @@ def account_of(db: sqlite3.Connection, population: str) -> Account:
     """A population's account, of a ledger of 0.1.0 as it will be when that is taken over."""
     found: Account | None
     if version_of(db) != VERSION:
-        found = schema.balance_of(db).population.get(population)
+        found = balance_of(db).population.get(population)
     else:
         row = db.execute(f"SELECT {_COLUMNS} FROM population WHERE id = ?",  # noqa: S608 - constant names
                          (population,)).fetchone()
@@ -95,7 +172,7 @@ def account_of(db: sqlite3.Connection, population: str) -> Account:
     if found is None:
         import shlex
 
-        names.check_unlike(population, [row[0] for row in db.execute("SELECT id FROM population")])
+        check_unlike(population, [row[0] for row in db.execute("SELECT id FROM population")])
         raise LedgerError(f"{population}: the ledger has no such population; "
                           "`privsieve ledger grant --ledger FILE --population "
                           f"{shlex.quote(population)} --epsilon E` grants it a budget")
@@ -106,7 +183,7 @@ def charges_of(db: sqlite3.Connection, population: str) -> tuple[Request, ...]:
     """Every charge of a population, in the change that it protects."""
     account_of(db, population)
     if version_of(db) != VERSION:
-        found = schema.balance_of(db).request.values()
+        found = balance_of(db).request.values()
         return tuple(made for made in found if made.population == population)
     return tuple(Request(*row) for row in db.execute(
         "SELECT population, units, delta_units, state, seq, rho_units, factor FROM request "
@@ -124,25 +201,19 @@ def check_new(db: sqlite3.Connection, population: str) -> bool:
     known = [row[0] for row in db.execute("SELECT id FROM population ORDER BY id")]
     if population in known:
         return True
-    names.check_unlike(population, known)
-    names.check_new(population)
+    check_unlike(population, known)
+    check_new_name(population)
     return False
 
 
 def check_ungranted(db: sqlite3.Connection, population: str) -> None:
     """Refuse a budget that is granted already, also under a name that looks like this one."""
-    for name, lim, left in granted(db):
-        if lim > 0 and (name == population or names.alike(name, population)):
-            raise LedgerError(
-                f"{name}: a limit of {decimal(lim)} is granted already, {decimal(left)} left; "
-                "a limit is raised by a signed entry, which a later version brings"
-            )
-
-
-def granted(db: sqlite3.Connection) -> list[tuple[str, int, int]]:
-    """Each population with its limit and what is left of it."""
-    return [(name, row[1], Account(*row).left)
-            for name, *row in db.execute("SELECT * FROM population ORDER BY id")]
+    for name, *row in db.execute("SELECT * FROM population ORDER BY id"):
+        has = Account(*row)
+        if has.limit > 0 and (name == population or alike(name, population)):
+            raise LedgerError(f"{name}: a limit of {decimal(has.limit)} is granted already, "
+                              f"{decimal(has.left)} left; a limit is raised by a signed entry, "
+                              "which a later version brings")
 
 
 def refusal(name: str, cost: Cost, factor: int, has: Account, made: Charge) -> str:
@@ -217,3 +288,94 @@ def _spoken() -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
         raise LedgerError(_SAID.get(code, "the ledger cannot be used as it is; check it with "
                                           "`privsieve ledger verify`")) from None
+
+
+def version_of(db: sqlite3.Connection) -> int:
+    """The version of an open ledger."""
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def chain(db: sqlite3.Connection) -> tuple[Entry, ...]:
+    """All entries, in order."""
+    return tuple(Entry(*row) for row in db.execute("SELECT * FROM entry ORDER BY seq"))
+
+
+def append(db: sqlite3.Connection, kind: str, body: Mapping[str, Json]) -> Entry:
+    """Add an entry to the chain, inside a transaction."""
+    last = db.execute("SELECT * FROM entry ORDER BY seq DESC LIMIT 1").fetchone()
+    entry = Entry.after(Entry(*last) if last else None, kind, body)
+    db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?)",
+               (entry.seq, entry.kind, entry.payload, entry.prev, entry.hash))
+    return entry
+
+
+def recounted(db: sqlite3.Connection) -> tuple[ChainReport, tuple[Entry, ...], Balance]:
+    """Recount an open ledger from its entries alone, and compare its tables with that."""
+    version, entries = version_of(db), chain(db)
+    tables = {name: set(db.execute(f"SELECT * FROM {name}"))  # noqa: S608 - constant names
+              for name in ("population", "request", "publication")}
+    balance, head, reasons = replay(entries)
+    reasons += tuple(f"the table {name} is not what the entries add up to"
+                     for name, rows in balance.rows(version).items() if rows != tables[name])
+    if (balance.version or version) != version:
+        reasons += ("the entries are of another version than the tables",)
+    if safeguards(db) != expected_safeguards(version):
+        reasons += ("the tables, checks or triggers were changed",)
+    return ChainReport(len(entries), head, reasons), entries, balance
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Take over a ledger of 0.1.0: one transaction, after which it is of this version.
+
+    Its entries stay byte for byte.  One more says that from here on each is of this version, and
+    what came before is counted anew, in the change that its population protects.
+    """
+    db.execute("PRAGMA foreign_keys=OFF")  # not possible inside of a transaction
+    db.execute("BEGIN IMMEDIATE")
+    if version_of(db) != VERSION:  # another process may have been first
+        _taken_over(db)
+    db.execute("COMMIT")
+    db.execute("PRAGMA foreign_keys=ON")
+
+
+def _taken_over(db: sqlite3.Connection) -> None:
+    report, entries, _ = recounted(db)
+    if not report.valid:
+        raise LedgerError("the ledger is of version 0.1.0 and does not add up, and was left as it "
+                          "is: restore it from its newest copy")
+    marker = append(db, "schema", {"version": VERSION})
+    rows = replay((*entries, marker))[0].rows()
+    db.execute("DROP TABLE request")
+    db.execute("DROP TABLE population")
+    for statement in (_POPULATION, _REQUEST, *_OWN):
+        db.execute(statement)
+    for table, width in (("population", 12), ("request", 8)):
+        marks = ", ".join("?" * width)
+        db.executemany(f"INSERT INTO {table} VALUES ({marks})", rows[table])  # noqa: S608 - constant names
+    db.execute(f"PRAGMA user_version={VERSION}")
+
+
+def balance_of(db: sqlite3.Connection) -> Balance:
+    """What the entries add up to: of a ledger of 0.1.0, as when it is taken over."""
+    entries = chain(db)
+    if version_of(db) != VERSION:
+        entries += (Entry.after(entries[-1] if entries else None, "schema",
+                                {"version": VERSION}),)
+    return replay(entries)[0]
+
+
+def safeguards(db: sqlite3.Connection) -> set[tuple[str, str]]:
+    """The tables, checks and triggers that a file has."""
+    return set(db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
+
+
+def expected_safeguards(version: int = VERSION) -> set[tuple[str, str]]:
+    """The tables, checks and triggers that a ledger has.
+
+    >>> len(expected_safeguards()), len(expected_safeguards(1))
+    (12, 12)
+    """
+    with closing(sqlite3.connect(":memory:")) as db:
+        for statement in STATEMENTS[version]:
+            db.execute(statement)
+        return safeguards(db)

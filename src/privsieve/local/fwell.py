@@ -1,87 +1,158 @@
 """FWELL and its ensemble, the originals: exact, and NOT private.
 
-One row may be the miss of all others, so that no noise worth adding makes these weights private.
-Their private kin is `BlockFWELL`, where a row meets few others only.
+Margins say of each row what its nearest hit and miss say of each column; the weights are the
+minimiser over the margins.  One row may be the miss of all others, so that no noise worth adding
+makes these weights private.  Their private kin is `BlockFWELL`, where a row meets few others only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from math import ceil, isfinite
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Literal, Self, TextIO
 
 import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privsieve.kernels.nearest import TOGETHER, nearest, nearest_in
-from privsieve.local.margins import I64, margins
-from privsieve.local.progress import shown
+from privsieve.errors import ParameterError, SchemaError
+from privsieve.kernels.contract import I64
+from privsieve.kernels.nearest import F64, I32, LARGEST, METRICS, TOGETHER, nearest, nearest_in
+from privsieve.local.limits import ridge
 from privsieve.local.solver import minimise
 
 if TYPE_CHECKING:
-    from privsieve.kernels.nearest import F64, I32, Metric
+    from privsieve.kernels.nearest import Metric
 
-__all__ = ["Weights", "ensemble", "fwell", "sample_size"]
+__all__ = ["FWELL", "FWELLEnsemble"]
 
-
-class Weights(NamedTuple):
-    """The weight of each column; the exact ones are no farther than `error` (Euclidean)."""
-
-    w: F64
-    error: float
-
-    def __repr__(self) -> str:
-        return object.__repr__(self)  # its fields are private
+#: Numbers that are held at once: they stay in the cache.
+HELD = 1 << 16
+#: Seconds of silence at first; between two looks on a terminal; and between lines elsewhere.
+SILENCE, PAUSE, LINES = 1.0, 0.2, 5.0
 
 
-def fwell(
-    X: F64, label: I32, lam: float, metric: Metric = "manhattan", *, verbose: int = 0,
-    begins: I64 | None = None,
-) -> Weights:
-    """The minimiser of mean ``log(1 + exp(-w.z)) + lam |w|^2`` over the margins z of all rows.
+def margins(X: F64, hit: I64, miss: I64, rows: I64 | None = None,
+            begins: I64 | None = None) -> F64:
+    """``|x - miss| - |x - hit|`` of each row; zeros where it has no hit or no miss (-1).
 
-    `begins` says which columns of X are one, where `spread` made them.
+    Positive in a column that tells the row from its miss and not from its hit.
+
+    Parameters
+    ----------
+    X : float64[n, d]
+        the table.
+    hit, miss : int64[N]
+        positions in X of the nearest row of the same class and of another one.
+    rows : int64[N], optional
+        whose they are; all rows of X in their order by default.
+    begins : int64[d], optional
+        where each column begins that `spread` made several of; they are added up.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [0.0, 3.0], [2.0, 0.0]])
+    >>> margins(X, np.array([1, 0, -1]), np.array([2, 2, 0])).tolist()
+    [[2.0, -3.0], [2.0, 0.0], [0.0, 0.0]]
+    """
+    rows = np.arange(len(X)) if rows is None else rows
+    known = np.flatnonzero((hit >= 0) & (miss >= 0))
+    z = np.zeros((len(rows), X.shape[1] if begins is None else len(begins)))
+    some = max(1, HELD // max(X.shape[1], 1))
+    for first in range(0, len(known), some):
+        at = known[first : first + some]
+        own = X[rows[at]]
+        part = np.abs(own - X[miss[at]])
+        part -= np.abs(own - X[hit[at]])
+        z[at] = part if begins is None else np.add.reduceat(part, begins, axis=1)
+    return z
+
+
+def spread(X: F64, categories: Collection[int]) -> tuple[F64, I64]:
+    """Columns as they are searched, and where each begins: a category has one for each value.
+
+    It holds 1/2 where the row has the value: two rows are 1 apart in a category, or 0.
+
+    >>> coded, begins = spread(np.array([[0.3, 7.0], [0.5, 9.0]]), [1])
+    >>> coded.tolist(), begins.tolist()
+    ([[0.3, 0.5, 0.0], [0.5, 0.0, 0.5]], [0, 1])
+    """
+    pieces = []
+    for j, column in enumerate(X.T):
+        if j in categories:
+            values, codes = np.unique(column, return_inverse=True)
+            pieces.append(0.5 * np.eye(len(values))[codes])
+        else:
+            pieces.append(column[:, None])
+    widths = [piece.shape[1] for piece in pieces]
+    return (np.ascontiguousarray(np.concatenate(pieces, axis=1)),
+            np.cumsum([0, *widths[:-1]]).astype(np.int64))
+
+
+@dataclass(frozen=True, repr=False)
+class LocalLearning:
+    """How rows become weights: the minimiser of mean ``log(1 + exp(-w.z)) + lam |w|^2``.
+
+    z are the margins, `metric` says what is near, `begins` which columns are one (see `spread`).
+    Both functions return the weights, and how far the exact ones are at most (Euclidean).
 
     Departs from the paper's Algorithm 1, whose steps of unit length do not end at a minimiser.
-
-    >>> X = np.array([[0.0, 0.5], [0.1, 0.0], [0.9, 0.5], [1.0, 0.0]])
-    >>> fwell(X, np.array([0, 0, 1, 1], np.int32), 0.1).w.round(2).tolist()
-    [0.99, -0.62]
     """
-    with shown("neighbours", len(X), verbose) as done:
-        hit, miss = nearest(X, label, metric, done=done)
-    found = minimise(margins(X, hit, miss, begins=begins), lam)
-    return Weights(found.w, found.gradient / (2 * lam))
 
+    lam: float
+    metric: Metric = "manhattan"
+    begins: I64 | None = None
+    verbose: int = 0
 
-def ensemble(
-    X: F64, label: I32, lam: float, metric: Metric, samples: Sequence[I64], *, verbose: int = 0,
-    begins: I64 | None = None,
-) -> Weights:
-    """The mean of the weights of `fwell` over samples of the rows.
+    def fwell(self, X: F64, label: I32) -> tuple[F64, float]:
+        """The weights over the margins of all rows.
 
-    A row that was drawn twice counts twice, and is no neighbour of itself.  One search finds the
-    neighbours in all samples.
+        >>> X = np.array([[0.0, 0.5], [0.1, 0.0], [0.9, 0.5], [1.0, 0.0]])
+        >>> LocalLearning(0.1).fwell(X, np.array([0, 0, 1, 1], np.int32))[0].round(2).tolist()
+        [0.99, -0.62]
+        """
+        with shown("neighbours", len(X), self.verbose) as done:
+            hit, miss = nearest(X, label, self.metric, done=done)
+        return self._minimum(margins(X, hit, miss, begins=self.begins))
 
-    >>> X = np.array([[0.0, 0.5], [0.1, 0.0], [0.9, 0.5], [1.0, 0.0]])
-    >>> y = np.array([0, 0, 1, 1], np.int32)
-    >>> all(ensemble(X, y, 0.1, "manhattan", [np.arange(4)]).w == fwell(X, y, 0.1).w)
-    True
-    """
-    drawn = np.zeros((len(X), len(samples)), bool)
-    for r, sample in enumerate(samples):
-        drawn[sample, r] = True
-    searches = -(-len(samples) // TOGETHER)
-    with shown("neighbours", len(X) * searches, verbose) as done:
-        hit, miss = nearest_in(X, label, metric, drawn, done=done)
-    total, error = np.zeros(X.shape[1] if begins is None else len(begins)), 0.0
-    for r, sample in enumerate(samples):
-        members, times = np.unique(sample, return_counts=True)
-        z = margins(X, hit[members, r], miss[members, r], members, begins)
-        found = minimise(np.repeat(z, times, axis=0), lam)
-        total += found.w
-        error += found.gradient / (2 * lam)
-    return Weights(total / len(samples), error / len(samples))
+    def ensemble(self, X: F64, label: I32, samples: Sequence[I64]) -> tuple[F64, float]:
+        """The mean of the weights of `fwell` over samples of the rows.
+
+        A row that was drawn twice counts twice, and is no neighbour of itself.  One search finds
+        the neighbours in all samples.
+
+        >>> X = np.array([[0.0, 0.5], [0.1, 0.0], [0.9, 0.5], [1.0, 0.0]])
+        >>> y, by = np.array([0, 0, 1, 1], np.int32), LocalLearning(0.1)
+        >>> bool((by.ensemble(X, y, [np.arange(4)])[0] == by.fwell(X, y)[0]).all())
+        True
+        """
+        drawn = np.zeros((len(X), len(samples)), bool)
+        for r, sample in enumerate(samples):
+            drawn[sample, r] = True
+        searches = -(-len(samples) // TOGETHER)
+        with shown("neighbours", len(X) * searches, self.verbose) as done:
+            hit, miss = nearest_in(X, label, self.metric, drawn, done=done)
+        total, error = np.zeros(X.shape[1] if self.begins is None else len(self.begins)), 0.0
+        for r, sample in enumerate(samples):
+            members, times = np.unique(sample, return_counts=True)
+            z = margins(X, hit[members, r], miss[members, r], members, self.begins)
+            w, away = self._minimum(np.repeat(z, times, axis=0))
+            total += w
+            error += away
+        return total / len(samples), error / len(samples)
+
+    def _minimum(self, z: F64) -> tuple[F64, float]:
+        least = minimise(z, self.lam)
+        return least.w, least.gradient / (2 * self.lam)
 
 
 def sample_size(n: int, beta: object) -> int:
@@ -91,3 +162,249 @@ def sample_size(n: int, beta: object) -> int:
     (513, 29)
     """
     return ceil(Fraction(str(beta)) * n)
+
+
+@dataclass(eq=False, repr=False)
+class FWELL(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """Weigh columns by local learning.  NOT private: use it on public rows only.
+
+    Of each row it looks for the nearest row of the same class and the nearest of another, and
+    finds the weights under which the second is farther than the first.  One row can move all
+    weights, and what is chosen may tell of a person.  `BlockFWELL` is the private selector by
+    the same idea; `RuleSieve` is private and needs fewer rows.
+
+    A fitted one holds its parameters, `weights_`, `error_` (the exact weights are no farther),
+    `n_features_in_` and `feature_names_in_` (for frames).
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or "positive"
+        how many columns, which fraction of them (at least one), or all that have a weight above
+        zero (at least one).
+    lam : number
+        how strongly weights are held small; from 1e-6 to 1e6.
+    metric : "manhattan", "euclidean" or "hamming"
+        what is near; "hamming" takes columns of 0 and 1.  Columns of different size should be
+        scaled before.
+    categorical_features : list of positions or names, optional
+        with "manhattan", columns whose values are only equal or different: 1 apart, or 0.  Scale
+        the others to a range of 1.
+    verbose : int
+        1 to say on stderr how far the search for neighbours is, where it takes long; 0 for
+        silence.
+
+    Examples
+    --------
+    >>> import numpy as np, privsieve as ps
+    >>> X = np.arange(400.0).reshape(100, 4) * [1, 7, 3, 9] % 97 / 97
+    >>> ps.FWELL(1).fit(X, X[:, 2] > 0.5).get_support()
+    array([False, False,  True, False])
+    """
+
+    n_features_to_select: float | Literal["positive"] = 0.1
+    _: KW_ONLY
+    lam: float = 0.01
+    metric: Metric = "manhattan"
+    categorical_features: Sequence[int | str] | None = None
+    verbose: int = 0
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Weigh the columns.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame
+            numbers, and none missing; sparse input is made dense.
+        y : labels
+            the class of each row; any number of classes.
+        """
+        _demand_number("lam", self.lam, above=0)
+        ridge(float(self.lam))
+        if self.metric not in METRICS:
+            raise ParameterError(f"metric is {self.metric!r}; write one of {', '.join(METRICS)}")
+        table, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64,
+                                 ensure_min_samples=2)
+        wanted(self.n_features_to_select, np.zeros(table.shape[1]))  # before the work
+        table = np.ascontiguousarray(table.toarray() if hasattr(table, "toarray") else table)
+        _demand_table(table, self.metric)
+        chosen = self._categories()
+        coded, begins = spread(table, chosen) if chosen else (table, None)
+        learning = LocalLearning(float(self.lam), self.metric, begins, self.verbose)
+        self.weights_, self.error_ = self._weights(learning, coded, _classes(y))
+        return self
+
+    def _weights(self, learning: LocalLearning, X: F64, label: I32) -> tuple[F64, float]:
+        return learning.fwell(X, label)
+
+    def _categories(self) -> set[int]:
+        """Positions of the columns whose values are only equal or not."""
+        asked = [] if self.categorical_features is None else list(self.categorical_features)
+        names = list(getattr(self, "feature_names_in_", ()))
+        places = {names.index(one) if one in names else one for one in asked}
+        wrong = [one for one in places if isinstance(one, bool)
+                 or not isinstance(one, (int, np.integer)) or not 0 <= one < self.n_features_in_]
+        if wrong:
+            raise ParameterError(f"categorical_features has {wrong[0]!r}; write positions from 0 "
+                                 f"to {self.n_features_in_ - 1}, or names of a frame's columns")
+        if places and self.metric != "manhattan":
+            raise ParameterError(f"categorical_features goes with metric 'manhattan', and metric "
+                                 f"is {self.metric!r}; leave one of them away")
+        return {int(one) for one in places}
+
+    def transform(self, X: Any) -> Any:
+        """The chosen columns of X."""
+        check_is_fitted(self, "weights_")
+        return super().transform(X)
+
+    def _get_support_mask(self) -> npt.NDArray[np.bool_]:
+        check_is_fitted(self, "weights_")
+        mask = np.zeros(len(self.weights_), bool)
+        mask[wanted(self.n_features_to_select, self.weights_)] = True
+        return mask
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class FWELLEnsemble(FWELL):
+    """The mean of FWELL's weights over samples of the rows.  NOT private, as FWELL is not.
+
+    The samples are drawn by `random_state`, so that it can be repeated; nothing here is noise.
+    For private rows take `BlockFWELL` or `RuleSieve`.
+
+    Parameters
+    ----------
+    n_features_to_select, lam, metric, categorical_features, verbose
+        as in `FWELL`.
+    resamples : int
+        how many samples are drawn.
+    beta : number
+        rows of a sample, as a share of all; above 0, and at most 1.
+    replace : bool
+        whether a row may be drawn twice.  It then counts twice, and is no neighbour of itself.
+    random_state : int, RandomState or None
+        who draws.
+
+    Examples
+    --------
+    >>> import numpy as np, privsieve as ps
+    >>> X = np.arange(400.0).reshape(100, 4) * [1, 7, 3, 9] % 97 / 97
+    >>> ps.FWELLEnsemble(1, random_state=0).fit(X, X[:, 2] > 0.5).get_support()
+    array([False, False,  True, False])
+    """
+
+    _: KW_ONLY
+    resamples: int = 20
+    beta: float = 0.9
+    replace: bool = False
+    random_state: Any = None
+
+    def _weights(self, learning: LocalLearning, X: F64, label: I32) -> tuple[F64, float]:
+        many: Any = self.resamples
+        if isinstance(many, bool) or not isinstance(many, (int, np.integer)) or many < 1:
+            raise ParameterError(f"resamples is {many!r}; write a whole number from 1")
+        _demand_number("beta", self.beta, above=0, most=1)
+        random, n, replace = check_random_state(self.random_state), len(X), bool(self.replace)
+        size = sample_size(n, self.beta)
+        return learning.ensemble(X, label, [
+            random.choice(n, size, replace=replace).astype(np.int64) for _ in range(many)])
+
+
+def wanted(choice: Any, weights: F64) -> npt.NDArray[np.int64]:
+    """The columns that are chosen, best first; equal weights go to the lowest position.
+
+    >>> w = np.array([0.5, -1.0, 0.0, 0.5])
+    >>> wanted(1, w).tolist(), wanted(0.8, w).tolist(), wanted("positive", w).tolist()
+    ([0], [0, 3, 2], [0, 3])
+    """
+    d = len(weights)
+    order = np.argsort(-weights, kind="stable").astype(np.int64)
+    if isinstance(choice, str) and choice == "positive":
+        return order[: max(1, int((weights > 0).sum()))]
+    if not _is_number(choice):
+        raise ParameterError(f"n_features_to_select is {choice!r}; write a whole number from 1, a "
+                             "fraction between 0 and 1, or 'positive'")
+    if isinstance(choice, (int, np.integer)):
+        if not 1 <= choice <= d:
+            raise ParameterError(f"n_features_to_select is {choice}, and the table has {d} "
+                                 f"columns; write a number from 1 to {d}")
+        return order[: int(choice)]
+    if not 0 < choice < 1:
+        raise ParameterError(f"n_features_to_select is {choice}; a fraction lies between 0 and 1 "
+                             "(for a number of columns write a whole number)")
+    return order[: max(1, int(choice * d))]
+
+
+def _is_number(value: object) -> bool:
+    numbers = (int, float, np.integer, np.floating)
+    return isinstance(value, numbers) and not isinstance(value, bool)
+
+
+def _demand_number(name: str, value: Any, above: float, most: float = float("inf")) -> None:
+    if not (_is_number(value) and isfinite(value) and above < value <= most):
+        limit = f"above {above}" + (f" and at most {most}" if isfinite(most) else "")
+        raise ParameterError(f"{name} is {value!r}; write a number {limit}")
+
+
+def _demand_table(X: F64, metric: Metric) -> None:
+    """Say in the words of a table what the kernel would refuse."""
+    if metric == "hamming" and not ((X == 0) | (X == 1)).all():
+        raise SchemaError("metric 'hamming' takes columns of 0 and 1, and X holds other numbers; "
+                          "take 'manhattan', or make each value a column of its own")
+    if max(X.max(), -X.min()) > LARGEST:
+        raise SchemaError(f"X holds numbers above {LARGEST:g}, whose distances overflow; scale "
+                          "the columns")
+
+
+def _classes(y: Any) -> I32:
+    """Labels as numbers from 0, in the order of their values."""
+    kind = type_of_target(y, raise_unknown=True)
+    if kind not in ("binary", "multiclass"):
+        raise SchemaError(f"y is {kind}; neighbours are hits and misses by classes: give one "
+                          "class for each row, or cut the numbers into classes")
+    codes: I32 = np.unique(y, return_inverse=True)[1].astype(np.int32)
+    return codes
+
+
+@contextmanager
+def shown(name: str, whole: int, verbose: int) -> Iterator[I64 | None]:
+    """A count for a kernel to raise up to `whole`, told meanwhile on stderr; None if nobody asks.
+
+    A thread of its own tells it where the search takes more than a second: the kernel holds the
+    other one.
+
+    >>> with shown("neighbours", 10, verbose=1) as done:
+    ...     done[0] += 10  # too quick to be told
+    """
+    if not verbose:
+        yield None
+        return
+    done, over = np.zeros(1, np.int64), Event()
+
+    def tell(stream: TextIO) -> None:
+        if over.wait(SILENCE):
+            return
+        terminal = stream.isatty()
+        # What is done only grows: on a terminal each text covers the one before.
+        before, after, pause = ("\r", "", PAUSE) if terminal else ("", "\n", LINES)
+        ended = False
+        while not ended:
+            stream.write(f"{before}{text()}{after}")
+            stream.flush()
+            ended = over.wait(pause)
+        stream.write(f"{before}{text()}\n")
+
+    def text() -> str:
+        return f"{name}: {100 * int(done[0]) // max(whole, 1)} %"
+
+    thread = Thread(target=tell, args=(sys.stderr,), daemon=True)
+    thread.start()
+    try:
+        yield done
+    finally:
+        over.set()
+        thread.join()

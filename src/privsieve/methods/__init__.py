@@ -1,61 +1,72 @@
-"""Selectors: a plan each.  This list is the registry; there is no other."""
+"""Methods: options, plan, summary and mechanism each.  This list is the registry; no other is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from importlib import import_module
+from typing import Any
 
 from privsieve.errors import ParameterError
-from privsieve.public.domain import Domain
+from privsieve.public.domain import Box, Domain
 from privsieve.public.plan import Plan
 
-#: The name of each method, and the module whose `plan` plans it.
+#: The name of each method, the module that holds it, and its options.
 METHODS = {
-    "rule-sieve": "methods.rule_sieve",
-    "block-fwell": "methods.block_fwell",
-    "noisy-top-k": "methods.noisy_top_k",
-    "private-tuning": "methods.tuning",
-    "output-fwell": "methods.output_fwell",
-    "objective-fwell": "methods.objective_fwell",
-    "felp": "methods.felp",
-    "kernel-ridge": "methods.ridge.ridge",
-    "noisy-histogram": "methods.histogram.noisy_histogram",
+    "rule-sieve": ("rule_sieve", "RuleSieveOptions"),
+    "block-fwell": ("block_fwell", "BlockOptions"),
+    "noisy-top-k": ("noisy_top_k", "TopKOptions"),
+    "private-tuning": ("tuning", "TuningOptions"),
+    "output-fwell": ("output_fwell", "OutputOptions"),
+    "objective-fwell": ("objective_fwell", "ObjectiveOptions"),
+    "felp": ("felp", "EnsembleOptions"),
+    "kernel-ridge": ("ridge.ridge", "RidgeOptions"),
+    "noisy-histogram": ("histogram.noisy_histogram", "HistogramOptions"),
 }
 
 
-def planner(method: str) -> Callable[..., Plan]:
-    """The function that plans a method, by the method's name.
+def options_of(method: str) -> Any:
+    """The class of a method's options, by the method's name.
 
-    >>> planner("rule-sieve").__module__
-    'privsieve.methods.rule_sieve'
+    >>> options_of("rule-sieve").__name__
+    'RuleSieveOptions'
     """
     if method not in METHODS:
         raise ParameterError(f"method is {method!r}; known are: {', '.join(METHODS)}")
-    made: Callable[..., Plan] = import_module(f"privsieve.{METHODS[method]}").plan
-    return made
+    module, kind = METHODS[method]
+    return getattr(import_module(f"privsieve.methods.{module}"), kind, None)
 
 
-def plan(method: str, domain: Domain, **options: object) -> Plan:
+def plan(method: str, domain: Domain, *, rows: int | None = None, **options: object) -> Plan:
     """Plan a release by the name of its method; reads no row.
 
     >>> from privsieve.public.domain import Domain
     >>> plan("rule-sieve", Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569).cost.text
     '1'
     """
-    made = planner(method)
-    _check(method, made, options)
-    return made(domain, **options)
+    from privsieve.methods.option import asked
+
+    kind = options_of(method)
+    if kind is None:
+        older: Plan = _older(method)(domain, rows=rows, **_named(options))
+        return older
+    chosen = asked(method, kind, options)
+    made: Plan = chosen.planned(whole(domain), rows)
+    return made
 
 
-def _check(method: str, made: Callable[..., Plan], options: Mapping[str, object]) -> None:
-    """Refuse an option that the method does not know, and the lack of one that it needs."""
-    from inspect import Parameter, signature
+def _older(method: str) -> Any:
+    return import_module(f"privsieve.methods.{METHODS[method][0]}").plan
 
-    takes = {name: each for name, each in signature(made).parameters.items()
-             if each.kind is Parameter.KEYWORD_ONLY}
-    for name in options:
-        if name not in takes:
-            raise ParameterError(f"{name} is no option of {method}; it takes: {', '.join(takes)}")
-    for name, each in takes.items():
-        if each.default is Parameter.empty and name not in options:
-            raise ParameterError(f"{name} is missing, and {method} needs it: give {name}=")
+
+def _named(options: dict[str, object]) -> dict[str, object]:
+    return {{"n_features_to_select": "k"}.get(name, name): value
+            for name, value in options.items()}
+
+
+def whole(domain: Domain) -> Domain:
+    """The domain of a table whose columns are known; a plan needs how many there are."""
+    if isinstance(domain, Box):
+        from privsieve.errors import DomainError
+
+        raise DomainError("this domain fits arrays of any width; to plan before there is one, say "
+                          "how many columns: Domain.box(low, high, columns=30)")
+    return domain

@@ -16,14 +16,13 @@ from math import log
 from typing import TYPE_CHECKING, Literal
 
 from privsieve.errors import DomainError, ParameterError
-from privsieve.methods import forecast
+from privsieve.methods import choosing as forecast
 from privsieve.methods.blocks import digest_of, parts_of, public_rows, sizes
-from privsieve.methods.parameters import charged, count
-from privsieve.public.assumptions import assumed
+from privsieve.methods.choosing import charged, count
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Box, Domain
-from privsieve.public.plan import Plan
+from privsieve.public.plan import NoiseSize, Plan, assumed
 
 if TYPE_CHECKING:
     from privsieve.kernels.blocks import Rows
@@ -65,8 +64,8 @@ class Voting:
         """The race for sums that one unit moves by 1."""
         from privsieve.noise.race import Race
 
-        return Race.of(len(self.domain.columns), self.k, 1, self.epsilon, delta=self.delta,
-                       ordered=self.ordered)
+        return Race(len(self.domain.columns), self.k, 1, self.epsilon, delta=self.delta,
+                    ordered=self.ordered)
 
     @property
     def forecast(self) -> forecast.Forecast:
@@ -141,7 +140,7 @@ def plan(  # the method's public options, all keyword-only
     return Plan(
         method=METHOD, kind="selection", domain=domain,
         cost=Cost(Fraction(0)) if free else cost, units=units, settings=_settings(voting),
-        noise=race.scale, forecast=_json(expected, costs),
+        noise=NoiseSize(race.scale, "units on a score"), forecast=_json(expected, costs),
         warning=None if free else _warning(expected, voting),
         theorem="block-fwell", assumes=assumed("block-fwell"),
         summarise=partial(summarise, voting=voting), mechanism=partial(mechanism, voting=voting),
@@ -162,7 +161,7 @@ def least_epsilon(units: int, d: int, k: int, block: int = 6,
 # [mechanism]
 def summarise(batches: Iterable[Batch], key: int, *, voting: Voting) -> BlockVotes:
     """Rows become sums of votes; `key` is fresh, secret and dropped."""
-    from privsieve.summaries.block_engine import block_votes, reference_votes
+    from privsieve.summaries.blocks import block_votes, reference_votes
 
     if voting.reference is not None:
         return reference_votes(batches, key, domain=voting.domain, scheme=voting.scheme,
@@ -174,8 +173,8 @@ def mechanism(summary: BlockVotes, noise: Noise, *, voting: Voting) -> tuple[int
     """Votes meet noise: one race."""
     from privsieve.noise.race import top_k
 
-    return top_k(summary.votes.tolist(), voting.k, voting.sensitivity, voting.epsilon, noise,
-                 ordered=voting.ordered, delta=voting.delta)
+    race = replace(voting.race, sensitivity=voting.sensitivity)
+    return top_k(summary.votes.tolist(), race, noise)
 # [/mechanism]
 
 

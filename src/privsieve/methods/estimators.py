@@ -1,48 +1,23 @@
-"""The private selectors as scikit-learn knows them: one a method."""
+"""The private selectors as scikit-learn knows them; their options are those of the methods."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privsieve.errors import ParameterError
-from privsieve.methods.parameters import MAX_OPS
-from privsieve.methods.selector import Selector
-from privsieve.public.domain import Domain
-
-if TYPE_CHECKING:
-    from privsieve.ledger.ledger import Ledger
-    from privsieve.methods.joint import Joint
+from privsieve.methods.estimator import Selector, estimator
+from privsieve.methods.noisy_top_k import TopKOptions
+from privsieve.methods.rule_sieve import RuleSieveOptions
+from privsieve.methods.tuning import TuningOptions
 
 __all__ = ["NoisyTopK", "PrivateTuning", "RuleSieve", "Selector"]
 
 
-class RuleSieve(Selector):
+@estimator
+class RuleSieve(Selector, RuleSieveOptions):
     """Choose columns under pure epsilon-DP by the best of a data-free family of rules.
 
     Finds columns that matter alone, in pairs and in threes (AND, OR, XOR, parity).
-
-    Parameters
-    ----------
-    n_features_to_select : int or float
-        how many columns, or which fraction of them.
-    epsilon : number or text
-        what this release costs.
-    delta : number or text
-        what it may cost beyond: less noise where many columns are chosen.
-    domain : Domain
-        the public facts about the table.
-    ledger : Ledger, optional
-        who keeps the sum over all releases.
-    class_prior : "auto", "centred", "unbalanced", "average", share, shares or None
-        how the classes are weighted; "auto" spends a tenth of epsilon on noisy counts.
-    ordered : bool
-        release the order of the chosen columns, too (at the same cost, with more noise where
-        more than half are chosen).
-    joint : "pair", "triple", "quad" or None
-        begin with the best set of two, three or four columns: less redundancy, and finds what
-        matters only together.
-    numeric : "ranks", "all-cuts", "kendall", "median-cut" or None
-        how a numeric target is compared with the columns; None is "ranks".
 
     Examples
     --------
@@ -56,62 +31,12 @@ class RuleSieve(Selector):
 
     method = "rule-sieve"
 
-    def __init__(
-        self,
-        n_features_to_select: float = 5,
-        *,
-        epsilon: object = None,
-        delta: object = 0,
-        domain: Domain | None = None,
-        ledger: Ledger | None = None,
-        class_prior: object = "auto",
-        order: int | None = None,
-        ordered: bool = False,
-        joint: Joint | None = None,
-        max_ops: int = MAX_OPS,
-        allow_weak: bool = False,
-        numeric: str | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.epsilon = epsilon
-        self.delta = delta
-        self.domain = domain
-        self.ledger = ledger
-        self.class_prior = class_prior
-        self.order = order
-        self.ordered = ordered
-        self.joint = joint
-        self.max_ops = max_ops
-        self.allow_weak = allow_weak
-        self.numeric = numeric
 
-
-class NoisyTopK(Selector):
+@estimator
+class NoisyTopK(Selector, TopKOptions):
     """Choose columns under pure epsilon-DP by a score of each column and a race.
 
     Looks at one column at a time; what matters only together with others is for `RuleSieve`.
-
-    Parameters
-    ----------
-    n_features_to_select : int or float
-        how many columns, or which fraction of them.
-    score : text
-        what a column is worth: "mean-difference", "disagreement", "class-counts",
-        "mutual-information", or "correlation" for a numeric target.
-    mechanism : text
-        how the race is run: "exponential" (the least noise), "laplace" or "gumbel".
-    epsilon : number or text
-        what this release costs.
-    delta : number or text
-        what it may cost beyond: less noise where many columns are chosen.
-    domain : Domain
-        the public facts about the table.
-    ledger : Ledger, optional
-        who keeps the sum over all releases.
-    class_share : "noisy", share, shares or None
-        how the classes are weighed; "noisy" spends a twentieth of epsilon on noisy counts.
-    ordered : bool
-        release the order of the chosen columns, too.
 
     Examples
     --------
@@ -123,47 +48,14 @@ class NoisyTopK(Selector):
 
     method = "noisy-top-k"
 
-    def __init__(
-        self,
-        n_features_to_select: float = 5,
-        *,
-        score: str = "mean-difference",
-        mechanism: str = "exponential",
-        epsilon: object = None,
-        delta: object = 0,
-        domain: Domain | None = None,
-        ledger: Ledger | None = None,
-        class_share: object = "noisy",
-        ordered: bool = False,
-        allow_weak: bool = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.score = score
-        self.mechanism = mechanism
-        self.epsilon = epsilon
-        self.delta = delta
-        self.domain = domain
-        self.ledger = ledger
-        self.class_share = class_share
-        self.ordered = ordered
-        self.allow_weak = allow_weak
 
-
-class PrivateTuning(Selector):
+@estimator
+class PrivateTuning(Selector, TuningOptions):
     """Choose columns by the best of some public candidates, at one price for all of them.
 
     A third of the units judges what the others chose.  The number of tries is random and secret.
-
-    Parameters
-    ----------
-    candidates : list of selectors
-        each with its number of columns and its options, without epsilon, domain and ledger.
-    epsilon : number or text
-        what this release costs in all, however many candidates there are.
-    domain : Domain
-        the public facts about the table.
-    ledger : Ledger, optional
-        who keeps the sum over all releases.
+    In Python a candidate is a selector with its number of columns and its options, without
+    epsilon, domain and ledger.
 
     Examples
     --------
@@ -178,19 +70,9 @@ class PrivateTuning(Selector):
 
     method = "private-tuning"
 
-    def __init__(self, candidates: Any = (), *, epsilon: object = None,
-                 domain: Domain | None = None, ledger: Ledger | None = None,
-                 allow_weak: bool = False) -> None:
-        self.candidates = candidates
-        self.epsilon = epsilon
-        self.domain = domain
-        self.ledger = ledger
-        self.allow_weak = allow_weak
-
     def options(self) -> dict[str, Any]:
-        """The parameters as the method's `plan` takes them."""
-        return {"candidates": [_candidate(one) for one in self.candidates],
-                "epsilon": self.epsilon, "allow_weak": self.allow_weak}
+        """The parameters as `methods.plan` takes them."""
+        return {**super().options(), "candidates": [_candidate(one) for one in self.candidates]}
 
 
 def _candidate(selector: Any) -> dict[str, Any]:

@@ -25,11 +25,10 @@ from privsieve.methods.local_weights import (
     released,
     warning,
 )
-from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Domain
-from privsieve.public.plan import Plan
+from privsieve.public.plan import NoiseSize, Plan, assumed
 
 if TYPE_CHECKING:
     from privsieve.noise.streams import Noise
@@ -101,7 +100,8 @@ def plan(  # the method's public options, all keyword-only
         # the delta is not spent where it would buy nothing
         method=METHOD, kind="weights", domain=domain,
         cost=replace(cost, delta=noise.delta, rho=noise.rho),
-        units=learning.units, settings=_settings(run), noise=Fraction(noise.length) / moved,
+        units=learning.units, settings=_settings(run),
+        noise=NoiseSize(Fraction(noise.length) / moved, "units on the weights"),
         forecast=forecast(noise, longest), warning=warning(noise, longest, learning),
         theorem="felp", assumes=assumed("felp"),
         summarise=partial(summarise, run=run), mechanism=partial(mechanism, run=run),

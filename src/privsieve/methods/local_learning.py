@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from privsieve.methods.selector import Selector
+from privsieve.methods.estimator import Selector
 from privsieve.public.domain import Domain
 from privsieve.rows.source import fold
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from privsieve.errors import DomainError, ParameterError
 from privsieve.methods.blocks import digest_of, parts_of, public_rows, sizes
-from privsieve.methods.parameters import count
+from privsieve.methods.choosing import count
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Box, Domain
@@ -117,7 +117,7 @@ class Learning:
 
     def summarise(self, batches: Iterable[Batch], key: int, sample: Sample) -> Moves:
         """Rows become vectors; `key` is fresh, secret and dropped."""
-        from privsieve.summaries.block_engine import block_moves, reference_moves
+        from privsieve.summaries.moves import block_moves, reference_moves
 
         if self.reference is not None:
             return reference_moves(batches, key, domain=self.domain, scheme=self.scheme,

@@ -1,166 +1,144 @@
 """NoisyTopK: an epsilon-DP set of columns by a score and a race.
 
-What a column is worth is decided by a score (a file in `summaries/scores/`), of which this module knows the
-contract only: a summary of rows, one integer a column, and how far one unit can move it.  See
-noisy_top_k.proof.md.
+What a column is worth is decided by a score (a file in `summaries/scores/`), of which this module
+knows the contract only: a summary of rows, one integer a column, and how far one unit can move it.
+See noisy_top_k.proof.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from privsieve.errors import DomainError, ParameterError
-from privsieve.methods import forecast
-from privsieve.methods.parameters import charged, count
-from privsieve.methods.weights import Labellings, balanced, equal, shares
-from privsieve.public.assumptions import assumed
-from privsieve.public.canonical import Json
+from privsieve.errors import ParameterError
+from privsieve.methods.choosing import Forecast, charged, count, expected, selection
+from privsieve.methods.labels import FINE, Labellings, balanced, equal, shares, written_shares
+from privsieve.methods.option import Choosing, declared, option, settings, settled
 from privsieve.public.cost import Cost
-from privsieve.public.domain import Box, Domain
+from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
-from privsieve.summaries.scores import score_of
-from privsieve.summaries.scores.contract import Public, Score, Summary
+from privsieve.rows.batch import Batch
+from privsieve.summaries.scores import SCORES, Counted, Public, Score, score_of
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
-    from privsieve.rows.batch import Batch
 
 METHOD = "noisy-top-k/1"
-#: The share of epsilon that class_share="noisy" spends on the class counts.
+#: The share of epsilon that class_prior="noisy" spends on the class counts.
 COUNT_SHARE = Fraction(1, 20)
-#: Declared shares become whole numbers of this many parts of a unit.
-FINE = 1000
-
-Share = Literal["noisy"] | tuple[Fraction, ...] | None
 
 
-@dataclass(frozen=True)
-class Terms:
-    """The public parameters of one run."""
+@declared
+class TopKOptions(Choosing):
+    """What NoisyTopK is asked for."""
+
+    score: str = option(default="mean-difference", choices=tuple(SCORES),
+                        says="what a column is worth; correlation is for a numeric target")
+    mechanism: str = option(default="exponential", choices=("exponential", "laplace"),
+                            says="the noise of the race; laplace for the order of most columns")
+    class_prior: Any = option(
+        default="noisy", read=written_shares, metavar="P", setting="class_share", was="class_share",
+        says="how the classes are weighed: noisy (a twentieth of epsilon), none, or public class "
+             "shares")
+
+    def planned(self, domain: Domain, rows: int | None) -> Plan:
+        """Plan one selection; reads no row."""
+        cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
+        k = count(self.n_features_to_select, len(domain.columns))
+        public = Public(domain, domain.public_units(rows))
+        if public.units < 2:
+            raise ParameterError(f"the table has {public.units} {domain.unit}s; a choice from them "
+                                 "needs at least 2")
+        cost.check_units(public.units)
+        prior = _prior(self, domain, weighed=score_of(self.score, public).weighed)
+        terms = settled(Terms, self, n_features_to_select=k, epsilon=cost.epsilon, delta=cost.delta,
+                        class_prior=prior, public=public)
+        race = terms.race
+        # [rho] the counts' part is pure
+        cost = charged(cost, race, terms.counted**2 / 2)
+        terms = replace(terms, delta=cost.delta)
+        return selection(
+            terms, cost, lambda one: one.forecast, method=METHOD, settings=settings(terms),
+            noise=race.scale * (1 if public.replace else Fraction(1, 2)), theorem="noisy-top-k",
+            summarise=partial(summarise, terms=terms), mechanism=partial(choose, terms=terms))
+
+
+@declared
+class Terms(TopKOptions):
+    """The public parameters of one run: the options, settled, and the public facts."""
 
     public: Public
-    score_name: str
-    mechanism: str
-    k: int
-    epsilon: Fraction
-    class_share: Share
-    ordered: bool
-    delta: Fraction = Fraction(0)
 
     @property
-    def score(self) -> Score[Any]:
+    def domain(self) -> Domain:
+        """The columns to choose from."""
+        return self.public.domain
+
+    @property
+    def units(self) -> int:
+        """How many rows or persons there are."""
+        return self.public.units
+
+    @property
+    def scored(self) -> Score[Any]:
         """The score that was asked for."""
-        return score_of(self.score_name, self.public)
+        return score_of(self.score, self.public)
 
     @property
     def free(self) -> bool:
         """Whether there is nothing to choose."""
-        return self.k == len(self.public.domain.columns) and not self.ordered
+        return self.k == len(self.domain.columns) and not self.ordered
 
     @property
     def race(self) -> Race:
         """The race for scores that one unit moves by 1."""
         from privsieve.noise.race import Race
 
-        return Race.of(len(self.public.domain.columns), self.k, 1, self.epsilon - self.counted,
-                       delta=self.delta, ordered=self.ordered, mechanism=self.mechanism)
+        return Race(len(self.domain.columns), self.k, 1, self.epsilon - self.counted,
+                    delta=self.delta, ordered=self.ordered, mechanism=self.mechanism)
 
     @property
     def counted(self) -> Fraction:
         """The part of epsilon that goes to class counts."""
-        return self.epsilon * COUNT_SHARE if self.class_share == "noisy" else Fraction(0)
+        return self.epsilon * COUNT_SHARE if self.class_prior == "noisy" else Fraction(0)
 
     @property
-    def forecast(self) -> forecast.Forecast:
+    def forecast(self) -> Forecast:
         """What the race is expected to find.
 
         Where units come and go instead of being replaced, one moves a score by half as much.
         """
-        public = self.public
-        return forecast.expected(self.race, len(public.domain.columns), self.k,
-                                 Fraction(public.units * (1 if public.replace else 2)))
+        reach = Fraction(self.units * (1 if self.public.replace else 2))
+        return expected(self.race, len(self.domain.columns), self.k, reach)
 
 
-def plan(  # the method's public options, all keyword-only
-    domain: Domain,
-    *,
-    k: float | Fraction,
-    epsilon: object,
-    delta: object = 0,
-    rows: int | None = None,
-    score: str = "mean-difference",
-    mechanism: str = "exponential",
-    class_share: object = "noisy",
-    ordered: bool = False,
-    allow_weak: bool = False,
-) -> Plan:
-    """Plan one selection; reads no row.
-
-    >>> from privsieve.public.domain import Domain
-    >>> made = plan(Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569, score="class-counts")
-    >>> made.cost.text, made.settings["score"]
-    ('1', 'class-counts')
-    """
-    cost = Cost.of(epsilon, delta=delta, allow_weak=allow_weak)
-    if isinstance(domain, Box):
-        raise DomainError("this domain fits arrays of any width; to plan before there is one, say "
-                          "how many columns: Domain.box(low, high, columns=30)")
-    d = len(domain.columns)
-    k = count(k, d)
-    public = Public(domain, domain.public_units(rows))
-    if public.units < 2:
-        raise ParameterError(f"the table has {public.units} {domain.unit}s; a choice from them "
-                             "needs at least 2")
-    cost.check_units(public.units)
-    share = _share(class_share, score, weighed=score_of(score, public).weighed, domain=domain)
-    terms = Terms(public, score, mechanism, k, cost.epsilon, share, ordered, cost.delta)
-    race = terms.race
-    # [rho] the counts' part is pure
-    cost = charged(cost, race, terms.counted**2 / 2)
-    terms = replace(terms, delta=cost.delta)
-    expected = terms.forecast
-    costs = forecast.by_cost(cost.epsilon, lambda other: replace(terms, epsilon=other).forecast)
-    return Plan(
-        method=METHOD, kind="selection", domain=domain,
-        cost=Cost(Fraction(0)) if terms.free else cost,
-        units=public.units, settings=_settings(terms),
-        noise=race.scale * (1 if public.replace else Fraction(1, 2)),
-        forecast=forecast.json(expected, costs),
-        warning=None if terms.free else forecast.warning(expected),
-        theorem="noisy-top-k", assumes=assumed("noisy-top-k"),
-        summarise=partial(summarise, terms=terms), mechanism=partial(choose, terms=terms),
-    )
-
-
-def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> Summary:
+def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> Counted:
     """Rows become the sum of the score's summaries."""
-    from privsieve.summaries.sums import summed
+    from privsieve.summaries.persons import summed
 
-    score = terms.score
+    score = terms.scored
     # [units] where the proof counts them, no more take part than were declared
     most = terms.public.units if score.counted else None
-    found: Summary = summed(batches, key, domain=terms.public.domain, zero=score.zero(),
-                            of=score.of, most=most)
-    return found
+    counted: Counted = summed(batches, key, domain=terms.domain, zero=score.zero(),
+                              of=score.of, most=most)
+    return counted
 
 
 # [choose]
-def choose(summary: Summary, noise: Noise, *, terms: Terms) -> tuple[int, ...]:
+def choose(summary: Counted, noise: Noise, *, terms: Terms) -> tuple[int, ...]:
     """A summary meets noise: class weights, values, race."""
     from privsieve.noise.race import top_k
 
     if terms.free:
         return tuple(range(terms.k))
-    score = terms.score
+    score = terms.scored
     weights = class_weights(summary.classes, terms, noise) if score.weighed else None
-    return top_k(score.values(summary, weights), terms.k, score.sensitivity(weights),
-                 terms.epsilon - terms.counted, noise, ordered=terms.ordered, delta=terms.delta,
-                 mechanism=terms.mechanism)
+    race = replace(terms.race, sensitivity=score.sensitivity(weights))
+    return top_k(score.values(summary, weights), race, noise)
 # [/choose]
 
 
@@ -170,10 +148,10 @@ def class_weights(counts: Iterable[int], terms: Terms, noise: Noise) -> Labellin
     from privsieve.noise.streams import discrete_laplace
 
     public, classes, unit = terms.public, list(counts), terms.public.weight
-    if terms.class_share is None:
+    if terms.class_prior is None:
         return equal(len(classes), public.units)
-    if terms.class_share != "noisy":
-        return balanced([int(share * public.units * FINE) for share in terms.class_share], FINE)
+    if terms.class_prior != "noisy":
+        return balanced([int(share * public.units * FINE) for share in terms.class_prior], FINE)
     # [count-sensitivity] a replaced unit may leave one class and enter another
     if public.replace and len(classes) == 2:
         mean = unit / terms.counted
@@ -186,25 +164,15 @@ def class_weights(counts: Iterable[int], terms: Terms, noise: Noise) -> Labellin
 # [/class-weights]
 
 
-def _share(share: object, score: str, *, weighed: bool, domain: Domain) -> Share:
+def _prior(asked: TopKOptions, domain: Domain, *, weighed: bool) -> object:
     """How the classes are weighed, where the score weighs them."""
-    if share is None or (isinstance(share, str) and share == "noisy"):
-        return share if weighed else None  # type: ignore[return-value]
+    prior = asked.class_prior
+    if prior is None or (isinstance(prior, str) and prior == "noisy"):
+        return prior if weighed else None
     if not weighed:
-        raise ParameterError(f"class_share is {share!r}, and score {score!r} weighs no classes; "
-                             "leave class_share out")
-    if isinstance(share, str) and not share[:1].isdigit():
-        raise ParameterError(f'class_share is {share!r}; write "noisy", a share between 0 and 1, '
+        raise ParameterError(f"class_prior is {prior!r}, and score {asked.score!r} weighs no "
+                             "classes; leave class_prior out")
+    if isinstance(prior, str) and not prior[:1].isdigit():
+        raise ParameterError(f'class_prior is {prior!r}; write "noisy", a share between 0 and 1, '
                              "or None")
-    return shares(share, domain.classes, name="class_share")
-
-
-def _settings(terms: Terms) -> Mapping[str, Json]:
-    share = terms.class_share
-    return {
-        "k": terms.k,
-        "score": terms.score_name,
-        "mechanism": terms.mechanism,
-        "ordered": terms.ordered,
-        "class_share": [str(p) for p in share] if isinstance(share, tuple) else share,
-    }
+    return shares(prior, domain.classes)

@@ -15,11 +15,10 @@ from math import isqrt, sqrt
 from typing import TYPE_CHECKING, Literal
 
 from privsieve.methods.local_weights import Learning, figure, forecast, released
-from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import Json
 from privsieve.public.cost import LARGEST_EPSILON, Cost
 from privsieve.public.domain import Domain
-from privsieve.public.plan import Plan
+from privsieve.public.plan import NoiseSize, Plan, assumed
 
 if TYPE_CHECKING:
     from privsieve.local.objective import Problem
@@ -59,8 +58,7 @@ class Perturbing:
            partitions: int = 1) -> Perturbing:
         """For so many vectors that have one unit each, cut so often."""
         from privsieve.local.objective import Problem
-        from privsieve.noise.values import Grid
-        from privsieve.noise.vector import check_exponent
+        from privsieve.noise.values import Grid, check_exponent
 
         # [split]
         second = epsilon * SECOND
@@ -136,7 +134,7 @@ def plan(  # the method's public options, all keyword-only
         method=METHOD, kind="weights", domain=domain, cost=cost, units=learning.units,
         settings={**learning.settings(),
                   "second_ridge": figure(2 * (by.problem.ridge - learning.lam))},
-        noise=by.length / moved, forecast=forecast(by, longest),
+        noise=NoiseSize(by.length / moved, "units on the weights"), forecast=forecast(by, longest),
         warning=_warning(run, cost.epsilon, longest),
         theorem="objective-fwell", assumes=assumed("objective-fwell"),
         summarise=partial(summarise, run=run), mechanism=partial(mechanism, run=run),
@@ -171,7 +169,7 @@ def perturbed(Z: Doubles, by: Perturbing, noise: Noise) -> tuple[int, ...]:
     [0.22, -0.0]
     """
     from privsieve.local.objective import solve
-    from privsieve.noise.vector import gamma_drawn
+    from privsieve.noise.values import gamma_drawn
     from privsieve.public.canonical import LARGEST
 
     problem, fine = by.problem, by.fine

@@ -14,10 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from privsieve.methods.local_weights import Learning, VectorNoise, forecast, released, warning
-from privsieve.public.assumptions import assumed
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
-from privsieve.public.plan import Plan
+from privsieve.public.plan import NoiseSize, Plan, assumed
 
 if TYPE_CHECKING:
     from privsieve.noise.streams import Noise
@@ -72,8 +71,8 @@ def plan(  # the method's public options, all keyword-only
         method=METHOD, kind="weights", domain=domain,
         cost=replace(cost, delta=noise.delta, rho=noise.rho),
         units=learning.units, settings=learning.settings(),
-        noise=Fraction(noise.length) / moved, forecast=forecast(noise, longest),
-        warning=warning(noise, longest, learning),
+        noise=NoiseSize(Fraction(noise.length) / moved, "units on the weights"),
+        forecast=forecast(noise, longest), warning=warning(noise, longest, learning),
         theorem="output-fwell", assumes=assumed("output-fwell"),
         summarise=partial(summarise, run=run), mechanism=partial(mechanism, run=run),
         says=partial(released, learning=learning, noise=noise),

@@ -8,6 +8,7 @@ tries at less than twice the price of one: see tuning.proof.md.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,13 +16,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.errors import ParameterError
-from privsieve.methods import forecast
+from privsieve.methods import options_of
+from privsieve.methods import plan as by_name
+from privsieve.methods.choosing import COSTS
+from privsieve.methods.option import Options, current_abouts, declared, option, whole_number
 from privsieve.noise.stopping import PRICE
-from privsieve.public.assumptions import assumed
 from privsieve.public.canonical import Json
 from privsieve.public.cost import EPSILON_UNITS, Cost
 from privsieve.public.domain import Domain
-from privsieve.public.plan import Plan
+from privsieve.public.plan import Plan, assumed
+from privsieve.release import Selection
 
 if TYPE_CHECKING:
     from privsieve.noise.streams import Noise
@@ -34,6 +38,35 @@ LEARNING = Fraction(2, 3)
 #: The share of a try's epsilon that the choice gets; its predictor gets the rest.
 CHOOSING = Fraction(2, 3)
 LARGEST = 100
+
+
+def written_candidate(text: str) -> dict[str, Any]:
+    """Read a candidate of the command line: a method, how many columns, and its options.
+
+    >>> written_candidate("block-fwell 3 block=4")
+    {'method': 'block-fwell', 'k': 3, 'block': 4}
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError:  # a quotation without an end
+        words = []
+    if len(words) < 2 or not whole_number(words[1]):  # a method and a number
+        raise ParameterError(f"--candidate {text!r} is not read; write a method and a number of "
+                             'columns, such as "rule-sieve 5"')
+    known = current_abouts(options_of(words[0]))
+    own: dict[str, Any] = {}
+    for word in words[2:]:
+        name, _, value = word.partition("=")
+        about = known.get(name.replace("-", "_"))
+        if about is None or name == "delta" or not value:
+            raise ParameterError(f"--candidate {text!r} has {word!r}; write NAME=VALUE with an "
+                                 "option of the method")
+        try:
+            own[name.replace("-", "_")] = about.read(value)
+        except ValueError:
+            raise ParameterError(f"--candidate {text!r} has {word!r}; its value is not "
+                                 "read") from None
+    return {"method": words[0], "k": int(words[1]), **own}
 
 
 @dataclass(frozen=True)
@@ -58,9 +91,7 @@ class Tuning:
     @property
     def scale(self) -> int:
         """What one unit weighs: 1 for rows, L for persons."""
-        from privsieve.summaries.persons import person_weight
-
-        return 1 if self.domain.person is None else person_weight(self.domain.rows_per_person)
+        return self.domain.unit_weight
 
 
 class Tried(NamedTuple):
@@ -73,39 +104,38 @@ class Tried(NamedTuple):
         return object.__repr__(self)  # its fields are private
 
 
-def plan(domain: Domain, *, candidates: Sequence[Mapping[str, Any]], epsilon: object,
-         rows: int | None = None, allow_weak: bool = False) -> Plan:
-    """Plan a selection by the best of some candidates; reads no row.
+@declared
+class TuningOptions(Options):
+    """What PrivateTuning is asked for."""
 
-    `candidates` are options of `selectors.plan`, each with its "method".
+    candidates: Any = option(
+        default=(), kw_only=False, needed=True, setting=None, several=True, read=written_candidate,
+        metavar='"METHOD K NAME=VALUE …"',
+        says='one of the methods to try, such as "rule-sieve 5" or "block-fwell 3 block=4"; '
+             "give several")
 
-    >>> from privsieve.public.domain import Domain
-    >>> made = plan(Domain.box(0, 1, columns=30), epsilon=1, rows=569, candidates=[
-    ...     {"method": "rule-sieve", "k": 3}, {"method": "rule-sieve", "k": 6}])
-    >>> made.cost.text, len(made.settings["candidates"])
-    ('1', 2)
-    """
-    cost = Cost.of(epsilon, allow_weak=allow_weak)
-    units = domain.public_units(rows)
-    _classes = domain.classes  # a try predicts classes: a number is refused in words
-    learning = int(units * LEARNING)
-    one = Tuning(domain, (), learning, cost.epsilon / PRICE)
-    if one.choosing <= 0:
-        raise ParameterError(f"epsilon is {cost.text}; about a third goes to each choice, and too "
-                             "little is left: choose a larger one")
-    found = _planned(_half(domain, learning), candidates, learning, one.choosing)
-    tuning = replace(one, candidates=found)
-    return Plan(
-        method=METHOD, kind="selection", domain=domain, cost=cost, units=units,
-        settings={"candidates": [made.json() for made in found]},
-        noise=max(made.noise for made in found),
-        forecast={**_weakest(found), "by_cost": _by_cost(one, candidates)},
-        warning=next((made.warning for made in found if made.warning), None),
-        theorem="private-tuning",
-        assumes=assumed("private-tuning", *(made.theorem for made in found)),
-        summarise=partial(summarise, tuning=tuning), mechanism=partial(mechanism, tuning=tuning),
-        says=partial(says, tuning=tuning),
-    )
+    def planned(self, domain: Domain, rows: int | None) -> Plan:
+        """Plan a selection by the best of some candidates; reads no row."""
+        cost = Cost.of(self.epsilon, allow_weak=self.allow_weak)
+        units = domain.public_units(rows)
+        _classes = domain.classes  # a try predicts classes: a number is refused in words
+        learning = int(units * LEARNING)
+        one = Tuning(domain, (), learning, cost.epsilon / PRICE)
+        if one.choosing <= 0:
+            raise ParameterError(f"epsilon is {cost.text}; about a third goes to each choice, and "
+                                 "too little is left: choose a larger one")
+        tried = _planned(_half(domain, learning), self.candidates, learning, one.choosing)
+        tuning = replace(one, candidates=tried)
+        return Plan(
+            method=METHOD, kind="selection", domain=domain, cost=cost, units=units,
+            settings={"candidates": [made.json() for made in tried]},
+            noise=max((made.noise for made in tried), key=lambda noise: noise.amount),
+            forecast={**_weakest(tried), "by_cost": _by_cost(one, self.candidates)},
+            warning=next((made.warning for made in tried if made.warning), None),
+            theorem="private-tuning",
+            assumes=assumed("private-tuning", *(made.theorem for made in tried)),
+            summarise=partial(summarise, tuning=tuning),
+            mechanism=partial(mechanism, tuning=tuning), says=partial(says, tuning=tuning))
 
 
 def summarise(batches: Iterable[Batch], key: int, *, tuning: Tuning) -> Halves:
@@ -157,18 +187,14 @@ def predictor(summary: Halves, selected: Sequence[int], noise: Noise, tuning: Tu
 # [/mechanism]
 
 
-def says(tried: Tried, *, tuning: Tuning) -> dict[str, Json]:
+def says(tried: Tried, *, tuning: Tuning) -> Mapping[str, Json]:
     """What the release says: the columns, and which candidate chose them."""
-    return {
-        "selected": [tuning.domain.names[j] for j in tried.selected],
-        "candidate": tried.candidate,
-    }
+    return Selection(tuple(tuning.domain.names[j] for j in tried.selected),
+                     tried.candidate).write()
 
 
 def _planned(domain: Domain, candidates: Sequence[Mapping[str, Any]], rows: int,
              epsilon: Fraction) -> tuple[Plan, ...]:
-    from privsieve.methods import plan as by_name
-
     if not 1 <= len(candidates) <= LARGEST:
         raise ParameterError(f"{len(candidates)} candidates are given; give 1 to {LARGEST}")
     made = []
@@ -192,7 +218,7 @@ def _planned(domain: Domain, candidates: Sequence[Mapping[str, Any]], rows: int,
 def _by_cost(one: Tuning, candidates: Sequence[Mapping[str, Any]]) -> dict[str, Json]:
     """Per cent found by the weakest candidate on a usual table, at this and other costs."""
     found: dict[str, Json] = {}
-    for epsilon in sorted({*forecast.COSTS, one.epsilon * PRICE}):
+    for epsilon in sorted({*COSTS, one.epsilon * PRICE}):
         share = replace(one, epsilon=epsilon / PRICE).choosing
         made: Any = _weakest(_planned(_half(one.domain, one.learning), candidates, one.learning,
                                       share))

@@ -1,88 +1,136 @@
 """Races: add noise to each score, name the k largest, keep the scores.
 
 Scores are exact integers.  What leaves is a set of positions, or their order, never a noisy score.
-Which noise and how much of it is a `Race`: a function of public numbers.  The theorems are in
-`race.proof.md`.
+Which noise and how much of it is a `Race`: a function of public numbers, as is what it will find.
+The theorems are in `race.proof.md`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import cached_property
+from math import exp, expm1, log, log1p
 from operator import index
 from typing import TYPE_CHECKING, Literal
 
 from privsieve.errors import ParameterError, ReleaseFailed
-from privsieve.noise.recall import better, found
 
 if TYPE_CHECKING:
-    from privsieve.noise.streams import Law, Noise
+    from privsieve.noise.streams import Noise
 
-Kind = Literal["exponential", "laplace", "gumbel"]
-KINDS: tuple[Kind, ...] = ("exponential", "laplace", "gumbel")
+#: The laws of noise that may be asked for: exponential noise finds most in a set, Laplace noise in
+#: an order of most columns.  Gumbel noise is for a delta.
+MECHANISMS = ("exponential", "laplace")
 
 #: Binary places at which two real scores are first compared, and the last at which we try.
 PLACES, LAST_PLACES = 32, 32 * 64
+#: Gaps, in scales of the one law, at which two are compared: from hardly seen to hardly missed.
+GAPS = (0.25, 0.5, 1, 2, 3, 4, 6, 8)
+#: A difference of shares below this is none.
+SAME = 1e-9
+#: A forecast is of first order: who is said to find more has to do so with this much more noise.
+MARGIN = 1.02
 
 
 @dataclass(frozen=True)
 class Race:
     """What a race for k of d scores does, decided from public numbers alone.
 
-    kind : the law of the noise: "exponential", "laplace" or "gumbel"
-    scale : of the noise, in units of a score; 0 where there is no choice
-    named : how many positions the noise has to name one by one
-    smallest : whether those are the ones to be left out
-    account : "pure", or "approximate" where the delta is needed
-    rho : what the race spends under zCDP
+    sensitivity : how far a unit moves a score at most; either direction of a neighbour is covered
+    ordered : whether the best comes first, and the order is covered as well
+    mechanism : the law of noise without a delta, "exponential" or "laplace"
 
-    >>> race = Race.of(30, 5, 24, Fraction(1))
+    >>> race = Race(30, 5, 24, Fraction(1))
     >>> race.kind, race.scale, race.named, race.account
     ('exponential', Fraction(240, 1), 5, 'pure')
-    >>> race = Race.of(100, 20, 24, Fraction(1), delta=Fraction(1, 10**6))
+    >>> race = Race(100, 20, 24, Fraction(1), delta=Fraction(1, 10**6))
     >>> race.kind, int(race.scale), race.account
     ('gumbel', 450, 'approximate')
     """
 
-    kind: Kind
-    scale: Fraction
-    named: int
-    smallest: bool
-    account: Literal["pure", "approximate"]
-    rho: Fraction
+    d: int
+    k: int
+    sensitivity: int
+    epsilon: Fraction
+    _: KW_ONLY
+    delta: Fraction = Fraction(0)
+    ordered: bool = False
+    mechanism: str = "exponential"
 
-    @classmethod
-    def of(cls, d: int, k: int, sensitivity: int, epsilon: Fraction, *,
-           delta: Fraction = Fraction(0), ordered: bool = False, mechanism: str = "exponential",
-           ) -> Race:
-        """The race that makes the choice of k out of d (epsilon, delta)-DP and finds the most."""
-        kind = _checked(d, k, sensitivity, epsilon, delta=delta, mechanism=mechanism)
-        # [winners] as many as must be named one by one: the rest of the answer follows from them.
-        named = min(k, d - 1) if ordered else min(k, d - k)
-        smallest = not ordered and k > d - k
-        # [noise-scale] twice the sensitivity for each name; with Laplace, once for each score
-        times = min(2 * named, d) if kind == "laplace" else 2 * named
-        unit = Fraction(times) / epsilon
-        if delta and named:
-            from privsieve.noise.bounded_range import gumbel_scale
+    def __post_init__(self) -> None:
+        if not 1 <= self.k <= self.d:
+            raise ParameterError(f"{self.k} of {self.d} columns are to be chosen; choose from 1 to "
+                                 f"{self.d}")
+        if self.sensitivity < 1 or self.epsilon <= 0:
+            raise ParameterError(f"the sensitivity is {self.sensitivity} and epsilon is "
+                                 f"{self.epsilon}; both must be larger than 0")
+        if not 0 <= self.delta < 1:
+            raise ParameterError(f"delta is {self.delta}; it must lie between 0 and 1")
+        if self.mechanism not in MECHANISMS:
+            raise ParameterError(f"the mechanism is {self.mechanism!r}; write one of "
+                                 f"{', '.join(MECHANISMS)}")
 
-            # [delta-scale] at sensitivity 1, so that the choice below does not depend on it
-            less = gumbel_scale(named, epsilon, delta)
-            sought = named if not ordered else k if k < d else d // 2
-            # [branch] by what is found, from public numbers; where all are ordered, of one half
-            if better("gumbel", kind, float(less / unit), (d, sought)):
-                return cls("gumbel", less * sensitivity, named, smallest, "approximate",
-                           named / (2 * less**2))
+    @property
+    def named(self) -> int:
+        """How many positions the noise has to name one by one."""
+        # [winners] the rest of the answer follows from them
+        return min(self.k, self.d - 1 if self.ordered else self.d - self.k)
+
+    @property
+    def smallest(self) -> bool:
+        """Whether those are the ones to be left out."""
         # Laplace noise is symmetric: naming the smallest of -s is naming the largest of s.
-        rho = named / (2 * unit**2) if kind == "gumbel" and named else epsilon**2 / 2
-        return cls(kind, unit * sensitivity, named, smallest and kind != "laplace", "pure",
-                   rho if named else Fraction(0))
+        return not self.ordered and self.k > self.d - self.k and self.kind != "laplace"
+
+    @property
+    def kind(self) -> str:
+        """The law of the noise: "exponential", "laplace" or "gumbel"."""
+        return self.mechanism if self._gumbel is None else "gumbel"
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of the noise, in units of a score; 0 where there is no choice."""
+        return (self._pure if self._gumbel is None else self._gumbel) * self.sensitivity
+
+    @property
+    def account(self) -> Literal["pure", "approximate"]:
+        """What it is paid from: "approximate" where the delta is needed."""
+        return "pure" if self._gumbel is None else "approximate"
+
+    @property
+    def rho(self) -> Fraction:
+        """What it spends under zCDP."""
+        if self._gumbel is not None:
+            return self.named / (2 * self._gumbel**2)
+        return self.epsilon**2 / 2 if self.named else Fraction(0)
+
+    @property
+    def _pure(self) -> Fraction:
+        """The scale without a delta, at sensitivity 1."""
+        # [noise-scale] twice the sensitivity for each name; with Laplace, once for each score
+        times = min(2 * self.named, self.d) if self.mechanism == "laplace" else 2 * self.named
+        return Fraction(times) / self.epsilon
+
+    @cached_property
+    def _gumbel(self) -> Fraction | None:
+        """The scale with the delta, at sensitivity 1; None where that finds no more."""
+        if not self.delta or not self.named:
+            return None
+        from privsieve.noise.bounded_range import gumbel_scale
+
+        # [delta-scale] at sensitivity 1, so that the choice below does not depend on it
+        scale = gumbel_scale(self.named, self.epsilon, self.delta)
+        # [branch] by what is found, from public numbers; where all are ordered, of one half
+        sought = self.named if self.k < self.d else self.d // 2
+        more = better("gumbel", self.mechanism, float(scale / self._pure), (self.d, sought))
+        return scale if more else None
 
     def share(self, d: int, k: int, gap: float) -> float:
         """The expected share of k columns that it finds, each ahead of the others by this gap.
 
-        >>> round(Race.of(30, 8, 1, Fraction(1)).share(30, 8, 32), 2)
+        >>> round(Race(30, 8, 1, Fraction(1)).share(30, 8, 32), 2)
         0.73
         """
         if not self.named:
@@ -90,59 +138,29 @@ class Race:
         if self.smallest:
             # Those left out are raced.
             left = d - k
-            return 1 - left * (1 - found(self.kind, d, left, gap / float(self.scale))) / k
-        return found(self.kind, d, k, gap / float(self.scale))
+            return 1 - left * (1 - recall(self.kind, d, left, gap / float(self.scale))) / k
+        return recall(self.kind, d, k, gap / float(self.scale))
 
 
-def _checked(d: int, k: int, sensitivity: int, epsilon: Fraction, *, delta: Fraction,
-             mechanism: str) -> Kind:
-    if not 1 <= k <= d:
-        raise ParameterError(f"{k} of {d} columns are to be chosen; choose from 1 to {d}")
-    if sensitivity < 1 or epsilon <= 0:
-        raise ParameterError(f"the sensitivity is {sensitivity} and epsilon is {epsilon}; "
-                             "both must be larger than 0")
-    if not 0 <= delta < 1:
-        raise ParameterError(f"delta is {delta}; it must lie between 0 and 1")
-    for kind in KINDS:
-        if kind == mechanism:
-            return kind
-    raise ParameterError(f"the mechanism is {mechanism!r}; write one of {', '.join(KINDS)}")
-
-
-def noise_mean(d: int, k: int, sensitivity: int, epsilon: Fraction, *,
-               ordered: bool = False, delta: Fraction = Fraction(0),
-               mechanism: str = "exponential") -> Fraction:
-    """Scale (for exponential noise: mean) of the noise of a race for k of d; 0 if no choice is.
-
-    >>> noise_mean(30, 5, 24, Fraction(1)), noise_mean(30, 25, 24, Fraction(1))
-    (Fraction(240, 1), Fraction(240, 1))
-    """
-    return Race.of(d, k, sensitivity, epsilon, delta=delta, ordered=ordered,
-                   mechanism=mechanism).scale
-
-
-def top_k(scores: Sequence[int], k: int, sensitivity: int, epsilon: Fraction, noise: Noise, *,
-          ordered: bool = False, delta: Fraction = Fraction(0), mechanism: str = "exponential",
-          ) -> tuple[int, ...]:
+def top_k(scores: Sequence[int], race: Race, noise: Noise) -> tuple[int, ...]:
     """Positions of k large scores, (epsilon, delta)-DP.
 
-    A unit moves no score by more than `sensitivity`.  A set is returned in the order of positions;
-    with `ordered`, the best comes first, and the order is covered as well.  Either direction of a
-    neighbour, replaced or removed, is covered.
+    A set is returned in the order of positions; of an ordered race the best comes first.
 
     >>> from privsieve.noise.streams import replay
-    >>> top_k([900, 100, 500, 0], 2, 1, Fraction(1), replay(1))
+    >>> top_k([900, 100, 500, 0], Race(4, 2, 1, Fraction(1)), replay(1))
     (0, 2)
     """
-    d = len(scores)
-    race = Race.of(d, k, sensitivity, epsilon, delta=delta, ordered=ordered, mechanism=mechanism)
+    d, k = race.d, race.k
+    if len(scores) != d:
+        raise ParameterError(f"{len(scores)} scores are in a race for {d}")
     if not race.named:
         # [everything]
         return tuple(range(d))
     run = {"exponential": geometric_race, "laplace": laplace_race, "gumbel": gumbel_race}[race.kind]
     if not race.smallest:
         # [largest]
-        return run(scores, k, race.scale, noise, ordered=ordered)
+        return run(scores, k, race.scale, noise, ordered=race.ordered)
     # [smallest] to name those left out is cheaper
     out = set(run([-index(s) for s in scores], d - k, race.scale, noise))
     return tuple(j for j in range(d) if j not in out)
@@ -178,19 +196,6 @@ def laplace_race(scores: Sequence[int], k: int, scale: Fraction, noise: Noise, *
     return _best(noisy, k, ordered=ordered)
 
 
-def exponential_race(scores: Sequence[int], k: int, mean: Fraction, noise: Noise, *,
-                     ordered: bool = False) -> tuple[int, ...]:
-    """The k largest of s_j + E_j, where E_j is a real exponential of this mean, compared exactly.
-
-    >>> from privsieve.noise.streams import replay
-    >>> exponential_race([900, 100, 500, 0], 2, Fraction(2), replay(1))
-    (0, 2)
-    """
-    from privsieve.noise.streams import exponential
-
-    return _real_race(scores, k, mean, noise, law=exponential, ordered=ordered)
-
-
 def gumbel_race(scores: Sequence[int], k: int, scale: Fraction, noise: Noise, *,
                 ordered: bool = False) -> tuple[int, ...]:
     """The k largest of s_j + scale * X_j, where X_j is a standard Gumbel, compared exactly.
@@ -199,19 +204,12 @@ def gumbel_race(scores: Sequence[int], k: int, scale: Fraction, noise: Noise, *,
     >>> gumbel_race([900, 100, 500, 0], 2, Fraction(2), replay(1))
     (0, 2)
     """
-    from privsieve.noise.streams import gumbel
-
-    return _real_race(scores, k, scale, noise, law=gumbel, ordered=ordered)
-
-
-def _real_race(scores: Sequence[int], k: int, scale: Fraction, noise: Noise, *, law: Law,
-               ordered: bool) -> tuple[int, ...]:
-    from privsieve.noise.streams import SHORT, floors, uniforms
+    from privsieve.noise.streams import SHORT, floors, gumbel, uniforms
 
     streams = uniforms(len(scores), SHORT, noise)
     for places in range(PLACES, LAST_PLACES + 1, PLACES):
         # [places] floors of the real numbers 2^places (s_j + X_j), always of the same X_j.
-        drawn = floors(streams, scale * 2**places, law)
+        drawn = floors(streams, scale * 2**places, gumbel)
         noisy = [(index(s) << places) + x for s, x in zip(scores, drawn, strict=True)]
         order = _ranking(noisy)
         # [strictly] different floors decide which of two real numbers is larger; equal ones do not.
@@ -230,3 +228,57 @@ def _best(noisy: Sequence[int], k: int, *, ordered: bool) -> tuple[int, ...]:
 def _ranking(noisy: Sequence[int]) -> list[int]:
     # [ties] the lower index wins: a public rule.
     return sorted(range(len(noisy)), key=lambda j: (-noisy[j], j))
+
+
+def recall(law: str, d: int, k: int, gap: float) -> float:
+    """The share of the k best of d that a race names, each ahead by `gap` scales of its noise.
+
+    The threshold t above which k noisy scores are expected solves
+    k P(X > t - gap) + (d - k) P(X > t) = k, and P(X > t - gap) is the share: in expectation over
+    the noise and to first order, on the low side where k is small.
+
+    >>> [round(recall(law, 100, 20, 3), 2) for law in ("exponential", "laplace", "gumbel")]
+    [0.83, 0.78, 0.74]
+    """
+    if k == d:
+        return 1.0
+    if law == "exponential":
+        return k / (k + (d - k) * exp(-gap))
+    low = _above(law, k / d)
+    high = low + gap
+    for _ in range(80):
+        middle = (low + high) / 2
+        if k * _tail(law, middle - gap) + (d - k) * _tail(law, middle) > k:
+            low = middle
+        else:
+            high = middle
+    return _tail(law, high - gap)
+
+
+def better(law: str, other: str, times: float, sizes: tuple[int, int], *,
+           gaps: Sequence[float] = GAPS) -> bool:
+    """Whether `law` finds no fewer than `other` at any gap, and more at some, by a margin.
+
+    times : the scale of `law`, where that of `other` is 1
+    sizes : d and k
+
+    >>> better("gumbel", "exponential", 0.9, (30, 8)), better("gumbel", "exponential", 0.7, (30, 8))
+    (False, True)
+    """
+    d, k = sizes
+    more = [recall(law, d, k, gap / (MARGIN * times)) - recall(other, d, k, gap) for gap in gaps]
+    return min(more) >= -SAME and max(more) > SAME
+
+
+def _tail(law: str, x: float) -> float:
+    """P(X > x), for a scale of 1."""
+    if law == "gumbel":
+        return -expm1(-exp(-x)) if x > -20 else 1.0
+    return exp(-x) / 2 if x > 0 else 1 - exp(x) / 2
+
+
+def _above(law: str, share: float) -> float:
+    """The x with P(X > x) = share."""
+    if law == "gumbel":
+        return -log(-log1p(-share))
+    return -log(2 * share) if share < 0.5 else log(2 * (1 - share))

@@ -1,17 +1,25 @@
-"""One way to write JSON, so that a digest means the same everywhere.
+"""Canonical: one way to write JSON, to spell a value, and to show what a stranger wrote.
 
-RFC 8785 for the values that we allow: strings, integers, booleans, null, lists, objects.
+JSON is RFC 8785 for the values that we allow: strings, integers, booleans, null, lists, objects.
 Floats are refused: their canonical form is where implementations differ.
+
+A number and a text that writes it are one level, and so are true and the ways to write it.  No rule
+looks at another cell, so that no cell decides how another one is read.
+
+A name, a level or a field of a file may hold what a terminal obeys (escapes), what turns the
+direction of a line, and what ends one.  None of it reaches a terminal as it is.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from privsieve.public.shown import quoted
+from privsieve.errors import DomainError
 
 Json = str | int | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
@@ -19,6 +27,24 @@ Json = str | int | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 LARGEST = 2**53 - 1
 #: What we write is nested less than a dozen times.
 LARGEST_DEPTH = 64
+
+#: What may stand around a text.
+BLANK = " \t"
+#: How yes and no are written in a flag; capitals do not matter.
+FLAGS = dict.fromkeys(("1", "true", "yes", "y", "t"), 1) | dict.fromkeys(
+    ("0", "false", "no", "n", "f"), 0)
+#: How true and false are written where they are values among others.
+TRUE = ("1", "true", "True", "TRUE")
+FALSE = ("0", "false", "False", "FALSE")
+
+_WHOLE = re.compile(r"([+-]?)(0|[1-9][0-9]*)(?:\.0*)?")
+
+#: Characters of an error that quotes a value.
+LARGEST_QUOTE = 80
+#: Controls, halves of characters, ends of lines and of paragraphs.
+_OBEYED = frozenset(("Cc", "Cs", "Zl", "Zp"))
+#: What sets or turns a direction; other formats join letters, and belong to how words are written.
+_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def canonical(value: Json) -> bytes:
@@ -88,3 +114,113 @@ def _write(value: Json) -> str:
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         return "[" + ",".join(_write(item) for item in value) + "]"
     raise TypeError(f"{type(value).__name__} has no canonical form; use a string or an integer")
+
+
+# --- a value -------------------------------------------------------------------------------------
+
+def plain(text: str) -> str:
+    """A text without blanks around it; a whole number without plus sign, point and zeros after it.
+
+    >>> plain(" A "), plain("+3.00"), plain("-0.0"), plain("007"), plain("1.50")
+    ('A', '3', '0', '007', '1.50')
+    """
+    text = text.strip(BLANK)
+    # Most texts are as they should be: only these can be written shorter.
+    if "." in text or text[:1] == "+" or text[:2] == "-0":
+        found = _WHOLE.fullmatch(text)
+        if found is not None:
+            minus = found[1] == "-" and found[2] != "0"
+            return f"-{found[2]}" if minus else found[2]
+    return text
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text is a whole number as `plain` writes it.
+
+    >>> is_whole("-3"), is_whole("03"), is_whole("1.5")
+    (True, False, False)
+    """
+    return _WHOLE.fullmatch(text) is not None
+
+
+def coded(texts: Sequence[str]) -> dict[str, int]:
+    """The codes of listed texts, and of what says the same as exactly one of them.
+
+    A listed text is never read as another one.
+
+    >>> coded(["0", "1"])["True"], coded(["true", "1"])["1"], "TRUE" in coded(["true", "1"])
+    (1, 1, False)
+    """
+    table = {text: code for code, text in enumerate(texts)}
+    for words in (TRUE, FALSE):
+        listed = [table[word] for word in words if word in table]
+        if len(listed) == 1:
+            table |= dict.fromkeys(words, listed[0])
+    return table
+
+
+def reads_flags(table: Mapping[str, int]) -> bool:
+    """Whether true and false have one answer each, however they are written, and one is listed.
+
+    >>> reads_flags(coded(["0", "1"])), reads_flags(coded(["A"])), reads_flags(coded(["true", "1"]))
+    (True, False, False)
+    """
+    answers = [{table.get(word) for word in words} for words in (TRUE, FALSE)]
+    return all(len(one) == 1 for one in answers) and answers != [{None}, {None}]
+
+
+def flag_words(given: object, name: str, code: int) -> tuple[str, ...]:
+    """The words that a flag of this name declares for yes (1) or no (0), checked.
+
+    >>> flag_words(["ja", 5, "5.0"], "smoker", 1)
+    ('ja', '5', '5')
+    """
+    key = "true" if code else "false"
+    listed = tuple(given) if isinstance(given, (list, tuple)) else (given,)
+    found = []
+    for word in listed:
+        text = plain(str(int(word) if isinstance(word, bool) else word))
+        if not isinstance(word, (str, int)) or not text or not text.isprintable():
+            raise DomainError(f"column {name!r}: {key} is {quoted(given)}; write a word or a list "
+                              f'of words, for example {key} = "{"ja" if code else "nein"}"')
+        if FLAGS.get(text.lower(), code) != code:
+            raise DomainError(f"column {name!r}: {key} is {quoted(text)}, which always says the "
+                              "other; make the column a category if it says something else here")
+        found.append(text)
+    return tuple(found)
+
+
+# --- a stranger's text ---------------------------------------------------------------------------
+
+def hidden(character: str) -> bool:
+    r"""Whether a character is obeyed and not shown.
+
+    >>> hidden("\x1b"), hidden("\u2028"), hidden("\u202e"), hidden("é")
+    (True, True, True, False)
+    """
+    return character in _DIRECTIONS or unicodedata.category(character) in _OBEYED
+
+
+def visible(text: str) -> str:
+    r"""A text for a terminal: what would be obeyed is written out, but for the ends of lines.
+
+    >>> print(visible("a\x1b[31mge\u202e\nb"))
+    a\x1b[31mge\u202e
+    b
+    """
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return "".join(c if c in "\n\t" or not hidden(c) else ascii(c)[1:-1] for c in text)
+
+
+def quoted(value: object) -> str:
+    """A value as an error quotes it: in one line, and not at length.
+
+    >>> quoted(3), len(quoted("x" * 100)), quoted(10**5000)
+    ('3', 80, 'a very long int')
+    """
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001  # an integer of very many digits, or a foreign object
+        return f"a very long {type(value).__name__}"
+    return text if len(text) <= LARGEST_QUOTE else text[:LARGEST_QUOTE - 1] + "…"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privsieve.errors import ParameterError
-from privsieve.public.shown import quoted
+from privsieve.public.canonical import quoted
 
 #: Units per 1: the ledger adds integers, so no sum depends on its order.
 EPSILON_UNITS = 10**9

@@ -1,8 +1,12 @@
-"""Plan: all that is decided before a row is read.
+"""Plan: all that is decided before a row is read, and what its guarantee takes for granted.
 
 A selector writes `plan(domain, …) -> Plan` and never sees rows.  What happens with rows and noise
 is two functions that the plan carries; `fit.fit` is the one place that calls them, in the one
 order that is private.
+
+What a guarantee assumes the proofs say first, in their lines `assumes:` and `rests on:`.  Proofs
+are for readers, and no program needs them: what follows from them stands here, and a test holds the
+two together.
 """
 
 from __future__ import annotations
@@ -12,12 +16,54 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
+from privsieve.errors import ParameterError
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 
 if TYPE_CHECKING:
     from privsieve.rows.batch import Batch
+
+
+@dataclass(frozen=True, order=True)
+class NoiseSize:
+    """How strong noise is, and in what it is counted; a unit is a row, a line or a person.
+
+    "units on a score" : units that would move a column's score as far as the scale of the law
+    "units on the weights" : units that would move the weights as far as the noise is long
+    "units on a count" : the mean of each geometric half of the noise on a count
+    "on a weight" : the standard deviation on one weight of a formula
+    "half ranges on an answer" : the standard deviation on an answer, in half ranges of the target
+    """
+
+    amount: Fraction
+    unit: Literal["units on a score", "units on the weights", "units on a count", "on a weight",
+                  "half ranges on an answer"]
+
+
+#: Every word that a proof may use, and what it says.
+SENTENCES: Mapping[str, str] = {
+    "ideal-bits": "The operating system's random numbers cannot be told from coin flips.",
+    "ieee-doubles": (
+        "Sums, products, quotients and square roots of doubles are rounded as IEEE 754 says, "
+        "sums in any order, fused or not; on whole numbers below 2^53 they are exact."),
+    "exp-within-4-ulp": "NumPy's exp is within 4 units in the last place of the exact value.",
+}
+_BITS, _DOUBLES = ("ideal-bits",), ("ideal-bits", "ieee-doubles")
+#: What each theorem on a certificate rests on, with all proofs below it.
+THEOREMS: Mapping[str, tuple[str, ...]] = {
+    "block-fwell": _BITS,
+    "felp": tuple(SENTENCES),
+    "kernel-ridge-answers": tuple(SENTENCES),
+    "noisy-histogram": _BITS,
+    "noisy-top-k": _DOUBLES,
+    "objective-fwell": tuple(SENTENCES),
+    "output-fwell": tuple(SENTENCES),
+    "private-tuning": _BITS,
+    "ridge": _DOUBLES,
+    "rule-sieve": _BITS,
+    "rule-sieve-numeric": _BITS,
+}
 
 
 @dataclass(frozen=True)
@@ -38,7 +84,7 @@ class Plan:
     cost: Cost
     units: int  # public number of rows or persons that shaped the method
     settings: Mapping[str, Json]
-    noise: Fraction  # its mean on a column's score, in rows (persons) that would equal it
+    noise: NoiseSize
     forecast: Mapping[str, Json]
     warning: str | None
     theorem: str
@@ -53,12 +99,6 @@ class Plan:
         """One unit, by the name that the source gives it."""
         return "person" if self.domain.unit == "person" else self.record
 
-    def said(self, output: Any) -> Mapping[str, Json]:
-        """What the release says of the mechanism's output."""
-        if self.says is not None:
-            return self.says(output)
-        return {"selected": [self.domain.names[j] for j in output]}
-
     def json(self) -> dict[str, Json]:
         """What a release and a certificate say of the plan."""
         return {
@@ -68,3 +108,17 @@ class Plan:
             "settings": dict(self.settings),
             "units": str(self.units),
         }
+
+
+def assumed(*theorems: str) -> tuple[str, ...]:
+    """What theorems of this package assume together, in the order of the sentences.
+
+    >>> assumed("private-tuning", "noisy-top-k")
+    ('ideal-bits', 'ieee-doubles')
+    """
+    for theorem in theorems:
+        if theorem not in THEOREMS:
+            raise ParameterError(f"{theorem!r} is no theorem of this package; a method of your own "
+                                 "says itself what its proof assumes")
+    return tuple(word for word in SENTENCES
+                 if any(word in THEOREMS[theorem] for theorem in theorems))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from privsieve.public.shown import quoted
+from privsieve.public.canonical import quoted
 
 #: How each role is called.
 PRESENCES = "known, presences only"

@@ -15,8 +15,8 @@ from decimal import Decimal
 import numpy as np
 import numpy.typing as npt
 
+from privsieve.public.canonical import BLANK, plain
 from privsieve.public.columns import text_of
-from privsieve.public.spelling import BLANK, plain
 
 #: A decimal number, in ASCII.
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import DomainError, ParameterError, SchemaError
+from privsieve.public.canonical import FLAGS, coded
 from privsieve.public.columns import Category, Date, Flag, Number, check_name, text_of
-from privsieve.public.spelling import FLAGS, coded
 from privsieve.rows.cells import date_cell, number_cell
 from privsieve.rows.columns import bounds
 from privsieve.rows.cutting import Cutting, shared_cuts

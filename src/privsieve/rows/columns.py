@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from privsieve.public.canonical import BLANK, coded
 from privsieve.public.columns import (
     CODES,
     MIDDLE,
@@ -27,7 +28,6 @@ from privsieve.public.columns import (
     Target,
     text_of,
 )
-from privsieve.public.spelling import BLANK, coded
 from privsieve.rows.cells import (
     DAY,
     date_cell,
@@ -48,7 +48,7 @@ _PLAIN = frozenset((bool, int, float, type(None)))
 _EQUAL_TEXT = frozenset((str, bool, int, float))
 
 
-def encoder(part: Column | Target, decimal: str) -> Encode:
+def encoder(part: Column | Target, decimal: str = ".") -> Encode:
     """The function from a raw column to codes; what depends on the domain alone is done here."""
     if isinstance(part, (Category, Label, Flag)):
         table, other = known(part)

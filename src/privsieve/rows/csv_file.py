@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import DomainError, SchemaError
+from privsieve.public.canonical import BLANK
 from privsieve.public.columns import check_name
 from privsieve.public.domain import Csv
-from privsieve.public.spelling import BLANK
 from privsieve.rows.cells import NUMBER
 from privsieve.rows.source import Source, repeated
 

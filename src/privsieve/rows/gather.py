@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from privsieve.public.canonical import BLANK
 from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target, text_of
-from privsieve.public.spelling import BLANK
 from privsieve.rows.cells import DAY, date_cell, number_cell, text_cell
 from privsieve.rows.columns import bounds, days, known, numbers
 

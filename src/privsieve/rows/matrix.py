@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import SchemaError
-from privsieve.public.shown import quoted
+from privsieve.public.canonical import quoted
 
 #: A sparse table with more columns or rows is refused: public caps, for what one line may ask for.
 LARGEST_ITEMS, LARGEST_ROWS = 2**20, 2**27

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from privsieve.errors import SchemaError
+from privsieve.public.canonical import coded, is_whole, reads_flags
 from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target, text_of
 from privsieve.public.domain import Domain
-from privsieve.public.spelling import coded, is_whole, reads_flags
 
 if TYPE_CHECKING:
     from privsieve.rows.source import Shape, Type

@@ -8,20 +8,19 @@ votes of parts add up.  See blocks.proof.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
-from privsieve.kernels.blocks import Blocks, Rows, block_votes, deal, reference_votes
+from privsieve.kernels import blocks as voting
+from privsieve.kernels.blocks import Blocks, Rows
 from privsieve.public.domain import Domain
-
-if TYPE_CHECKING:
-    from privsieve.rows.batch import Batch
-
+from privsieve.rows.batch import Batch
+from privsieve.summaries import Summary
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Units: TypeAlias = npt.NDArray[np.uint64]
@@ -111,8 +110,8 @@ class Dealt:
         ids = batch.unit[order]
         # Where the unit is the row, one array serves.
         same = batch.unit is batch.row or np.array_equal(batch.unit, batch.row)
-        return cls(deal(np.ascontiguousarray(batch.codes.T), place, room), batch.label[order],
-                   (ids, ids if same else batch.row[order]),
+        codes = voting.deal(np.ascontiguousarray(batch.codes.T), place, room)
+        return cls(codes, batch.label[order], (ids, ids if same else batch.row[order]),
                    np.searchsorted(part[order], np.arange(parts + 1)))
 
     @staticmethod
@@ -128,7 +127,7 @@ class Dealt:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BlockVotes:
+class BlockVotes(Summary):
     """The summary: for each column, the sum of all votes."""
 
     votes: Ints
@@ -141,16 +140,48 @@ class BlockVotes:
     @classmethod
     def of(cls, group: Group, key: int, scheme: Scheme, domain: Domain) -> BlockVotes:
         """The votes of a complete part."""
-        return cls(block_votes(group.rows, blocks_of(group.unit, key, scheme), kinds(domain),
-                               scheme.tau))
+        return cls(voting.block_votes(group.rows, blocks_of(group.unit, key, scheme),
+                                      kinds(domain), scheme.tau))
 
     @classmethod
     def against(cls, reference: Rows, rows: Rows, tau: int, domain: Domain) -> BlockVotes:
         """The votes of some units, each on its own, against public rows."""
-        return cls(reference_votes(rows, reference, kinds(domain), tau))
+        return cls(voting.reference_votes(rows, reference, kinds(domain), tau))
 
-    def __add__(self, other: BlockVotes) -> BlockVotes:
-        return BlockVotes(self.votes + other.votes)
+
+def block_votes(batches: Iterable[Batch], key: int, *, domain: Domain, scheme: Scheme,
+                ) -> BlockVotes:
+    """The summary of BlockFWELL over some batches: each part votes when all have come."""
+    votes = BlockVotes.zero(len(domain.columns))
+    for group in parts_of(batches, key, domain, scheme.parts):
+        votes += BlockVotes.of(group, key, scheme, domain)
+    return votes
+
+
+def reference_votes(batches: Iterable[Batch], key: int, *, domain: Domain, scheme: Scheme,
+                    reference: Rows) -> BlockVotes:
+    """The same where each unit votes on its own, against public rows; only persons are held."""
+    votes = BlockVotes.zero(len(domain.columns))
+    for group in units_of(batches, key, domain, scheme.parts):
+        votes += BlockVotes.against(reference, group.rows, scheme.tau, domain)
+    return votes
+
+
+def parts_of(batches: Iterable[Batch], key: int, domain: Domain, parts: int) -> Iterator[Group]:
+    """The units of one part after another, when all rows have come: codes are held once."""
+    dealt = Dealt.all(batches, key, parts)
+    for part in range(parts):
+        yield Dealt.part(dealt, part, len(domain.columns))
+
+
+def units_of(batches: Iterable[Batch], key: int, domain: Domain, parts: int) -> Iterator[Group]:
+    """Whole units: each row as it comes; persons when all of their rows have come."""
+    if domain.person is not None:
+        yield from parts_of(batches, key, domain, parts)
+        return
+    for batch in batches:
+        own = np.arange(len(batch) + 1)
+        yield Group(Rows(np.ascontiguousarray(batch.codes), batch.label, own), batch.unit)
 
 
 # [placement]

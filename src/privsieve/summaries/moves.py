@@ -8,7 +8,7 @@ the first by place, and zeros where there are fewer.  See moves.proof.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -16,9 +16,22 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
-from privsieve.kernels.blocks import Blocks, Rows, block_moves, reference_moves
+from privsieve.kernels import blocks as voting
+from privsieve.kernels.blocks import Blocks, Rows
 from privsieve.public.domain import Domain
-from privsieve.summaries.blocks import WHOLE, Group, Ints, Scheme, Units, cut, kinds, scaled
+from privsieve.rows.batch import Batch
+from privsieve.summaries import Summary
+from privsieve.summaries.blocks import (
+    Group,
+    Ints,
+    Scheme,
+    Units,
+    cut,
+    kinds,
+    parts_of,
+    scaled,
+    units_of,
+)
 
 Doubles: TypeAlias = npt.NDArray[np.float64]
 
@@ -85,7 +98,7 @@ Sample: TypeAlias = Whole | Windows | Draws
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Moves:
+class Moves(Summary):
     """The summary: vectors of whole numbers, and the place of each."""
 
     place: Units
@@ -110,7 +123,7 @@ class Moves:
                 taken = sample.take(tag, repeat)
                 order, sizes = cut(group.unit[taken], key, scheme, repeat)
                 blocks = Blocks(taken[order], np.append(0, np.cumsum(sizes)))
-            vectors = block_moves(group.rows, blocks, kinds(domain))
+            vectors = voting.block_moves(group.rows, blocks, kinds(domain))
             # [block-place] by repeat, part, and number in the part
             place = np.arange(len(vectors), dtype=np.uint64)
             made.append(cls(place + np.uint64(repeat << 48 | part << 32), vectors))
@@ -120,7 +133,7 @@ class Moves:
     def against(cls, reference: Rows, rows: Rows, unit: Units, key: int, domain: Domain) -> Moves:
         """The vectors of some units, each on its own, against public rows."""
         # [unit-place]
-        return cls(tags(unit, key), reference_moves(rows, reference, kinds(domain)))
+        return cls(tags(unit, key), voting.reference_moves(rows, reference, kinds(domain)))
 
     def __add__(self, other: Moves) -> Moves:
         return self.total([self, other])
@@ -163,6 +176,22 @@ class Moves:
         return where[np.argsort(self.place[where], kind="stable")]
 
 
+def block_moves(batches: Iterable[Batch], key: int, *, domain: Domain, scheme: Scheme,
+                sample: Sample) -> Moves:
+    """The vectors of the blocks of some batches, for each repeat of the scheme."""
+    groups = enumerate(parts_of(batches, key, domain, scheme.parts))
+    return Moves.total([Moves.zero(len(domain.columns)), *(
+        Moves.of(group, (key, part), scheme, domain, sample) for part, group in groups)])
+
+
+def reference_moves(batches: Iterable[Batch], key: int, *, domain: Domain, scheme: Scheme,
+                    reference: Rows) -> Moves:
+    """The vector of each unit, against public rows."""
+    return Moves.total([Moves.zero(len(domain.columns)), *(
+        Moves.against(reference, group.rows, group.unit, key, domain)
+        for group in units_of(batches, key, domain, scheme.parts))])
+
+
 def tags(unit: Units, key: int) -> Units:
     """A fresh number for each unit, which the unit and the key alone decide.
 
@@ -181,12 +210,3 @@ def _shortened(vectors: npt.NDArray[np.int32], most: int, length: float) -> Doub
     # [shortened] cell by cell
     shortened: Doubles = whole / far[:, None] * BELOW
     return shortened
-
-
-def most_of(block: int) -> int:
-    """How far a number of a vector counts: the whole grid for each unit of a block.
-
-    >>> most_of(6)
-    393210
-    """
-    return block * WHOLE

@@ -6,37 +6,61 @@
             or codes and target as they are, for rules on all pairs of rows  (Joint)
     signs   per column, which rows lie above the median, by half of the target
     bins    per column, the public grid bin of each row, by half of the target
+
+The target is cut at fixed public ranks: exact, with the tie keys of a feature of its own, so that
+no column shares its order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import reduce
-from operator import add
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
 from privsieve.kernels import ranks as ranked
+from privsieve.public.columns import CODES, Label
+from privsieve.public.domain import Domain
+from privsieve.rows.batch import Batch
+from privsieve.summaries import Summary, total
+from privsieve.summaries.layout import Layout, Part
+from privsieve.summaries.persons import by_person
+from privsieve.summaries.rules import (
+    PART_ROWS,
+    Bins,
+    Ints,
+    Record,
+    Runs,
+    Signs,
+    at_ranks,
+    gather,
+    median_cuts,
+)
 
-if TYPE_CHECKING:
-    from privsieve.rows.batch import Batch
-    from privsieve.summaries.layout import Layout
-    from privsieve.summaries.rules import Bins, Runs, Signs
-
-Ints = npt.NDArray[np.int64]
-
+#: Cuts of the target at fixed ranks: it is cut into 16 parts of as many rows.
+CUTS = 15
+#: Cells of the public grid on which a noisy median is looked for.
+MEDIAN_GRID = 512
 #: Signed weights of the lower half, the middle record and the upper half of the target.
 HALVES = np.array([[-1, 0, 1]])
 #: Scores are counted in eighths of a row, n of them for each of n rows: a unit moves one by 8 n.
 PARTS = 8
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What of the tables a plan needs: `kept` for rules on all pairs of rows, else ranks."""
+
+    alone: Literal["ranks", "kept"]
+    order: int
+    grid: int
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Joint:
+class Joint(Summary):
     """Codes and target of all rows: what cannot be counted by parts is kept."""
 
     codes: npt.NDArray[np.uint16]
@@ -53,7 +77,7 @@ class Joint:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NumberTables:
+class NumberTables(Summary):
     """The summary: any cut of the rows into parts gives the same scores."""
 
     alone: Runs | Joint
@@ -67,17 +91,108 @@ class NumberTables:
             return len(self.alone.label)
         return int(self.alone.counts.sum())
 
-    def __add__(self, other: NumberTables) -> NumberTables:
-        return NumberTables(
-            self.alone + other.alone,  # type: ignore[operator]  # both of one plan
-            None if self.signs is None or other.signs is None else self.signs + other.signs,
-            None if self.bins is None or other.bins is None else self.bins + other.bins,
-        )
+
+def number_tables(batches: Iterable[Batch], key: int, *, domain: Domain, wanted: Wanted,
+                  part_rows: int = PART_ROWS) -> NumberTables:
+    """The summary of RuleSieve for a numeric target over some batches; one row a unit."""
+    layout, feature = Layout.of(halved(domain)), len(domain.columns)
+    held = records(gather(batches, part_rows), key, domain) or [Batch.empty(feature)]
+    n = sum(map(len, held))
+    targets = [(batch.label, batch.unit, batch.row) for batch in held]
+    cuts = at_ranks(targets, spread(n, CUTS), feature, key)
+    middle = at_ranks(targets, halves(n), feature, key)
+    # [halves] lower half, middle record of an odd number, upper half
+    split = [Part.of(replace(batch, label=bins(batch, middle, feature, key)), 3)
+             for batch in held]
+    signs = median_cuts(split, key, layout.kind) if wanted.order >= 2 else None
+
+    def alone(batch: Batch) -> Joint | Runs:
+        if wanted.alone == "kept":
+            return Joint.of(batch)
+        return Runs.of(Part.of(replace(batch, label=bins(batch, cuts, feature, key)),
+                               len(cuts) + 1))
+
+    return total([
+        NumberTables(alone(batch), None if signs is None else Signs.of(part, signs, key, layout),
+                     Bins.of(part, layout, wanted.grid) if wanted.grid else None)
+        for batch, part in zip(held, split, strict=True)])
 
 
-def total(parts: Sequence[NumberTables]) -> NumberTables:
-    """The sum of some summaries."""
-    return reduce(add, parts)
+def halved(domain: Domain) -> Domain:
+    """The domain with the target cut in two: what a rule on columns sees of it.
+
+    >>> from privsieve.public.domain import Domain
+    >>> halved(Domain.box(0, 1, columns=2, target=(0, 9))).classes
+    2
+    """
+    assert domain.target is not None
+    return replace(domain, target=Label(domain.target.name, (0, 1)))
+
+
+# [records]
+def records(batches: list[Batch], key: int, domain: Domain) -> list[Batch]:
+    """One row for each unit: of a person, the first of a keyed order of that person's rows."""
+    if domain.person is None or not batches:
+        return batches
+    return [batch.take(np.flatnonzero(first))
+            for batch, _weight, first in by_person(batches, domain.rows_per_person, key)]
+# [/records]
+
+
+def spread(n: int, cuts: int) -> tuple[int, ...]:
+    """Ranks that cut n rows into equal parts, as far as there are so many.
+
+    >>> spread(8, 3), spread(2, 3), spread(0, 3)
+    ((2, 4, 6), (1,), ())
+    """
+    return tuple(sorted({i * n // (cuts + 1) for i in range(1, cuts + 1)} - {0}))
+
+
+def halves(n: int) -> tuple[int, ...]:
+    """The ranks at which the upper half begins, and the middle record where n is odd.
+
+    >>> halves(6), halves(7), halves(1)
+    ((3, 3), (3, 4), (0,))
+    """
+    return tuple(rank for rank in (n // 2, (n + 1) // 2) if rank < n)
+
+
+def bins(batch: Batch, records: Sequence[Record], feature: int, key: int,
+         ) -> npt.NDArray[np.int32]:
+    """For each row, how many of these records it stands at or above."""
+    found = np.zeros(len(batch), np.int32)
+    keys = kernels.tie_keys(batch.unit, feature, key)
+    for code, tie, row in records:
+        # [at-or-above]
+        later = (keys > np.uint64(tie)) | ((keys == np.uint64(tie)) & (batch.row >= np.uint64(row)))
+        found += (batch.label > code) | ((batch.label == code) & later)
+    return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Held:
+    """Rows as they were read, for a plan whose classes are known only after a first answer."""
+
+    batches: tuple[Batch, ...]
+    key: int
+    counts: tuple[int, ...]  # units by the target's cell on the public grid
+
+    def labelled(self, cell: int) -> list[Batch]:
+        """The rows, of class 1 where the target lies above this cell."""
+        # [above-cell]
+        low = (cell + 1) * (CODES // MEDIAN_GRID)
+        return [replace(batch, label=(batch.label >= low).astype(np.int32))
+                for batch in self.batches]
+
+
+def hold(batches: Iterable[Batch], key: int, *, domain: Domain) -> Held:
+    """Keep the rows, and count the target of one row a unit."""
+    held = gather(batches)
+    # [target-counts]
+    counts = np.zeros(MEDIAN_GRID, np.int64)
+    for batch in records(held, key, domain):
+        counts += np.bincount(batch.label // (CODES // MEDIAN_GRID), minlength=MEDIAN_GRID)
+    return Held(tuple(held), key, tuple(counts.tolist()))
 
 
 class Depth(NamedTuple):
@@ -110,17 +225,12 @@ def scores(tables: NumberTables, layout: Layout, by: Depth) -> Ints:
     nothing = -np.iinfo(np.int64).max // 2  # where there is no cut: fewer than two rows
     best: Ints = (4 * alone - by.offset[:len(alone)]).max(axis=0, initial=nothing)
     if by.grid and tables.bins is not None and len(layout.kind) > 1:
-        gain = kernels.pair_gain(tables.bins.bins, tables.bins.starts, None, HALVES, by.grid,
-                                 layout.nominal)
-        best = np.maximum(best, n * gain)
-    columns = layout.ordered
-    if by.order >= 2 and tables.signs is not None and len(columns) > 1:
-        one = tables.signs
-        products = (one.planes, one.masks, one.zeros, one.words, one.rows, HALVES)
-        best[columns] = np.maximum(best[columns], n * kernels.sign_pairs(*products))
+        best = np.maximum(best, n * tables.bins.gain(HALVES, by.grid, layout))
+    columns, signs = layout.ordered, tables.signs
+    if by.order >= 2 and signs is not None and len(columns) > 1:
+        best[columns] = np.maximum(best[columns], n * signs.pairs(HALVES))
         if by.order >= 3 and len(columns) > 2:
-            best[columns] = np.maximum(best[columns],
-                                       n * kernels.sign_triples(*products) - by.triple)
+            best[columns] = np.maximum(best[columns], n * signs.triples(HALVES) - by.triple)
     return best
 # [/number-scores]
 

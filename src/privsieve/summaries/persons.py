@@ -1,4 +1,4 @@
-"""Persons: which rows of a person count, and how much.
+"""Persons: which rows of a person count, and how much; and the sum over all units.
 
 Each person weighs the same, L, however many rows they have: of at most `most` rows (kept by a
 keyed order) each counts floor(L / rows).  One of them, the first of that order, stands for the
@@ -11,33 +11,22 @@ takes the declared one: see `settled`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from math import lcm
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
-from privsieve.public.columns import MIDDLE, MISSING, Category, Column, Flag, Label, Target
-from privsieve.public.domain import Domain
+from privsieve.public.domain import Domain, person_weight
 from privsieve.rows.batch import Batch
+from privsieve.rows.columns import encoder
+from privsieve.summaries import S
 
-#: Up to so many rows a person, floor(L / rows) is exact.
-EXACT_ROWS = 10
-ROUNDED_WEIGHT = 4096
-
-
-def person_weight(most: int) -> int:
-    """L: the least common multiple of 1..most while that is small.
-
-    >>> person_weight(1), person_weight(4), person_weight(50)
-    (1, 12, 4096)
-    """
-    return lcm(*range(1, most + 1)) if most <= EXACT_ROWS else max(ROUNDED_WEIGHT, most)
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
-def row_weights(unit: npt.NDArray[np.uint64], most: int, key: int,
-                ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def row_weights(unit: npt.NDArray[np.uint64], most: int, key: int) -> tuple[Ints, Flags]:
     """The weight of each row (0: not kept), and whether it stands for its person.
 
     >>> weight, first = row_weights(np.array([7, 7, 7, 8], np.uint64), 2, key=0)
@@ -67,16 +56,26 @@ def row_weights(unit: npt.NDArray[np.uint64], most: int, key: int,
     return weight, first
 
 
-def among_first(unit: npt.NDArray[np.uint64], most: int) -> npt.NDArray[np.bool_]:
-    """Which rows belong to the `most` units of the smallest tags.
+def by_person(held: list[Batch], most: int, key: int) -> Iterator[tuple[Batch, Ints, Flags]]:
+    """Batches, each with the `row_weights` of its rows; all rows of a person are there."""
+    weight, first = row_weights(np.concatenate([batch.unit for batch in held]), most, key)
+    ends = np.cumsum([len(batch) for batch in held])[:-1]
+    return zip(held, np.split(weight, ends), np.split(first, ends), strict=True)
 
-    >>> among_first(np.array([9, 4, 9, 5], np.uint64), 2).tolist()
-    [False, True, False, True]
+
+def among_first(held: list[Batch], most: int) -> list[Batch]:
+    """The rows of the `most` units of the smallest tags.
+
+    >>> tags = np.array([9, 4, 9, 5], np.uint64)
+    >>> rows = Batch(np.zeros((4, 1), np.uint16), np.zeros(4, np.int32), tags, tags)
+    >>> [batch.unit.tolist() for batch in among_first([rows], 2)]
+    [[4, 5]]
     """
-    tags = np.unique(unit)
+    tags = _tags(held)
+    if len(tags) <= most:
+        return held
     # [first] tags are fresh random numbers: no row decides who takes part
-    found: npt.NDArray[np.bool_] = unit <= tags[min(most, len(tags)) - 1]
-    return found
+    return [batch.take(np.flatnonzero(batch.unit <= tags[most - 1])) for batch in held]
 
 
 def settled(batches: Iterable[Batch], domain: Domain) -> list[Batch]:
@@ -85,7 +84,7 @@ def settled(batches: Iterable[Batch], domain: Domain) -> list[Batch]:
     Persons beyond it are left out by their tags; a default record stands in for each one who is
     absent, as one does for a broken line where rows are protected.
 
-    >>> from privsieve.public.columns import Flag
+    >>> from privsieve.public.columns import Flag, Label
     >>> from privsieve.public.domain import Domain
     >>> three = Domain([Flag("smoker")], target=Label("ill", [0, 1]), person="id", persons=3)
     >>> rows = np.arange(2, dtype=np.uint64)
@@ -94,36 +93,49 @@ def settled(batches: Iterable[Batch], domain: Domain) -> list[Batch]:
     [[1, 2], [0]]
     """
     held, many = [batch for batch in batches if len(batch)], domain.public_units(None)
-    tags = np.unique(np.concatenate([np.zeros(0, np.uint64), *(batch.unit for batch in held)]))
-    if len(tags) > many:
-        # [surplus] the smallest tags stay, as in `among_first`
-        last = tags[many - 1]
-        held = [batch.take(np.flatnonzero(batch.unit <= last)) for batch in held]
+    tags = _tags(held)
     if len(tags) < many:
         # [stand-ins] the first tags that nobody has
         free = np.setdiff1d(np.arange(many, dtype=np.uint64), tags)[:many - len(tags)]
-        held.append(_stand_ins(free, domain))
-    return held
+        return [*held, _stand_ins(free, domain)]
+    # [surplus] the smallest tags stay
+    return among_first(held, many)
+
+
+def _tags(held: list[Batch]) -> npt.NDArray[np.uint64]:
+    return np.unique(np.concatenate([np.zeros(0, np.uint64), *(batch.unit for batch in held)]))
 
 
 def _stand_ins(unit: npt.NDArray[np.uint64], domain: Domain) -> Batch:
     """One default record for each of these tags, at positions that no row has."""
-    codes = np.array([default(column) for column in domain.columns], np.uint16)
-    label = 0 if domain.target is None else default(domain.target)
-    return Batch(np.repeat(codes[:, None], len(unit), axis=1).T,
-                 np.full(len(unit), label, np.int32), unit, unit + np.uint64(2**63))
+    blank = [None] * len(unit)
+    codes = np.array([encoder(column)(blank) for column in domain.columns], np.uint16)
+    label = np.zeros(len(unit)) if domain.target is None else encoder(domain.target)(blank)
+    return Batch(codes.T, label.astype(np.int32), unit, unit + np.uint64(2**63))
 
 
-def default(part: Column | Target) -> int:
-    """The code of a cell that cannot be read.
+def summed(batches: Iterable[Batch], key: int, *, domain: Domain, zero: S,
+           of: Callable[[Batch, Ints | None], S], most: int | None = None) -> S:
+    """The sum of `of` over the batches; of units, `most` at most take part.
 
-    >>> default(Flag("smoker")), default(Category("ward", ["A", "B"]))
-    (0, 2)
+    Rows are counted as they come.  Persons are weighed when all of their rows are there.
+
+    >>> from privsieve.public.domain import Domain
+    >>> domain = Domain.box(0, 1, columns=1)
+    >>> summed([], 7, domain=domain, zero=0, of=lambda batch, _weight: len(batch))
+    0
     """
-    if isinstance(part, Flag):
-        return int(part.default)
-    if isinstance(part, Label):
-        return part.default_class
-    if isinstance(part, Category):
-        return len(part.values)
-    return MISSING if part.missing_level else MIDDLE
+    total = zero
+    if domain.person is None:
+        for batch in batches:
+            # [rows] those beyond the public number, by position: the reader gives no such row
+            inside = batch.row < (most or 2**63)
+            total += of(batch if inside.all() else batch.take(np.flatnonzero(inside)), None)
+        return total
+    held = [batch for batch in batches if len(batch)]
+    if most is not None:
+        held = among_first(held, most)
+    for batch, weight, _first in by_person(held, domain.rows_per_person, key) if held else ():
+        kept = np.flatnonzero(weight)
+        total += of(batch.take(kept), weight[kept])
+    return total

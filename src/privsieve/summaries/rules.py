@@ -7,32 +7,46 @@
     bins    per column, the public grid bin of each row, by class        rules on pairs
 
 The class stays an index everywhere, so that weights may come after the charge, from a noisy
-count.  Keyed ties and persons are settled before (`ties`, `persons`).
+count.  Ties are broken by `tie_keys(unit, feature, key)`, not by the file's order: an order that
+columns share would make tied columns copies of each other (or of a file sorted by class).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import add
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
-
-if TYPE_CHECKING:
-    from privsieve.summaries.layout import Layout, Part
-    from privsieve.summaries.ties import Cuts
-
+from privsieve.kernels.joint import GRIDS, class_gain, joint_best
+from privsieve.public.columns import CODES, MISSING
+from privsieve.public.domain import Domain
+from privsieve.rows.batch import Batch
+from privsieve.summaries import Summary, total
+from privsieve.summaries.layout import ORDERED_WITH_MISSING, SUBSETS, Layout, Part
+from privsieve.summaries.persons import by_person
 
 Ints = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
+#: Of some rows the code of one column, the unit and the row.
+Ranked = tuple[npt.NDArray[np.integer], Keys, Keys]
+#: Of each column the code, tie key and row of its median record, and how many rows it has.
+Cuts = tuple[npt.NDArray[np.uint16], Keys, Keys, Ints]
+
+#: Rows that become one part.  Any cut gives the same scores; fewer parts are faster.
+PART_ROWS = 2**23
+#: Bins of a single column, where scores are for many classes at once.
+CLASS_GRID = 16
+
+
+# What rows become
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Runs:
+class Runs(Summary):
     """Per column, the distinct codes and their counts per class."""
 
     table: tuple[Ints, npt.NDArray[np.uint16], npt.NDArray[np.signedinteger]]
@@ -51,35 +65,48 @@ class Runs:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Signs:
+class Signs(Summary):
     """Bit planes of the median splits; rows by class, each class padded with zero bits."""
 
-    planes: npt.NDArray[np.uint64]
-    masks: npt.NDArray[np.uint64] | None
+    planes: Keys
+    masks: Keys | None
     zeros: Ints
     words: Ints
     rows: Ints
 
     @classmethod
-    def of(cls, part: Part, cuts: Cuts, key: int, kind: npt.NDArray[np.uint8]) -> Signs:
-        """Split a part at cuts that were found over the whole table."""
-        return cls(*kernels.sign_planes(part.codes, part.starts, part.ids, key, cuts, kind),
-                   part.rows)
+    def of(cls, part: Part, cuts: Cuts, key: int, layout: Layout) -> Signs:
+        """Split the columns that have ranks at cuts that were found over the whole table."""
+        planes, masks, zeros, words = kernels.sign_planes(part.codes, part.starts, part.ids, key,
+                                                          cuts, layout.kind)
+        ranked = layout.ordered
+        if len(ranked) < len(planes):
+            planes, zeros = np.ascontiguousarray(planes[ranked]), zeros[ranked]
+            masks = None if masks is None else np.ascontiguousarray(masks[ranked])
+        return cls(planes, masks, zeros, words, part.rows)
 
     def __add__(self, other: Signs) -> Signs:
-        both = self.planes, other.planes
         masks = None
         if self.masks is not None and other.masks is not None:
-            masks = self._by_class(other, (self.masks, other.masks))
-        return Signs(self._by_class(other, both), masks, self._zeros(other),
+            masks = self._by_class(other, self.masks, other.masks)
+        return Signs(self._by_class(other, self.planes, other.planes), masks, self._zeros(other),
                      self.words + other.words, self.rows + other.rows)
 
-    def _by_class(self, other: Signs, pair: tuple[npt.NDArray[np.uint64], ...],
-                  ) -> npt.NDArray[np.uint64]:
+    def pairs(self, weights: Ints) -> Ints:
+        """For each column its best product with another one."""
+        return kernels.sign_pairs(self.planes, self.masks, self.zeros, self.words, self.rows,
+                                  weights)
+
+    def triples(self, weights: Ints) -> Ints:
+        """For each column its best product with two others."""
+        return kernels.sign_triples(self.planes, self.masks, self.zeros, self.words, self.rows,
+                                    weights)
+
+    def _by_class(self, other: Signs, mine: Keys, others: Keys) -> Keys:
         pieces = []
         for c in range(len(self.rows)):
-            pieces.append(pair[0][:, self.words[c]:self.words[c + 1]])
-            pieces.append(pair[1][:, other.words[c]:other.words[c + 1]])
+            pieces.append(mine[:, self.words[c]:self.words[c + 1]])
+            pieces.append(others[:, other.words[c]:other.words[c + 1]])
         return np.ascontiguousarray(np.concatenate(pieces, axis=1))
 
     def _zeros(self, other: Signs) -> Ints:
@@ -94,7 +121,7 @@ class Signs:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bins:
+class Bins(Summary):
     """Public grid bins; rows by class."""
 
     bins: npt.NDArray[np.uint8]
@@ -117,9 +144,14 @@ class Bins:
         return Bins(np.ascontiguousarray(np.concatenate(pieces, axis=1)),
                     self.starts + other.starts, np.concatenate(joined) if joined else None)
 
+    def gain(self, weights: Ints, grid: int, layout: Layout) -> Ints:
+        """For each column what a partner adds to it."""
+        return kernels.pair_gain(self.bins, self.starts, self.weight, weights, grid,
+                                 layout.nominal)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RuleTables:
+class RuleTables(Summary):
     """The summary: runs always, signs and bins where the plan asks for them.
 
     `joint` has the bins of further grids, by their fineness: those of sets of columns.
@@ -130,18 +162,139 @@ class RuleTables:
     bins: Bins | None
     joint: Mapping[int, Bins] = field(default_factory=dict)
 
-    def __add__(self, other: RuleTables) -> RuleTables:
-        return RuleTables(
-            self.runs + other.runs,
-            None if self.signs is None or other.signs is None else self.signs + other.signs,
-            None if self.bins is None or other.bins is None else self.bins + other.bins,
-            {grid: bins + other.joint[grid] for grid, bins in self.joint.items()},
-        )
+
+def rule_tables(batches: Iterable[Batch], key: int, *, domain: Domain, order: int,
+                grid: int | tuple[int, ...], part_rows: int = PART_ROWS) -> RuleTables:
+    """The summary of RuleSieve over some batches, held as integer codes while it is made.
+
+    grid : that of pairs, or 0; and then those of sets of columns.
+    """
+    layout = Layout.of(domain)
+    held = gather(batches, part_rows) or [Batch.empty(len(domain.columns))]
+    whole, single = _parts(held, key, domain, layout)
+    cuts = median_cuts(single, key, layout.kind) if order >= 2 else None
+    pairs, *joint = (grid,) if isinstance(grid, int) else grid
+    return total([
+        RuleTables(Runs.of(part), None if cuts is None else Signs.of(one, cuts, key, layout),
+                   Bins.of(part, layout, pairs) if pairs else None,
+                   {fine: Bins.of(part, layout, fine) for fine in joint})
+        for part, one in zip(whole, single, strict=True)])
 
 
-def total(parts: Sequence[RuleTables]) -> RuleTables:
-    """The sum of some summaries."""
-    return reduce(add, parts)
+def gather(batches: Iterable[Batch], part_rows: int = PART_ROWS) -> list[Batch]:
+    """Join small batches into parts of at least this many rows."""
+    parts: list[Batch] = []
+    held: list[Batch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(map(len, held)) >= part_rows:
+            parts.append(Batch.concat(held))
+            held = []
+    if held:
+        parts.append(Batch.concat(held))
+    return parts
+
+
+def _parts(batches: list[Batch], key: int, domain: Domain, layout: Layout,
+           ) -> tuple[list[Part], list[Part]]:
+    """Parts for sums, and parts with one row a unit for ranks."""
+    if domain.person is None:
+        parts = [Part.of(batch, layout.classes) for batch in batches]
+        return parts, parts
+    whole, single = [], []
+    for batch, weight, first in by_person(batches, domain.rows_per_person, key):
+        kept = np.flatnonzero(weight)
+        whole.append(Part.of(batch.take(kept), layout.classes, weight[kept]))
+        single.append(Part.of(batch.take(np.flatnonzero(first)), layout.classes))
+    return whole, single
+
+
+# Records of given ranks
+
+
+class Record(NamedTuple):
+    """The record of a rank: rows that stand at it or above are those that compare no lower."""
+
+    code: int
+    tie: int
+    row: int
+
+    def __repr__(self) -> str:
+        return object.__repr__(self)  # its fields are private
+
+
+def median_cuts(parts: Sequence[Part], key: int, kind: npt.NDArray[np.uint8]) -> Cuts:
+    """The record of middle rank of each ordered column: its code, tie key, row, and the count."""
+    if len(parts) == 1:
+        part = parts[0]
+        return kernels.median_cut(part.codes, part.ids[0], part.ids[1], key, kind)
+    # [cuts] rank floor(m/2) of m rows that are not missing, by (code, tie key, row)
+    cuts = (np.zeros(len(kind), np.uint16), np.zeros(len(kind), np.uint64),
+            np.zeros(len(kind), np.uint64), np.zeros(len(kind), np.int64))
+    for j in np.flatnonzero(kind < SUBSETS).tolist():
+        pieces: list[Ranked] = [(part.codes[j], part.ids[0], part.ids[1]) for part in parts]
+        if kind[j] == ORDERED_WITH_MISSING:
+            pieces = [_where(piece, piece[0] != MISSING) for piece in pieces]
+        if count := sum(len(codes) for codes, _unit, _row in pieces):
+            record = at_ranks(pieces, [count // 2], j, key)[0]
+            cuts[0][j], cuts[1][j], cuts[2][j], cuts[3][j] = *record, count
+    return cuts
+
+
+def at_ranks(pieces: Sequence[Ranked], ranks: Sequence[int], feature: int, key: int,
+             ) -> list[Record]:
+    """The records of these 0-based ranks by (code, tie key, row), over all pieces.
+
+    The codes are counted; inside the tie group of the one that holds the rank the top 16 bits of
+    the keys are; and of the few rows in that bucket the exact one is picked.
+
+    >>> rows = np.arange(3, dtype=np.uint64)
+    >>> records = at_ranks([(np.array([9, 3, 5]), rows, rows)], [0, 2], 1, key=7)
+    >>> [record.code for record in records]
+    [3, 9]
+    """
+    counts = _counted(codes for codes, _unit, _row in pieces)
+    ties: dict[int, list[tuple[Keys, Keys]]] = {}
+    records = []
+    for rank in ranks:
+        # [at-ranks] the code that holds this rank, then its place in the tie group
+        code, left = _bucket(counts, rank)
+        if code not in ties:
+            ties[code] = [(kernels.tie_keys(unit, feature, key), row) for _codes, unit, row in
+                          (_where(piece, piece[0] == code) for piece in pieces)]
+        top, left = _bucket(_counted(_top(keys) for keys, _row in ties[code]), left)
+        few: list[tuple[int, int]] = []
+        for keys, row in ties[code]:
+            inside = _top(keys) == top
+            few += zip(keys[inside].tolist(), row[inside].tolist(), strict=True)
+        records.append(Record(code, *sorted(few)[left]))
+    return records
+
+
+def _where(piece: Ranked, inside: npt.NDArray[np.bool_]) -> Ranked:
+    codes, unit, row = piece
+    return codes[inside], unit[inside], row[inside]
+
+
+def _counted(pieces: Iterable[npt.NDArray[np.integer]]) -> Ints:
+    counts = np.zeros(CODES, np.int64)
+    for codes in pieces:
+        counts += np.bincount(codes, minlength=CODES)
+    return counts
+
+
+def _top(keys: Keys) -> Ints:
+    return (keys >> np.uint64(48)).astype(np.int64)
+
+
+def _bucket(counts: Ints, rank: int) -> tuple[int, int]:
+    """The bucket that holds this rank, and the rank inside it."""
+    ends = np.cumsum(counts)
+    bucket = int(np.searchsorted(ends, rank, side="right"))
+    return bucket, rank - int(ends[bucket] - counts[bucket])
+
+
+# What tables become
 
 
 class Weighing(NamedTuple):
@@ -173,20 +326,80 @@ def scores(tables: RuleTables, layout: Layout, by: Weighing) -> Ints:
     best: Ints = (12 * kernels.interval(tables.runs.table, by.labellings, layout.kind)
                   - by.offset).max(axis=0)
     if by.grid and tables.bins is not None and len(layout.kind) > 1:
-        gain = kernels.pair_gain(tables.bins.bins, tables.bins.starts, tables.bins.weight,
-                                 by.labellings, by.grid, layout.nominal)
-        best = np.maximum(best, 6 * gain)
-    ranked = layout.ordered
-    if by.order >= 2 and tables.signs is not None and len(ranked) > 1:
+        best = np.maximum(best, 6 * tables.bins.gain(by.labellings, by.grid, layout))
+    ranked, signs = layout.ordered, tables.signs
+    if by.order >= 2 and signs is not None and len(ranked) > 1:
         weights = by.labellings if by.standing is None else by.standing
-        products = (*_fields(tables.signs), weights)
-        best[ranked] = np.maximum(best[ranked], 4 * by.scale * kernels.sign_pairs(*products))
+        best[ranked] = np.maximum(best[ranked], 4 * by.scale * signs.pairs(weights))
         if by.order >= 3 and len(ranked) > 2:
-            best[ranked] = np.maximum(best[ranked], 3 * by.scale * kernels.sign_triples(*products))
+            best[ranked] = np.maximum(best[ranked], 3 * by.scale * signs.triples(weights))
     return best
 # [/scores]
 
 
-def _fields(signs: Signs) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64] | None,
-                                   Ints, Ints, Ints]:
-    return signs.planes, signs.masks, signs.zeros, signs.words, signs.rows
+def grids(sizes: Iterable[int]) -> tuple[int, ...]:
+    """The grids that sets of these sizes need beside the pair grid.
+
+    >>> grids((2,)), grids((3, 4))
+    ((), (8, 4))
+    """
+    return tuple(GRIDS[size] for size in sizes if size in GRIDS)
+
+
+# [set-values]
+def set_values(tables: RuleTables, layout: Layout, by: Weighing, size: int) -> Ints:
+    """Twice the value of the best rule of each set of `size` columns, in lexicographic order."""
+    if size not in GRIDS:
+        assert tables.bins is not None
+        pairs: Ints = kernels.pair_best(tables.bins.bins, tables.bins.starts, tables.bins.weight,
+                                        by.labellings, by.grid, layout.nominal)
+        return pairs
+    on = tables.joint[GRIDS[size]]
+    return joint_best(on.bins, on.starts, on.weight, by.labellings, size, layout.nominal)
+# [/set-values]
+
+
+# [class-scores]
+def class_scores(tables: RuleTables, layout: Layout, grid: int) -> Ints:
+    """For any number of classes at once, the average of two ways to be of use; 4 n-fold.
+
+    S is the best "value in B -> class in A" over sets B of a public family and all sets A of
+    classes, less what chance would give; O the number of units that the best guess of the class
+    from the column's bin gets right.  S sees a class that is told from all others, O that many are
+    told apart.  n is the weight of all units: max(2 n S, n (P - M)) + 2 n O, where P - M is what a
+    partner adds on the pair grid.
+    """
+    total = int(tables.runs.counts.sum())
+    best, right = np.zeros((2, len(layout.kind)), np.int64)
+    for j in range(len(layout.kind)):
+        inside = binned(tables.runs, layout, j)
+        best[j] = 2 * _subsets(inside, intervals=bool(layout.kind[j] < SUBSETS))
+        right[j] = inside.max(axis=1).sum()
+    if grid and tables.bins is not None and len(layout.kind) > 1:
+        on = tables.bins
+        gain = class_gain(on.bins, on.starts, on.weight, grid, layout.nominal)
+        best = np.maximum(best, gain)
+    scored: Ints = best + 2 * total * right
+    return scored
+
+
+def binned(runs: Runs, layout: Layout, j: int) -> Ints:
+    """How much of each class lies in each bin of column j."""
+    indptr, code, count = runs.table
+    here = slice(indptr[j], indptr[j + 1])
+    found = np.zeros((CLASS_GRID, count.shape[1]), np.int64)
+    np.add.at(found, layout.bin(j, code[here], CLASS_GRID), count[here])
+    return found
+
+
+def _subsets(inside: Ints, *, intervals: bool) -> int:
+    """Best of n n(A, B) - n(A) n(B) over class sets A, and intervals or single bins B."""
+    if intervals:
+        level = np.concatenate([np.zeros_like(inside[:1]), np.cumsum(inside, axis=0)])
+        sets = level[:, None] - level[None]
+    else:
+        sets = inside[None]
+    surplus = inside.sum() * sets - inside.sum(axis=0) * sets.sum(axis=-1, keepdims=True)
+    # The best A takes each class whose surplus is above zero.
+    return int(np.maximum(surplus, 0).sum(axis=-1).max())
+# [/class-scores]

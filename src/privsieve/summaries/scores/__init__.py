@@ -1,20 +1,36 @@
-"""Scores: what a column is worth, one file each.  This dict is the list; there is no other.
+"""Scores: what a column is worth, one file each, and what NoisyTopK knows of one.
+
+::
+
+    rows --of, +--> summary --values--> one integer a column
+                                        sensitivity: how far one unit moves any of them
 
 A score counts rows into integers that add up, makes one integer a column of them, and proves how
-far one unit can move it.  It never meets noise.  docs/add-a-selector.md shows how to write one.
+far one unit can move it.  It never meets noise.  One that was made has agreed to its domain: what
+it cannot measure it refuses in `__post_init__`, before the charge, in words that name the thing and
+the way out.  From there on nothing raises.  docs/add-a-selector.md shows how to write one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
-from privsieve.errors import ParameterError
+from privsieve.errors import DomainError, ParameterError
+from privsieve.public.domain import Domain
+from privsieve.summaries import Summary
 
 if TYPE_CHECKING:
-    from privsieve.summaries.scores.contract import Public, Score
+    import numpy as np
+    import numpy.typing as npt
 
-#: Where each score lives: module and class.  A file is imported when its score is asked for.
+    from privsieve.rows.batch import Batch
+    from privsieve.summaries.scores.levels import LevelCounts
+
+#: Where each score lives: module and class; there is no other list.  A file is imported when its
+#: score is asked for.
 SCORES = {
     "mean-difference": ("mean_difference", "MeanDifference"),
     "disagreement": ("disagreement", "Disagreement"),
@@ -23,12 +39,126 @@ SCORES = {
     "mutual-information": ("mutual_information", "MutualInformation"),
 }
 
+#: Rows of a person that can be told apart by their weight: sums stay exact.
+MOST_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class Public:
+    """What a score knows before there are rows: the domain and the public number of units.
+
+    >>> from privsieve.public.domain import Domain
+    >>> public = Public(Domain.box(0, 1, columns=3), units=50)
+    >>> public.replace, public.weight
+    (True, 1)
+    """
+
+    domain: Domain
+    units: int
+
+    def __post_init__(self) -> None:
+        if self.domain.rows_per_person > MOST_ROWS:
+            raise DomainError(f"table.rows_per_person is {self.domain.rows_per_person}; scores "
+                              f"use at most {MOST_ROWS} rows of a person: write less")
+
+    @property
+    def replace(self) -> bool:
+        """Whether neighbours replace a unit (else they add or remove one)."""
+        return self.domain.replaces
+
+    @property
+    def weight(self) -> int:
+        """The most that the rows of one unit weigh together: 1 for a row, L for a person."""
+        return self.domain.unit_weight
+
+
+class Weights(Protocol):
+    """Signed integer class weights, public or released, for each way to cut the classes in two."""
+
+    @property
+    def weights(self) -> Sequence[tuple[int, ...]]:
+        """Per cut, the weight of each class; its sign is the side."""
+
+    @property
+    def squares(self) -> Sequence[int]:
+        """Per cut, the sum over units of squared weights: how far chance goes."""
+
+    @property
+    def largest(self) -> int:
+        """No weight is larger."""
+
+
+class Counted(Summary, Protocol):
+    """The summary of a score: integers of some rows."""
+
+    @property
+    def classes(self) -> Sequence[int]:
+        """What the rows of each class weigh together; empty where there are no classes."""
+
+
+S = TypeVar("S", bound=Counted)
+
+
+class Score(Protocol[S]):
+    """A score for one domain.
+
+    A class sets `weighed` and `counted` as plain constants, or computes them from `public`.
+    """
+
+    @property
+    def weighed(self) -> bool:
+        """Whether `values` and `sensitivity` need class weights (else they get None)."""
+
+    @property
+    def counted(self) -> bool:
+        """Whether the proof needs that there are no more units than `public.units`.
+
+        Never under add-remove, whose bounds do not let one unit push another out.
+        """
+
+    def zero(self) -> S:
+        """The summary of no rows."""
+
+    def of(self, batch: Batch, weight: npt.NDArray[np.int64] | None) -> S:
+        """The summary of some rows; `weight` is what each counts for, None for 1."""
+
+    def values(self, summary: S, weights: Weights | None) -> list[int]:
+        """One exact integer for each column."""
+
+    def sensitivity(self, weights: Weights | None) -> int:
+        """No neighbouring table moves a value by more."""
+
+
+@dataclass(frozen=True)
+class OfLevels:
+    """What scores share that count the rows of each class at each level of a column.
+
+    A number has `grid` levels: equal parts of its declared range.
+    """
+
+    public: Public
+    grid: ClassVar[int]
+
+    def __post_init__(self) -> None:
+        _ = self.public.domain.classes  # refuses a domain without classes
+
+    def zero(self) -> LevelCounts:
+        """The counts of no rows."""
+        from privsieve.summaries.scores.levels import LevelCounts
+
+        return LevelCounts.zero(self.public.domain, self.grid)
+
+    def of(self, batch: Batch, weight: npt.NDArray[np.int64] | None) -> LevelCounts:
+        """The counts of some rows."""
+        from privsieve.summaries.scores.levels import LevelCounts
+
+        return LevelCounts.of(batch, weight, self.public.domain, self.grid)
+
 
 def score_of(name: object, public: Public) -> Score[Any]:
     """The score of this name for these public facts; refuses what it cannot measure.
 
     >>> from privsieve.public.domain import Domain
-    >>> from privsieve.summaries.scores.contract import Public
     >>> score_of("disagreement", Public(Domain.box(0, 1, columns=3), units=50)).weighed
     False
     """

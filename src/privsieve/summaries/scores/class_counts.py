@@ -14,46 +14,25 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import TYPE_CHECKING, ClassVar
 
+from privsieve.summaries.scores import OfLevels, Weights
+
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from privsieve.rows.batch import Batch
-    from privsieve.summaries.scores.contract import Public, Weights
     from privsieve.summaries.scores.levels import LevelCounts
-
-#: Parts of a number's declared range.
-GRID = 16
 
 
 @dataclass(frozen=True)
-class ClassCounts:
+class ClassCounts(OfLevels):
     """Which columns spread differently over the classes, in any shape.
 
     >>> from privsieve.public.domain import Domain
-    >>> from privsieve.summaries.scores.contract import Public
+    >>> from privsieve.summaries.scores import Public
     >>> ClassCounts(Public(Domain.box(0, 1, columns=3), units=50)).weighed
     True
     """
 
-    public: Public
+    grid: ClassVar[int] = 16
     weighed: ClassVar[bool] = True
     counted: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        _ = self.public.domain.classes  # refuses a domain without classes
-
-    def zero(self) -> LevelCounts:
-        """The counts of no rows."""
-        from privsieve.summaries.scores.levels import LevelCounts
-
-        return LevelCounts.zero(self.public.domain, GRID)
-
-    def of(self, batch: Batch, weight: npt.NDArray[np.int64] | None) -> LevelCounts:
-        """The counts of some rows."""
-        from privsieve.summaries.scores.levels import LevelCounts
-
-        return LevelCounts.of(batch, weight, self.public.domain, GRID)
 
     def values(self, summary: LevelCounts, weights: Weights | None) -> list[int]:
         """U_j less what chance alone would reach, for the best cut of the classes."""
@@ -64,7 +43,7 @@ class ClassCounts:
         # [best-cut] a maximum over cuts moves no more than one of them
         return [max(signed(levels, cut) - self._chance(len(levels), squares)
                     for cut, squares in cuts)
-                for levels in summary.columns(self.public.domain, GRID)]
+                for levels in summary.columns(self.public.domain, self.grid)]
 
     def _chance(self, levels: int, squares: int) -> int:
         # [chance] sqrt(2 levels squares / pi): public or released numbers only

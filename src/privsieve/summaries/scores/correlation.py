@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privsieve.errors import DomainError
 from privsieve.public.columns import CODES, Category, Column, Label, Number, Target
+from privsieve.summaries import Summary
+from privsieve.summaries.scores import Public, Weights
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from privsieve.rows.batch import Batch
-    from privsieve.summaries.scores.contract import Public, Weights
 
     Ints = npt.NDArray[np.int64]
 
@@ -37,7 +38,7 @@ CHUNK = 2**18
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Moments:
+class Moments(Summary):
     """Exact sums, weighted: of 1 and y, and per column (or level of a category) of x and x y.
 
     For a level, x is whether a row has it.
@@ -49,10 +50,6 @@ class Moments:
     xy: npt.NDArray[np.object_]
     classes: tuple[int, ...] = ()
 
-    def __add__(self, other: Moments) -> Moments:
-        return Moments(self.one + other.one, self.y + other.y, self.x + other.x,
-                       self.xy + other.xy)
-
 
 @dataclass(frozen=True)
 class Correlation:
@@ -60,7 +57,7 @@ class Correlation:
 
     >>> from privsieve.public.columns import Flag
     >>> from privsieve.public.domain import Domain
-    >>> from privsieve.summaries.scores.contract import Public
+    >>> from privsieve.summaries.scores import Public
     >>> domain = Domain([Flag("smoker")], target=Number("days", 0, 365))
     >>> Correlation(Public(domain, units=50)).sensitivity(None) == 49 * 65535**2
     True

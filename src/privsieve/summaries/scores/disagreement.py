@@ -13,58 +13,39 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from privsieve.errors import DomainError
+from privsieve.summaries.scores import OfLevels, Weights
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from privsieve.rows.batch import Batch
-    from privsieve.summaries.scores.contract import Public, Weights
     from privsieve.summaries.scores.levels import LevelCounts
-
-#: A number is below or above the middle of its range.
-GRID = 2
 
 
 @dataclass(frozen=True)
-class Disagreement:
+class Disagreement(OfLevels):
     """How many cross-class pairs differ in a column; needs the number of units to be public.
 
     >>> from privsieve.public.domain import Domain
-    >>> from privsieve.summaries.scores.contract import Public
+    >>> from privsieve.summaries.scores import Public
     >>> Disagreement(Public(Domain.box(0, 1, columns=3), units=50)).sensitivity(None)
     49
     """
 
-    public: Public
+    grid: ClassVar[int] = 2  # below or above the middle of a number's range
     weighed: ClassVar[bool] = False
     counted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _ = self.public.domain.classes  # refuses a domain without classes
+        super().__post_init__()
         if not self.public.replace:
             raise DomainError("score 'disagreement' counts pairs, and one unit is in as many "
                               "pairs as there are others: under add-remove their number is "
                               "private and nothing bounds it; choose score 'class-counts', or "
                               'neighbours = "replace-one"')
 
-    def zero(self) -> LevelCounts:
-        """The counts of no rows."""
-        from privsieve.summaries.scores.levels import LevelCounts
-
-        return LevelCounts.zero(self.public.domain, GRID)
-
-    def of(self, batch: Batch, weight: npt.NDArray[np.int64] | None) -> LevelCounts:
-        """The counts of some rows."""
-        from privsieve.summaries.scores.levels import LevelCounts
-
-        return LevelCounts.of(batch, weight, self.public.domain, GRID)
-
     def values(self, summary: LevelCounts, weights: Weights | None) -> list[int]:
         """C_j: the pairs of two classes, less those that agree at a level."""
         assert weights is None
         return [_pairs(summary.classes) - sum(map(_pairs, levels))
-                for levels in summary.columns(self.public.domain, GRID)]
+                for levels in summary.columns(self.public.domain, self.grid)]
 
     def sensitivity(self, weights: Weights | None) -> int:
         """N - 1: one unit meets each other unit once."""

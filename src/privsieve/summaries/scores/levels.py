@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve.public.columns import CODES, MISSING, Column
 from privsieve.public.domain import Domain
-
-if TYPE_CHECKING:
-    from privsieve.rows.batch import Batch
+from privsieve.rows.batch import Batch
+from privsieve.summaries import Summary
 
 Ints = npt.NDArray[np.int64]
 
@@ -66,7 +64,7 @@ def tally(levels: Ints, levels_count: int, batch: Batch, weight: Ints | None, cl
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LevelCounts:
+class LevelCounts(Summary):
     """The table of all columns: classes x levels; the levels of a column lie together."""
 
     table: Ints
@@ -87,9 +85,6 @@ class LevelCounts:
         # Each row has one level of the first column.
         return cls(np.concatenate(tables, axis=1), tuple(tables[0].sum(axis=1).tolist()))
 
-    def __add__(self, other: LevelCounts) -> LevelCounts:
-        return LevelCounts(self.table + other.table, added(self.classes, other.classes))
-
     def columns(self, domain: Domain, grid: int) -> list[list[list[int]]]:
         """For each column its levels, and for each level the count of each class.
 
@@ -98,15 +93,6 @@ class LevelCounts:
         ends = list(accumulate(width(column, grid) for column in domain.columns))
         by_level = self.table.T.tolist()
         return [by_level[a:b] for a, b in zip([0, *ends], ends, strict=False)]
-
-
-def added(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
-    """Class by class.
-
-    >>> added((1, 2), (3, 4))
-    (4, 6)
-    """
-    return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
 def signed(counts: list[list[int]], weights: tuple[int, ...]) -> int:

@@ -16,20 +16,21 @@ from math import isqrt
 from typing import TYPE_CHECKING, ClassVar
 
 from privsieve.public.columns import CODES, Category, Column
+from privsieve.summaries import Summary
+from privsieve.summaries.scores import Public, Weights
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from privsieve.rows.batch import Batch
-    from privsieve.summaries.scores.contract import Public, Weights
 
 #: The largest code: a value of 1.
 ONE = CODES - 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sums:
+class Sums(Summary):
     """Per class: what codes add up to, and counts at the levels that have no mean.
 
     sums : per class and column, exact integers of any size.
@@ -40,19 +41,13 @@ class Sums:
     levels: npt.NDArray[np.int64]
     classes: tuple[int, ...]
 
-    def __add__(self, other: Sums) -> Sums:
-        from privsieve.summaries.scores.levels import added
-
-        return Sums(self.sums + other.sums, self.levels + other.levels,
-                    added(self.classes, other.classes))
-
 
 @dataclass(frozen=True)
 class MeanDifference:
     """Which columns have different means in different classes.
 
     >>> from privsieve.public.domain import Domain
-    >>> from privsieve.summaries.scores.contract import Public
+    >>> from privsieve.summaries.scores import Public
     >>> MeanDifference(Public(Domain.box(0, 1, columns=3), units=50)).weighed
     True
     """

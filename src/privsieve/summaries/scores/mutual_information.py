@@ -16,17 +16,11 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from typing import TYPE_CHECKING, ClassVar
 
 from privsieve.errors import DomainError
+from privsieve.summaries.scores import OfLevels, Weights
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from privsieve.rows.batch import Batch
-    from privsieve.summaries.scores.contract import Public, Weights
     from privsieve.summaries.scores.levels import LevelCounts
 
-#: Parts of a number's declared range.
-GRID = 16
 #: One nat in integer units.
 NAT = 2**20
 #: Digits of a logarithm: k log k has at most 14 before the point, NAT adds 7.
@@ -34,44 +28,32 @@ _DIGITS = Context(prec=50, rounding=ROUND_HALF_EVEN)
 
 
 @dataclass(frozen=True)
-class MutualInformation:
+class MutualInformation(OfLevels):
     """Which columns tell most about the class, in any shape; needs a public number of rows.
 
     >>> from privsieve.public.domain import Domain
-    >>> from privsieve.summaries.scores.contract import Public
+    >>> from privsieve.summaries.scores import Public
     >>> round(MutualInformation(Public(Domain.box(0, 1), units=50)).sensitivity(None) / NAT, 3)
     4.902
     """
 
-    public: Public
+    grid: ClassVar[int] = 16
     weighed: ClassVar[bool] = False
     counted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _ = self.public.domain.classes  # refuses a domain without classes
+        super().__post_init__()
         if not self.public.replace or self.public.domain.rows_per_person > 1:
             raise DomainError("score 'mutual-information' has a proof for replace-one and one row "
                               'a unit (neighbours = "replace-one", rows_per_person = 1); '
                               "elsewhere choose score 'class-counts' or 'mean-difference'")
-
-    def zero(self) -> LevelCounts:
-        """The counts of no rows."""
-        from privsieve.summaries.scores.levels import LevelCounts
-
-        return LevelCounts.zero(self.public.domain, GRID)
-
-    def of(self, batch: Batch, weight: npt.NDArray[np.int64] | None) -> LevelCounts:
-        """The counts of some rows."""
-        from privsieve.summaries.scores.levels import LevelCounts
-
-        return LevelCounts.of(batch, weight, self.public.domain, GRID)
 
     def values(self, summary: LevelCounts, weights: Weights | None) -> list[int]:
         """T_j less what chance alone would add: half a nat for each degree of freedom."""
         assert weights is None
         g = _Terms().__getitem__
         found = []
-        for levels in summary.columns(self.public.domain, GRID):
+        for levels in summary.columns(self.public.domain, self.grid):
             told = sum(sum(map(g, level)) - g(sum(level)) for level in levels)
             # [chance] public: levels and classes
             chance = NAT * (len(levels) - 1) * (len(summary.classes) - 1) // 2
