@@ -66,7 +66,7 @@ def _demand_rows(name: str, rows: Rows) -> None:
     demand_offsets(f"{name}: starts", rows.starts, len(rows.codes))
 
 
-def _demand_blocks(rows: Rows, blocks: Blocks, kinds: U16 | None, tau: int = 0) -> None:
+def _demand_blocks(rows: Rows, blocks: Blocks, kinds: U16 | None, tau: int) -> None:
     _demand_rows("rows", rows)
     order, starts = blocks
     demand_array("order", order, np.int64, 1)
@@ -78,12 +78,12 @@ def _demand_blocks(rows: Rows, blocks: Blocks, kinds: U16 | None, tau: int = 0) 
 
 
 def _demand_moving_blocks(rows: Rows, blocks: Blocks, kinds: U16 | None) -> None:
-    _demand_blocks(rows, blocks, kinds)
+    _demand_blocks(rows, blocks, kinds, 0)
     order, starts = blocks
     _demand_summed(np.append(0, np.cumsum(np.diff(rows.starts)[order]))[starts])
 
 
-def _demand_reference(rows: Rows, reference: Rows, kinds: U16 | None, tau: int = 0) -> None:
+def _demand_reference(rows: Rows, reference: Rows, kinds: U16 | None, tau: int) -> None:
     _demand_rows("rows", rows)
     _demand_rows("reference", reference)
     demand_equal("columns of rows and reference", rows.codes.shape[1], reference.codes.shape[1])
@@ -91,7 +91,7 @@ def _demand_reference(rows: Rows, reference: Rows, kinds: U16 | None, tau: int =
 
 
 def _demand_moving_units(rows: Rows, reference: Rows, kinds: U16 | None) -> None:
-    _demand_reference(rows, reference, kinds)
+    _demand_reference(rows, reference, kinds, 0)
     _demand_summed(rows.starts)
 
 
