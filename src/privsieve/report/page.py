@@ -316,6 +316,11 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def some(number: int) -> str:
+    """The same, or that there is none."""
+    return count(number) if number else "none"
+
+
 def plural(number: int, noun: str) -> str:
     """A number of things, in words.
 
