@@ -282,8 +282,8 @@ def test_labels_that_say_nothing_give_a_half():
     items = Items.dense(rng.random((300, 120)) < 0.3)
     table = Labelled(items, rng.permutation(np.arange(300) % 2).astype(np.int32), (0, 1))
     rule = rule_of(table)
-    everything = publishable(items, table.y, rule, "few")
-    honest = honest_area(table, lambda marked: publishable(items, table.y, rule, "few",
+    everything = publishable(table, rule, "few")
+    honest = honest_area(table, lambda marked: publishable(table, rule, "few",
                                                            label_rows=marked))
     leaky = honest_area(table, lambda _: everything)
 
@@ -296,13 +296,15 @@ def test_no_choice_sees_the_rows_that_judge_it():
     """Each fold is chosen without its labels: another label there changes no choice."""
     table, seen = made(), []
     honest_area(table, lambda marked: seen.append(marked) or publishable(
-        table.items, table.y, rule_of(table), "strict", label_rows=marked))
+        table, rule_of(table),
+                                                                         "strict",
+                                                                         label_rows=marked))
 
     assert 5 == len(seen)
     assert [1] * table.items.rows == sum(~marked for marked in seen).astype(int).tolist()
     for at, marked in enumerate(seen):
         turned = np.where(marked, table.y, 1 - table.y).astype(np.int32)
-        first, second = (publishable(table.items, y, rule_of(table), "strict",
+        first, second = (publishable(Labelled(table.items, y), rule_of(table), "strict",
                                      label_rows=marked).selected for y in (table.y, turned))
         assert first == second, at
 
