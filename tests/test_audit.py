@@ -11,12 +11,12 @@ import pytest
 from scipy import stats
 
 from attacks import MANY, RUNS
+from exact import gamma_norm
 from privsieve.check.audit import PROFILES, _epsilon, _lowest, audit
 from privsieve.errors import ParameterError
 from privsieve.noise.discrete import noisy
 from privsieve.noise.race import Race, geometric_race, top_k
 from privsieve.noise.streams import discrete_laplace, replay
-from privsieve.noise.values import gamma_norm
 
 #: A neighbouring pair of scores at distance 1 whose loss at k = 1 is epsilon.
 SCORES = ((2, 0), (1, 1))

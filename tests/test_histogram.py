@@ -32,13 +32,13 @@ from privsieve.noise.discrete import LARGEST_MEAN
 from privsieve.noise.streams import replay
 from privsieve.public.canonical import LARGEST
 from privsieve.rows import open_source, resolve
-from privsieve.rows.columns import encoder
+from privsieve.rows.cells import encoder
 from test_laws import DOMAIN, ROWS, SECRET, Spy, odd, one_class, table
 from test_merge import cut
 
 plan = partial(ps.plan, "noisy-histogram")
 BOX = ps.Domain.box(0, 1, columns=4)
-PAIRS = 2000
+PAIRS = 600
 
 
 def planned(domain=BOX, **options):
@@ -341,7 +341,8 @@ def test_a_choice_and_its_table_cost_what_they_claim_together(epsilon, caught):
 
     first = [(0, 0, 0), (0, 0, 0), (1, 1, 1), (1, 1, 1)]
     second = [*first[:3], (0, 1, 1)]
-    assert caught == ps.audit(mechanism, first, second, epsilon=1, profile=RUNS).exceeded
+    assert caught == ps.audit(mechanism, first, second, epsilon=1,
+                              profile=max(RUNS, 10_000)).exceeded
 
 
 def test_the_law_of_the_table():

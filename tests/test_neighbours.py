@@ -9,7 +9,7 @@ import pytest
 
 from neighbours import METHODS, climbed, planned, setting
 from privsieve.methods import labels, rule_sieve
-from privsieve.rows import reader
+from privsieve.rows import batch as reader
 
 #: Plans of a run, by parts that tests can share out; a longer soak sets the variable.
 PLANS, PARTS = int(os.environ.get("PRIVSIEVE_PLANS", "1000")), 20

@@ -24,7 +24,7 @@ from privsieve.methods.labels import equal
 from privsieve.noise.race import MECHANISMS
 from privsieve.noise.streams import replay, system
 from privsieve.rows import open_source
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import batches
 from privsieve.summaries.scores import SCORES, Public, score_of
 from test_scores import CLASSED, REMOVAL, values, with_number
 
