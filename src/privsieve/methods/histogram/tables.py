@@ -122,16 +122,18 @@ def counted(batches: Iterable[Batch], key: int, *, domain: Domain, axes: Sequenc
             sparse: bool) -> Dense | Sparse:
     """The table of some axes over some batches."""
     sizes = [axis.cells for axis in axes]
-    cells = prod(sizes)
 
-    def places(batch: Batch) -> Ints:
-        return flat(list(on_axes(axes, batch, domain)), sizes)
+    def of(batch: Batch) -> Dense | Sparse:
+        return table_of(list(on_axes(axes, batch, domain)), sizes, sparse=sparse)
 
-    if sparse:
-        return kept(batches, key, domain, Sparse.of(np.zeros(0, np.int64)),
-                    lambda batch: Sparse.of(places(batch)))
-    return kept(batches, key, domain, Dense(np.zeros(cells, np.int64)),
-                lambda batch: Dense.of(places(batch), cells))
+    return kept(batches, key, domain, of(Batch.empty(len(domain.columns))), of)
+
+
+def table_of(cells: Sequence[npt.NDArray[Any]], sizes: Sequence[int], *, sparse: bool,
+             ) -> Dense | Sparse:
+    """The table of rows whose cells on each axis are given."""
+    places = flat(cells, sizes)
+    return Sparse.of(places) if sparse else Dense.of(places, prod(sizes))
 
 
 def cell_rows(batches: Iterable[Batch], key: int, domain: Domain, axes: Sequence[Axis],
