@@ -20,10 +20,8 @@ from sklearn.kernel_ridge import KernelRidge
 
 import privsieve as ps
 from measure import Goal, call
-from privsieve.methods.ridge.answers import Task, solved
-from privsieve.methods.ridge.basis import Basis
-from privsieve.methods.ridge.gram import Kernel
-from privsieve.methods.ridge.memory import Memory
+from privsieve.methods.ridge.answers import Memory, Task, solved
+from privsieve.methods.ridge.dual import Basis, Kernel
 from privsieve.public.cost import Cost
 from privsieve.rows import open_source
 from privsieve.rows.batch import batches

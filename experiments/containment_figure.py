@@ -23,8 +23,8 @@ import scipy.sparse as sp
 import protocol
 from bars import Group, bars
 from privsieve.fit import fit
-from privsieve.methods.histogram.noisy_histogram import plan
-from privsieve.methods.histogram.released import Table
+from privsieve.methods import plan
+from privsieve.methods.histogram.released import CountTable
 from privsieve.noise.streams import replay
 from privsieve.papers.containment import greedy_hamdist
 from privsieve.papers.dp_baselines import ACCOUNTINGS, Baseline, Mechanism, Synthetic
@@ -60,9 +60,9 @@ class Ours:
         """Columns, and rows that are made of their noisy table, as many as there were."""
         domain = Domain([Flag(f"x{j}") for j in range(matrix.shape[1])],
                         target=Label("y", (0, 1)))
-        made = plan(domain, k=self.columns, epsilon=self.epsilon, rows=len(y))
+        made = plan("noisy-histogram", domain, k=self.columns, epsilon=self.epsilon, rows=len(y))
         body = fit(made, open_source(matrix, y), noise=replay(run)).body
-        rows = Table.of(body).sample(len(y), np.random.default_rng(run))
+        rows = CountTable.of(body).sample(len(y), np.random.default_rng(run))
         held = np.column_stack([rows[name] for name in body["selected"]])
         return Synthetic(tuple(int(name[1:]) for name in body["selected"]), held, rows["y"])
 

@@ -79,7 +79,7 @@ def chosen(table: Table, rule: Rule, profile: str, train: np.ndarray) -> list[in
     """The columns of a profile, with the labels of the training rows."""
     marked = np.zeros(len(table.y), np.bool_)
     marked[train] = True
-    return list(publishable(table.items, table.y, rule, profile, label_rows=marked).selected)
+    return list(publishable(table, rule, profile, label_rows=marked).selected)
 
 
 def score(table: Table, columns: list[int], train: np.ndarray, test: np.ndarray) -> float:

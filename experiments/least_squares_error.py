@@ -16,8 +16,8 @@ import numpy as np
 
 import privsieve as ps
 from privsieve.fit import fit
-from privsieve.methods.ridge import ridge
-from privsieve.methods.ridge.released import Released
+from privsieve.methods import plan
+from privsieve.methods.ridge.ridge import Released
 from privsieve.noise.streams import replay
 from privsieve.rows import open_source
 
@@ -49,7 +49,7 @@ def cell(options, n, epsilon, seeds):
     for seed in seeds:
         rng = np.random.default_rng(seed)
         X, y = table(rng, n)
-        made = ridge.plan(DOMAIN, epsilon=epsilon, rows=n, **options)
+        made = plan("kernel-ridge", DOMAIN, epsilon=epsilon, rows=n, **options)
         found.append(error(fit(made, open_source(X, y), noise=replay(seed)), table(rng, 10_000)))
     return np.array(found)
 

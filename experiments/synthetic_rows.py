@@ -25,8 +25,8 @@ from sklearn.metrics import roc_auc_score
 import marginal_peer
 import protocol
 from privsieve.fit import fit
-from privsieve.methods.histogram.noisy_histogram import plan
-from privsieve.methods.histogram.released import Table
+from privsieve.methods import plan
+from privsieve.methods.histogram.released import CountTable
 from privsieve.methods.histogram.tables import on_axes
 from privsieve.noise.streams import replay
 from privsieve.public.columns import Flag, Label, Number
@@ -73,8 +73,9 @@ def data(name: str) -> Data:
         columns = [Number(column, low, high) for column, low, high in zip(
             table.columns, X.min(axis=0), X.max(axis=0), strict=True)]
     domain = Domain(columns, target=Label("y", (0, 1)))
-    axes = plan(domain, columns=[columns[0].name], epsilon=1, rows=len(y), bins=BINS)
-    run = axes.mechanism.keywords["made"]
+    axes = plan("noisy-histogram", domain, columns=[columns[0].name], epsilon=1,
+                rows=len(y), bins=BINS)
+    run = axes.mechanism.keywords["run"]
     cells, sizes = coded(X, y, domain, run), [a.cells for a in run.axes(domain.names)]
     return Data(X, y, domain, cells, sizes)
 
@@ -89,8 +90,8 @@ def coded(X: np.ndarray, y: np.ndarray, domain: Domain, run: Any) -> np.ndarray:
 def ours(options: dict[str, Any], given: Data, train: np.ndarray, epsilon: str, seed: int) -> Made:
     """Rows of one release; a table of more cells than rows is asked for on purpose, too."""
     X, y = given.X[train], given.y[train]
-    made = plan(given.domain, epsilon=epsilon, rows=len(y), bins=BINS, **options)
-    table = Table.of(fit(made, open_source(X, y), noise=replay(seed)).body)
+    made = plan("noisy-histogram", given.domain, epsilon=epsilon, rows=len(y), bins=BINS, **options)
+    table = CountTable.of(fit(made, open_source(X, y), noise=replay(seed)).body)
     names = [*given.domain.names, "y"]
     rows = table.sample(len(y), np.random.default_rng(seed))
     cells = []

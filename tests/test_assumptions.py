@@ -15,7 +15,7 @@ from privsieve.ledger.certificate import terms
 from privsieve.methods import METHODS, plan
 from privsieve.public.plan import SENTENCES, THEOREMS, assumed
 from privsieve.report import html
-from privsieve.report.claim import _named
+from privsieve.report.private import named_proofs
 from privsieve.summaries.scores import SCORES
 from proofs import SRC
 from releases import released
@@ -65,7 +65,7 @@ def test_a_proof_rests_on_all_that_it_names(file):
 
     assert len(rests) == len(set(rests))
     assert set(rests) <= PROOFS.keys() - {file}
-    assert set() == set(_named(PROOFS[file], file, PROOFS)) - {file} - set(rests)
+    assert set() == set(named_proofs(PROOFS[file], file, PROOFS)) - {file} - set(rests)
 
 
 @pytest.mark.parametrize("theorem", THEOREMS)

@@ -15,7 +15,7 @@ from privsieve.errors import ParameterError
 from privsieve.noise.discrete import noisy
 from privsieve.noise.race import Race, geometric_race, top_k
 from privsieve.noise.streams import discrete_laplace, replay
-from privsieve.noise.vector import gamma_norm
+from privsieve.noise.values import gamma_norm
 
 #: A neighbouring pair of scores at distance 1 whose loss at k = 1 is epsilon.
 SCORES = ((2, 0), (1, 1))

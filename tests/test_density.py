@@ -25,8 +25,7 @@ from privsieve.noise.race import (
     top_k,
 )
 from privsieve.noise.streams import discrete_laplace, geometric, replay
-from privsieve.noise.values import Grid, gaussian, laplace
-from privsieve.noise.vector import gamma_norm
+from privsieve.noise.values import Grid, gamma_norm, gaussian, laplace
 
 #: A right sampler is rejected once in a million; seeds are fixed, so it passes or it does not.
 MILLIONTH = 1e-6

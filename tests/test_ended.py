@@ -15,7 +15,7 @@ from privsieve.containment import maximal as maximal_module
 from privsieve.containment import publishable as profiles
 from privsieve.containment.choice import Choice, listening
 from privsieve.containment.estimators import ExactContainment, MaximalContainment
-from privsieve.containment.exact import exact
+from privsieve.containment.exact import Solving, exact
 from privsieve.containment.greedy import greedy
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.maximal import Mining, maximal
@@ -109,8 +109,8 @@ def test_others_by_a_signal(how):
     calls = {
         "maximal": lambda: maximal(items, y, rule),
         "exact": lambda: exact(items, y, rule),
-        "few": lambda: publishable(items, y, rule, "few"),
-        "most": lambda: publishable(items, y, rule, "most"),
+        "few": lambda: publishable(Labelled(items, y), rule, "few"),
+        "most": lambda: publishable(Labelled(items, y), rule, "most"),
     }
     heard = []
 
@@ -244,13 +244,13 @@ def test_forward_keeps_its_best_prefix(monkeypatch):
         return some
 
     monkeypatch.setattr(forward, "_grown", ended(2))
-    cut = forward.forward(items, y, rule)
+    cut = forward.forward(Labelled(items, y), rule)
     assert (False, True) == (cut.complete, len(cut.selected) in (1, 2))
     assert keeps(items, cut)
-    assert forward.forward(items, y, rule, most=2).selected == cut.selected
+    assert forward.forward(Labelled(items, y), rule, most=2).selected == cut.selected
     monkeypatch.setattr(forward, "_grown", ended(0))
     with pytest.raises(KeyboardInterrupt):
-        forward.forward(items, y, rule)
+        forward.forward(Labelled(items, y), rule)
 
 
 @pytest.mark.parametrize("profile", ["strict", "most"])
@@ -268,7 +268,7 @@ def test_profiles_keep_their_first_choice(profile, where, monkeypatch):
         return real(*arguments, **named)
 
     monkeypatch.setattr(profiles, where, ended)
-    cut = publishable(items, y, rule, profile)
+    cut = publishable(Labelled(items, y), rule, profile)
 
     assert (last, False) == (len(calls), cut.complete)
     assert len(cut.selected) > 0
@@ -279,7 +279,7 @@ def test_exact_says_it():
     items, y = hard(1000)
     held = np.random.default_rng(0).random((1000, 60)) < 0.3
     rule = patterns.Rule(5, 2)
-    short = exact(items, y, rule, "hamming", time_limit=0.05)
+    short = exact(items, y, rule, "hamming", Solving(0.05))
     made = ExactContainment(5, time_limit=0.05).fit(held, y).release_
     proved = ExactContainment(5).fit(held[:, :8], y).release_
 
@@ -296,7 +296,7 @@ def test_the_exact_search_is_told(monkeypatch):
     items, y = hard(1000)
     heard = []
     with listening(heard.append):
-        choice = exact(items, y, patterns.Rule(5, 2), "hamming", time_limit=1)
+        choice = exact(items, y, patterns.Rule(5, 2), "hamming", Solving(1))
     assert not choice.complete
     assert " nodes, best at " in heard[-1]
 
@@ -306,7 +306,7 @@ def test_the_exact_search_is_told(monkeypatch):
     monkeypatch.setattr(exact_module, "tell_nodes", enough)
     began = time.monotonic()
     with listening(heard.append):
-        cut = exact(items, y, patterns.Rule(5, 2), "hamming", time_limit=60)
+        cut = exact(items, y, patterns.Rule(5, 2), "hamming", Solving(60))
     assert not cut.complete
     assert time.monotonic() - began < 30
 

@@ -16,7 +16,7 @@ import pytest
 
 import naive_search as naive
 from privsieve.containment.choice import gap
-from privsieve.containment.exact import exact
+from privsieve.containment.exact import Solving, exact
 from privsieve.errors import CheckFailed, ParameterError
 from privsieve.kernels import search as searching
 from privsieve.kernels import search_twin
@@ -34,6 +34,8 @@ except ImportError:
 PARTS, EACH = range(10), 60  # random tables: 600 in all
 #: HamDist of the proved optimum on Adult, as the evidence page has it.
 ADULT = {5: "5.447", 8: "5.216", 11: "5.209"}
+#: Asks OR-Tools, too.
+SECOND = Solving(second_opinion=True)
 SOLVER = pytest.mark.skipif(find_spec("ortools") is None, reason="OR-Tools is not installed")
 
 
@@ -190,7 +192,7 @@ def test_limit_is_kept():
     """A time limit is kept, and what is not proved then has a bound above the value."""
     items, y = random_table(1000, 60, 0.3)
     start = time.monotonic()
-    choice = exact(items, y, Rule(5, 2), "hamming", time_limit=0.5)
+    choice = exact(items, y, Rule(5, 2), "hamming", Solving(0.5))
 
     assert time.monotonic() - start < 5
     assert not choice.proved
@@ -202,7 +204,7 @@ def test_limit_changes_no_proof():
     """What is proved within a limit is what is proved without one."""
     items, y = random_table(150, 70, 0.2)
     for rule in (Rule(8, 2), Rule(8, 2, l_diversity=2), Rule(8, 2, model="k-anonymity")):
-        limited, free = (exact(items, y, rule, "hamming", time_limit=t) for t in (300, None))
+        limited, free = (exact(items, y, rule, "hamming", Solving(t)) for t in (300, None))
 
         assert limited == free
         assert free.proved
@@ -211,14 +213,14 @@ def test_limit_changes_no_proof():
 INTERRUPTED = """
 import os, signal, sys, threading
 import numpy as np
-from privsieve.containment.exact import exact
+from privsieve.containment.exact import Solving, exact
 from privsieve.rows.matrix import Items
 from privsieve.kernels.patterns import Rule
 rng = np.random.default_rng(0)
 items = Items.dense(rng.random((1000, 60)) < 0.3)
 y = rng.integers(0, 2, 1000).astype(np.int32)
 threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
-choice = exact(items, y, Rule(5, 2), "hamming", time_limit=None)
+choice = exact(items, y, Rule(5, 2), "hamming", Solving(None))
 print(choice.proved, choice.level >= 5, choice.bound > choice.objective > 0)
 """
 
@@ -247,7 +249,7 @@ def test_other_signals():
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.5)
         with pytest.raises(Alarm):
-            exact(items, y, Rule(5, 2), "hamming", time_limit=30)
+            exact(items, y, Rule(5, 2), "hamming", Solving(30))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -257,7 +259,7 @@ def test_other_signals():
 def test_adult(k):
     """The optimum on Adult is the one of the evidence page, proved."""
     items, y = adult()
-    choice = exact(items, y, Rule(k, 2), "hamming", time_limit=None)
+    choice = exact(items, y, Rule(k, 2), "hamming", Solving(None))
 
     assert f"{float(choice.objective):.3f}" == ADULT[k]
     assert choice.proved
@@ -289,7 +291,7 @@ def test_second_opinion():
     for seed, model in enumerate(("containment", "k-anonymity", "containment")):
         items, y = random_table(80, 14, 0.4, seed)
         rule = Rule(4, 2, model=model, l_diversity=1 + seed // 2, absent=np.arange(14) < seed)
-        choice = exact(items, y, rule, "hamming", second_opinion=True)
+        choice = exact(items, y, rule, "hamming", SECOND)
 
         assert choice == exact(items, y, rule, "hamming")
 
@@ -304,7 +306,7 @@ def test_contradiction(monkeypatch):
         said = Found(np.empty(0, np.int64), value, bound, True, 1)
         monkeypatch.setattr(module, "opinion", lambda *_, said=said: said)
         with pytest.raises(CheckFailed, match="contradict each other"):
-            exact(items, y, Rule(3, 2), "hamming", second_opinion=True)
+            exact(items, y, Rule(3, 2), "hamming", SECOND)
 
 
 @pytest.mark.parametrize(
@@ -312,11 +314,11 @@ def test_contradiction(monkeypatch):
     [
         ({"rule": Rule(1, 2)}, "k is 1: a group of one protects nobody; ask for at least 2"),
         ({"objective": "class-errors"}, "class-errors has no exact search"),
-        ({"time_limit": 0}, "time_limit is 0; give seconds above 0, or None"),
-        ({"objective": "distinct", "second_opinion": True}, "takes weights and suppress = 0"),
-        ({"rule": Rule(3, 2, suppress=1), "second_opinion": True}, "takes weights and suppress"),
+        ({"by": Solving(0)}, "time_limit is 0; give seconds above 0, or None"),
+        ({"objective": "distinct", "by": SECOND}, "takes weights and suppress = 0"),
+        ({"rule": Rule(3, 2, suppress=1), "by": SECOND}, "takes weights and suppress"),
         ({"rule": Rule(3, 3, l_diversity=3)}, "no set of columns keeps l_diversity = 3 with k = 3"),
-        ({"objective": np.full(6, 1 << 51), "second_opinion": True}, "less than 2\\^53 units"),
+        ({"objective": np.full(6, 1 << 51), "by": SECOND}, "less than 2\\^53 units"),
     ],
 )
 def test_refused(wrong, text, monkeypatch):
@@ -347,6 +349,6 @@ def test_no_solver(monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda _: None)
     items, y = random_table(30, 6, 0.4)
     with pytest.raises(ParameterError, match=r"pip install 'privsieve\[exact\]'"):
-        exact(items, y, Rule(3, 2), second_opinion=True)
+        exact(items, y, Rule(3, 2), by=SECOND)
 
     assert exact(items, y, Rule(3, 2), "hamming").objective > Fraction(0)

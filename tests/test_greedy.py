@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import naive_containment as naive
-from privsieve.containment.choice import choice_of, kept_rows, weights
-from privsieve.containment.greedy import greedy, modular_order
+from privsieve.containment.choice import choice_of, kept_rows, modular_order, weights
+from privsieve.containment.greedy import greedy
 from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items

@@ -7,6 +7,7 @@ import itertools
 import math
 import pickle
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -23,10 +24,9 @@ from privsieve.errors import (
     SchemaError,
 )
 from privsieve.fit import fit
-from privsieve.methods.histogram import released, values
-from privsieve.methods.histogram.axes import Axis
-from privsieve.methods.histogram.noisy_histogram import MOST_NOISE, plan
-from privsieve.methods.histogram.released import Table, nearest, scaled, shared
+from privsieve.methods.histogram import released
+from privsieve.methods.histogram.noisy_histogram import MOST_NOISE, Axis
+from privsieve.methods.histogram.released import CountTable, nearest, scaled, shared
 from privsieve.noise.discrete import LARGEST_MEAN
 from privsieve.noise.streams import replay
 from privsieve.public.canonical import LARGEST
@@ -35,6 +35,7 @@ from privsieve.rows.cells import encoder
 from test_laws import DOMAIN, ROWS, SECRET, Spy, odd, one_class, table
 from test_merge import cut
 
+plan = partial(ps.plan, "noisy-histogram")
 BOX = ps.Domain.box(0, 1, columns=4)
 PAIRS = 2000
 
@@ -183,7 +184,7 @@ def test_no_unit_moves_more_than_the_plan_says(neighbours, most):
                 np.concatenate([unit[stay], np.full(many, unit[~stay][0])]))
         key = int(rng.integers(2**63))
         found = moved(made, first, second, key)
-        sensitivity = made.mechanism.keywords["made"].sensitivity
+        sensitivity = made.mechanism.keywords["run"].sensitivity
         worst = max(worst, found)
 
         assert found <= sensitivity
@@ -400,7 +401,7 @@ def test_columns_are_chosen_and_tabulated_in_one_release(options, tmp_path):
 def test_the_shares_add_up():
     """Choice and table have whole units of the ledger, and all of epsilon together."""
     made = planned(WIDE, k=2, epsilon="0.000000901", share="0.333", bins=2, choice={"depth": 1})
-    run = made.mechanism.keywords["made"]
+    run = made.mechanism.keywords["run"]
 
     assert (Fraction(300, 10**9), Fraction(601, 10**9)) == (run.sieve.cost.epsilon, run.epsilon)
     assert made.cost.epsilon == run.sieve.cost.epsilon + run.epsilon
@@ -425,7 +426,7 @@ def test_the_largest_choice_decides_the_size():
 
 def test_the_delta_is_the_tables():
     """The choice gets no delta: all of it is the threshold's."""
-    made = planned(WIDE, k=2, delta="1e-6", bins=4).mechanism.keywords["made"]
+    made = planned(WIDE, k=2, delta="1e-6", bins=4).mechanism.keywords["run"]
 
     assert (Fraction(1, 10**6), 0) == (made.delta, made.sieve.cost.delta)
 
@@ -515,7 +516,7 @@ def test_the_release_folder_serves(options, ledger, tmp_path):
     """What a folder holds is verified, loaded, and gives the same table."""
     made = ps.NoisyHistogram(epsilon=1, domain=DOMAIN, ledger=ledger, **options).fit(table())
     made.release_.save(tmp_path / "out")
-    again = ps.NoisyHistogram.of(ps.load(tmp_path / "out"))
+    again = ps.NoisyHistogram.of_release(ps.load(tmp_path / "out"))
 
     assert () == ps.verify(tmp_path / "out" / "certificate.json",
                            tmp_path / "out" / "release.json", ledger=ledger.path).reasons
@@ -524,17 +525,29 @@ def test_the_release_folder_serves(options, ledger, tmp_path):
     assert set(made.release_.selected) | {"back"} == set(again.sample(3))
 
 
+def test_a_table_of_counts_is_fitted_as_all_estimators_are():
+    """It knows a frame's names, plans again for the width that it was fitted to, and needs rows."""
+    X = pd.DataFrame({"b": [0.25, 0.5] * 30, "a": [0.5, 0.75] * 30})
+    domain = ps.Domain.box(0, 1)
+    made = ps.NoisyHistogram(epsilon=9, bins=2, domain=domain).fit(X, [0, 1] * 30)
+
+    assert ["b", "a"] == list(made.feature_names_in_)
+    assert made.plan(rows=60).forecast == made.release_.body["forecast"]
+    with pytest.raises(ParameterError, match="one row"):
+        ps.NoisyHistogram(epsilon=9, bins=2, domain=domain).fit(X[:1], [0])
+
+
 def test_a_release_of_another_kind_is_refused():
     """A selection holds no table, and a damaged table is none."""
     chosen = ps.RuleSieve(1, epsilon=1, domain=DOMAIN).fit(table()).release_
     with pytest.raises(SchemaError, match="no table of counts"):
-        ps.NoisyHistogram.of(chosen)
+        ps.NoisyHistogram.of_release(chosen)
     body = fit(planned(columns=["x0"]), open_source(np.zeros((9, 4)), np.zeros(9)),
                noise=replay(1)).body
     for cells in ({"shape": [9, 2]}, {"q": [1]}, {"q": [2**60] * 16}, {"place": [99] * 16},
                   {"place": "some"}, {"names": ["x9", "y"]}):
         with pytest.raises(SchemaError):
-            Table.of({**body, "cells": {**body["cells"], **cells}})
+            CountTable.of({**body, "cells": {**body["cells"], **cells}})
 
 
 def test_a_release_is_small_integers():
@@ -596,7 +609,7 @@ def test_a_private_number_of_rows_is_not_told():
     X, y = strong()
     domain = ps.Domain(WIDE.columns, target=WIDE.target, neighbours="add-remove", rows=2500)
     made = fit(plan(domain, columns=["x2"], epsilon=1), open_source(X, y), noise=replay(4))
-    table = Table.of(made.body)
+    table = CountTable.of(made.body)
 
     assert sum(made.body["cells"]["q"]) == table.counts.sum() != 3000
     assert abs(table.counts.sum() - 3000) < 60
@@ -635,13 +648,13 @@ def test_synthetic_values_are_read_into_their_cells(column, bins):
     """What is made for a cell lies within the bounds, and the reader puts it there again."""
     axis = Axis(column, bins if isinstance(column, ps.Number | ps.Date) else 0)
     cells = np.repeat(np.arange(axis.cells), 300)
-    found = values.made(axis, cells, np.random.default_rng(1))
+    found = released.values_of(axis, cells, np.random.default_rng(1))
     read = encoder(column, ".")
     codes = read(found if found.dtype.kind in "biufM" else list(found)).astype(np.int64)
     again = codes * axis.bins // axis.used if axis.bins else codes
 
     assert [] == cells[again != cells].tolist()[:5]
-    assert axis.cells == len(values.names(axis))
+    assert axis.cells == len(released.cell_names(axis))
     if isinstance(column, ps.Number):
         inside = found[~np.isnan(found)]
         assert column.low <= inside.min() <= inside.max() <= column.high
@@ -652,9 +665,9 @@ def test_numbers_are_spread_over_their_bins():
     from scipy import stats
 
     rng = np.random.default_rng(2)
-    plain = values.made(Axis(COLUMNS[0], 4), np.full(20_000, 2), rng)
-    logged = np.log(values.made(Axis(COLUMNS[2], 4), np.full(20_000, 1), rng))
-    days = values.made(Axis(COLUMNS[10], 4), np.full(20_000, 3), rng).astype(np.int64)
+    plain = released.values_of(Axis(COLUMNS[0], 4), np.full(20_000, 2), rng)
+    logged = np.log(released.values_of(Axis(COLUMNS[2], 4), np.full(20_000, 1), rng))
+    days = released.values_of(Axis(COLUMNS[10], 4), np.full(20_000, 3), rng).astype(np.int64)
     step = np.log(40 / 1e-3) / 4
     assert stats.kstest(plain, "uniform", (55, 27.5)).pvalue > 1e-6
     assert stats.kstest(logged, "uniform", (np.log(1e-3) + step, step)).pvalue > 1e-6
@@ -681,7 +694,7 @@ def test_an_empty_table_still_gives_rows():
     X, y = strong(60)
     release = fit(plan(WIDE, epsilon="0.1", delta="1e-9", rows=60), open_source(X, y),
                   noise=replay(1))
-    table = Table.of(release.body)
+    table = CountTable.of(release.body)
     rows = table.sample(500, np.random.default_rng(0))
 
     assert (0, 0) == (len(table.places), table.marginal(["x0"]).sum())

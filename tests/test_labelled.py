@@ -336,9 +336,9 @@ def test_sources(part):
         if min(distinct_sources(case, set(), rule.model)) < 2:
             with pytest.raises(ParameterError, match=r"classes have rows of fewer than k = 2 "
                                                      r"sources|the rows are of"):
-                by_sources(case.items, case.y, rule, case.weights, sources=case.sources)
+                by_sources(Labelled(case.items, case.y, sources=case.sources), rule, case.weights)
             continue
-        choice = by_sources(case.items, case.y, rule, case.weights, sources=case.sources)
+        choice = by_sources(Labelled(case.items, case.y, sources=case.sources), rule, case.weights)
         S = set(choice.selected)
         chosen += len(S) > 0
 
@@ -360,7 +360,7 @@ SAYS = ("2 of 3 classes have fewer than k = 3 rows, 3 in all, and the class may 
 @pytest.mark.parametrize("choose", [
     lambda rule: greedy(TABLE, SMALL, rule), lambda rule: exact(TABLE, SMALL, rule),
     lambda rule: maximal(TABLE, SMALL, rule), lambda rule: demand_rule(TABLE, rule, SMALL),
-    lambda rule: publishable(TABLE, SMALL, rule, "strict")])
+    lambda rule: publishable(Labelled(TABLE, SMALL), rule, "strict")])
 def test_a_class_below_k(choose):
     """A class of fewer than k rows is refused, unless its rows may be left out."""
     with pytest.raises(ParameterError, match=SAYS):

@@ -188,8 +188,7 @@ import privsieve as ps
 import privsieve.ledger.ledger, privsieve.check.verify
 ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
 ps.plan("noisy-top-k", ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
-from privsieve.methods.histogram.noisy_histogram import plan
-plan(ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
+ps.plan("noisy-histogram", ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569)
 """
 
 SELECT = """

@@ -33,7 +33,7 @@ METHODS = {
     "greedy": Method(lambda part, rule: greedy(part.items, part.y, rule), MUTUAL),
     "distinct": Method(lambda part, rule: greedy(part.items, part.y, rule, "distinct"),
                        "distinct"),
-    "forward": Method(lambda part, rule: forward(part.items, part.y, rule)),
+    "forward": Method(lambda part, rule: forward(Labelled(part.items, part.y), rule)),
     "maximal": Method(lambda part, rule: maximal(part.items, part.y, rule, MUTUAL, Mining()),
                       MUTUAL),
     "exact": Method(lambda part, rule: exact(part.items, part.y, rule), MUTUAL),
@@ -231,7 +231,8 @@ def test_sources_are_counted_again():
     for _ in range(60):
         matrix, table, rule, limits = hard(rng)
         table = replace(table, sources=rng.integers(0, 4, len(table.y)).astype(np.int32))
-        how = Method(lambda part, rule: forward(part.items, part.y, rule, sources=part.sources))
+        how = Method(lambda part, rule: forward(Labelled(part.items, part.y, sources=part.sources),
+                                                rule))
         try:
             choice = limited(table, rule, limits, how)
         except NothingFits:

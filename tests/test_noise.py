@@ -34,8 +34,16 @@ from privsieve.noise.streams import (
     system,
     uniforms,
 )
-from privsieve.noise.values import Grid, gamma, gaussian, laplace, two_sided
-from privsieve.noise.vector import gamma_norm, normal, spherical
+from privsieve.noise.values import (
+    Grid,
+    gamma,
+    gamma_norm,
+    gaussian,
+    laplace,
+    normal,
+    spherical,
+    two_sided,
+)
 from privsieve.public.canonical import LARGEST, canonical
 
 HALF = Fraction(1, 2)

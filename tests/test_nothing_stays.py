@@ -327,7 +327,7 @@ def test_batches_and_summaries_are_gone_when_fit_returns(name):
 
 def test_a_session_that_ended_holds_no_row(tmp_path):
     """Rows, coefficients and numbers without noise are gone at the end of a session."""
-    from privsieve.methods.ridge.memory import Memory
+    from privsieve.methods.ridge.answers import Memory
 
     frame, ledger = table(NUMBER), ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
     ledger.grant(epsilon=3, delta="1e-5")
@@ -366,7 +366,7 @@ def test_a_session_leaves_the_same_behind_for_either_of_two_neighbours():
     """Process, session and function have the same parts after both; only what was drawn differs."""
     session_of(changed=False)
     (before, first), (now, second) = session_of(changed=False), session_of(changed=True)
-    drawn = ("session.slots['_asked']", "session.slots['release_']", "function.vars['release_']",
+    drawn = ("session.vars['_asked']", "session.vars['release_']", "function.vars['release_']",
              "function.vars['_drawn'][1]")
 
     assert before == now
@@ -385,11 +385,13 @@ PRIVATE = ("summaries", "methods", "local", "containment", "kernels", "rows", "p
 SHOWN = {
     "Axis", "Beginning", "Box", "Category", "Choice", "ClassCounts", "Correlation", "Cost",
     "Crowd", "Csv", "Date", "Depth", "Disagreement", "Domain", "Drawn", "Draws", "Effort",
+    "EpsilonChoice",
     "Ensemble", "Finding", "Flag", "Forecast", "Form", "Found", "Hub", "Inspection", "Kernel",
     "Label", "Labellings", "Learning", "Limits", "Long", "Map", "MeanDifference", "Method",
-    "Mining", "Model", "MutualInformation", "Number", "Objective", "Output", "Perturbing",
-    "Plan", "Point", "Problem", "Public", "Published", "Release", "Risk", "Roles", "Rule",
-    "Rules", "Sample", "Scheme", "Setting", "Shape", "SourceCrowds", "Tabling", "Terms",
+    "Mining", "MutualInformation", "NoisyTable", "Number", "Objective", "Output", "Perturbing",
+    "LeastSquares", "Plan", "Point", "Problem", "Public", "Published", "Release", "Risk", "Roles",
+    "Rounding", "Rule",
+    "Rules", "Sample", "Scheme", "Setting", "Shape", "SourceCrowds", "Terms",
     "Thermometer", "TopRule", "Tuning", "VectorNoise", "Voting", "Wanted", "Weighing", "Whole",
     "Windows",
 }

@@ -21,7 +21,7 @@ from privsieve.local.objective import PLACES, Problem, products, solve
 from privsieve.local.solver import slopes
 from privsieve.methods.objective_fwell import Perturbing, perturbed
 from privsieve.noise.streams import arithmetic, replay
-from privsieve.noise.vector import gamma_drawn
+from privsieve.noise.values import gamma_drawn
 
 
 def unit(Z, length=1.0):

@@ -15,12 +15,11 @@ import privsieve as ps
 from privsieve.local.constants import g, objective, r_max
 from privsieve.methods import blocks, labels, noisy_top_k, plan, rule_sieve_numeric
 from privsieve.methods.felp import drawn_share, window_share
-from privsieve.methods.histogram.sizes import LARGEST_NAMED, LARGEST_WHOLE
+from privsieve.methods.histogram.noisy_histogram import LARGEST_NAMED, LARGEST_WHOLE
 from privsieve.methods.objective_fwell import SECOND, Perturbing
 from privsieve.methods.ridge import choice
 from privsieve.methods.ridge.answers import whitened
-from privsieve.methods.ridge.basis import LARGEST
-from privsieve.methods.ridge.dual import MOST_RECORDS, Limits
+from privsieve.methods.ridge.dual import MOST_KEPT, MOST_RECORDS, Rounding
 from privsieve.methods.ridge.sensitivity import LARGEST_LAM, SMALLEST_LAM, sensitivity
 from privsieve.methods.ridge.session import MOST_QUERIES
 from privsieve.noise.approximate import analytic_sigma
@@ -44,9 +43,9 @@ def says(page, *sentences):
 
 def rounding(lam, m):
     """What rounding adds to the sensitivity, as a part of it: of one answer, and of 2,048."""
-    limits, exact = Limits.of(lam, m), sensitivity(lam, m)
+    limits, exact = Rounding.of(lam, m), sensitivity(lam, m)
     return (float(2 * (limits.solver + limits.evaluated) / exact),
-            float(2 * whitened(limits, LARGEST) / exact))
+            float(2 * whitened(limits, MOST_KEPT) / exact))
 
 
 def test_what_rounding_adds_in_a_session():
@@ -57,7 +56,7 @@ def test_what_rounding_adds_in_a_session():
                 "kept points", "above 1, where little is learned, it can be more than Δ itself",
                 "at most 8,192", "at most 16,384 rows", "2,048 points at most are drawn",
                 "Laplace, about 1.4 Δ / epsilon")
-    assert (8192, 16_384, 2048) == (MOST_QUERIES, MOST_RECORDS, LARGEST)
+    assert (8192, 16_384, 2048) == (MOST_QUERIES, MOST_RECORDS, MOST_KEPT)
 
     found = [rounding(lam, m) for lam, m in product(LAMS, RECORDS) if lam <= 1]
     assert .0029 < max(one for one, _ in found) < .003
@@ -107,9 +106,9 @@ def test_how_far_one_vector_moves_weights():
 def share(rows, lists, sampling):
     """How much of the mean weights one unit decides, with lists or windows of nine tenths."""
     made = plan("felp", ps.Domain.box(0, 1, columns=5, classes=(0, 1)), k=1, epsilon=1, lam="0.1",
-                rows=rows, resamples=lists, sampling=sampling)
+                rows=rows, repeats=lists, sampling=sampling)
     counted = drawn_share if sampling == "bootstrap" else window_share
-    return counted(made.mechanism.keywords["run"].learning)
+    return counted(made.mechanism.keywords["learning"])
 
 
 @pytest.mark.parametrize(("lists", "low", "high"), [(20, 1.3, 2.4), (1, 3, 7), (100, 1.05, 1.55)])

@@ -539,7 +539,7 @@ def test_a_forged_folder_gets_a_sentence_from_everything_that_reads_it(golden, s
             judged(lambda: ps.verify(dict(ps.load(place).certificate), dict(ps.load(place).body)))
             judged(lambda: (repr(ps.load(place)), ps.load(place).sha256))
             judged(lambda: ps.PrivateKernelRidge.of_release(ps.load(place)).predict(table))
-            judged(lambda: ps.NoisyHistogram.of(ps.load(place)).sample(5))
+            judged(lambda: ps.NoisyHistogram.of_release(ps.load(place)).sample(5))
             for args in (("verify", place), ("report", place, "--out", place / "r.html"),
                          ("predict", place, folder / "new.csv"),
                          ("synthesize", "--from", place, "--rows", "9")):

@@ -23,13 +23,22 @@ from privsieve import fit as fitting
 from privsieve.check.audit import audit
 from privsieve.errors import BudgetExceeded, DomainError, ParameterError, ReleaseFailed
 from privsieve.methods.ridge import answers, dual
-from privsieve.methods.ridge import function as function_module
-from privsieve.methods.ridge.answers import Task
-from privsieve.methods.ridge.basis import LARGEST, NUGGET, Basis, certain
-from privsieve.methods.ridge.dual import Limits
-from privsieve.methods.ridge.gram import ERROR, Kernel, coordinates, original, targets
-from privsieve.methods.ridge.memory import Memory, Model
-from privsieve.methods.ridge.session import KernelRidgeSession
+from privsieve.methods.ridge import session as session_module
+from privsieve.methods.ridge.answers import Memory, Solution, Task
+from privsieve.methods.ridge.dual import (
+    ERROR,
+    MOST_KEPT,
+    NUGGET,
+    Basis,
+    Kernel,
+    Rounding,
+    certain,
+    coordinates,
+    targets,
+)
+from privsieve.methods.ridge.features import original
+from privsieve.methods.ridge.sensitivity import sensitivity
+from privsieve.methods.ridge.session import KernelRidgeSession, codes_of
 from privsieve.noise.streams import replay
 from privsieve.public.columns import Category, Flag, Number
 from privsieve.public.cost import Cost
@@ -91,7 +100,7 @@ def task(kernel, lam, m, codes, kind="batch", cost=None):
 def fitted(kernel, lam, codes, label):
     """The private part of a session."""
     points = coordinates(codes, kernel.domain)
-    return Model(points, dual.solve(points, targets(label, kernel.domain), kernel, float(lam)))
+    return Solution(points, dual.solve(points, targets(label, kernel.domain), kernel, float(lam)))
 
 
 # Arithmetic
@@ -121,7 +130,7 @@ def test_a_solution_is_as_near_as_it_says(name, options, lam, same):
     kernel, n = Kernel.of(MIXED, name, **options), 12
     codes, label = random_codes(rng, n, same=same), rng.choice([0, 65535], n)
     asked = random_codes(rng, 5)
-    model, limits = fitted(kernel, lam, codes, label), Limits.of(lam, n)
+    model, limits = fitted(kernel, lam, codes, label), Rounding.of(lam, n)
     found = dual.values(coordinates(asked, MIXED), *model, kernel)
     with mpmath.workdps(50):
         points, at = exact_coordinates(codes), exact_coordinates(asked)
@@ -139,7 +148,7 @@ def test_limits_are_small_beside_the_sensitivity():
     """Rounding adds less than a thousandth to the noise of a usual table."""
     for lam, m in (("0.01", 5000), ("0.1", 500), ("0.001", 10_000)):
         made = task(Kernel.of(MIXED), lam, m, random_codes(np.random.default_rng(0), 60))
-        moved = ps.regression.sensitivity.sensitivity(lam, m)
+        moved = sensitivity(lam, m)
 
         assert made.grid.sensitivity < moved * Fraction(1001, 1000)
 
@@ -252,7 +261,7 @@ def test_a_function_that_is_drawn_in_parts_is_the_whole():
 
     assert len(basis) == len(drawn) == len(before)
     assert np.abs(basis.factor @ before - values).max() < 1e-12
-    assert made.grid.d == LARGEST
+    assert made.grid.d == MOST_KEPT
 
 
 def test_the_noise_has_the_size_that_is_said():
@@ -475,10 +484,9 @@ def test_answers_are_near_where_noise_is_small():
     X, y = table()
     asked = np.random.default_rng(2).random((12, 2))
     kernel = Kernel.of(BOX.of_width(["x0", "x1"]), "rbf", 3.0)
-    from privsieve.methods.ridge.function import codes_of
     codes = [coordinates(codes_of(x, kernel.domain), kernel.domain) for x in (X, asked)]
     expected = original(kernel.gram(codes[1], codes[0]) @ np.linalg.solve(
-        kernel.gram(codes[0], codes[0]) + 60 * 0.01 * np.eye(60), y - 1), kernel.domain)
+        kernel.gram(codes[0], codes[0]) + 60 * 0.01 * np.eye(60), y - 1), kernel.domain.target)
     with opened("0.01", gamma=3.0) as session:
         one = session.predict_one(asked[0], epsilon=1000, allow_weak=True)
         batch = session.predict_batch(asked, epsilon=1000, allow_weak=True)
@@ -572,7 +580,7 @@ def test_a_failed_draw_leaves_no_row_in_its_traceback(monkeypatch):
         function, model = session.release_function(epsilon=1, delta="1e-6"), session._memory.model
         function.predict([[0.1, 0.1]])
         private = [model.c.tobytes(), session._memory.whole[function].tobytes()]
-        monkeypatch.setattr(function_module, "drawn", broken)
+        monkeypatch.setattr(session_module, "drawn", broken)
         with pytest.raises(ReleaseFailed) as failed:
             function.predict([[0.9, 0.9]])
         frames = [frame.f_locals for frame, _line in traceback.walk_tb(failed.tb)][1:]
@@ -607,7 +615,7 @@ def test_a_session_that_ends_while_a_function_is_asked(monkeypatch):
         time.sleep(0.2)
         return answers.drawn(*given)
 
-    monkeypatch.setattr(function_module, "drawn", slowly)
+    monkeypatch.setattr(session_module, "drawn", slowly)
     with ThreadPoolExecutor(1) as pool, opened() as session:
         function, memory = session.release_function(epsilon=1, delta="1e-6"), session._memory
         found = pool.submit(function.predict, [[0.1, 0.1]])
@@ -620,7 +628,7 @@ def test_a_session_that_ends_while_a_function_is_asked(monkeypatch):
 
 def test_of_two_threads_that_solve_the_first_is_remembered():
     """All releases of a session are of the same coefficients."""
-    memory, models = Memory(), [Model(np.zeros((1, 1)), np.full(1, x)) for x in (1.0, 2.0)]
+    memory, models = Memory(), [Solution(np.zeros((1, 1)), np.full(1, x)) for x in (1.0, 2.0)]
 
     assert [models[0]] * 2 == [memory.learn(model) for model in models]
 
@@ -667,7 +675,7 @@ def test_threads_take_turns(monkeypatch):
         time.sleep(0.05)
         return answers.drawn(*given)
 
-    monkeypatch.setattr(function_module, "drawn", slowly)
+    monkeypatch.setattr(session_module, "drawn", slowly)
     asked = np.random.default_rng(3).random((4, 2))
     with opened() as session, ThreadPoolExecutor(4) as pool:
         function = session.release_function(epsilon=1, delta="1e-6")
@@ -697,7 +705,7 @@ def test_after_the_session_a_function_guesses_from_what_it_said():
 def test_a_fork_draws_nothing():
     """A child process would draw a second noise for the same numbers: there, memory is shut."""
     memory = Memory()
-    memory.model = Model(np.zeros((1, 1)), np.zeros(1))
+    memory.model = Solution(np.zeros((1, 1)), np.zeros(1))
     memory.process = os.getpid() + 1
 
     assert not memory.open
@@ -716,8 +724,9 @@ def test_a_point_beside_another_is_answered_by_it():
 def test_a_target_on_a_log_scale_comes_back():
     """Answers are values of the target, inside its bounds, on a log scale too."""
     domain = Domain([Number("x", 0, 1)], target=Number("cost", 1, 10_000, scale="log"))
+    values = original(np.array([-5.0, 0, 1]), domain.target)
 
-    assert [1.0, 100.0, 10_000.0] == original(np.array([-5.0, 0, 1]), domain).round(9).tolist()
+    assert [1.0, 100.0, 10_000.0] == values.round(9).tolist()
 
 
 def test_odd_rows_are_silent(ledger, recwarn):
@@ -802,5 +811,5 @@ def test_a_release_names_its_kernel_and_a_log_scale():
 def test_a_large_table_is_refused():
     """The kernel of all pairs has to fit into memory."""
     with pytest.raises(ParameterError, match="PrivateKernelRidge"):
-        Limits.of("0.1", 2**14 + 1)
-    assert Limits.of("0.000001", 2**14).solver < 1
+        Rounding.of("0.1", 2**14 + 1)
+    assert Rounding.of("0.000001", 2**14).solver < 1

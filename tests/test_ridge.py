@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,15 +16,15 @@ from privsieve.check.audit import audit
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
 from privsieve.methods.ridge import ridge
-from privsieve.methods.ridge.features import features, target
-from privsieve.methods.ridge.maps import ONE, WHOLE
-from privsieve.methods.ridge.model import LAMS as ROUND
-from privsieve.methods.ridge.moments import Moments
+from privsieve.methods.ridge.features import ONE, WHOLE, features, target
+from privsieve.methods.ridge.ridge import LAMS as ROUND
+from privsieve.methods.ridge.ridge import Products
 from privsieve.methods.ridge.sensitivity import sensitivity
 from privsieve.noise.streams import replay
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
 
+planned = partial(ps.plan, "kernel-ridge")
 PAIRS = 1000
 #: Kernels, small enough that a pair of tables takes a millisecond.
 KERNELS = [{"kernel": "linear"}, {"kernel": "polynomial"}, {"kernel": "cosine", "degree": 2},
@@ -38,7 +39,7 @@ def domain(kinds="nn", **options):
 
 def model(of, rows=None, lam="0.1", **options):
     """The public parameters that a plan carries."""
-    made = ridge.plan(of, epsilon=1, rows=rows, lam=lam, **options)
+    made = planned(of, epsilon=1, rows=rows, lam=lam, **options)
     return made.mechanism.keywords["model"]
 
 
@@ -57,7 +58,7 @@ def naive_weights(codes, label, weight, known):
     phi = [[int(x) for x in row] for row in features(known.map, codes)]
     v = [int(x) for x in target(known.domain.target, label)]
     d, n = known.map.width, len(phi)
-    whole = known.lam * known.units * known.weight * ONE**2 * known.map.slots
+    whole = known.lam * known.units * known.domain.unit_weight * ONE**2 * known.map.slots
     left = [[Fraction(sum(int(weight[i]) * phi[i][a] * phi[i][b] for i in range(n)))
              + (whole if a == b else 0) for b in range(d)] for a in range(d)]
     right = [Fraction(sum(int(weight[i]) * phi[i][a] * v[i] for i in range(n))) for a in range(d)]
@@ -117,12 +118,12 @@ def test_the_sums_of_any_cut_are_the_same():
         known = model(domain("nmfc"), rows=500, **options)
 
         def of(rows, known=known):
-            return Moments.of(whole.take(rows), weight[rows], made=known.map,
+            return Products.of(whole.take(rows), weight[rows], made=known.map,
                               domain=known.domain, most=4)
 
         cuts = sorted(rng.integers(0, 500, 3))
         parts = [of(rows) for rows in np.split(np.arange(500), cuts)]
-        once, added = of(np.arange(500)), sum(parts, Moments.zero(known.map.width))
+        once, added = of(np.arange(500)), sum(parts, Products.zero(known.map.width))
         phi = features(known.map, whole.codes).astype(object)
         v = target(known.domain.target, whole.label).astype(object)
         assert ((phi.T * weight) @ phi).tolist() == once.products.tolist()
@@ -136,7 +137,7 @@ def test_the_largest_sums_fit():
     known = model(domain("n"), rows=2**18, kernel="linear")
     extreme = tables.batch(np.full((2**18, 1), 65535), np.full(2**18, 65535))
     weight = np.full(2**18, 4095)  # no power of two, which a double would hold for nothing
-    once = Moments.of(extreme, weight, made=known.map, domain=known.domain, most=4096)
+    once = Products.of(extreme, weight, made=known.map, domain=known.domain, most=4096)
 
     assert {2**18 * 4095 * ONE**2} == set(once.products.ravel().tolist())
     assert {2**18 * 4095 * ONE**2} == set(once.with_target.tolist())
@@ -252,7 +253,7 @@ def test_more_rows_than_declared_need_the_cap():
     codes = np.where(np.arange(400)[:, None] % 2, code, 65535 - code)
     rows = tables.batch(codes, np.where(np.arange(400) % 2, 65535, 0))
     capped = math.sqrt(float(sum(x * x for x in found(rows, known))))
-    free = Moments.of(rows, None, made=known.map, domain=known.domain)
+    free = Products.of(rows, None, made=known.map, domain=known.domain)
     loose = math.sqrt(float(sum(x * x for x in ridge.weights(free, known))))
 
     assert capped <= known.longest
@@ -288,7 +289,7 @@ def test_weights_are_no_longer_than_was_said(options):
 def test_the_noise_is_as_large_as_forecast(delta):
     """Over 300 replays the mean square of a weight, of the length and of a prediction is right."""
     of = domain("nn")
-    made = ridge.plan(of, epsilon=1, delta=delta, rows=2000, features=60)
+    made = planned(of, epsilon=1, delta=delta, rows=2000, features=60)
     known = made.mechanism.keywords["model"]
     summary = ridge.summarise([tables.batch([[0, 0]], [0])], 0, model=known)
     exact = known.grid.numbers(known.grid.integers(ridge.weights(summary, known)))
@@ -306,29 +307,29 @@ def test_the_noise_is_as_large_as_forecast(delta):
 
 def test_a_delta_that_buys_nothing_is_not_spent():
     """For two weights Gamma-norm noise is the smaller; for 200 the Gaussian is."""
-    few = ridge.plan(domain("n"), epsilon=1, delta="1e-9", rows=1000, kernel="linear")
-    many = ridge.plan(domain("n"), epsilon=1, delta="1e-9", rows=1000)
+    few = planned(domain("n"), epsilon=1, delta="1e-9", rows=1000, kernel="linear")
+    many = planned(domain("n"), epsilon=1, delta="1e-9", rows=1000)
 
     assert (Fraction(0), Fraction("1e-9")) == (few.cost.delta, many.cost.delta)
-    plain = ridge.plan(domain("n"), epsilon=1, rows=1000)
+    plain = planned(domain("n"), epsilon=1, rows=1000)
     assert float(many.forecast["noise_each"]) < float(plain.forecast["noise_each"])
 
 
 def test_a_plan_warns_of_pure_noise():
     """Few rows: it says so before the charge; many rows: it does not."""
-    assert "noise of" in ridge.plan(domain(), epsilon=1, rows=100, lam=0.05).warning
-    assert ridge.plan(domain(), epsilon=1, rows=100_000, lam=0.05).warning is None
+    assert "noise of" in planned(domain(), epsilon=1, rows=100, lam=0.05).warning
+    assert planned(domain(), epsilon=1, rows=100_000, lam=0.05).warning is None
 
 
 @pytest.mark.parametrize("delta", [0, "1e-9"])
 def test_lam_is_the_best_of_round_ones(delta):
     """Of all that "auto" looks at none has a smaller expected error; public numbers decide."""
     def error(lam):
-        made = ridge.plan(domain(), epsilon=1, delta=delta, rows=9000, lam=lam)
+        made = planned(domain(), epsilon=1, delta=delta, rows=9000, lam=lam)
         return made.mechanism.keywords["model"].error
 
     assert min(map(error, ROUND)) == error("auto")
-    few, many = (float(ridge.plan(domain(), epsilon=1, rows=rows).settings["lam"])
+    few, many = (float(planned(domain(), epsilon=1, rows=rows).settings["lam"])
                  for rows in (100, 10**6))
     assert few > 10 * many
 
@@ -359,14 +360,14 @@ def test_a_plan_is_found_by_its_name():
 def test_wrong_plans_are_refused(of, options, said):
     """Before the charge, with the thing, its limit and a way out."""
     with pytest.raises((ParameterError, DomainError), match=said):
-        ridge.plan(of, **{"epsilon": 1, "rows": 1000, **options})
+        planned(of, **{"epsilon": 1, "rows": 1000, **options})
 
 
 def test_a_release_says_what_a_prediction_needs():
     """The keys of a regression, integers and texts alone."""
     rng = np.random.default_rng(7)
     X = rng.random((500, 2))
-    made = ridge.plan(Domain.box(0, 1, columns=2, target=(0, 1)), epsilon=1, rows=500)
+    made = planned(Domain.box(0, 1, columns=2, target=(0, 1)), epsilon=1, rows=500)
     body = fit(made, open_source(X, X[:, 0]), noise=replay(1)).body
 
     assert {"map": "fourier", "features": 200, "gamma": "0.5", "seed": 0} == body["features"]
@@ -382,7 +383,7 @@ def test_a_release_says_what_a_prediction_needs():
 def attacked(epsilon):
     """The mechanism on the worst pair: one row at one end, its target at the other one."""
     of = domain("f")
-    made = ridge.plan(of, epsilon=epsilon, rows=2, kernel="linear", lam=100)
+    made = planned(of, epsilon=epsilon, rows=2, kernel="linear", lam=100)
     known = made.mechanism.keywords["model"]
     pair = [ridge.summarise([tables.batch([[1], [1]], [65535, y])], 0, model=known)
             for y in (0, 65535)]

@@ -12,9 +12,18 @@ from scipy import stats
 from sklearn.metrics.pairwise import rbf_kernel
 
 from privsieve.errors import ParameterError
-from privsieve.methods.ridge.features import features, target
-from privsieve.methods.ridge.frequencies import cosines, frequencies, normals
-from privsieve.methods.ridge.maps import LARGEST, ONE, WHOLE, Map, map_of
+from privsieve.methods.ridge.features import (
+    LARGEST,
+    ONE,
+    WHOLE,
+    Map,
+    cosines,
+    features,
+    frequencies,
+    map_of,
+    normals,
+    target,
+)
 from privsieve.public.columns import Category, Date, Flag, Number
 from tables import random_codes
 

@@ -17,8 +17,8 @@ import privsieve as ps
 from privsieve.cli import synthesize
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Ledger
-from privsieve.methods.histogram.axes import Axis
-from privsieve.methods.histogram.written import as_csv
+from privsieve.methods.histogram.noisy_histogram import Axis
+from privsieve.methods.histogram.released import as_csv
 from privsieve.public.columns import Category, Date, Flag, Number
 from privsieve.rows import Source
 from privsieve.rows import batch as reader
@@ -64,7 +64,7 @@ def test_the_folder_is_verified_and_loaded(privsieve):  # noqa: F811  # the fixt
     """What is in the folder holds, and the Python face reads it."""
     privsieve(*call())
     code, out, _err = privsieve("verify", "first", "--ledger", "budget.db")
-    made = ps.NoisyHistogram.of(ps.load("first"))
+    made = ps.NoisyHistogram.of_release(ps.load("first"))
 
     assert (0, True) == (code, out.startswith("valid"))
     assert (8, 3, 2) == made.counts_.shape
@@ -276,7 +276,7 @@ def test_dates_flags_and_blanks_are_written_as_they_are_read():
 def test_synthetic_rows_are_a_table_for_the_same_domain(privsieve):  # noqa: F811  # the fixture
     """What was made can be read with the domain of its columns, and gives the same cells."""
     privsieve(*call(asked=(*GIVEN[:-1], "400", "--columns", "dose,ward,smoker")))
-    made = ps.NoisyHistogram.of(ps.load("first"))
+    made = ps.NoisyHistogram.of_release(ps.load("first"))
     domain = ps.Domain([ps.Number("dose", 0, 10), ps.Category("ward", ["A", "B"]),
                         ps.Flag("smoker")], target=ps.Label("ill", ["no", "yes"]))
     again = ps.NoisyHistogram(epsilon=1000, allow_weak=True, domain=domain)

@@ -14,14 +14,16 @@ import pytest
 
 from claims import SEAL, claimed, naive, noted, sealed, table_of
 from privsieve.check.verify import verify
-from privsieve.containment.before import beside, counted_items, open_part
 from privsieve.containment.fingerprint import seal_of
 from privsieve.containment.greedy import greedy
 from privsieve.containment.labelled import Sensitive
 from privsieve.containment.together import (
+    beside,
     check_together,
     claims_of,
+    counted_items,
     limits_of,
+    open_part,
     recognise,
     strictest,
     tightened,

@@ -12,7 +12,7 @@ import pytest
 
 from claims import claimed, groups, table_of
 from privsieve.containment import union
-from privsieve.containment.union import Published, Strict, bounds, counted, differing
+from privsieve.containment.union import Strict, Verified, bounds, counted, differing
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
 
@@ -49,7 +49,7 @@ def folder(cells, y, columns, claim, order):
     """A publication of these columns, its rows in this order."""
     names = [f"c{j}" for j in columns]
     texts = {"ill": tuple(str(one) for one in y[order])} if claim["target"] else {}
-    return Published("f", claim, Items.dense(cells[order][:, columns], names), texts)
+    return Verified("f", claim, Items.dense(cells[order][:, columns], names), texts)
 
 
 def publications(rng):

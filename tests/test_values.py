@@ -22,8 +22,7 @@ from privsieve.noise.approximate import (
     rounded_up,
 )
 from privsieve.noise.streams import replay
-from privsieve.noise.values import Grid, gamma, gaussian, laplace
-from privsieve.noise.vector import gamma_norm
+from privsieve.noise.values import Grid, gamma, gamma_norm, gaussian, laplace
 from privsieve.public.canonical import LARGEST
 
 #: Epsilons and deltas from the smallest to the largest that a ledger knows.

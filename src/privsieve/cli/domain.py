@@ -67,7 +67,7 @@ def _draft(path: Path, csv: Csv) -> str:
 def _listed(path: Path, csv: Csv) -> str:
     """Each column as a category, with the levels that it has."""
     from privsieve.bridges.back import generalised
-    from privsieve.public.domain_file import to_toml
+    from privsieve.public.domain import to_toml
 
     return to_toml(generalised(path, csv))
 

@@ -26,7 +26,7 @@ def command(release: str, data: str, domain_file: str | None, out: str | None) -
     The release is verified first.  One number a line goes to stdout below the target's name, in the
     order of the rows.  Predictions speak of the rows of DATA: they are for who holds them.
     """
-    from privsieve.methods.ridge.released import Released
+    from privsieve.methods.ridge.ridge import Released
     from privsieve.public.domain import Domain
     from privsieve.rows import open_source, resolve
 

@@ -46,7 +46,7 @@ def command(data: str, **options: Any) -> None:
 
 
 def _lines(made: Release) -> Iterator[str]:
-    from privsieve.methods.ridge.released import Released
+    from privsieve.methods.ridge.ridge import Released
 
     lengths = Released.of(made).lengths()
     if lengths is not None:

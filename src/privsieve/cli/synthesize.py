@@ -95,10 +95,9 @@ def rows_of(made: Release, rows: int) -> bytes:
     """Synthetic rows of a release as a CSV file."""
     import numpy as np
 
-    from privsieve.methods.histogram.released import Table
-    from privsieve.methods.histogram.written import as_csv
+    from privsieve.methods.histogram.released import CountTable, as_csv
 
-    table = Table.of(made.body)
+    table = CountTable.of(made.body)
     # Post-processing: any randomness that has met no row will do.
     return as_csv(table.axes, table.sample(rows, np.random.default_rng()))
 

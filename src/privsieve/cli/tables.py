@@ -72,8 +72,8 @@ def table(command: Command) -> Command:
 def opened(data: str, options: Mapping[str, Any], before: Sequence[Mapping[str, Any]] = (),
            ) -> Labelled:
     """Read the table that the options describe, and what claims of `before` published of it."""
-    from privsieve.containment.before import beside, reading
     from privsieve.containment.labelled import Labelled, Sensitive
+    from privsieve.containment.together import beside, reading
     from privsieve.rows.items import Reading, column_of, table_of
 
     _check_source(options)

@@ -123,9 +123,9 @@ def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> Counted:
     score = terms.scored
     # [units] where the proof counts them, no more take part than were declared
     most = terms.public.units if score.counted else None
-    found: Counted = summed(batches, key, domain=terms.domain, zero=score.zero(),
-                            of=score.of, most=most)
-    return found
+    counted: Counted = summed(batches, key, domain=terms.domain, zero=score.zero(),
+                              of=score.of, most=most)
+    return counted
 
 
 # [choose]

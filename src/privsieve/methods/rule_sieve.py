@@ -161,8 +161,8 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: Rules) -> RuleTables
 def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, ...]:
     """Tables meet noise: weights, scores, race."""
     from privsieve.noise.race import Race, top_k
-    from privsieve.summaries.rules import class_scores, scores, set_values
     from privsieve.summaries.layout import Layout
+    from privsieve.summaries.rules import class_scores, scores, set_values
 
     def race(raced: Sequence[int], k: int, sensitivity: int, epsilon: Fraction) -> tuple[int, ...]:
         # [delta] of a joint choice one race at most names several columns: it gets the delta

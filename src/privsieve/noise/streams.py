@@ -5,8 +5,8 @@ the ball that the prefix allows, and carry the ball through the formula.  If the
 answer, the answer is that of the real number; if not, more digits are read after the same prefix.
 So no draw is ever "a float near the formula": see `streams.proof.md`.
 
-Here are the source, the streams and the integers that follow from one stream each.  Vectors are in
-`vector.py`, values on a public grid in `values.py`, and what names without values in `race.py`.
+Here are the source, the streams and the integers that follow from one stream each.  Vectors and
+values on a public grid are in `values.py`, and what names without values is in `race.py`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from flint import arb, ctx, fmpq
 
 from privsieve.errors import ParameterError, ReleaseFailed
 
-if TYPE_CHECKING:
-    #: A formula: balls of standard variables from the streams that they are made of.
-    Law = Callable[[Sequence["Uniform"]], list[arb]]
+#: A formula: balls of standard variables from the streams that they are made of.
+Law = Callable[[Sequence["Uniform"]], list[arb]]
 
 #: First digits of a number that decides one coordinate, and of one that decides a vector.
 SHORT, LONG = 64, 192

@@ -6,13 +6,13 @@ import datetime as dt
 import math
 import re
 import unicodedata
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any, Literal
 
 from privsieve.errors import DomainError
-from privsieve.public.canonical import FLAGS, flag_words, hidden, plain, quoted
+from privsieve.public.canonical import FLAGS, LARGEST, Json, flag_words, hidden, plain, quoted
 
 Scalar = str | int | bool
 #: What a stranger may know of a column that is published: "known" is what its kind says,
@@ -240,6 +240,46 @@ class Label:
 
 Column = Number | Category | Flag | Date
 Target = Label | Number
+
+
+def fields_of(part: Column | Target) -> dict[str, Json]:
+    """A column, or the target, as JSON without floats.
+
+    >>> fields_of(Flag("smoker"))
+    {'kind': 'flag', 'name': 'smoker', 'default': False}
+    """
+    found: dict[str, Json] = {"kind": part.kind}
+    for item in fields(part):
+        value = getattr(part, item.name)
+        if item.metadata.get("optional") and value == item.default:
+            continue
+        found[item.name] = ([_in_json(one) for one in value] if isinstance(value, tuple)
+                            else _in_json(value))
+    return found
+
+
+def _in_json(value: Any) -> Any:
+    """A value as JSON keeps it: a long number as its text, by which it is compared anyhow."""
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, dt.datetime):
+        return value.isoformat()
+    return str(value) if isinstance(value, int) and abs(value) > LARGEST else value
+
+
+def part_of(said: Mapping[str, Any]) -> Column | Target:
+    """A column, or the target, from the words of `fields_of`.
+
+    >>> part_of({"kind": "number", "name": "age", "low": "0.0", "high": "110.0", "cuts": ["18.0"]})
+    Number(name='age', low=0.0, high=110.0, scale='linear', missing='middle', cuts=(18.0,), \
+role='known')
+    """
+    kinds = {kind.kind: kind for kind in (Number, Date, Flag, Category, Label)}
+    own = {name: value for name, value in said.items() if name != "kind"}
+    if said["kind"] == "number":
+        own |= {end: float(own[end]) for end in ("low", "high")}
+        own |= {"cuts": [float(cut) for cut in own.get("cuts", ())]}
+    return kinds[said["kind"]](**own)
 
 
 def check_name(name: object) -> None:

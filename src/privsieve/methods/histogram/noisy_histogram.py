@@ -2,63 +2,135 @@
 
 Either all of its columns are named, or RuleSieve chooses them and the table follows in the same
 release: one plan, one charge, one certificate; see noisy_histogram.proof.md.
+
+A column of the domain is an `Axis`: a category, flag or label has a cell for each level.  A number
+or date has bins of equal width on its public grid of codes, and one cell more where missing is a
+level.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from math import prod, sinh, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from privsieve.errors import DomainError, ParameterError
+from privsieve.errors import ParameterError
 from privsieve.methods.choosing import count
-from privsieve.methods.histogram.axes import BINS, Axis, axes_of, cells, check_bins
-from privsieve.methods.histogram.sizes import check_size, digits, spread, warning
-from privsieve.methods.option import current
-from privsieve.public.canonical import Json
+from privsieve.methods.option import Options, current, declared, option, settled, yes_or_no
+from privsieve.methods.rule_sieve import RuleSieveOptions
+from privsieve.public.canonical import Json, quoted
+from privsieve.public.columns import (
+    CODES,
+    MISSING,
+    Category,
+    Column,
+    Date,
+    Flag,
+    Label,
+    Number,
+    Target,
+)
 from privsieve.public.cost import EPSILON_UNITS, Cost, exact
-from privsieve.public.domain import Box, Domain
+from privsieve.public.domain import Domain
 from privsieve.public.plan import NoiseSize, Plan, assumed
+from privsieve.release import Histogram, NoiseLaw, figure
 
 if TYPE_CHECKING:
-    from privsieve.methods.histogram.tables import Dense, Held, Sparse
+    from privsieve.methods.histogram.tables import BeforeChoice, Dense, Sparse
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
 
 METHOD = "noisy-histogram/1"
-#: Of epsilon, what a choice of columns gets.
-SHARE = "0.5"
+#: Bins of a number where nobody says how many.
+BINS = 8
 #: Options of the choice; the others are the table's own, or make no sense in front of one.
-CHOICE = ("class_prior", "order", "joint", "max_ops", "numeric")
+CHOICE = ("class_prior", "depth", "joint", "max_ops", "numeric")
 #: More noise than this on a count is refused.
 MOST_NOISE = 2**30
+#: Cells of a table that is released whole, and of one of which only large cells are named.
+LARGEST_WHOLE, LARGEST_NAMED = 2**20, 2**53 - 1
+#: A table of which fewer than so many cells can pass the threshold is hardly one.
+FEW = 10
 
 
-@dataclass(frozen=True)
-class Tabling:
-    """The public parameters of one run."""
+@declared
+class HistogramOptions(Options):
+    """What NoisyHistogram is asked for."""
+
+    columns: Sequence[str] | None = option(
+        default=None, kw_only=False, read=lambda text: text.split(","), metavar="A,B,…",
+        says="the columns to tabulate; all, or those that are chosen, where this is left out")
+    n_features_to_select: Any = option(
+        default=None,
+        says="let RuleSieve choose k columns first, in the same release and for the same epsilon")
+    bins: int | Mapping[str, int] = option(
+        default=BINS, read=int, metavar="N",
+        says="bins of equal width of a number or date; or a mapping from names, where the others "
+             f"have {BINS}")
+    target: bool = option(
+        default=True, read=yes_or_no, says="tabulate the target, too, where the domain has one")
+    delta: Any = option(
+        default=0, metavar="D",
+        says="what it may cost beyond epsilon: then only cells that enough rows share are named, "
+             "of a table of any size")
+    share: Any = option(default="0.5", metavar="S", says="of epsilon, the part of a choice")
+    choice: Mapping[str, Any] | None = option(
+        default=None, says=f"options of the choice: {', '.join(CHOICE)}")
+
+    def planned(self, domain: Domain, rows: int | None) -> Plan:
+        """Plan one table of counts; reads no row."""
+        cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
+        bins = bins_of(domain, self.bins)
+        units = domain.public_units(rows)
+        if units < 1:
+            raise ParameterError(f"the table has {units} rows; a table of counts needs at least 1")
+        cost.check_units(units)
+        names = _names(domain, self)
+        d = len(domain.columns)
+        k = len(names) if self.n_features_to_select is None else count(self.n_features_to_select, d)
+        sieve = None if self.n_features_to_select is None or k == d else _sieve(
+            self, k, cost, domain, units)
+        if sieve is None and self.choice:
+            raise ParameterError("options of a choice are given, and nothing is chosen; leave "
+                                 "them away, or say how many columns")
+        run = settled(
+            Tabling, self, n_features_to_select=k, bins=bins, domain=domain,
+            target=self.target and domain.target is not None, names=names, delta=cost.delta,
+            epsilon=cost.epsilon - (sieve.cost.epsilon if sieve else 0), sieve=sieve)
+        if run.mean > MOST_NOISE:
+            raise ParameterError(f"epsilon is {cost.text}; each count would get noise of about "
+                                 f"{float(run.mean):.2g}: choose a larger epsilon")
+        if run.delta:
+            from privsieve.noise.discrete import threshold
+
+            # [least] before a row is read, and never again
+            run = replace(run, threshold=threshold(run.mean, domain.rows_per_person, run.delta))
+        return _plan(run, cost, units)
+
+
+@declared
+class Tabling(HistogramOptions):
+    """The public parameters of one run: the options, settled, and the public facts.
+
+    names : what is tabulated, or what is chosen from
+    epsilon : of the table
+    sieve : the choice before the table
+    threshold : the noisy count from which on a cell is named; None: any
+    """
 
     domain: Domain
-    names: tuple[str, ...]  # what is tabulated, or what is chosen from
-    bins: int | Mapping[str, int]
-    target: bool
-    epsilon: Fraction  # of the table
-    delta: Fraction
-    sieve: Plan | None = field(repr=False)  # the choice before the table
-    threshold: int | None = None  # the noisy count from which on a cell is named; None: any
+    names: tuple[str, ...]
+    sieve: Plan | None
+    threshold: int | None = None
 
     @property
     def sensitivity(self) -> int:
         """How far one unit moves the sum of all counts' moves."""
         # [sensitivity] each row is in one cell: it leaves one, and another may come
-        return self.sides * self.domain.rows_per_person
-
-    @property
-    def sides(self) -> int:
-        """2 where a unit is replaced, 1 where it comes or goes."""
-        return 2 if self.domain.neighbours == "replace-one" else 1
+        return (2 if self.domain.replaces else 1) * self.domain.rows_per_person
 
     @property
     def mean(self) -> Fraction:
@@ -69,8 +141,17 @@ class Tabling:
         """The axes of these columns, and of the target where it is tabulated."""
         return axes_of(self.domain, names, self.bins, target=self.target)
 
+    @property
+    def largest(self) -> tuple[Axis, ...]:
+        """The axes of the table, or of the largest one that the choice can ask for."""
+        if self.sieve is None:
+            return self.axes(self.names)
+        columns = axes_of(self.domain, self.names, self.bins, target=False)
+        many = sorted(columns, key=lambda axis: -axis.cells)[:self.n_features_to_select]
+        return self.axes([axis.name for axis in many])
 
-class Output(NamedTuple):
+
+class NoisyTable(NamedTuple):
     """What leaves: the columns, the cells that are named (None: all), and their noisy counts."""
 
     names: tuple[str, ...]
@@ -78,149 +159,94 @@ class Output(NamedTuple):
     counts: list[int]
 
 
-def plan(  # the method's public options, all keyword-only
-    domain: Domain,
-    *,
-    epsilon: object,
-    delta: object = 0,
-    columns: Sequence[str] | None = None,
-    k: float | Fraction | None = None,
-    bins: int | Mapping[str, int] = BINS,
-    target: bool = True,
-    share: object = SHARE,
-    choice: Mapping[str, Any] | None = None,
-    rows: int | None = None,
-    allow_weak: bool = False,
-) -> Plan:
-    """Plan one table of counts; reads no row.
-
-    >>> from privsieve.public.domain import Domain
-    >>> made = plan(Domain.box(0, 1, columns=30), columns=["x0", "x1"], epsilon=1, rows=9000)
-    >>> made.cost.text, made.forecast["cells"], made.forecast["noise_each"]
-    ('1', '128', '2.8')
-    """
-    cost = Cost.of(epsilon, delta=delta, allow_weak=allow_weak)
-    if isinstance(domain, Box):
-        raise DomainError("this domain fits arrays of any width; to plan before there is one, say "
-                          "how many columns: Domain.box(low, high, columns=30)")
-    check_bins(domain, bins)
-    units = domain.public_units(rows)
-    if units < 1:
-        raise ParameterError(f"the table has {units} rows; a table of counts needs at least 1")
-    cost.check_units(units)
-    names = _names(domain, columns, k)
-    sieve = _sieve(domain, k, cost, units, share=share, choice=choice)
-    spent = sieve.cost.epsilon if sieve else Fraction(0)
-    made = Tabling(domain, names, _plain(bins), target and domain.target is not None,
-                   cost.epsilon - spent, cost.delta, sieve)
-    if made.mean > MOST_NOISE:
-        raise ParameterError(f"epsilon is {cost.text}; each count would get noise of about "
-                             f"{float(made.mean):.2g}: choose a larger epsilon")
-    if made.delta:
-        from privsieve.noise.discrete import threshold
-
-        # [least] before a row is read, and never again
-        made = replace(made, threshold=threshold(made.mean, domain.rows_per_person, made.delta))
-    chosen = len(names) if k is None else count(k, len(domain.columns))
-    return _planned(made, cost, units, chosen)
-
-
-def _planned(made: Tabling, cost: Cost, units: int, k: int) -> Plan:
+def _plan(run: Tabling, cost: Cost, units: int) -> Plan:
     """The plan of a run whose parameters are settled."""
-    axes = _largest(made, k)
+    axes = run.largest
     check_size(axes, sparse=bool(cost.delta))
-    size, (each, distance) = cells(axes), spread(made.mean)
-    forecast = {"noise_each": digits(each), "cells": str(size)}
+    size, (each, distance) = cells(axes), spread(run.mean)
+    forecast = {"noise_each": figure(each, 2), "cells": str(size)}
     if not cost.delta:
-        forecast["expected_error"] = digits(size * distance / (2 * units))
-    said = [made.sieve.warning] if made.sieve is not None and made.sieve.warning else []
-    said += [text for text in [warning(axes, units, each, made.threshold)] if text]
+        forecast["expected_error"] = figure(size * distance / (2 * units), 2)
+    said = [run.sieve.warning if run.sieve else None, warning(axes, units, each, run.threshold)]
     return Plan(
-        method=METHOD, kind="histogram", domain=made.domain, cost=cost, units=units,
-        settings=_settings(made, k), noise=NoiseSize(made.mean, "units on a count"),
+        method=METHOD, kind="histogram", domain=run.domain, cost=cost, units=units,
+        settings=_settings(run), noise=NoiseSize(run.mean, "units on a count"),
         forecast=forecast,
-        warning="; ".join(said) or None,
+        warning="; ".join(text for text in said if text) or None,
         theorem="noisy-histogram", assumes=assumed("noisy-histogram"),
-        summarise=partial(summarise, made=made), mechanism=partial(mechanism, made=made),
-        says=partial(says, made=made),
+        summarise=partial(summarise, run=run), mechanism=partial(mechanism, run=run),
+        says=partial(says, run=run),
     )
 
 
-def summarise(batches: Iterable[Batch], key: int, *, made: Tabling) -> Dense | Sparse | Held:
+def summarise(batches: Iterable[Batch], key: int, *, run: Tabling,
+              ) -> Dense | Sparse | BeforeChoice:
     """Rows become counts; before a choice, what it needs and the cells of the rows."""
-    from privsieve.methods.histogram.tables import Held, Rows, counted, kept
+    from privsieve.methods.histogram.tables import BeforeChoice, cell_rows, counted
 
-    if made.sieve is None:
-        return counted(batches, key, domain=made.domain, axes=made.axes(made.names),
-                       sparse=bool(made.delta))
-    from privsieve.rows.batch import Batch as Read
-
+    if run.sieve is None:
+        return counted(batches, key, domain=run.domain, axes=run.axes(run.names),
+                       sparse=bool(run.delta))
     # [held] both are made of the same rows, under the same key
-    held, axes = list(batches), made.axes(made.names)
-    none = Rows.of(Read.empty(len(made.domain.columns)), axes, made.domain)
-    rows = kept(held, key, made.domain, none, lambda batch: Rows.of(batch, axes, made.domain))
-    return Held(made.sieve.summarise(held, key), rows)
+    held = list(batches)
+    return BeforeChoice(run.sieve.summarise(held, key),
+                        cell_rows(held, key, run.domain, run.axes(run.names)))
 
 
 # [mechanism]
-def mechanism(summary: Dense | Sparse | Held, noise: Noise, *, made: Tabling) -> Output:
+def mechanism(summary: Dense | Sparse | BeforeChoice, noise: Noise, *, run: Tabling,
+              ) -> NoisyTable:
     """Counts meet noise; where columns are chosen, after the choice."""
-    from privsieve.methods.histogram.tables import Dense, Held, Sparse
+    from privsieve.methods.histogram.tables import BeforeChoice, Dense, Sparse
     from privsieve.noise.discrete import above, noisy
 
-    names = made.names
-    if isinstance(summary, Held):
-        assert made.sieve is not None
+    names = run.names
+    if isinstance(summary, BeforeChoice):
+        assert run.sieve is not None
         # [choose-first] the table that follows is that of the columns that were released
-        chosen = made.sieve.mechanism(summary.sieve, noise)
-        names = tuple(made.domain.names[j] for j in sorted(chosen))
-        summary = _tabulated(summary, names, made)
+        chosen = run.sieve.mechanism(summary.sieve, noise)
+        names = tuple(run.domain.names[j] for j in sorted(chosen))
+        summary = _tabulated(summary, names, run)
     if isinstance(summary, Sparse):
         # [threshold-form]
-        assert made.threshold is not None
-        where, counts = above(summary.counts, made.mean, made.threshold, noise)
-        return Output(names, summary.places[where].tolist(), counts.tolist())
+        assert run.threshold is not None
+        where, counts = above(summary.counts, run.mean, run.threshold, noise)
+        return NoisyTable(names, summary.places[where].tolist(), counts.tolist())
     assert isinstance(summary, Dense)
-    return Output(names, None, noisy(summary.counts, made.mean, noise).tolist())
+    return NoisyTable(names, None, noisy(summary.counts, run.mean, noise).tolist())
 
 
-def _tabulated(held: Held, names: Sequence[str], made: Tabling) -> Dense | Sparse:
+def _tabulated(held: BeforeChoice, names: Sequence[str], run: Tabling) -> Dense | Sparse:
     """The table of the columns that were chosen."""
-    from privsieve.methods.histogram.tables import Dense, Sparse
+    from privsieve.methods.histogram.tables import Dense, Sparse, flat
 
-    axes, known = made.axes(names), [axis.name for axis in made.axes(made.names)]
-    sizes = [axis.cells for axis in axes]
-    places = held.rows.places([known.index(axis.name) for axis in axes], sizes)
-    return Sparse.of(places) if made.delta else Dense.of(places, cells(axes))
+    axes, known = run.axes(names), [axis.name for axis in run.axes(run.names)]
+    places = flat([held.rows.cells[known.index(axis.name)] for axis in axes],
+                  [axis.cells for axis in axes])
+    return Sparse.of(places) if run.delta else Dense.of(places, cells(axes))
 # [/mechanism]
 
 
-def says(output: Output, *, made: Tabling) -> Mapping[str, Json]:
+def says(output: NoisyTable, *, run: Tabling) -> Mapping[str, Json]:
     """What a release says of the table."""
-    from privsieve.methods.histogram.values import edges
+    from privsieve.methods.histogram.released import edges
 
-    axes = made.axes(output.names)
-    return {
-        "selected": list(output.names),
-        "cells": {
-            "names": [axis.name for axis in axes],
-            "shape": [axis.cells for axis in axes],
-            "bins": {axis.name: edges(axis) for axis in axes if axis.bins},
-            "place": "all" if output.places is None else output.places,
-            "q": output.counts,
-        },
-        "noise": {"law": "discrete-laplace", "each": digits(spread(made.mean)[0])},
-    }
+    axes = run.axes(output.names)
+    return Histogram(
+        output.names, tuple(axis.name for axis in axes), tuple(axis.cells for axis in axes),
+        {axis.name: tuple(edges(axis)) for axis in axes if axis.bins},
+        None if output.places is None else tuple(output.places), tuple(output.counts),
+        NoiseLaw("discrete-laplace", figure(spread(run.mean)[0], 2))).write()
 
 
-def _names(domain: Domain, columns: object, k: object) -> tuple[str, ...]:
+def _names(domain: Domain, asked: HistogramOptions) -> tuple[str, ...]:
     """What is tabulated, or chosen from, in the order of the domain."""
-    if columns is None:
+    if asked.columns is None:
         return domain.names
-    if k is not None:
+    if asked.n_features_to_select is not None:
         raise ParameterError("columns are named, and a number of columns to choose is given; "
                              "give one of them")
-    listed = [columns] if isinstance(columns, str) else list(columns)  # type: ignore[call-overload]  # read below
+    listed = [asked.columns] if isinstance(asked.columns, str) else list(asked.columns)
     for name in listed:
         if name not in domain.names:
             raise ParameterError(f"{name!r} is no column of the domain; write names of the domain")
@@ -229,57 +255,202 @@ def _names(domain: Domain, columns: object, k: object) -> tuple[str, ...]:
     return tuple(name for name in domain.names if name in listed)
 
 
-def _sieve(domain: Domain, k: float | Fraction | None, cost: Cost, units: int, *, share: object,
-           choice: Mapping[str, Any] | None) -> Plan | None:
-    """The plan of the choice; None where nothing is to be chosen."""
-    wanted = dict(choice or {})
-    if k is None or count(k, len(domain.columns)) == len(domain.columns):
-        if wanted:
-            raise ParameterError("options of a choice are given, and nothing is chosen; leave "
-                                 "them away, or say how many columns")
-        return None
-    from privsieve.methods import rule_sieve
-
+def _sieve(asked: HistogramOptions, k: int, cost: Cost, domain: Domain, units: int) -> Plan:
+    """The plan of the choice."""
+    wanted = current(RuleSieveOptions, asked.choice or {})
     for name in wanted:
         if name not in CHOICE:
             raise ParameterError(f"{name!r} is no option of the choice before a table; known are: "
                                  f"{', '.join(CHOICE)}")
-    part = exact(share, "share")
     # [share] whole units of the ledger, at least one for each
-    spent = int(part * cost.units)
+    spent = int(exact(asked.share, "share") * cost.units)
     if not 0 < spent < cost.units:
-        raise ParameterError(f"the share of epsilon for the choice is {share}; it must lie between "
-                             "0 and 1, and leave something to both: write 0.5, for example")
-    options = rule_sieve.RuleSieveOptions(
-        k, epsilon=Fraction(spent, EPSILON_UNITS), allow_weak=True,
-        **current(rule_sieve.RuleSieveOptions, wanted))
-    return options.planned(domain, units)
+        raise ParameterError(f"the share of epsilon for the choice is {asked.share}; it must lie "
+                             "between 0 and 1, and leave something to both: write 0.5, for example")
+    first = RuleSieveOptions(k, epsilon=Fraction(spent, EPSILON_UNITS), allow_weak=True, **wanted)
+    return first.planned(domain, units)
 
 
-def _largest(made: Tabling, k: int) -> tuple[Axis, ...]:
-    """The axes of the table, or of the largest one that a choice of k columns can ask for."""
-    if made.sieve is None:
-        return made.axes(made.names)
-    columns = axes_of(made.domain, made.names, made.bins, target=False)
-    many = sorted(columns, key=lambda axis: -axis.cells)[:k]
-    return made.axes([axis.name for axis in many])
-
-
-def _settings(made: Tabling, k: int) -> Mapping[str, Json]:
-    target = made.domain.target
-    assert target is not None or not made.target
+def _settings(run: Tabling) -> Mapping[str, Json]:
+    target = run.domain.target
+    assert target is not None or not run.target
     return {
-        "k": k,
-        "columns": list(made.names) if made.sieve is None else None,
-        "target": target.name if target is not None and made.target else None,
-        "bins": made.bins if isinstance(made.bins, int) else dict(made.bins),
-        "threshold": None if made.threshold is None else str(made.threshold),
-        "choice": None if made.sieve is None else {
-            "method": made.sieve.method, "epsilon": made.sieve.cost.text,
-            "settings": made.sieve.settings},
+        "k": run.n_features_to_select,
+        "columns": list(run.names) if run.sieve is None else None,
+        "target": target.name if target is not None and run.target else None,
+        "bins": run.bins if isinstance(run.bins, int) else dict(run.bins),
+        "threshold": None if run.threshold is None else str(run.threshold),
+        "choice": None if run.sieve is None else {
+            "method": run.sieve.method, "epsilon": run.sieve.cost.text,
+            "settings": run.sieve.settings},
     }
 
 
-def _plain(bins: int | Mapping[str, int]) -> int | Mapping[str, int]:
-    """Numbers of bins as plain integers."""
-    return {name: int(n) for name, n in bins.items()} if isinstance(bins, Mapping) else int(bins)
+@dataclass(frozen=True)
+class Axis:
+    """One column of a table of counts.
+
+    bins : of a number or date; 0 where the column has levels.
+
+    >>> Axis(Number("age", 0, 110, missing="level"), 8).cells, Axis(Flag("smoker")).cells
+    (9, 2)
+    """
+
+    column: Column | Target
+    bins: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name of the column."""
+        return self.column.name
+
+    @property
+    def used(self) -> int:
+        """How many codes are used for values."""
+        return MISSING if getattr(self.column, "missing_level", False) else CODES
+
+    @property
+    def cells(self) -> int:
+        """How many cells the column has."""
+        if self.bins:
+            return self.bins + (self.used == MISSING)
+        if isinstance(self.column, Label):
+            return len(self.column.values)
+        assert isinstance(self.column, Category | Flag)
+        return self.column.levels
+
+    @property
+    def begins(self) -> tuple[int, ...]:
+        """The first code of each bin, and the end of the last.
+
+        >>> Axis(Number("age", 0, 110), 4).begins
+        (0, 16384, 32768, 49152, 65536)
+        """
+        # [bins] code c lies in bin c * bins // used
+        return tuple(-(-b * self.used // self.bins) for b in range(self.bins + 1))
+
+
+def axes_of(domain: Domain, names: Sequence[str], bins: int | Mapping[str, int], *,
+            target: bool) -> tuple[Axis, ...]:
+    """The axes of these columns in the domain's order; the target, if it is wanted, is the last.
+
+    >>> made = axes_of(Domain.box(0, 1, columns=3), ["x2", "x0"], {"x2": 5}, target=True)
+    >>> [(axis.name, axis.cells) for axis in made]
+    [('x0', 8), ('x2', 5), ('y', 2)]
+    """
+    wanted = set(names)
+    parts: list[Column | Target] = [part for part in domain.columns if part.name in wanted]
+    if target and domain.target is not None:
+        parts.append(domain.target)
+    return tuple(_axis(part, bins) for part in parts)
+
+
+def bins_of(domain: Domain, bins: object) -> int | dict[str, int]:
+    """Numbers of bins as plain integers; refused where no column of the domain can have them.
+
+    >>> bins_of(Domain.box(0, 1, columns=3), {"x2": 5})
+    {'x2': 5}
+    """
+    if not isinstance(bins, Mapping):
+        return _whole(bins, "bins")
+    parts = {part.name: part for part in (*domain.columns, domain.target) if part is not None}
+    for name in bins:
+        if name not in parts:
+            raise ParameterError(f"bins are given for {name!r}, which is no column of the domain; "
+                                 "write a name of the domain")
+        if not isinstance(parts[name], Number | Date):
+            raise ParameterError(f"bins are given for {name!r}, whose cells are its levels; leave "
+                                 "it away")
+    return {name: _whole(many, f"the number of bins of {name!r}") for name, many in bins.items()}
+
+
+def cells(axes: Sequence[Axis]) -> int:
+    """How many cells a table has."""
+    return prod(axis.cells for axis in axes)
+
+
+def _axis(part: Column | Target, bins: int | Mapping[str, int]) -> Axis:
+    if not isinstance(part, Number | Date):
+        return Axis(part)
+    many = bins.get(part.name, BINS) if isinstance(bins, Mapping) else bins
+    return Axis(part, many)
+
+
+def _whole(value: object, name: str) -> int:
+    plain = value.item() if hasattr(value, "item") else value
+    if isinstance(plain, bool) or not isinstance(plain, int) or not 1 <= plain < MISSING:
+        raise ParameterError(f"{name} is {quoted(value)}; write a whole number from 1 to "
+                             f"{MISSING - 1}")
+    return plain
+
+
+def check_size(axes: Sequence[Axis], *, sparse: bool) -> None:
+    """Refuse a table that nobody could use.
+
+    >>> check_size([Axis(Number("age", 0, 110), 8)] * 6, sparse=False)
+    """
+    size = cells(axes)
+    if not sparse and size > LARGEST_WHOLE:
+        raise ParameterError(
+            f"the table of {len(axes)} columns would have {size} cells, and at most "
+            f"{LARGEST_WHOLE} are released: each has noise of its own, so that in a larger table "
+            f"noise is nearly all there is; {fewer(axes, LARGEST_WHOLE)}, or give a delta, and "
+            "only cells that many rows share are named")
+    if size > LARGEST_NAMED:
+        raise ParameterError(f"the table of {len(axes)} columns would have more than 2^53 cells, "
+                             f"whose places no reader could tell apart; "
+                             f"{fewer(axes, LARGEST_NAMED)}")
+
+
+def warning(axes: Sequence[Axis], units: int, each: float, threshold: int | None) -> str | None:
+    """A sentence where the table will be mostly noise, with the largest one that would not.
+
+    >>> warning([Axis(Number("age", 0, 110), 50)] * 2, 1000, 2.8, None)[:61]
+    'a cell holds 0.4 rows on average and noise of about 2.8: the '
+    """
+    size = cells(axes)
+    if threshold is not None:
+        if units >= FEW * threshold:
+            return None
+        return (f"only cells of about {threshold} rows or more are named, and there are {units} "
+                f"rows: at most {units // threshold} cells can be; a larger epsilon or delta "
+                "would help")
+    if units >= each * size:
+        return None
+    sensible = max(1, int(units / each))
+    return (f"a cell holds {units / size:.2g} rows on average and noise of about {each:.2g}: the "
+            f"table will be mostly noise; at this epsilon up to {sensible} cells make sense "
+            f"({fewer(axes, sensible)}), or take a larger epsilon")
+
+
+def fewer(axes: Sequence[Axis], limit: int) -> str:
+    """How to come to so many cells.
+
+    >>> fewer([Axis(Number("age", 0, 110), 50)] * 2, 110)
+    'take at most 10 bins a column'
+    >>> fewer([Axis(Flag("ill"))] * 7, 64)
+    'take at most 6 of the columns'
+    """
+    most = max((axis.bins for axis in axes), default=0)
+    low, high = 1, most + 1
+    while high - low > 1:  # the largest number of bins that fits
+        middle = (low + high) // 2
+        cut = [replace(axis, bins=min(axis.bins, middle)) for axis in axes]
+        low, high = (middle, high) if cells(cut) <= limit else (low, middle)
+    if most > low > 1:
+        return f"take at most {low} bins a column"
+    found, many = 1, 0
+    for size in sorted(axis.cells for axis in axes):
+        found *= size
+        many += found <= limit
+    return f"take at most {many} of the columns" if many > 1 else "take fewer columns"
+
+
+def spread(mean: Fraction) -> tuple[float, float]:
+    """The standard deviation of the noise on a count, and its mean distance from 0.
+
+    >>> [round(x, 3) for x in spread(Fraction(2))]
+    [2.799, 1.919]
+    """
+    x = min(float(1 / mean), 700.0)  # beyond it there is next to none, and no double for it
+    return 1 / (sqrt(2) * sinh(x / 2)), 1 / sinh(x)

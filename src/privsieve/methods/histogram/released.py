@@ -1,14 +1,19 @@
-"""Released: a table of counts as it left, made fit to use.  Free: it sees no row.
+"""Released: a table of counts as it left, and the rows and margins that are made of it for free.
 
 The noisy counts are brought to the nearest table, in the sum of squares, that a table of rows
 could have: no count below 0, all together the public number of rows, or the noisy sum where that
-number is private.  Margins are sums of it, so that they agree with one another.
+number is private.  Margins are sums of it, so that they agree with one another.  From cells back
+to values is the inverse of the reader's coding: what is made for a cell is read into it again.
 """
 
 from __future__ import annotations
 
+import csv
+import datetime as dt
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -16,11 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.methods.histogram import values
-from privsieve.methods.histogram.axes import Axis
+from privsieve.methods.histogram.noisy_histogram import Axis
 from privsieve.public.canonical import quoted
-from privsieve.public.columns import Date, Number
-from privsieve.public.domain import part_of
+from privsieve.public.columns import CODES, Date, Flag, Number, part_of, text_of
+from privsieve.release import WRONG, Histogram
+from privsieve.rows.cells import DAY, bounds, log_edges
 
 Ints = npt.NDArray[np.int64]
 
@@ -28,10 +33,13 @@ Ints = npt.NDArray[np.int64]
 LARGEST_MARGIN, LARGEST_SAMPLE = 2**24, 2**26
 #: What a count of a release can be.
 LARGEST_COUNT = 2**42
+#: What a level that is not listed is called, where no listed one has this name.
+OTHER = "other"
+_SECONDS = 86_400
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table:
+class CountTable:
     """Axes, the cells that hold rows, and how many each holds."""
 
     axes: tuple[Axis, ...]
@@ -39,11 +47,11 @@ class Table:
     counts: Ints
 
     @classmethod
-    def of(cls, body: Mapping[str, Any]) -> Table:
+    def of(cls, body: Mapping[str, Any]) -> CountTable:
         """The table of a release's JSON."""
         try:
-            return _table(body)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            return _table(Histogram.read(body), body)
+        except WRONG:
             raise SchemaError("the release holds no table of counts; name one that NoisyHistogram "
                               "or privsieve synthesize made") from None
 
@@ -78,11 +86,11 @@ class Table:
         check_rows(n)
         total = int(self.counts.sum())
         if not total:  # nothing is known: every cell is as likely as any other
-            return {axis.name: values.made(axis, rng.integers(0, axis.cells, n), rng)
+            return {axis.name: values_of(axis, rng.integers(0, axis.cells, n), rng)
                     for axis in self.axes}
         drawn = rng.permutation(np.repeat(np.arange(len(self.counts)),
                                           shared(self.counts, int(n), rng)))
-        return {axis.name: values.made(axis, self.cells(j)[drawn], rng)
+        return {axis.name: values_of(axis, self.cells(j)[drawn], rng)
                 for j, axis in enumerate(self.axes)}
 
 
@@ -152,28 +160,176 @@ def scaled(counts: Ints, total: int) -> Ints:
     return found
 
 
-def _table(body: Mapping[str, Any]) -> Table:
-    said = body["cells"]
+def _table(said: Histogram, body: Mapping[str, Any]) -> CountTable:
     domain = body["domain"]
     parts = [*domain["columns"], *([domain["target"]] if domain["target"] else [])]
     known = {part["name"]: part_of(part) for part in parts}
-    edges = [said["bins"].get(name) for name in said["names"]]
-    axes = tuple(Axis(known[name], len(ends) - 1 if ends else 0)
-                 for name, ends in zip(said["names"], edges, strict=True))
+    axes = tuple(Axis(known[name], max(0, len(said.bins.get(name, ())) - 1))
+                 for name in said.names)
     if any(bool(axis.bins) is not isinstance(axis.column, Number | Date) for axis in axes):
         raise ValueError  # a number has bins, and nothing else does
-    noisy = np.array(said["q"], np.int64)
-    cells = prod(axis.cells for axis in axes)
-    whole = said["place"] == "all"
-    if whole and cells != len(noisy):  # before so many places are made
+    noisy, whole = np.array(said.q, np.int64), said.place is None
+    if whole and said.cells != len(noisy):  # before so many places are made
         raise ValueError
-    places = np.arange(cells) if whole else np.array(said["place"], np.int64)
-    if [axis.cells for axis in axes] != list(said["shape"]) or len(places) != len(noisy) or (
+    places = np.arange(said.cells) if said.place is None else np.array(said.place, np.int64)
+    if tuple(axis.cells for axis in axes) != said.shape or len(places) != len(noisy) or (
             np.abs(noisy) > LARGEST_COUNT).any() or not (
-            (places >= 0) & (places < cells)).all():
+            (places >= 0) & (places < said.cells)).all():
         raise ValueError
     public = domain["unit"] == "row" and domain["neighbours"] == "replace-one"
     total = int(body["plan"]["units"]) if public else max(0, int(noisy.sum()))
     counts = nearest(noisy, total) if whole else scaled(np.maximum(noisy, 0), total)
     held = np.flatnonzero(counts)
-    return Table(axes, places[held], counts[held])
+    return CountTable(axes, places[held], counts[held])
+
+
+def at_code(column: Number | Date, codes: npt.NDArray[Any] | Sequence[int],
+            ) -> npt.NDArray[np.float64]:
+    """Where codes begin, as numbers; those of a date are days since 1970.
+
+    >>> at_code(Number("age", 0, 110), [0, 32768, 65536]).tolist()
+    [0.0, 55.0, 110.0]
+    >>> at_code(Number("dose", 1, 16, scale="log"), [0, 16384, 32768, 65536]).tolist()
+    [1.0, 2.0, 4.0, 16.0]
+    """
+    places = np.asarray(codes, np.float64)
+    low, high = bounds(column)
+    if isinstance(column, Number) and column.scale == "log":
+        known = np.concatenate([[low], log_edges(column), [high]])
+        return known[np.minimum(places, CODES).astype(np.intp)]
+    used = CODES - column.missing_level
+    found: npt.NDArray[np.float64] = np.clip(low + places * ((high - low) / used), low, high)
+    return found
+
+
+def edges(axis: Axis) -> list[str]:
+    """The edges of an axis' bins, as text; of a date in ISO 8601.
+
+    >>> from privsieve.public.columns import Category
+    >>> edges(Axis(Number("age", 0, 100), 4))
+    ['0.0', '25.0', '50.0', '75.0', '100.0']
+    >>> edges(Axis(Date("day", "2020-01-01", "2020-01-02"), 2))
+    ['2020-01-01', '2020-01-01T12:00:00', '2020-01-02']
+    """
+    assert isinstance(axis.column, Number | Date)
+    found = at_code(axis.column, axis.begins)
+    if isinstance(axis.column, Date):
+        return [_moment(round(day * DAY)) for day in found.tolist()]
+    return [repr(edge) for edge in found.tolist()]
+
+
+def cell_names(axis: Axis) -> list[str]:
+    """What the cells of an axis are called.
+
+    >>> from privsieve.public.columns import Category
+    >>> cell_names(Axis(Category("ward", ["A", "B"])))
+    ['A', 'B', 'other']
+    >>> cell_names(Axis(Number("age", 0, 100, missing="level"), 2))
+    ['0 to 50', '50 to 100', 'missing']
+    """
+    column = axis.column
+    if isinstance(column, Flag):
+        return ["no", "yes"]
+    if isinstance(column, Number | Date):
+        ends = edges(axis)
+        if isinstance(column, Number):
+            ends = [f"{x:,.0f}" if abs(x) >= 10**4 else f"{x:.4g}" for x in map(float, ends)]
+        found = [f"{low} to {high}" for low, high in pairwise(ends)]
+        return found + ["missing"] * (axis.cells > axis.bins)
+    listed = [text_of(value) for value in column.values]
+    return listed + [OTHER] * (axis.cells > len(listed))
+
+
+def values_of(axis: Axis, cells: Ints, rng: np.random.Generator) -> npt.NDArray[Any]:
+    """A value for each cell: its level, or one that is uniform in its bin.
+
+    >>> from privsieve.public.columns import Category
+    >>> rng = np.random.default_rng(0)
+    >>> values_of(Axis(Category("ward", ["A", "B"])), np.array([1, 2]), rng).tolist()
+    ['B', 'other']
+    >>> found = values_of(Axis(Number("age", 0, 100), 4), np.array([0, 3]), rng)
+    >>> bool(0 <= found[0] < 25 and 75 <= found[1] <= 100)
+    True
+    """
+    column = axis.column
+    if isinstance(column, Flag):
+        return cells.astype(np.bool_)
+    if isinstance(column, Number | Date):
+        return _spread(axis, cells, rng)
+    listed: list[Any] = list(column.values)
+    if axis.cells > len(listed):
+        known = {text_of(value) for value in listed}
+        listed.append(OTHER if OTHER not in known else None)
+    found = np.empty(len(listed), object)
+    found[:] = listed
+    return (found if len({type(value) for value in listed}) > 1 else np.array(listed))[cells]
+
+
+def _spread(axis: Axis, cells: Ints, rng: np.random.Generator) -> npt.NDArray[Any]:
+    """Uniform values in bins; nothing where a cell is that of what is missing."""
+    column, begins = axis.column, np.array(axis.begins)
+    assert isinstance(column, Number | Date)
+    missing = cells >= axis.bins
+    bins = np.where(missing, 0, cells)
+    if isinstance(column, Date):
+        return _days(column, at_code(column, begins), bins, rng, missing)
+    # [inside] at the middle of a code of the bin: no rounding leads out of it
+    codes = rng.integers(begins[bins], begins[bins + 1])
+    low, high = at_code(column, codes), at_code(column, codes + 1)
+    found = np.sqrt(low) * np.sqrt(high) if column.scale == "log" else _short(column, low, high)
+    found[missing] = np.nan
+    return found
+
+
+def _short(column: Number, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64],
+           ) -> npt.NDArray[np.float64]:
+    """Middles, in as few decimals as keep them in their quarter of the code."""
+    digits = int(np.ceil(np.log10(4 * CODES / (column.high - column.low))))
+    found: npt.NDArray[np.float64] = (low + high) / 2
+    return np.round(found, digits) if abs(digits) < 15 else found  # digits of a double
+
+
+def _days(column: Date, ends: npt.NDArray[np.float64], bins: Ints, rng: np.random.Generator,
+          missing: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+    """Whole days where the bounds are whole days, else seconds."""
+    whole = all(moment.time() == dt.time() for moment in (column.low, column.high))
+    per = 1 if whole else _SECONDS
+    first = np.ceil(ends[:-1] * per).astype(np.int64)
+    last = np.ceil(ends[1:] * per).astype(np.int64)
+    # A bin that holds no whole one gets the one before it; the last holds its end.
+    last[-1] += ends[-1] * per == last[-1]
+    empty = last <= first
+    first[empty], last[empty] = first[empty] - 1, first[empty]
+    found = rng.integers(first[bins], last[bins]).astype(f"M8[{'D' if whole else 's'}]")
+    found[missing] = np.datetime64("NaT")
+    return found
+
+
+def _moment(micro: int) -> str:
+    text = str(np.datetime64(micro, "us"))
+    return text.removesuffix(".000000").removesuffix("T00:00:00")
+
+
+def as_csv(axes: Sequence[Axis], rows: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    r"""Header and rows: commas, points, UTF-8; what is missing is blank.
+
+    >>> as_csv([Axis(Flag("ill")), Axis(Number("age", 0, 110), 8)],
+    ...        {"ill": np.array([True, False]), "age": np.array([3.5, np.nan])})
+    b'ill,age\n1,3.5\n0,\n'
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([axis.name for axis in axes])
+    writer.writerows(zip(*(_texts(axis, rows[axis.name]) for axis in axes), strict=True))
+    return out.getvalue().encode()
+
+
+def _texts(axis: Axis, cells: npt.NDArray[Any]) -> list[str]:
+    column = axis.column
+    if isinstance(column, Number):
+        return ["" if cell != cell else repr(cell) for cell in cells.tolist()]  # noqa: PLR0124  # NaN
+    if isinstance(column, Date):
+        form = column.format
+        return ["" if cell is None else cell.strftime(form) if form else cell.isoformat()
+                for cell in cells.astype(object)]
+    return ["" if cell is None else text_of(cell) for cell in cells.tolist()]

@@ -20,7 +20,7 @@ from privsieve.summaries import Summary
 from privsieve.summaries.persons import summed
 
 if TYPE_CHECKING:
-    from privsieve.methods.histogram.axes import Axis
+    from privsieve.methods.histogram.noisy_histogram import Axis
 
 
 Ints = npt.NDArray[np.int64]
@@ -64,43 +64,34 @@ class Sparse:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rows:
+class CellRows:
     """The cell of each row on each axis: columns that may be chosen, and the target."""
 
     cells: npt.NDArray[np.uint16]  # axes x rows
 
     @classmethod
-    def of(cls, batch: Batch, axes: Sequence[Axis], domain: Domain) -> Rows:
+    def of(cls, batch: Batch, axes: Sequence[Axis], domain: Domain) -> CellRows:
         """Put rows on all axes."""
         found = [cells.astype(np.uint16) for cells in on_axes(axes, batch, domain)]
         return cls(np.array(found).reshape(len(axes), len(batch)))
 
-    def __add__(self, other: Rows) -> Rows:
-        return Rows(np.concatenate([self.cells, other.cells], axis=1))
-
-    def places(self, kept: Sequence[int], sizes: Sequence[int]) -> Ints:
-        """The cell of each row in the table of some axes."""
-        return flat([self.cells[i] for i in kept], sizes)
+    def __add__(self, other: CellRows) -> CellRows:
+        return CellRows(np.concatenate([self.cells, other.cells], axis=1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Held:
+class BeforeChoice:
     """What a choice of columns needs, and the rows that are tabulated after it; both private."""
 
     sieve: Any  # the summary of the method that chooses
-    rows: Rows
-
-    def __add__(self, other: Held) -> Held:
-        return Held(self.sieve + other.sieve, self.rows + other.rows)
+    rows: CellRows
 
 
 def on_axes(axes: Sequence[Axis], batch: Batch, domain: Domain) -> Iterator[Ints]:
     """The cell of each row, on one axis after another.
 
-    >>> from privsieve.rows.batch import Batch
     >>> from privsieve.public.columns import Number
-    >>> from privsieve.public.domain import Domain
-    >>> from privsieve.methods.histogram.axes import Axis
+    >>> from privsieve.methods.histogram.noisy_histogram import Axis
     >>> age = Number("age", 0, 110, missing="level")
     >>> codes = np.array([[0], [65534], [65535]], np.uint16)
     >>> batch = Batch(codes, np.zeros(3, np.int32), *np.zeros((2, 3), np.uint64))
@@ -141,6 +132,13 @@ def counted(batches: Iterable[Batch], key: int, *, domain: Domain, axes: Sequenc
                     lambda batch: Sparse.of(places(batch)))
     return kept(batches, key, domain, Dense(np.zeros(cells, np.int64)),
                 lambda batch: Dense.of(places(batch), cells))
+
+
+def cell_rows(batches: Iterable[Batch], key: int, domain: Domain, axes: Sequence[Axis],
+              ) -> CellRows:
+    """The cells of all rows that take part."""
+    none = CellRows.of(Batch.empty(len(domain.columns)), axes, domain)
+    return kept(batches, key, domain, none, lambda batch: CellRows.of(batch, axes, domain))
 
 
 def kept(batches: Iterable[Batch], key: int, domain: Domain, zero: S,

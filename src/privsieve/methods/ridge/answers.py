@@ -12,35 +12,101 @@ factor.  See `answers.proof.md`.
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from math import sqrt
-from typing import Literal
+from typing import Literal, NamedTuple, NoReturn
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ParameterError
 from privsieve.methods.ridge import dual
-from privsieve.methods.ridge.basis import LARGEST, NUGGET, Basis
-from privsieve.methods.ridge.dual import UNIT, Limits
-from privsieve.methods.ridge.gram import Doubles, Kernel, coordinates, original, target, targets
-from privsieve.methods.ridge.memory import Memory, Model
+from privsieve.methods.ridge.dual import (
+    MOST_KEPT,
+    NUGGET,
+    UNIT,
+    Basis,
+    Doubles,
+    Kernel,
+    Rounding,
+    coordinates,
+    target,
+    targets,
+)
+from privsieve.methods.ridge.features import original
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.noise.streams import Noise
 from privsieve.noise.values import Grid, gamma, gaussian, laplace
-from privsieve.public.canonical import LARGEST as LARGEST_UNITS
-from privsieve.public.canonical import Json
+from privsieve.public.canonical import LARGEST, Json
 from privsieve.public.cost import Cost
 from privsieve.public.plan import NoiseSize, Plan, assumed
+from privsieve.release import ANSWERS, GridNumbers, NoiseLaw, Regression, figure
 from privsieve.rows.batch import Batch
 
 METHOD = "kernel-ridge-session/1"
 #: The release is close to pure noise where its noise is larger than this part of the half range.
 NOISY = Fraction(1, 2)
+
+
+class Solution(NamedTuple):
+    """Rows as points, and the coefficients of the function: private."""
+
+    points: Doubles
+    c: Doubles
+
+    def __repr__(self) -> str:
+        return object.__repr__(self)  # its fields are private
+
+
+class Memory:
+    """What a session knows of the rows; it stays in one process and is forgotten.
+
+    keeps : whether rows that are met are remembered: not after `forget`, nor for a plan alone
+    whole : of each released function the whitened numbers without noise
+    """
+
+    __slots__ = ("keeps", "lock", "model", "process", "whole")
+
+    def __init__(self, *, keeps: bool = True) -> None:
+        self.keeps = keeps
+        self.model: Solution | None = None
+        self.whole: WeakKeyDictionary[object, Doubles] = WeakKeyDictionary()
+        self.lock = threading.Lock()
+        self.process = os.getpid()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a session's memory holds rows; it is neither copied nor pickled")
+
+    @property
+    def open(self) -> bool:
+        """Whether rows may be asked: not after `forget`, and not in another process."""
+        return self.model is not None and self.process == os.getpid()
+
+    @property
+    def turn(self) -> AbstractContextManager[object]:
+        """One thread at a time; a lock that was held at a fork would stay so in the child."""
+        return self.lock if self.process == os.getpid() else nullcontext()
+
+    def learn(self, model: Solution) -> Solution:
+        """Remember, unless that is over; of two threads that solved, the first one's holds."""
+        with self.turn:
+            if self.model is None and self.keeps:
+                self.model = model
+            return self.model or model
+
+    def forget(self) -> None:
+        """Forget the rows, for good."""
+        with self.turn:
+            self.keeps, self.model = False, None
+            self.whole.clear()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,14 +130,14 @@ class Task:
     @cached_property
     def grid(self) -> Grid:
         """Where the numbers leave, and how far a neighbour moves them."""
-        limits = Limits.of(self.lam, self.m)
+        limits = Rounding.of(self.lam, self.m)
         moved = sensitivity(self.lam, self.m)
         if self.kind == "one":
             # [one] clipped numbers are at most 2 apart
             return Grid.of(1, min(Fraction(2), moved + 2 * (limits.solver + limits.evaluated)),
                            norm=1)
         # [dimension] all that a function may ever keep
-        n = LARGEST if self.kind == "function" else len(self.basis)
+        n = MOST_KEPT if self.kind == "function" else len(self.basis)
         return Grid.of(n, rounded_up(moved + 2 * whitened(limits, n)))
 
     @cached_property
@@ -104,13 +170,13 @@ class Task:
 
     def answers(self, q: list[int]) -> Doubles:
         """The queries' answers in the target's units, from what was released."""
-        return original(self.weights @ np.array(self.grid.numbers(q)), self.kernel.domain)
+        return original(self.weights @ np.array(self.grid.numbers(q)), target(self.kernel.domain))
 
 
-def whitened(limits: Limits, n: int) -> Fraction:
+def whitened(limits: Rounding, n: int) -> Fraction:
     """How far rounding can move n whitened numbers, in the Euclidean norm.
 
-    >>> float(whitened(Limits.of("0.01", 5000), 100)) < 1e-3
+    >>> float(whitened(Rounding.of("0.01", 5000), 100)) < 1e-3
     True
     """
     # [inverse] a bound of |L^-1|
@@ -132,7 +198,7 @@ def plan(task: Task, memory: Memory) -> Plan:
                                                              rho=task.grid.rho(task.sigma))
     return Plan(
         method=METHOD, kind="regression", domain=task.kernel.domain, cost=cost, units=task.m,
-        settings={"answers": task.kind, "lam": _text(float(task.lam)), **task.kernel.json(),
+        settings={"answers": task.kind, "lam": figure(task.lam, 6, "g"), **task.kernel.json(),
                   "queries": len(task.codes), "kept": task.grid.d},
         noise=NoiseSize(Fraction(each), "half ranges on an answer"), forecast=_forecast(task),
         warning=_warning(each) if each > NOISY else None,
@@ -144,13 +210,13 @@ def plan(task: Task, memory: Memory) -> Plan:
 
 def _check_noise(task: Task) -> None:
     """Refuse, before the charge, noise that its grid could not hold."""
-    if task.size >= LARGEST_UNITS * task.grid.step:
+    if task.size >= LARGEST * task.grid.step:
         raise ParameterError(f"epsilon is {task.cost.text}, and the noise of {task.grid.d} numbers "
                              "would not fit their grid; choose a larger epsilon")
 
 
 # [mechanism]
-def solved(batches: Iterable[Batch], _key: int, *, task: Task, memory: Memory) -> Model:
+def solved(batches: Iterable[Batch], _key: int, *, task: Task, memory: Memory) -> Solution:
     """Rows become a function, at the first release; the others find it."""
     # [once] what is not asked of `batches` is not read again
     known = memory.model
@@ -159,27 +225,27 @@ def solved(batches: Iterable[Batch], _key: int, *, task: Task, memory: Memory) -
     kernel = task.kernel
     read = Batch.concat([Batch.empty(len(kernel.domain.columns)), *batches])
     points, y = coordinates(read.codes, kernel.domain), targets(read.label, kernel.domain)
-    return memory.learn(Model(points, dual.solve(points, y, kernel, float(task.lam))))
+    return memory.learn(Solution(points, dual.solve(points, y, kernel, float(task.lam))))
 
 
-def one(model: Model, noise: Noise, *, task: Task) -> list[int]:
+def one(model: Solution, noise: Noise, *, task: Task) -> list[int]:
     """A clipped prediction meets Laplace noise."""
     value = np.clip(_values(model, task.basis, task), -1.0, 1.0)  # [clip]
     return laplace(task.grid.integers(value.tolist()), task.grid, task.cost.epsilon, noise)
 
 
-def batch(model: Model, noise: Noise, *, task: Task) -> list[int]:
+def batch(model: Solution, noise: Noise, *, task: Task) -> list[int]:
     """Whitened numbers meet Gamma-norm noise, in as many dimensions as points are kept."""
     whole = dual.forward(task.basis.factor, _values(model, task.basis, task))
     return gamma(task.grid.integers(whole.tolist()), task.grid, task.cost.epsilon, noise)
 
 
-def function(model: Model, noise: Noise, *, task: Task) -> tuple[list[int], Doubles]:
+def function(model: Solution, noise: Noise, *, task: Task) -> tuple[list[int], Doubles]:
     """The same, with Gaussian noise; what is asked later goes on from here."""
     return drawn(model, noise, task, task.basis, np.empty(0))
 
 
-def drawn(model: Model, noise: Noise, task: Task, basis: Basis, before: Doubles,
+def drawn(model: Solution, noise: Noise, task: Task, basis: Basis, before: Doubles,
           ) -> tuple[list[int], Doubles]:
     """Noisy whitened numbers of the new points of a basis; and all of them, without noise."""
     done = len(before)
@@ -197,7 +263,7 @@ def drawn(model: Model, noise: Noise, task: Task, basis: Basis, before: Doubles,
 _MECHANISMS = {"one": one, "batch": batch, "function": function}
 
 
-def _values(model: Model, basis: Basis, task: Task) -> Doubles:
+def _values(model: Solution, basis: Basis, task: Task) -> Doubles:
     return dual.values(basis.points, model.points, model.c, task.kernel)
 
 
@@ -205,14 +271,13 @@ def said(output: object, *, task: Task) -> Mapping[str, Json]:
     """What the release says: the noisy numbers, the queries, and their answers."""
     q: list[int] = output[0] if task.kind == "function" else output  # type: ignore[index,assignment]
     law = {"one": "laplace", "batch": "gamma-norm", "function": "gaussian"}[task.kind]
-    return {
-        "selected": list(task.kernel.domain.names),
-        "features": {"map": "answers", **task.kernel.json(), "lam": _text(float(task.lam))},
-        "values": {"exponent": task.grid.exponent, "q": list(q)},
-        "noise": {"law": law, "each": _text(task.spread * _half(task.kernel))},
-        "queries": [list(map(int, row)) for row in task.codes],
-        "answers": [repr(float(x)) for x in task.answers(q)],
-    }
+    return Regression(
+        task.kernel.domain.names,
+        {"map": ANSWERS, **task.kernel.json(), "lam": figure(task.lam, 6, "g")},
+        GridNumbers(task.grid.exponent, tuple(q)),
+        NoiseLaw(law, figure(task.spread * _half(task.kernel), 6, "g")),
+        queries=tuple(tuple(map(int, row)) for row in task.codes),
+        answers=tuple(repr(float(x)) for x in task.answers(q))).write()
 
 
 def _forecast(task: Task) -> Mapping[str, Json]:
@@ -220,10 +285,10 @@ def _forecast(task: Task) -> Mapping[str, Json]:
 
     If the true function has a length of 1 in the kernel's space, the ridge takes lam at most.
     """
-    return {"noise_each": _text(task.spread * _half(task.kernel)),
-            "noise_prediction": _text(task.spread),
-            "expected_error": _text(sqrt(task.spread**2 + float(task.lam))),
-            "longest": _text(float(longest(task.lam)))}
+    return {"noise_each": figure(task.spread * _half(task.kernel), 6, "g"),
+            "noise_prediction": figure(task.spread, 6, "g"),
+            "expected_error": figure(sqrt(task.spread**2 + float(task.lam)), 6, "g"),
+            "longest": figure(float(longest(task.lam)), 6, "g")}
 
 
 def _half(kernel: Kernel) -> float:
@@ -238,7 +303,3 @@ def _warning(each: float) -> str:
     return (f"the noise on an answer has a standard deviation of {each / 2:.2g} of the target's "
             "range: close to pure noise.  Take a larger epsilon or lam, or more rows; "
             "`suggest_lambda` names a lam from public numbers")
-
-
-def _text(value: float) -> str:
-    return f"{value:.6g}"

@@ -23,23 +23,23 @@ LARGEST_EPSILON = 1.25
 PER_DECADE = 24
 
 
-class Choice(NamedTuple):
+class EpsilonChoice(NamedTuple):
     """An epsilon and a lam, of nine decimals at most: as they are read elsewhere."""
 
     epsilon: float
     lam: float
 
 
-def suggest(m: int, r: float, epsilon: object = None) -> Choice:
+def suggest(m: int, r: float, epsilon: object = None) -> EpsilonChoice:
     """The rule of Theorem 3 for m records; of Theorem 2 where epsilon is given.
 
     The first lets epsilon fall with m as slowly as its bound allows: it is a small epsilon, and a
     lam that suits it.  Both are for a prediction at one point.
 
     >>> suggest(10_000, 0.5)
-    Choice(epsilon=0.046415888, lam=0.046415889)
+    EpsilonChoice(epsilon=0.046415888, lam=0.046415889)
     >>> suggest(10_000, 0.5, epsilon=1)
-    Choice(epsilon=1.0, lam=0.01)
+    EpsilonChoice(epsilon=1.0, lam=0.01)
     """
     _check(m, r)
     if epsilon is None:
@@ -47,7 +47,7 @@ def suggest(m: int, r: float, epsilon: object = None) -> Choice:
         strength = m * chosen
     else:
         chosen, strength = float(exact(epsilon, "epsilon")), float(m)
-    return Choice(chosen, round(strength ** (-2 / min(4, 3 + 2 * r)), 9))
+    return EpsilonChoice(chosen, round(strength ** (-2 / min(4, 3 + 2 * r)), 9))
 
 
 def suggest_lambda(m: int, epsilon: object, G: float = 1.0, *, kappa: object = 1,

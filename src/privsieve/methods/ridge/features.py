@@ -1,23 +1,315 @@
-"""Features: rows of codes become whole numbers, each row by itself, the same on every machine."""
+"""Features: a finite map that stands for a kernel, and rows of codes as its whole numbers.
+
+The domain and public parameters alone decide the map.  A feature is a whole number from -65535 to
+65535; 65536 would be 1.  Features come in slots: of a slot at most one is not zero, or two are a
+cosine and a sine, whose squares add up to 65535^2 at most.  So no row and no query is longer than
+65535 times the root of the number of slots.
+
+The frequencies of a Fourier map are public random numbers: the same seed gives the same bits on
+every machine and in every version, for SHAKE-256 is a standard, and all that follows is arithmetic
+of integers.  Nothing here is secret, and nothing is noise.
+"""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, lru_cache
+from hashlib import shake_256
+from itertools import islice
+from math import isqrt
 
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.methods.ridge.frequencies import STEPS, TURN, cosines, frequencies
-from privsieve.methods.ridge.maps import ONE, WHOLE, Map, Term
-from privsieve.public.columns import MISSING, Category, Date, Flag, Label, Number, Target
+from privsieve.errors import ParameterError, SchemaError
+from privsieve.public.canonical import Json, quoted
+from privsieve.public.columns import MISSING, Category, Column, Date, Flag, Label, Number, Target
+from privsieve.public.cost import exact
+from privsieve.release import exactly
 
 Codes = npt.NDArray[np.uint16]
+Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+#: The largest feature, and what would be 1.
+ONE, WHOLE = 65535, 65536
+#: More features take more than ten seconds to solve, and more noise than most tables bear.
+LARGEST = 1024
+#: The name of each kernel's map in a release.
+KERNELS = {"linear": "linear", "polynomial": "polynomial", "cosine": "cosine", "rbf": "fourier"}
+DEGREES = {"linear": 1, "polynomial": 2, "cosine": 3}
+#: As `exactly` writes it.
+_GAMMA = re.compile(r"[0-9]{1,60}(/[0-9]{1,60}|(\.[0-9]{1,30})?(e[+-]?[0-9]{1,2})?)")
+LARGEST_DEGREE, LARGEST_GAMMA, LARGEST_SEED = 16, 10**6, 2**53 - 1
+#: Binary places of fixed numbers here, and pi with so many.
+PLACES = 128
+PI = 0x3243F6A8885A308D313198A2E03707344
+#: A turn of a phase is 2^32, and one of the table of cosines 2^16.
+TURN, STEPS = 2**32, 2**16
+#: Bits that are counted for one normal number, and bytes of the jitter beside them.
+BITS, JITTER = 1024, 4
+
+#: A product of powers (harmonics) of columns: (column, power) pairs; of nothing: the constant.
+Term = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Map:
+    """Features of some columns.
+
+    kind : "linear", "polynomial", "cosine" or "fourier"
+    degree : the largest sum of powers (polynomial), or the number of harmonics (cosine)
+    pairs : of a Fourier map, how many cosines and sines
+    gamma, seed : of a Fourier map, exp(-gamma |x - x'|^2) and where its frequencies come from
+    """
+
+    kind: str
+    columns: tuple[Column, ...]
+    degree: int = 1
+    pairs: int = 0
+    gamma: Fraction = Fraction(1)
+    seed: int = 0
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """What is multiplied, slot by slot; a Fourier map has no terms."""
+        return () if self.kind == "fourier" else tuple(_terms(self))
+
+    @property
+    def slots(self) -> int:
+        """How many slots there are: the squared length of any row is at most 65535^2 of them."""
+        # [slots]
+        return self.pairs or len(self.terms)
+
+    @property
+    def width(self) -> int:
+        """How many features there are."""
+        return 2 * self.pairs or sum(map(self.wide, self.terms))
+
+    def wide(self, term: Term) -> int:
+        """How many features the slot of a term has."""
+        wide = 1
+        for j, power in term:
+            wide *= self.parts(j, power)
+        return wide
+
+    def parts(self, j: int, power: int = 1) -> int:
+        """How many features a power (or harmonic) of a column has.
+
+        >>> some = Map("linear", (Number("age", 0, 99, missing="level"), Category("a", ["x"])))
+        >>> some.parts(0), some.parts(0, 2), some.parts(1)
+        (2, 1, 2)
+        """
+        column = self.columns[j]
+        if isinstance(column, (Number, Date)):
+            return 2 if column.missing_level and power == 1 else 1
+        return column.levels if column.kind == "category" else 1
+
+    def groups(self) -> list[list[int]]:
+        """For each column the positions of the features that it takes part in.
+
+        >>> Map("polynomial", (Flag("a"), Flag("b")), 2).groups()
+        [[1, 3], [2, 3]]
+        """
+        found: list[list[int]] = [[] for _ in self.columns]
+        at = 0
+        for term in self.terms:
+            wide = self.wide(term)
+            for j, _power in term:
+                found[j] += range(at, at + wide)
+            at += wide
+        return found
+
+    def json(self) -> dict[str, Json]:
+        """The public parameters, as a release says them."""
+        if self.kind == "fourier":
+            return {"map": self.kind, "features": self.width, "gamma": exactly(self.gamma, "g"),
+                    "seed": self.seed}
+        return {"map": self.kind, "features": self.width, "degree": self.degree}
+
+    @classmethod
+    def of_json(cls, said: Mapping[str, Json], columns: tuple[Column, ...]) -> Map:
+        """The map that a release says.
+
+        >>> Map.of_json({"map": "linear", "features": 2, "degree": 1}, (Flag("a"),)).width
+        2
+        """
+        kind = str(said["map"])
+        if kind not in KERNELS.values():
+            raise SchemaError(f"the release has features of a kind that is not known, {kind!r}")
+        kernel = next(name for name, found in KERNELS.items() if found == kind)
+        if kind == "fourier":
+            gamma = str(said["gamma"])
+            if not _GAMMA.fullmatch(gamma):  # an exponent of many digits would never be read
+                raise SchemaError("the release has a gamma that is no short number")
+            return map_of(columns, kernel, gamma=Fraction(gamma), features=said["features"],
+                          seed=said["seed"])
+        return map_of(columns, kernel, degree=said["degree"])
+
+
+def map_of(columns: Sequence[Column], kernel: str, *, gamma: object = None, degree: object = None,
+           features: object = 200, seed: object = 0) -> Map:
+    """The map of a kernel, from options that somebody wrote.
+
+    >>> map_of([Flag("a"), Flag("b")], "polynomial").width
+    4
+    >>> map_of([Flag("a")], "rbf").json()
+    {'map': 'fourier', 'features': 200, 'gamma': '1', 'seed': 0}
+    """
+    if kernel not in KERNELS:
+        raise ParameterError(f"kernel is {kernel!r}; write one of {', '.join(KERNELS)}")
+    columns = tuple(columns)
+    if kernel == "rbf":
+        _only(kernel, degree=degree)
+        count = _whole(features, "features", 2, LARGEST)
+        if count % 2:
+            raise ParameterError(f"features is {count}; cosines and sines come in pairs: write an "
+                                 "even number")
+        wide = Fraction(1, len(columns)) if gamma is None else exact(gamma, "gamma")
+        if not 0 < wide <= LARGEST_GAMMA:
+            raise ParameterError(f"gamma is {gamma}; it must be above 0 and at most "
+                                 f"{LARGEST_GAMMA}, or None for one over the number of columns")
+        return Map("fourier", columns, 1, count // 2, wide,
+                   _whole(seed, "feature_seed", 0, LARGEST_SEED))
+    _only(kernel, gamma=gamma)
+    if kernel == "linear" and degree not in (None, 1):
+        raise ParameterError(f'degree is {degree}; kernel="linear" has degree 1: leave it out, or '
+                             'say kernel="polynomial"')
+    found = Map(kernel, columns, DEGREES[kernel] if degree is None
+                else _whole(degree, "degree", 1, LARGEST_DEGREE))
+    if len(list(islice(_terms(found), LARGEST + 1))) > LARGEST or found.width > LARGEST:
+        raise ParameterError(f'kernel="{kernel}" has more than {LARGEST} features for '
+                             f"{len(columns)} columns and degree {found.degree}; choose a smaller "
+                             'degree, fewer columns, or kernel="rbf" with as many features as '
+                             "you like")
+    return found
+
+
+def _terms(made: Map) -> Iterator[Term]:
+    """The constant, then products by their degree; powers of what is 0 or 1 add nothing."""
+    powers = [made.degree if isinstance(column, (Number, Date)) else 1 for column in made.columns]
+    yield ()
+    if made.kind == "polynomial":
+        for total in range(1, made.degree + 1):
+            yield from _products(powers, 0, total)
+        return
+    for j, most in enumerate(powers):
+        for power in range(1, most + 1):
+            yield ((j, power),)
+
+
+def _products(powers: Sequence[int], first: int, total: int) -> Iterator[Term]:
+    """Products of exactly this degree, of columns from `first` on, each column once."""
+    for j in range(first, len(powers)):
+        for power in range(min(powers[j], total), 0, -1):
+            if power == total:
+                yield ((j, power),)
+            else:
+                yield from (((j, power), *rest)
+                            for rest in _products(powers, j + 1, total - power))
+
+
+def _only(kernel: str, **options: object) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise ParameterError(f'{name} is {value}, and kernel="{kernel}" has none; leave it out')
+
+
+def _whole(value: object, name: str, low: int, high: int) -> int:
+    plain = value.item() if hasattr(value, "item") else value
+    if isinstance(plain, bool) or not isinstance(plain, int) or not low <= plain <= high:
+        raise ParameterError(f"{name} is {quoted(value)}; write a whole number from {low} to "
+                             f"{high}")
+    return plain
+
+
+@lru_cache(8)  # its keys are public: kinds of columns, gamma, a seed
+def frequencies(made: Map) -> tuple[Ints, ...]:
+    """Of each column: by how much of a turn each level moves each phase; parts x pairs.
+
+    A number has one line, for a step of its code; then one for "missing" if that is a level.  A
+    flag has one, for yes; a category has one for each level.
+    """
+    return tuple(_of_column(column, j, made) for j, column in enumerate(made.columns))
+
+
+def _of_column(column: Column, j: int, made: Map) -> Ints:
+    parts = made.parts(j)
+    drawn = normals(f"privsieve-fourier/1/{made.seed}/{j}", parts * made.pairs)
+    # Two levels of a category lie at distance 1, each of the two being half of the square.
+    share = made.gamma / 2 if isinstance(column, Category) else made.gamma
+    fine = _turned(share, TURN)
+    times = [fine] * parts
+    if not isinstance(column, (Category, Flag)):
+        times[0] = _turned(share, TURN // STEPS)
+    moved = [(drawn[at] * times[at // made.pairs] + (1 << PLACES - 1) >> PLACES) % TURN
+             for at in range(len(drawn))]
+    return np.array(moved, np.int64).reshape(parts, made.pairs)
+
+
+def _turned(share: Fraction, turn: int) -> int:
+    """What a unit of `normals` turns a phase by, sqrt(2 share) / (2 pi) a normal, with PLACES."""
+    # the variance of `normals` is 2^64 (BITS / 4 + 1 / 12)
+    square = 2 * share * 12 / (3 * BITS + 1)
+    root = isqrt((square.numerator << 4 * PLACES) // square.denominator)
+    return (turn * root // (2 * PI)) >> 32
+
+
+def normals(label: str, count: int) -> list[int]:
+    """Public draws close to a normal law, in units of 2^-32 / sqrt(256 + 1/12).
+
+    Each is how many of 1024 bits are ones, less 512, and a jitter of one: its excess of kurtosis is
+    -0.002.
+
+    >>> len(normals("example", 3)), normals("example", 2) == normals("example", 3)[:2]
+    (3, True)
+    """
+    size = BITS // 8 + JITTER
+    read = np.frombuffer(shake_256(label.encode()).digest(count * size), np.uint8)
+    rows = read.reshape(count, size)
+    ones = np.unpackbits(rows[:, :BITS // 8], axis=1).sum(axis=1, dtype=np.int64)
+    jitter = np.ascontiguousarray(rows[:, BITS // 8:]).view("<u4")[:, 0].astype(np.int64)
+    found: list[int] = ((ones - BITS // 2) * TURN + jitter - TURN // 2).tolist()
+    return found
+
+
+@cache
+def cosines() -> Ints:
+    """65535 cos(2 pi i / 65536), rounded towards zero, for i from 0 to 65535.
+
+    >>> cosines()[[0, 8192, 16384, 32768]].tolist()
+    [65534, 46340, 0, -65534]
+    """
+    quarter = STEPS // 4
+    cosine, sine = _small(2 * PI // STEPS)
+    c, s, first = 1 << PLACES, 0, []
+    for _ in range(quarter + 1):
+        # [towards-zero] after 2^14 rotations c is off by less than 2^-100
+        first.append(max(0, (ONE * c - (1 << 48)) >> PLACES))
+        c, s = (c * cosine - s * sine) >> PLACES, (s * cosine + c * sine) >> PLACES
+    half = np.array(first[:-1], np.int64)
+    # [symmetric]
+    falling = np.concatenate([half, np.zeros(1, np.int64), -half[:0:-1]])
+    table = np.concatenate([falling, -falling])
+    table.setflags(write=False)
+    return table
+
+
+def _small(angle: int) -> tuple[int, int]:
+    """Cosine and sine of a small angle, by their series."""
+    power, sums = 1 << PLACES, [0, 0, 0, 0]
+    for k in range(16):
+        sums[k % 4] += power
+        power = (power * angle >> PLACES) // (k + 1)
+    return sums[0] - sums[2], sums[1] - sums[3]
 
 
 def features(made: Map, codes: Codes) -> Ints:
     """The features of some rows, rows x width.
 
-    >>> from privsieve.public.columns import Flag
-    >>> from privsieve.methods.ridge.maps import Map
     >>> features(Map("linear", (Flag("a"),)), np.array([[1], [0]], np.uint16)).tolist()
     [[65535, 65535], [65535, -65535]]
     """
@@ -38,13 +330,24 @@ def features(made: Map, codes: Codes) -> Ints:
 def target(column: Target | None, label: npt.NDArray[np.int32]) -> Ints:
     """The target from the public middle, in 65536ths of half its range.
 
-    >>> from privsieve.public.columns import Number
     >>> target(Number("days", 0, 365), np.array([0, 65535], np.int32)).tolist()
     [-65535, 65535]
     """
     assert column is not None
     assert not isinstance(column, Label)
     return centred(column, label)
+
+
+def original(middle: Doubles, part: Number) -> Doubles:
+    """The target from half ranges around its middle: within its bounds, on its scale.
+
+    >>> original(np.array([-3.0, 0.0, 0.5]), Number("days", 0, 100)).tolist()
+    [0.0, 50.0, 75.0]
+    """
+    share = (np.clip(middle, -1, 1) + 1) / 2
+    value = (part.low * (part.high / part.low) ** share if part.scale == "log"
+             else part.low + share * (part.high - part.low))
+    return np.clip(value, part.low, part.high)
 
 
 def centred(column: Number | Date, codes: npt.NDArray[np.uint16] | npt.NDArray[np.int32]) -> Ints:

@@ -7,96 +7,123 @@ a function of what was released, and costs nothing.  See `ridge.proof.md`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from math import sqrt
+from typing import Any
 
-from privsieve.errors import DomainError, ParameterError
-from privsieve.methods.ridge.maps import map_of, written
-from privsieve.methods.ridge.model import Model, best, forecast, shown, warning
-from privsieve.methods.ridge.sensitivity import ridge
+import numpy as np
+from flint import fmpz_mat
+
+from privsieve.errors import DomainError, ParameterError, ReleaseFailed, SchemaError
+from privsieve.methods.option import Options, declared, option
+from privsieve.methods.ridge.features import (
+    ONE,
+    WHOLE,
+    Doubles,
+    Ints,
+    Map,
+    features,
+    map_of,
+    original,
+    target,
+)
+from privsieve.methods.ridge.sensitivity import longest, ridge, sensitivity
+from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.noise.streams import Noise
-from privsieve.public.canonical import Json
-from privsieve.public.columns import Number
+from privsieve.noise.values import Grid, gamma, gaussian
+from privsieve.public.canonical import LARGEST, Json
+from privsieve.public.columns import Column, Label, Number, part_of
 from privsieve.public.cost import Cost
-from privsieve.public.domain import Box, Domain
+from privsieve.public.domain import Domain
 from privsieve.public.plan import NoiseSize, Plan, assumed
-
-if TYPE_CHECKING:
-    from privsieve.methods.ridge.moments import Moments
-    from privsieve.rows.batch import Batch
+from privsieve.release import WRONG, GridNumbers, NoiseLaw, Regression, Release, exactly, figure
+from privsieve.rows import Source
+from privsieve.rows.batch import Batch, batches
+from privsieve.summaries.persons import summed
 
 METHOD = "kernel-ridge/1"
 #: Units times the weight of each: sums of so many products are below 2^63.
 LARGEST_WEIGHT = 2**30
 #: Rows of a person that can be told apart by their weight.
 MOST_ROWS = 4096
+#: Where the noise of a prediction is this part of half the target's range, guessing is as good.
+PURE_NOISE = 0.5
+#: What lam="auto" chooses from.
+LAMS = tuple(f"{digit}e{power}" for power in range(-5, 3) for digit in (1, 2, 5))
+#: Features of a piece of rows that are in memory at a time.
+PIECE = 2**20
+#: Products are below 2^32, and doubles hold their sums exactly below 2^52.
+EXACT_ROWS = 2**20
 
 
-def plan(
-    domain: Domain,
-    *,
-    epsilon: object,
-    delta: object = 0,
-    rows: int | None = None,
-    kernel: str = "rbf",
-    gamma: object = None,
-    degree: object = None,
-    features: object = 200,
-    feature_seed: object = 0,
-    lam: object = "auto",
-    allow_weak: bool = False,
-) -> Plan:
-    """Plan one model; reads no row.  lam="auto" is chosen from public numbers.
+@declared
+class RidgeOptions(Options):
+    """What PrivateKernelRidge is asked for."""
 
-    >>> from privsieve.public.domain import Domain
-    >>> domain = Domain.box(0, 1, columns=5, target=(0, 100))
-    >>> made = plan(domain, epsilon=1, rows=10_000, kernel="linear")
-    >>> made.kind, made.settings["features"], made.forecast["noise_prediction"]
-    ('regression', 6, '0.12')
-    """
-    cost = Cost.of(epsilon, delta=delta, allow_weak=allow_weak)
-    _check(domain)
-    units = domain.public_units(rows)
-    made = map_of(domain.columns, kernel, gamma=gamma, degree=degree, features=features,
-                  seed=feature_seed)
-    auto = lam == "auto"
-    model = Model(domain, made, Fraction(1) if auto else ridge(lam), units, cost.epsilon)
-    _check_size(model)
-    cost.check_units(units)
-    model = best(model, cost.delta) if auto else model.with_delta(cost.delta)
-    if model.sigma is None:  # the delta would buy nothing: it is not spent
-        cost = replace(cost, delta=Fraction(0))
-    else:
-        cost = replace(cost, rho=model.grid.rho(model.sigma))
-    _check_noise(model)
-    return Plan(
-        method=METHOD, kind="regression", domain=domain, cost=cost, units=units,
-        settings=_settings(model, kernel), noise=NoiseSize(Fraction(model.each), "on a weight"),
-        forecast=forecast(model), warning=warning(model),
-        theorem="ridge", assumes=assumed("ridge"),
-        summarise=partial(summarise, model=model), mechanism=partial(mechanism, model=model),
-        says=partial(says, model=model),
-    )
+    kernel: str = option(
+        default="rbf", kw_only=False, choices=("rbf", "linear", "cosine", "polynomial"),
+        says="what a prediction may look like")
+    gamma: Any = option(
+        default=None, metavar="G",
+        says="of rbf, how fast near rows become far: exp(-gamma |x - x'|^2) on columns from 0 to "
+             "1; one over the number of columns where this is left out")
+    degree: int | None = option(
+        default=None, read=int, metavar="N",
+        says="of polynomial the largest power (2), of cosine the number of waves (3)")
+    features: int = option(
+        default=200, read=int, metavar="N", says="of rbf, how many cosines and sines")
+    feature_seed: int = option(
+        default=0, read=int, metavar="N", says="of rbf, the public seed of their frequencies")
+    delta: Any = option(
+        default=0, metavar="D",
+        says="what it may cost beyond epsilon, such as 1e-9: less noise where there are many "
+             "features")
+    lam: Any = option(
+        default="auto", metavar="L",
+        says="how strongly the model is held small; the noise falls fast where it grows; auto "
+             "takes the smallest expected error, from public numbers")
+
+    def planned(self, domain: Domain, rows: int | None) -> Plan:
+        """Plan one model; reads no row.  lam="auto" is chosen from public numbers."""
+        cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
+        _check(domain)
+        units = domain.public_units(rows)
+        chosen = map_of(domain.columns, self.kernel, gamma=self.gamma, degree=self.degree,
+                        features=self.features, seed=self.feature_seed)
+        auto = self.lam == "auto"
+        model = LeastSquares(domain, chosen, Fraction(1) if auto else ridge(self.lam), units,
+                           cost.epsilon)
+        _check_size(model)
+        cost.check_units(units)
+        model = best(model, cost.delta) if auto else model.with_delta(cost.delta)
+        if model.sigma is None:  # the delta would buy nothing: it is not spent
+            cost = replace(cost, delta=Fraction(0))
+        else:
+            cost = replace(cost, rho=model.grid.rho(model.sigma))
+        _check_noise(model)
+        return Plan(
+            method=METHOD, kind="regression", domain=domain, cost=cost, units=units,
+            settings=_settings(model, self.kernel), forecast=forecast(model),
+            noise=NoiseSize(Fraction(model.each), "on a weight"), warning=warning(model),
+            theorem="ridge", assumes=assumed("ridge"),
+            summarise=partial(summarise, model=model), mechanism=partial(mechanism, model=model),
+            says=partial(says, model=model),
+        )
 
 
-def summarise(batches: Iterable[Batch], key: int, *, model: Model) -> Moments:
+def summarise(batches: Iterable[Batch], key: int, *, model: LeastSquares) -> Products:
     """Rows become sums of products; at most the public number of units takes part."""
-    from privsieve.methods.ridge.moments import Moments
-    from privsieve.summaries.persons import summed
-
-    of = partial(Moments.of, made=model.map, domain=model.domain, most=model.weight)
+    of = partial(Products.of, made=model.map, domain=model.domain, most=model.domain.unit_weight)
     # [capped] the divisor is public, so that no more units may take part
-    return summed(batches, key, domain=model.domain, zero=Moments.zero(model.map.width), of=of,
+    return summed(batches, key, domain=model.domain, zero=Products.zero(model.map.width), of=of,
                   most=model.units)
 
 
-def mechanism(summary: Moments, noise: Noise, *, model: Model) -> tuple[int, ...]:
+def mechanism(summary: Products, noise: Noise, *, model: LeastSquares) -> tuple[int, ...]:
     """Weights meet noise, on the public grid."""
-    from privsieve.noise.values import gamma, gaussian
-
     grid = model.grid
     # [leave]
     exact = grid.integers(weights(summary, model))
@@ -104,10 +131,8 @@ def mechanism(summary: Moments, noise: Noise, *, model: Model) -> tuple[int, ...
                  else gaussian(exact, grid, model.sigma, noise))
 
 
-def weights(summary: Moments, model: Model) -> list[Fraction]:
+def weights(summary: Products, model: LeastSquares) -> list[Fraction]:
     """The exact weights of a table; private."""
-    from flint import fmpz_mat
-
     width, ridge_ = model.map.width, model.ridge
     # [normal-equations] in whole numbers, positive definite for every table
     system = fmpz_mat(width, width, [ridge_.denominator * int(x)
@@ -120,21 +145,15 @@ def weights(summary: Moments, model: Model) -> list[Fraction]:
     return [Fraction(int(found[j, 0].p), int(found[j, 0].q)) for j in range(width)]
 
 
-def says(output: Sequence[int], *, model: Model) -> Mapping[str, Json]:
+def says(output: Sequence[int], *, model: LeastSquares) -> Mapping[str, Json]:
     """What the release says beyond the plan."""
-    return {
-        "selected": list(model.domain.names),
-        "features": model.map.json(),
-        "values": {"exponent": model.grid.exponent, "q": list(output)},
-        "noise": {"law": "gamma-norm" if model.sigma is None else "gaussian",
-                  "each": shown(model.each)},
-    }
+    law = "gamma-norm" if model.sigma is None else "gaussian"
+    return Regression(model.domain.names, model.map.json(),
+                      GridNumbers(model.grid.exponent, tuple(output)),
+                      NoiseLaw(law, shown(model.each))).write()
 
 
 def _check(domain: Domain) -> None:
-    if isinstance(domain, Box):
-        raise DomainError("this domain fits arrays of any width; to plan before there is one, say "
-                          "how many columns: Domain.box(low, high, columns=30, target=(0, 100))")
     if not isinstance(domain.target, Number):
         raise DomainError('a regression needs a target that is a number: [target] with kind = '
                           '"number", low and high')
@@ -143,18 +162,16 @@ def _check(domain: Domain) -> None:
                           f"{MOST_ROWS} rows of a person are used: write less")
 
 
-def _check_size(model: Model) -> None:
+def _check_size(model: LeastSquares) -> None:
     # [sums-fit] units times their weight times the square of the largest feature is below 2^62
-    most = LARGEST_WEIGHT // model.weight
+    most = LARGEST_WEIGHT // model.domain.unit_weight
     if not 1 <= model.units <= most:
         raise ParameterError(f"the table has {model.units} rows or persons; least squares takes "
                              f"from 1 to {most}, so that its sums fit 64 bits")
 
 
-def _check_noise(model: Model) -> None:
+def _check_noise(model: LeastSquares) -> None:
     """Refuse, before the charge, noise that its grid could not hold."""
-    from privsieve.public.canonical import LARGEST
-
     grid = model.grid
     size = model.sigma or model.map.width / grid.beta(model.epsilon)
     if size >= LARGEST * grid.step:
@@ -167,7 +184,231 @@ def _check_noise(model: Model) -> None:
                              "smaller lam")
 
 
-def _settings(model: Model, kernel: str) -> Mapping[str, Json]:
+def _settings(model: LeastSquares, kernel: str) -> Mapping[str, Json]:
     said: dict[str, Any] = {name: value for name, value in model.map.json().items()
                             if name != "map"}
-    return {"kernel": kernel, "lam": written(model.lam), **said}
+    return {"kernel": kernel, "lam": exactly(model.lam, "g"), **said}
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """The public parameters of one run.
+
+    sigma : of Gaussian noise; None: Gamma-norm noise.
+    """
+
+    domain: Domain
+    map: Map
+    lam: Fraction
+    units: int
+    epsilon: Fraction
+    sigma: Fraction | None = None
+
+    @property
+    def ridge(self) -> Fraction:
+        """What is added to the diagonal of the products, once for each unit's whole weight."""
+        # [scaled-ridge] rows are as long as the root of `slots` times 65535; theirs is to be 1
+        return self.lam * self.units * self.domain.unit_weight * ONE**2 * self.map.slots
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """How far one unit moves the weights, in the Euclidean norm."""
+        # [unit] rows and target are at most 1 after scaling
+        unit = Fraction(WHOLE, ONE) * root_up(Fraction(1, self.map.slots))
+        return rounded_up(sensitivity(self.lam, self.units) * unit)
+
+    @property
+    def longest(self) -> Fraction:
+        """A bound of the length of the weights before noise, for every table."""
+        return longest(self.lam) * Fraction(WHOLE, ONE) * root_up(Fraction(1, self.map.slots))
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The public grid of the weights."""
+        return Grid.of(self.map.width, self.sensitivity)
+
+    @property
+    def each(self) -> float:
+        """The standard deviation of the noise on one weight."""
+        if self.sigma is not None:
+            return float(self.sigma)
+        return sqrt(self.map.width + 1) / float(self.grid.beta(self.epsilon))
+
+    @property
+    def length(self) -> float:
+        """The mean length of the noise vector (of a Gaussian one, its root mean square)."""
+        width = self.map.width
+        if self.sigma is not None:
+            return sqrt(width) * float(self.sigma)
+        return width / float(self.grid.beta(self.epsilon))
+
+    @property
+    def prediction(self) -> float:
+        """The standard deviation of noise on one prediction, at most; in half ranges."""
+        return self.each * sqrt(self.map.slots) * ONE / WHOLE
+
+    @property
+    def error(self) -> float:
+        """Root of the mean square of what noise and ridge take from a prediction, in half ranges.
+
+        If the true function has a length of 1 in the kernel's space, the ridge takes lam at most.
+        """
+        return sqrt(self.prediction**2 + float(self.lam))
+
+    def with_delta(self, delta: Fraction) -> LeastSquares:
+        """Gaussian noise, where this delta makes it the smaller one; else the same model."""
+        if not delta:
+            return self
+        # [cheapest] from public numbers
+        sigma = self.grid.sigma(self.epsilon, delta)
+        return replace(self, sigma=sigma) if float(sigma) < self.each else self
+
+
+def best(model: LeastSquares, delta: Fraction) -> LeastSquares:
+    """The lam with the smallest expected error, among round ones: from public numbers alone.
+
+    >>> from privsieve.public.columns import Flag, Number
+    >>> domain = Domain((Flag("a"),), Number("days", 0, 9))
+    >>> some = LeastSquares(domain, Map("linear", domain.columns), Fraction(1), 10_000, Fraction(1))
+    >>> float(best(some, Fraction(0)).lam)
+    0.02
+    """
+    made = (replace(model, lam=Fraction(lam)).with_delta(delta) for lam in LAMS)
+    return min(made, key=lambda one: one.error)
+
+
+def forecast(model: LeastSquares) -> Mapping[str, Json]:
+    """Public figures: of weights in their own unit, of predictions in half the target's range."""
+    return {
+        "noise_each": shown(model.each),
+        "noise_length": shown(model.length),
+        "longest": shown(float(model.longest)),
+        "noise_prediction": shown(model.prediction),
+        "expected_error": shown(model.error),
+    }
+
+
+def warning(model: LeastSquares) -> str | None:
+    """A sentence where a prediction is close to pure noise."""
+    if model.prediction < PURE_NOISE:
+        return None
+    return (f"a prediction will have noise of {model.prediction:.2g} times half the target's "
+            "range: the middle of the range is as good a guess; more rows, a larger epsilon, "
+            "fewer features or a larger lam would help")
+
+
+def shown(value: float) -> str:
+    """A figure as a decimal text.
+
+    >>> shown(0.0312345), shown(0.0000312345)
+    ('0.0312', '3.123e-05')
+    """
+    return figure(value, 3, "g") if 0.001 <= value < 1000 else figure(value, 4, "e")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Products:
+    """The summary: any cut of the rows into parts gives the same sums."""
+
+    products: Ints  # width x width
+    with_target: Ints  # width
+
+    @classmethod
+    def zero(cls, width: int) -> Products:
+        """The sums of no rows."""
+        return cls(np.zeros((width, width), np.int64), np.zeros(width, np.int64))
+
+    @classmethod
+    def of(cls, batch: Batch, weight: Ints | None, *, made: Map, domain: Domain,
+           most: int = 1) -> Products:
+        """The sums of some rows; `weight` is what each counts for, at most `most`; None is 1."""
+        width = made.width
+        found = cls.zero(width)
+        # [exact] every partial sum, in whatever order, is a whole number that a double holds
+        size = max(1, min(PIECE // width, EXACT_ROWS // most))
+        for at in range(0, len(batch), size):
+            rows = slice(at, at + size)
+            phi = features(made, batch.codes[rows]).astype(np.float64)
+            y = target(domain.target, batch.label[rows]).astype(np.float64)
+            weighed = phi if weight is None else phi * weight[rows, None]
+            found += cls((weighed.T @ phi).astype(np.int64), (weighed.T @ y).astype(np.int64))
+        return found
+
+    def __add__(self, other: Products) -> Products:
+        return Products(self.products + other.products, self.with_target + other.with_target)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Released:
+    """A model that left: features, weights and the target's bounds, all of them public."""
+
+    domain: Domain
+    map: Map
+    weights: Doubles
+    target: Number
+
+    @classmethod
+    def of(cls, release: Release) -> Released:
+        """Read a release of the kind "regression"."""
+        said = Regression.read(release.body)
+        try:
+            domain: Any = release.body["domain"]
+            columns = tuple(_column(part) for part in domain["columns"])
+            made = Map.of_json(said.features, columns)
+            weights = np.array(said.values.doubles)
+            target, person = _column(domain["target"]), domain["person"]
+            named = list(release.columns) == [column.name for column in columns]
+            if len(weights) != made.width or not isinstance(target, Number) or not named or (
+                    person is not None and not isinstance(person, str)):
+                raise ValueError
+        except WRONG:
+            raise SchemaError("release.json lacks what a prediction needs; take the file as "
+                              "privsieve wrote it") from None
+        return cls(Domain(columns), made, weights, target)
+
+    def predict(self, source: Source) -> Doubles:
+        """A prediction for each row of a table."""
+        parts = [original(part, self.target) for part in self._middles(source)]
+        return np.concatenate([np.empty(0), *parts])
+
+    def _middles(self, source: Source) -> Iterator[Doubles]:
+        for batch in _read(batches(source, self.domain, rows=None, entropy=bytes)):
+            # pieces of which the features stay small
+            for at in range(0, len(batch), max(1, 2**20 // self.map.width)):
+                codes = batch.codes[at:at + max(1, 2**20 // self.map.width)]
+                yield features(self.map, codes).astype(np.float64) @ self.weights / WHOLE
+
+    def lengths(self) -> Doubles | None:
+        """For each column the length of its weights; None where features mix all columns.
+
+        >>> from privsieve.public.columns import Flag
+        >>> flags = (Flag("a"), Flag("b"))
+        >>> Released(Domain(flags), Map("linear", flags), np.array([9.0, 0, -2]),
+        ...          Number("days", 0, 100)).lengths().tolist()
+        [0.0, 2.0]
+        """
+        if self.map.kind == "fourier":
+            return None
+        squares = self.weights**2
+        return np.sqrt([float(squares[group].sum()) for group in self.map.groups()])
+
+
+def _read(found: Iterator[Batch]) -> Iterator[Batch]:
+    """The rows; nothing is charged for a prediction, and its failure has words of its own."""
+    while True:
+        try:
+            batch = next(found, None)
+        except ReleaseFailed:
+            raise SchemaError("the table cannot be read to its end: it is damaged; copy or write "
+                              "it again") from None
+        if batch is None:
+            return
+        yield batch
+
+
+def _column(part: Mapping[str, Any]) -> Column:
+    """A column as `Domain.json` wrote it."""
+    made = part_of(part)
+    if isinstance(made, Label):
+        raise ValueError  # noqa: TRY004  # a release that lacks what it needs, as the others
+    return made

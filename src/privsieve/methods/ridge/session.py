@@ -1,51 +1,59 @@
-"""KernelRidgeSession: the one object that holds rows, and answers for a price."""
+"""KernelRidgeSession: the one object that holds rows, and answers for a price.
+
+What may leave of it and go on answering is a `ReleasedFunction`, which holds no row that leaves.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from contextlib import nullcontext
+from dataclasses import MISSING, InitVar, replace
+from functools import partial
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve import fit as fitting
 from privsieve.errors import DomainError, ParameterError
+from privsieve.ledger.ledger import Ledger
+from privsieve.methods.estimator import estimator
+from privsieve.methods.option import option
 from privsieve.methods.ridge import answers
-from privsieve.methods.ridge.answers import Task
-from privsieve.methods.ridge.basis import LARGEST, Basis
-from privsieve.methods.ridge.dual import Limits
-from privsieve.methods.ridge.function import ReleasedFunction, codes_of
-from privsieve.methods.ridge.gram import Doubles, Kernel, coordinates, target
-from privsieve.methods.ridge.memory import Memory
+from privsieve.methods.ridge.answers import Memory, Task, drawn
+from privsieve.methods.ridge.dual import (
+    MOST_KEPT,
+    Basis,
+    Kernel,
+    Rounding,
+    coordinates,
+    target,
+)
+from privsieve.methods.ridge.features import Doubles, original
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.streams import Noise
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
-from privsieve.release import Release
-from privsieve.rows import Source
-
-if TYPE_CHECKING:
-    from privsieve.ledger.ledger import Ledger
+from privsieve.release import Regression, Release
+from privsieve.rows import Source, open_source, resolve
+from privsieve.rows.batch import Batch, batches
 
 #: Queries of one batch at most.
-MOST_QUERIES = 4 * LARGEST
+MOST_QUERIES = 4 * MOST_KEPT
+#: Records that a function answers at a time.
+CHUNK = 1024
 
 
+@estimator
 class KernelRidgeSession:
     """Predictions of a kernel ridge regression, each for a price; what was paid for may leave.
 
-    The rows are read at the first answer, after its charge, and forgotten when the session ends.
-    It is neither copied nor pickled.  What it returns has noise and may be shown.
+    The rows (X with y, in any form that `fit` takes) are read at the first answer, after its
+    charge, and forgotten when the session ends.  It is neither copied nor pickled.  What it
+    returns has noise and may be shown.
 
-    Parameters
-    ----------
-    X, y : the table and its target, in any form that `fit` takes.
-    kernel : "rbf", "linear" or "polynomial".
-    gamma : of the rbf kernel, for columns scaled to a range of 1.
-    degree : of the polynomial kernel.
-    lam : the ridge; `regression.choice.suggest_lambda` names one from public numbers.
-    domain : what is public; the target is a number with bounds.
-    ledger : who keeps the sum of what is spent.
-
+    Examples
+    --------
     >>> import privsieve as ps
     >>> X, y = [[0.0], [0.5], [1.0]], [0.0, 0.5, 1.0]
     >>> domain = ps.Domain.box(0, 1, target=(0, 1))
@@ -55,30 +63,35 @@ class KernelRidgeSession:
     True
     """
 
-    __slots__ = ("_asked", "_kernel", "_lam", "_ledger", "_memory", "_noise", "_open", "_rows",
-                 "_source", "release_")
+    X: InitVar[Any] = option(default=MISSING, kw_only=False, says="the table")
+    y: InitVar[Any] = option(default=None, kw_only=False,
+                             says="the target, where X does not hold it")
+    kernel: str = option(default="rbf", choices=("rbf", "linear", "polynomial"),
+                         says="how alike two records are")
+    gamma: Any = option(default=1.0, says="of rbf, for columns scaled to a range of 1")
+    degree: Any = option(default=2, says="of polynomial, the power")
+    lam: Any = option(
+        default="0.1",
+        says="the ridge; `methods.ridge.choice.suggest_lambda` names one from public numbers")
+    domain: Domain = option(default=MISSING,
+                            says="what is public; the target is a number with bounds")
+    ledger: Ledger | None = option(default=None, says="who keeps the sum of what is spent")
 
-    def __init__(self, X: Any, y: Any = None, *, kernel: str = "rbf", gamma: object = 1.0,
-                 degree: object = 2, lam: object = "0.1", domain: Domain,
-                 ledger: Ledger | None = None) -> None:
-        from privsieve.rows import open_source, resolve
-
-        source = open_source(X, y, csv=domain.csv)
-        _check_unit(domain)
+    def __post_init__(self, X: Any, y: Any) -> None:
+        source = open_source(X, y, csv=self.domain.csv)
+        _check_unit(self.domain)
         shape = source.shape(count_rows=True)
-        domain = resolve(domain, shape, strict=True)
+        domain = resolve(self.domain, shape, strict=True)
         target(domain)
         self._rows = domain.public_units(shape.rows)
-        self._lam = Limits.of(lam, self._rows).lam
-        self._kernel = Kernel.of(domain, kernel, gamma, degree)
-        self._ledger, self._source = ledger, source
-        self._memory, self._noise = Memory(), None
+        self._lam = Rounding.of(self.lam, self._rows).lam
+        self._kernel = Kernel.of(domain, self.kernel, self.gamma, self.degree)
+        self._source: Source | None = source
+        self._memory = Memory()
+        self._noise: Noise | None = None
         self._asked: dict[tuple[bytes, str], float] = {}
         self._open = False
         self.release_: Release | None = None
-
-    _source: Source | None
-    _noise: Noise | None
 
     def __enter__(self) -> Self:
         """Open the session; it opens once."""
@@ -183,13 +196,106 @@ class KernelRidgeSession:
         """One release, by the one order of statements: plan, charge, rows, noise, release."""
         assert self._source is not None
         self.release_ = fitting.fit(answers.plan(task, self._memory), self._source,
-                                    ledger=self._ledger, noise=self._noise)
+                                    ledger=self.ledger, noise=self._noise)
         return self.release_
 
     def _check(self) -> None:
         if not self._open:
             raise ParameterError("the session is not open: ask inside of `with "
                                  "KernelRidgeSession(...) as session:`")
+
+
+class Drawn(NamedTuple):
+    """Points, and their noisy whitened numbers: all of it may be shown."""
+
+    basis: Basis
+    q: list[int]
+
+
+class ReleasedFunction:
+    """A function with noise, at any number of points.
+
+    While its session is open, a new point is asked of the rows and gets noise of its own, given
+    all that was released before.  Where that leaves less than a public variance, after the
+    session, and in a copy, the answer is the best guess from what was released: no row is asked.
+
+    `release_` is the charge's release; `points_` says how many points were drawn.
+    """
+
+    def __init__(self, task: Task, release: Release, memory: Memory,
+                 noise: Noise | None = None) -> None:
+        self.release_ = release
+        self._task = task
+        self._memory: Memory | None = memory
+        self._noise = noise
+        self._drawn = Drawn(Basis.empty(task.kernel), [])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What may leave: released numbers and public facts."""
+        # [leaves] two copies that went on drawing would give the same point two noises
+        return {**self.__dict__, "_memory": None, "_noise": None}
+
+    def __repr__(self) -> str:
+        return f"<ReleasedFunction, {self.points_} points drawn>"
+
+    @property
+    def points_(self) -> int:
+        """At how many points noise was drawn."""
+        return len(self._drawn.q)
+
+    def predict(self, X: Any) -> Doubles:
+        """Predictions in the target's units; free."""
+        codes = codes_of(X, self._task.kernel.domain)
+        found = [self._chunk(codes[at:at + CHUNK]) for at in range(0, len(codes), CHUNK)]
+        return np.concatenate([np.empty(0), *found])
+
+    def _chunk(self, codes: npt.NDArray[np.uint16]) -> Doubles:
+        points = coordinates(codes, self._task.kernel.domain)
+        memory = self._memory
+        # [one-at-a-time] two threads that went on from the same numbers would do the same
+        with memory.turn if memory is not None else nullcontext():
+            weights = (self._draw(points, memory) if memory is not None and memory.open
+                       else self._drawn.basis.weights(points))
+        if not self.points_:
+            raise ParameterError("nothing was drawn while the session was open: ask the function "
+                                 "at the points that matter before the session ends")
+        numbers = np.array(self._task.grid.numbers(self._drawn.q[:weights.shape[1]]))
+        return original(weights @ numbers, target(self._task.kernel.domain))
+
+    def _draw(self, points: Doubles, memory: Memory) -> Doubles:
+        known = self._drawn
+        basis, weights = known.basis.extended(points)
+        if len(basis) > len(known.basis):
+            q = fitting.sealed(partial(self._ask, memory, basis), self._noise)
+            # [at-once] one statement: whoever breaks in sees all of a draw or nothing of it
+            self._drawn = Drawn(basis, known.q + q)
+        return weights
+
+    def _ask(self, memory: Memory, basis: Basis, noise: Noise) -> list[int]:
+        """The noisy numbers of the new points.  A failure's traceback has no frame of this one."""
+        assert memory.model is not None
+        before = memory.whole.get(self, np.empty(0))[:self.points_]
+        # [private] numbers without noise: in the session's memory alone, which is forgotten
+        q, memory.whole[self] = drawn(memory.model, noise, self._task, basis, before)
+        return q
+
+
+def codes_of(X: Any, domain: Domain, *, one: bool = False) -> npt.NDArray[np.uint16]:
+    """Queries on the domain's grid: public records, with or without a target.
+
+    >>> codes_of([0.5], Domain.box(0, 1, columns=1), one=True).tolist()
+    [[32768]]
+    """
+    if one and not hasattr(X, "columns") and np.ndim(X) == 1:
+        X = [list(X)]
+    asked = replace(domain, target=None, rows=None)
+    source = open_source(X, csv=domain.csv)
+    resolve(asked, source.shape(count_rows=False), strict=False)
+    read = list(batches(source, asked, rows=None, entropy=bytes))
+    codes = Batch.concat([Batch.empty(len(domain.columns)), *read]).codes
+    if one and len(codes) != 1:
+        raise ParameterError(f"{len(codes)} records are asked for; predict_one answers for one")
+    return codes
 
 
 def _check_unit(domain: Domain) -> None:
@@ -200,6 +306,4 @@ def _check_unit(domain: Domain) -> None:
 
 
 def _answers(release: Release) -> list[float]:
-    found = release.body["answers"]
-    assert isinstance(found, list)
-    return [float(str(text)) for text in found]
+    return [float(text) for text in Regression.read(release.body).answers or ()]

@@ -64,7 +64,7 @@ class Public:
     @property
     def replace(self) -> bool:
         """Whether neighbours replace a unit (else they add or remove one)."""
-        return self.domain.neighbours == "replace-one"
+        return self.domain.replaces
 
     @property
     def weight(self) -> int:
