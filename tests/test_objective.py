@@ -50,7 +50,7 @@ def test_the_minimiser_is_the_naive_one(lam):
         Z = rows(rng, n, d)
         b = rng.standard_normal(d) * 3
         steps = [round(x / 2.0**problem.exponent) for x in b]
-        second = objective(lam, n, Fraction(epsilon)).ridge
+        _, second = objective(lam, n, Fraction(epsilon))
         true = naive.descend(Z.tolist(), float(lam) + float(second) / 2, d,
                              linear=(b / n).tolist())
 

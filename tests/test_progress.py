@@ -140,7 +140,7 @@ def test_searches_tell():
     assert count == len(heard)
 
 
-ORIGINALS = (ps.FWELL, partial(ps.FWELLEnsemble, resamples=65, random_state=0))
+ORIGINALS = (ps.FWELL, partial(ps.FWELLEnsemble, repeats=65, random_state=0))
 
 
 def crawling(find):

@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from privsieve.report.charts import Piece, Series, bar, curves
-from privsieve.report.page import count, document, name, share_up
+from privsieve.report.page import count, document, name, place, share_up
 
 #: Closed columns that are shown.
 _CLOSED = 15
@@ -192,7 +192,7 @@ def page(explored: Explored) -> bytes:
         units="sources" if asked.sources else "rows", format=format, nearly=nearly,
         fraction=_fraction, guess=_guess(explored), passed=explored.passed_over
         + len(explored.shut) - len(shown),
-        marked=explored.ks.index(asked.k) if asked.k in explored.ks else None,
+        marked=place(explored.ks, asked.k),
         closed_rows=[[name(one.name), count(one.level), _rows(one.below), _rows(one.poor)]
                      for one in shown],
         share_rows=_share_rows(explored), **_figures(explored))
