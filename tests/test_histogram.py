@@ -197,7 +197,7 @@ def test_noise_is_the_sensitivity_over_epsilon():
     coming = ps.Domain(BOX.columns, target=BOX.target, neighbours="add-remove", rows=3000)
     people = ps.Domain(BOX.columns, target=BOX.target, person="id", persons=900, rows_per_person=4)
 
-    assert [4, 2, 16] == [planned(domain, epsilon="0.5", columns=["x0"]).noise
+    assert [4, 2, 16] == [planned(domain, epsilon="0.5", columns=["x0"]).noise.amount
                           for domain in (BOX, coming, people)]
 
 
