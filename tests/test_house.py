@@ -24,6 +24,8 @@ MOST_WIDE = 8
 MOST_FILES = 32
 #: Lines of a module at most: what would be longer with its importer stays apart.
 MOST_OF_MODULE = 500
+#: Lists that name modules, which are imported when somebody asks for them.
+REGISTRIES = ("METHODS", "SCORES", "KINDS", "VERBS")
 #: Forms of tables, a file each: whoever adds one adds a file.
 FORMS = ("rows/npz.py", "rows/svmlight.py", "rows/long_log.py", "rows/basket.py")
 
@@ -121,11 +123,13 @@ def named(name, kind):
     Papers as printed are for experiments and tests alone.
     """
     leaf, docs = name.rsplit(".", 1)[1], Path(__file__).parents[1] / "docs"
-    if kind.startswith("papers/") or any(name in page.read_text(encoding="utf-8")
-                                         for page in docs.glob("*.md")):
+    documented = not importers()[name] and any(name in page.read_text(encoding="utf-8")
+                                               for page in docs.glob("*.md"))
+    if kind.startswith("papers/") or documented:
         return True
     lists = [node for other, (_, tree) in trees().items() if room(other) == room(name)
-             for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+             for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)
+             and getattr(getattr(node, "target", None) or node.targets[0], "id", "") in REGISTRIES]
     return any(leaf == node.value.rsplit(".", 1)[-1] for each in lists for node in ast.walk(each)
                if isinstance(node, ast.Constant) and isinstance(node.value, str))
 
