@@ -453,8 +453,7 @@ def handed(method, frame):
     found = []
     for name, given in watch.handed:
         if name == "top_k":
-            found.append((given["scores"], given["sensitivity"], "max",
-                          (given["k"], given["epsilon"])))
+            found.append((given["scores"], given["race"].sensitivity, "max", given["race"]))
         elif name in ("gamma", "gaussian"):
             grid = given["grid"]
             found.append((given["w"], grid.sensitivity / grid.step, "two", grid))
