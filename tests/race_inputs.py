@@ -70,7 +70,7 @@ PLANS = {
     "output": ("two", "row", "output-fwell", {"block": 6}),
     "output persons": ("two", "person", "output-fwell", {"block": 4, "delta": "1e-6"}),
     "objective": ("two", "row", "objective-fwell", {"block": 6}),
-    "felp": ("two", "row", "felp", {"block": 6, "resamples": 5}),
+    "felp": ("two", "row", "felp", {"block": 6, "repeats": 5}),
     "ridge linear": ("number", "row", "kernel-ridge", {"k": None, "kernel": "linear"}),
     "ridge polynomial": ("number", "person", "kernel-ridge", {"k": None, "kernel": "polynomial"}),
     "ridge cosine": ("number", "row", "kernel-ridge", {"k": None, "kernel": "cosine",
