@@ -12,7 +12,7 @@ PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 
 BUILT_FROM := pyproject.toml constraints.txt $(wildcard CMakeLists.txt src/privsieve/kernels/*.cpp src/privsieve/kernels/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test audit soak lint sanitize bench figures proof clean
+.PHONY: help demo quick test audit soak lint sanitize bench figures options proof clean
 
 PYTEST = $(PY) -m pytest -q -n $(JOBS) --maxprocesses 4 --dist worksteal
 #: Laws that hold of every method, what is stored, and the shape of the house.
@@ -73,6 +73,9 @@ figures: $(VENV)/.test  ## the papers' tables, and what our methods need (hours;
 	@$(PY) experiments/least_squares.py $(if $(SHORT),--short)
 	@$(PY) experiments/least_squares_error.py $(if $(SHORT),--short)
 	@$(PY) experiments/synthetic_rows.py $(if $(SHORT),--short)
+
+options: $(VENV)/.run  ## docs/options.md, from the fields of the methods' options
+	@$(PY) tests/options.py
 
 proof: $(VENV)/.run  ## digests of proved functions: make proof NAME=top_k
 	@$(PY) tests/proofs.py $(NAME)

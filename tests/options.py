@@ -1,4 +1,4 @@
-"""The page of all options, made from their fields: `python tests/options.py` writes docs/options.md."""
+"""The page of all options, made from their fields: `make options` writes docs/options.md."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "options.md"
 HEAD = """\
 # Options of the methods
 
-Each option is one field of its method's options. This page, the constructor, `ps.plan`, the command line
-and the settings of a release are made from it (`make options` writes this page). Every method takes
+Each option is one field of its method's options. This page, the constructor, `ps.plan`, the command
+line and the settings of a release are made from it (`make options` writes it). Every method takes
 `epsilon` and `allow_weak` as well, and every estimator `domain` and `ledger`.
 """
 
@@ -25,8 +25,8 @@ def page(methods=METHODS) -> str:
     for method in methods:
         kind = options_of(method)
         defaults = {one.name: one.default for one in fields(kind)}
-        parts.append(f"## {method}\n\n| option | where left out | on the command line | what for |\n"
-                     "|---|---|---|---|\n")
+        parts.append(f"## {method}\n\n| option | where left out | on the command line "
+                     "| what for |\n|---|---|---|---|\n")
         parts += [_row(name, about, defaults[name]) for name, about in abouts(kind).items()
                   if name not in ("epsilon", "allow_weak")]
     return "\n".join(part if part.endswith("|\n") else f"{part}\n" for part in parts).replace(

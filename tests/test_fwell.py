@@ -12,9 +12,8 @@ from scipy.optimize import minimize
 from sklearn.neighbors import NearestNeighbors
 
 import privsieve as ps
+from kernel_calls import serve
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.kernels import nearest as kernel
-from privsieve.kernels import nearest_twin
 from privsieve.kernels.nearest import METRICS, nearest
 from privsieve.local import fwell as local
 from privsieve.local.fwell import margins
@@ -128,8 +127,7 @@ def test_the_error_is_what_the_solver_certifies(monkeypatch):
 @pytest.mark.parametrize("kernels", ["native", "numpy"])
 def test_the_ensemble_is_that_of_loops(monkeypatch, table, replace, kernels):
     """The ensemble is the mean of minimisers over margins that loops find in each sample."""
-    if kernels == "numpy":
-        monkeypatch.setattr(kernel, "_kernels", nearest_twin)
+    serve(kernels, monkeypatch)
     X, y = table
     samples = drawn(len(X), replace)
     total = np.zeros(X.shape[1])

@@ -260,7 +260,7 @@ def small(name, mechanism):
 @pytest.mark.parametrize("name", SCORES)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_choice_has_its_exact_probabilities(name, mechanism):
-    """20,000 choices follow the law of the race on the score's integers."""
+    """5,000 choices follow the law of the race on the score's integers."""
     score, made = small(name, mechanism)
     label = [0, 65535, 65535] if name == "correlation" else [0, 1, 1]
     rows = tables.batch([[0, 0, 0], [1, 1, 1], [1, 0, 3]], label)
@@ -269,10 +269,10 @@ def test_a_choice_has_its_exact_probabilities(name, mechanism):
     noise = replay(11)
 
     summary = made.summarise([rows], 1)
-    picked = [made.mechanism(summary, noise) for _ in range(20_000)]
+    picked = [made.mechanism(summary, noise) for _ in range(5000)]
     counts = [picked.count((j,)) for j in range(3)]
 
-    assert stats.chisquare(counts, 20_000 * np.array(expected)).pvalue > 1e-6
+    assert stats.chisquare(counts, 5000 * np.array(expected)).pvalue > 1e-6
 
 
 def bound_of(score):

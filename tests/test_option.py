@@ -5,11 +5,16 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
+import click
 import pytest
+from click.testing import CliRunner
 from sklearn.base import clone
 
+import options
 import privsieve as ps
 from privsieve import methods
+from privsieve.cli.methods import given
+from privsieve.cli.methods import options as asked_on_the_line
 from privsieve.errors import ParameterError
 from privsieve.methods.estimator import Selector, estimator
 from privsieve.methods.option import Choosing, declared, option, settings
@@ -74,7 +79,36 @@ def test_the_plan_and_the_release_say_it(toy):
 
 def test_an_old_name_is_taken_with_a_sentence(toy):
     """What version 0.1.0 called it is read, and said to go."""
-    for given in (lambda: toy(2, epsilon=1, color="blue"),
-                  lambda: ps.plan("toy", DOMAIN, k=2, epsilon=1, rows=9, color="blue")):
+    for make in (lambda: toy(2, epsilon=1, color="blue"),
+                 lambda: ps.plan("toy", DOMAIN, k=2, epsilon=1, rows=9, color="blue")):
         with pytest.warns(FutureWarning, match="color is called colour now"):
-            given()
+            make()
+
+
+def test_the_command_line_asks_for_it(toy):
+    """Its word, its choices and its help; what is given is read, and the old word is heard."""
+    command = click.command("toy")(lambda **_: None)
+    for made in reversed(asked_on_the_line("toy")):
+        command = made(command)
+    said = CliRunner().invoke(command, ["--help"]).output
+    words = {"colour": None, "was_color": "blue"}
+
+    assert "--colour [red|blue]" in said
+    assert "How the toy is painted." in said
+    assert "--color " not in said
+    assert {"colour": "blue"} == given("toy", words)
+    with pytest.raises(ParameterError, match="--colour is no option of rule-sieve"):
+        given("rule-sieve", {"colour": "blue"})
+
+
+def test_the_page_of_options_has_a_row_for_it(toy):
+    """The table that is made of the fields: name, default, word, meaning, old name."""
+    row = next(line for line in options.page(["toy"]).splitlines() if "`colour`" in line)
+
+    assert "`colour` (color until 0.1.0) | `'red'` | `--colour` | how the toy is painted" in row
+    assert "one of red, blue" in row
+
+
+def test_the_page_of_options_is_what_the_fields_say():
+    """`make options` would change nothing."""
+    assert options.PAGE.read_text(encoding="utf-8") == options.page()

@@ -166,7 +166,8 @@ def _compiled(template: str) -> CodeType:
 
 def _program(text: str) -> Iterator[str]:
     """The Python of a template: each block is a function that gives markup."""
-    depth, opened = 0, []
+    depth = 0
+    opened: list[str] = []
     for token in _TOKEN.split(_OWN_LINE.sub(r"\1", f"\n{text}\n")):
         indent = "    " * depth
         if token.startswith("{{"):
@@ -314,6 +315,11 @@ def count(number: int) -> str:
     '12,480'
     """
     return f"{number:,}"
+
+
+def some(number: int) -> str:
+    """The same, or that there is none."""
+    return count(number) if number else "none"
 
 
 def plural(number: int, noun: str) -> str:

@@ -187,7 +187,7 @@ class SelectionPage(PrivatePage):
     @property
     def right(self) -> int | None:
         """How many of the names would be right on a usual table."""
-        usual = dict(self.gaps).get(self.forecast.get("usual_gap")) if self.forecast else None
+        usual = dict(self.gaps).get(str(self.forecast.get("usual_gap"))) if self.forecast else None
         return None if self.free or usual is None else usual * len(self.chosen) // 100
 
     @property

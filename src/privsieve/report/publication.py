@@ -27,7 +27,7 @@ from privsieve.public.strangers import (
     spoken,
 )
 from privsieve.report.charts import Piece, bar
-from privsieve.report.page import TwoFiles, count, flowing, name, pairs, share_up
+from privsieve.report.page import TwoFiles, count, flowing, name, pairs, share_up, some
 
 #: Figures of groups stand in a release in millionths, chances in billionths.
 _MILLION, _BILLION = 10**6, 10**9
@@ -82,16 +82,10 @@ class GroupFigures:
         return self.above[-1][1] if self.above else 0
 
     @property
-    def caption(self) -> Markup:
-        """The caption of the table of its steps."""
-        return Markup("How many rows lie in groups of nearly one value of {}").format(
-            name(self.column))
-
-    @property
     def steps(self) -> list[list[Markup | str]]:
         """For each share of the commonest value, the rows whose group has it."""
         return [[bar(f"at least {step}", [Piece(0, 100 * rows / max(self.rows, 1))]),
-                 count(rows) if rows else "none", share_up(rows, max(self.rows, 1))]
+                 some(rows), share_up(rows, max(self.rows, 1))]
                 for step, rows in self.above]
 
 
@@ -225,24 +219,8 @@ class PublicationPage(TwoFiles):
         bins = self.measured["strangers"][self.measured["promised"]]["bins"]
         most = max(int(rows) for _, _, rows in bins)
         return [[bar(_span(int(low), high, at), [Piece(0, 100 * int(rows) / most)]),
-                 count(int(rows)) if rows else "none", share_up(int(rows), self.rows)]
+                 some(int(rows)), share_up(int(rows), self.rows)]
                 for at, (low, high, rows) in enumerate(bins)]
-
-    @property
-    def risks(self) -> list[list[Markup | str]]:
-        """The three usual strangers, by what they know."""
-        has, every = self.promised, self.every
-        kept = Markup("<b>yes</b>: 1 in {} at most").format(self.k)
-        worst = (f"1 in 1, for {count(every.alone or 0)} rows" if every.level == 1 else
-                 f"1 in {count(every.level)} at most")
-        return [
-            [_stranger("For one known row", "prosecutor"), f"1 in {count(has.level)} at most",
-             worst],
-            [_stranger("For anybody at all", "journalist"), f"1 in {count(has.level)} at most",
-             f"up to 1 in {count(every.level)}"],
-            [_stranger("For everybody on a list", "marketer"), self._list(has), self._list(every)],
-            [Markup("<b>Promised here</b>"), kept, Markup("<b>no</b>") if self.hidden else kept],
-        ]
 
     @cached_property
     def groups(self) -> list[GroupFigures] | None:
@@ -254,11 +232,6 @@ class PublicationPage(TwoFiles):
     def worst(self) -> GroupFigures:
         """The column of which groups tell most."""
         return max(self.groups or (), key=lambda one: one.surest)
-
-    @property
-    def ordered(self) -> list[str]:
-        """Columns of which near values count as less different."""
-        return [one.column for one in self.groups or () if one.ordered]
 
     @property
     def limits(self) -> list[Markup]:
@@ -274,7 +247,8 @@ class PublicationPage(TwoFiles):
     def _share(self, part: int) -> str:
         return f"{count(part)} ({share_up(part, self.rows)})" if part else "none"
 
-    def _list(self, crowd: Crowds) -> Markup:
+    def hits(self, crowd: Crowds) -> Markup:
+        """How many of all rows are found by guessing."""
         hits = -(-crowd.billionths * self.rows // _BILLION)
         return Markup('about {} of {} right <span class="nb">({})</span>').format(
             count(min(hits, self.rows)), count(self.rows), share_up(crowd.billionths, _BILLION))
@@ -291,15 +265,11 @@ def internal_page(release: Mapping[str, Any], certificate: Mapping[str, Any],
     k = int(certificate["claim"]["k"])
     most = max([k, *(min(level, 2 * k) for _, level, _, _ in closed["closed"])])
     would_do = [[bar(name(column), [Piece(0, 100 * min(level, 2 * k) / most, "f2")],
-                     100 * k / most), count(level), _rows(below), _rows(poor)]
+                     100 * k / most), count(level), some(below), some(poor)]
                 for column, level, below, poor in closed["closed"]]
     return PublicationPage(release, certificate).document(
         "publication", "internal", kind="internal", known=known, closed=closed, would_do=would_do,
         free=sum(not below and not poor for _, _, below, poor in closed["closed"]))
-
-
-def _rows(number: int) -> str:
-    return count(number) if number else "none"
 
 
 def _span(low: int, high: int | None, at: int) -> str:
@@ -307,10 +277,6 @@ def _span(low: int, high: int | None, at: int) -> str:
         return f"{count(low)} or more"
     said = count(low) if low == high else f"{count(low)} to {count(high)}"
     return f"{said} (forbidden)" if at == 0 else said
-
-
-def _stranger(plain: str, term: str) -> Markup:
-    return Markup("<b>{}</b><br>{}").format(plain, term)
 
 
 def _percent(millionths: int) -> str:

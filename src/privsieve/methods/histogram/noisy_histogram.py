@@ -135,7 +135,7 @@ class Tabling(HistogramOptions):
     @property
     def mean(self) -> Fraction:
         """The mean of each geometric half of the noise."""
-        return self.sensitivity / self.epsilon  # [noise-scale]
+        return Fraction(self.sensitivity) / self.epsilon  # [noise-scale]
 
     def axes(self, names: Sequence[str]) -> tuple[Axis, ...]:
         """The axes of these columns, and of the target where it is tabulated."""

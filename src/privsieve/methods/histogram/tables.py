@@ -86,6 +86,9 @@ class BeforeChoice:
     sieve: Any  # the summary of the method that chooses
     rows: CellRows
 
+    def __add__(self, other: BeforeChoice) -> BeforeChoice:
+        return BeforeChoice(self.sieve + other.sieve, self.rows + other.rows)
+
 
 def on_axes(axes: Sequence[Axis], batch: Batch, domain: Domain) -> Iterator[Ints]:
     """The cell of each row, on one axis after another.
