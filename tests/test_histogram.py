@@ -305,7 +305,7 @@ def attacked(epsilon, **options):
 @pytest.mark.slow
 def test_the_worst_pair_keeps_the_claim_and_comes_near_it():
     """One row of three moves from a cell to the other: the loss at epsilon 1 is seen."""
-    found = ps.audit(attacked(1), [0, 0, 1], [0, 1, 1], epsilon=1, profile=10_000)
+    found = ps.audit(attacked(1), [0, 0, 1], [0, 1, 1], epsilon=1, profile="ci")
 
     assert not found.exceeded
     assert 0.7 < found.bound <= 1
@@ -314,7 +314,7 @@ def test_the_worst_pair_keeps_the_claim_and_comes_near_it():
 @pytest.mark.slow
 def test_half_the_noise_is_caught():
     """A twin that adds half of the noise (it runs at epsilon 2) is found out."""
-    assert ps.audit(attacked(2), [0, 0, 1], [0, 1, 1], epsilon=1, profile=10_000).exceeded
+    assert ps.audit(attacked(2), [0, 0, 1], [0, 1, 1], epsilon=1, profile="ci").exceeded
 
 
 def test_a_threshold_that_is_too_low_is_caught():
@@ -340,7 +340,7 @@ def test_a_choice_and_its_table_cost_what_they_claim_together(epsilon, caught):
 
     first = [(0, 0, 0), (0, 0, 0), (1, 1, 1), (1, 1, 1)]
     second = [*first[:3], (0, 1, 1)]
-    assert caught == ps.audit(mechanism, first, second, epsilon=1, profile=10_000).exceeded
+    assert caught == ps.audit(mechanism, first, second, epsilon=1, profile="ci").exceeded
 
 
 def test_the_law_of_the_table():

@@ -314,7 +314,7 @@ def test_right_noise_is_not_exceeded_and_half_noise_is_caught(kind):
 
     made = task(kernel, "1000", 1, codes, kind, cost)
     half = task(kernel, "1000", 1, codes, kind, replace(cost, epsilon=Fraction(2)))
-    options = {"epsilon": 1.0, "delta": float(cost.delta), "profile": 15_000 if kind == "function" else 6000}
+    options = {"epsilon": 1.0, "delta": float(cost.delta), "profile": "ci"}
     right = audit(released(made, 1), 0, 1, **options)
 
     assert not right.exceeded
