@@ -22,8 +22,8 @@ import numpy as np
 
 from measure import Goal, call, paired, program
 from privsieve import kernels
-from privsieve.containment.choice import weights
-from privsieve.containment.greedy import modular_order
+from privsieve.containment.choice import modular_order, weights
+from privsieve.containment.labelled import Labelled
 from privsieve.containment.publishable import publishable
 from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
@@ -126,7 +126,7 @@ def kernels_in_turn(items, y):
 
 def choice_of_few(items, y):
     """The choice of profile "few"."""
-    publishable(items, y, Rule(K, 2), "few")
+    publishable(Labelled(items, y), Rule(K, 2), "few")
 
 
 def few(rows, columns=2000):

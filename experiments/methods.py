@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from privsieve.containment.greedy import greedy
+from privsieve.containment.labelled import Labelled
 from privsieve.containment.maximal import maximal
 from privsieve.containment.publishable import publishable
 from privsieve.kernels.patterns import Rule
@@ -61,7 +62,7 @@ def heaviest_completed(items: Items, y: np.ndarray, k: int, marked: np.ndarray) 
 def profile(name: str) -> Method:
     """A profile of `PublishableColumns`."""
     def method(items: Items, y: np.ndarray, k: int, marked: np.ndarray) -> Sequence[int]:
-        return publishable(items, y.astype(np.int32), Rule(k, 2), name,
+        return publishable(Labelled(items, y.astype(np.int32)), Rule(k, 2), name,
                            label_rows=marked).selected
 
     return method

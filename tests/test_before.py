@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from claims import claimed
-from privsieve.containment.before import beside, read_also, reading
 from privsieve.containment.labelled import Labelled
+from privsieve.containment.together import beside, read_also, reading
 from privsieve.rows.items import Thermometer, items_of
 
 

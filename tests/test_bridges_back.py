@@ -13,12 +13,10 @@ from pathlib import Path
 import pytest
 
 from bridge_tables import labelled, random_table, rows_of, rscript, write_csv
-from privsieve.bridges.arx import arx
+from privsieve.bridges.arx import arx, read_arx
 from privsieve.bridges.back import generalised
-from privsieve.bridges.folder import write_folder
-from privsieve.bridges.hierarchies import read_arx
 from privsieve.bridges.sdcmicro import sdcmicro
-from privsieve.bridges.table import exported
+from privsieve.bridges.table import exported, write_folder
 from privsieve.cli import run
 from privsieve.containment.labelled import Roles
 from privsieve.errors import SchemaError
@@ -88,17 +86,17 @@ def as_arx(folder, seed):
     lines = (folder / "data.csv").read_text("utf-8").splitlines()
     head, rows = lines[0].split(";"), [line.split(";") for line in lines[1:]]
     for one in read.hierarchies:
-        level, at = rng.randint(one.lowest, one.highest), head.index(one.name)
+        level, at = rng.randint(one.key.lowest, one.key.highest), head.index(one.key.name)
         shown = {line[0]: line[level] for line in one.lines}
         rows = [[*row[:at], shown[row[at]], *row[at + 1:]] for row in rows]
-    places = [head.index(one.name) for one in read.hierarchies]
+    places = [head.index(one.key.name) for one in read.hierarchies]
     for row in rng.sample(rows, 7):
         for at in places:
             row[at] = "*"
     return write_csv(folder / "result.csv", [head, *rows], delimiter=";"), places
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_what_arx_writes_is_read_back(tmp_path, capsys, seed):
     """Whatever levels are taken, the domain lists them, and `check`, pandas and R count one k."""
     path, table, roles = random_table(tmp_path, seed, target_known=False)

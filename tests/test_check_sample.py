@@ -10,6 +10,7 @@ import pytest
 from privsieve.containment import measures as module
 from privsieve.containment.breaking import gains
 from privsieve.containment.groups import source_crowds, source_level
+from privsieve.containment.labelled import as_known
 from privsieve.containment.measures import (
     containment_level,
     disclosure_risk,
@@ -33,16 +34,19 @@ def some(seed, rows=3000, width=14):
 def test_groups_of_a_sample_are_exact():
     """Each row of a sample has the group that it has among all rows, absences known or not."""
     for seed in range(5):
-        items, y = some(seed)
-        for absent in (None, np.random.default_rng(seed).random(len(items)) < 0.5):
-            found = survey_of(items, y, 2, absent=absent, sample=200)
-            whole = levels((items.indptr, items.indices), y, 2, absent)
-            held = survey_of(items, y, 2, absent=absent).held
+        plain, y = some(seed)
+        absent = np.random.default_rng(seed).random(len(plain)) < 0.5
+        for items in (plain, as_known(plain, absent, None)):
+            found = survey_of(items, y, 2, sample=200)
+            whole = levels((items.indptr, items.indices), y, 2)
+            held = survey_of(items, y, 2).held
 
             assert whole.group[found.who].tolist() == found.group().tolist()
             assert whole.held.tolist() == held[found.table.pattern].tolist()
             assert 200 == len(set(found.who.tolist()))
             assert found.held.max() <= 200
+        assert whole.group.tolist() == levels((plain.indptr, plain.indices), y, 2,
+                                              absent).group.tolist()
 
 
 def test_estimates_are_within_the_margin():

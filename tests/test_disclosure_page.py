@@ -7,9 +7,8 @@ import re
 import numpy as np
 from markupsafe import Markup
 
-from privsieve.report.disclosure_html import disclosure, limits_of, told_of
-from privsieve.report.markup import count
-from privsieve.report.rounding import share_up
+from privsieve.report.page import blocks, count, share_up
+from privsieve.report.publication import PublicationPage
 from test_verify_values import published, said
 
 FIGURES = {"column": "ill", "role": "target", "rows": 3343, "values": 2, "share": "0.998208",
@@ -17,10 +16,15 @@ FIGURES = {"column": "ill", "role": "target", "rows": 3343, "values": 2, "share"
            "closeness": "0.505537", "ordered": False}
 
 
+def section(release, **claim):
+    """The section of a release."""
+    page = PublicationPage(release, {"claim": {"l_diversity": 1, **claim}})
+    return blocks("base", "publication", page=page)["disclosure"]()
+
+
 def page(*figures, **claim):
     """The text of the section."""
-    release = {"measured": {"disclosure": [{**FIGURES, **one} for one in figures]}}
-    made = disclosure(told_of(release), limits_of({"l_diversity": 1, **claim}))
+    made = section({"measured": {"disclosure": [{**FIGURES, **one} for one in figures]}}, **claim)
     return " ".join(Markup(re.sub(r"<[^>]*>", " ", made)).unescape().split())
 
 
@@ -55,14 +59,13 @@ def test_limits_are_said():
 
 def test_a_release_without_figures_says_so():
     """An older release, and one that publishes no such column, say what is not known of them."""
-    assert "does not say what its groups tell" in disclosure(told_of({}))
-    assert "No class and no sensitive column" in disclosure(())
+    assert "does not say what its groups tell" in section({})
+    assert "No class and no sensitive column" in section({"measured": {"disclosure": []}})
 
 
 def test_names_do_no_harm():
     """A name with markup or directions in it stays text."""
-    raw = disclosure(told_of({"measured": {"disclosure": [
-        {**FIGURES, "column": "<script>\u202e"}]}}))
+    raw = section({"measured": {"disclosure": [{**FIGURES, "column": "<script>\u202e"}]}})
 
     assert "<script>" not in raw
     assert "\u202e" not in raw
@@ -75,7 +78,7 @@ def test_every_count_of_a_release_is_on_the_page():
     for _ in range(30):
         _, table, rule, _, _ = published(rng, rows=30)
         release = said(table, rule)
-        text = disclosure(told_of(release)).striptags()
+        text = section(release).striptags()
         for one in release["measured"]["disclosure"]:
             assert one["column"] in text
             for _, rows in one["above"]:

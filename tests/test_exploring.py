@@ -42,10 +42,10 @@ from privsieve.report.exploring import (
     Alone,
     Area,
     Asked,
-    Cost,
+    ColumnCost,
+    CurvePoint,
     Explored,
-    Found,
-    Point,
+    Findable,
     Population,
     Shut,
     Strangers,
@@ -282,8 +282,8 @@ def test_labels_that_say_nothing_give_a_half():
     items = Items.dense(rng.random((300, 120)) < 0.3)
     table = Labelled(items, rng.permutation(np.arange(300) % 2).astype(np.int32), (0, 1))
     rule = rule_of(table)
-    everything = publishable(items, table.y, rule, "few")
-    honest = honest_area(table, lambda marked: publishable(items, table.y, rule, "few",
+    everything = publishable(table, rule, "few")
+    honest = honest_area(table, lambda marked: publishable(table, rule, "few",
                                                            label_rows=marked))
     leaky = honest_area(table, lambda _: everything)
 
@@ -296,13 +296,15 @@ def test_no_choice_sees_the_rows_that_judge_it():
     """Each fold is chosen without its labels: another label there changes no choice."""
     table, seen = made(), []
     honest_area(table, lambda marked: seen.append(marked) or publishable(
-        table.items, table.y, rule_of(table), "strict", label_rows=marked))
+        table, rule_of(table),
+                                                                         "strict",
+                                                                         label_rows=marked))
 
     assert 5 == len(seen)
     assert [1] * table.items.rows == sum(~marked for marked in seen).astype(int).tolist()
     for at, marked in enumerate(seen):
         turned = np.where(marked, table.y, 1 - table.y).astype(np.int32)
-        first, second = (publishable(table.items, y, rule_of(table), "strict",
+        first, second = (publishable(Labelled(table.items, y), rule_of(table), "strict",
                                      label_rows=marked).selected for y in (table.y, turned))
         assert first == second, at
 
@@ -372,13 +374,13 @@ def told(text="age", **more):
     asked = Asked(k=5, named=True, way="few", rows=100, items=9, columns=4, classes=2,
                   both=(text, "b"), presences=("c",), sensitive=(text,), target=text,
                   published=True, limits=("--max-share",))
-    of = Strangers(Found(0, 0), Found(3, 1), Found(8, 2), Found(9, 4))
-    points = tuple(Point(way, k, 2, 3, k + 1, way != "most", of, 0.8,
+    of = Strangers(Findable(0, 0), Findable(3, 1), Findable(8, 2), Findable(9, 4))
+    points = tuple(CurvePoint(way, k, 2, 3, k + 1, way != "most", of, 0.8,
                          Area(0.7 + k / 100, 0.7, 0.9, 5) if k < 8 else None)
                    for way in ("few", "most") for k in KS if (way, k) != ("most", 8))
     return Explored(**{
         "asked": asked, "ks": KS, "ways": ("few", "most"), "points": points,
-        "names": (text, "b", "c"), "costs": (Cost(text, 9, 2), Cost("b", 6, 1)),
+        "names": (text, "b", "c"), "costs": (ColumnCost(text, 9, 2), ColumnCost("b", 6, 1)),
         "shut": (Shut(text, 4, 3, 0), Shut("d", 2, 9, 1)), "passed_over": 2,
         "population": Population(1000, False, (Alone("few", 1, 4, 0.4, 0.4, 0.03),
                                                Alone("all columns", 0, 4, 0.0, None, None))),

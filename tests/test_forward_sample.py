@@ -5,6 +5,7 @@ import pytest
 
 from privsieve.containment import forward as module
 from privsieve.containment.forward import MOST_CELLS, Ridge, _pool, forward
+from privsieve.containment.labelled import Labelled
 from privsieve.containment.measures import containment_level
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
@@ -63,7 +64,7 @@ def test_k_holds_on_all_rows(monkeypatch, k):
     monkeypatch.setattr(module, "MOST_CELLS", 12 * 100)
     for seed in range(5):
         items, y = table(seed)
-        choice = forward(items, y, Rule(k, 3))
+        choice = forward(Labelled(items, y), Rule(k, 3))
 
         assert choice.selected
         assert containment_level(items.take(choice.selected)) == choice.level >= k

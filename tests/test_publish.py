@@ -502,7 +502,7 @@ def test_hostile_cells_and_quotes():
 
 def test_a_mistake_of_ours_is_not_published(privsieve, monkeypatch):
     """If what was written does not keep k, nothing is published: the file itself is counted."""
-    from privsieve.containment import issue as module
+    from privsieve.containment import publish as module
 
     monkeypatch.setattr(module, "written", lambda *_: b"a,b\n1,0\n0,1\n1,1\n")
     code, _out, err = privsieve(*publish(*LEDGER, "--first"))

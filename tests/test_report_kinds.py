@@ -18,11 +18,9 @@ from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import canonical, digest
 from privsieve.release import Release
 from privsieve.report import html
-from privsieve.report.claim import _named
-from privsieve.report.histogram import dense, labels, sparse
-from privsieve.report.markup import clean
-from privsieve.report.regression import labels_of
-from privsieve.report.values import Noise, Span, up
+from privsieve.report.numbers import ShownNoise, Span, dense, labels, labels_of, sparse
+from privsieve.report.page import clean, up
+from privsieve.report.private import named_proofs
 from releases import ANSWERS, KINDS, NAMES, SAYS, TARGETS, domain_of, many, released
 from test_report import CLASSES, HOSTILE, SENTINEL, Page, harmless, privsieve, swapped
 
@@ -161,7 +159,7 @@ def test_digits_follow_the_noise(seed, size):
     rng = np.random.default_rng(seed)
     each = Fraction(int(rng.integers(100, 999))) * Fraction(10)**size
     value = each * Fraction(int(rng.integers(-9999, 9999)), 10**int(rng.integers(1, 5)))
-    shown = Noise("gaussian", each).shown(value).replace(",", "").replace(MINUS, "-")
+    shown = ShownNoise("gaussian", each).shown(value).replace(",", "").replace(MINUS, "-")
     step = Fraction(10)**(size + 1)  # the noise has three digits, and the third is dropped
 
     assert abs(Fraction(shown) - value) <= step / 2
@@ -489,10 +487,10 @@ def test_proofs_are_found_wherever_they_lie():
     """Every folder with proofs is looked at; a proof that is named in code marks is followed."""
     known = ["noise/vector.proof.md", "local/x.proof.md", "noise/x.proof.md"]
 
-    assert [known[0], known[2]] == _named("`vector.proof.md` and x.proof.md", "noise/y.proof.md",
-                                          known)
-    assert [known[1]] == _named("(local/x.proof.md)", "noise/y.proof.md", known)
-    assert known[1:] == _named("see x.proof.md", "methods/ridge/y.proof.md", known)
+    assert [known[0], known[2]] == named_proofs("`vector.proof.md` and x.proof.md",
+                                                "noise/y.proof.md", known)
+    assert [known[1]] == named_proofs("(local/x.proof.md)", "noise/y.proof.md", known)
+    assert known[1:] == named_proofs("see x.proof.md", "methods/ridge/y.proof.md", known)
 
 
 def _rows(n=400):

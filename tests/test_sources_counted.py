@@ -12,12 +12,13 @@ import pytest
 from privsieve.check.table import recount_table
 from privsieve.check.verify import verify
 from privsieve.containment.groups import source_crowds, sources_of
+from privsieve.containment.labelled import Labelled
 from privsieve.containment.publishable import by_sources
 from privsieve.errors import SchemaError
 from privsieve.kernels.patterns import Rule
 from privsieve.ledger.ledger import Ledger
+from privsieve.rows.long_log import whose
 from privsieve.rows.matrix import Items
-from privsieve.rows.whose import whose
 
 ROWS, PERSONS = 400, 90
 WAYS = [("--profile", "few"), ("--profile", "strict"), ("--method", "greedy"),
@@ -201,8 +202,8 @@ def test_weights_as_an_array():
     """Weights in an array are weights, not a name."""
     items, y = Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), np.array([1, 1, 0, 0], np.int32)
 
-    assert (1,) == by_sources(items, y, Rule(2, 2), np.array([1, 1]),
-                              sources=np.array([0, 0, 1, 2])).selected
+    assert (1,) == by_sources(Labelled(items, y, sources=np.array([0, 0, 1, 2])), Rule(2, 2),
+                              np.array([1, 1])).selected
 
 
 @pytest.mark.parametrize(("more", "code", "text"), [
@@ -237,7 +238,7 @@ def test_a_matrix_has_no_source(privsieve):
 
 def test_a_mistake_of_ours_is_not_published(privsieve, monkeypatch):
     """Sources of the chosen columns are counted again, apart from the choice."""
-    from privsieve.containment import issue as module
+    from privsieve.containment import publish as module
 
     monkeypatch.setattr(module, "sources_at", lambda *_: np.array([4]))
     code, _out, err = privsieve(*publish())

@@ -167,6 +167,10 @@ class GridNumbers:
             raise ValueError("the numbers of the release lie on no grid of doubles")
         return cls(values["exponent"], _integers(values["q"]))
 
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.q)
+
     @property
     def exact(self) -> tuple[Fraction, ...]:
         """The numbers, exactly."""

@@ -2,34 +2,36 @@
 
 Written for the API of ARX 3.9.2 (`org.deidentifier.arx`).  A hierarchy begins with the cells, goes
 on with the groups on which privsieve counts k, then with larger intervals, and ends with `*`.
-Which levels to take, and which rows to leave out, is the work of ARX.
+Which levels to take, and which rows to leave out, is the work of ARX.  What was written is read
+back by a reader that trusts none of it.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 from privsieve._version import __version__
-from privsieve.bridges.folder import csv_bytes, file_name
-from privsieve.bridges.hierarchies import (
-    DELIMITER,
-    FORMAT,
-    SUPPRESSED,
-    Hierarchy,
-    Setting,
-    Settings,
-    written,
+from privsieve.bridges.table import (
+    MISSING,
+    Exported,
+    Grouping,
+    Variable,
+    csv_bytes,
+    file_name,
+    free,
+    merged,
 )
-from privsieve.bridges.levels import MISSING, Levels, free, merged
-from privsieve.bridges.program import program
 from privsieve.containment.limits import NONE, Limits
-from privsieve.errors import ParameterError, SchemaError
+from privsieve.errors import CheckFailed, ParameterError, SchemaError
 from privsieve.public.columns import Category, Label
 from privsieve.public.domain import Csv, Domain, to_toml
-
-if TYPE_CHECKING:
-    from privsieve.bridges.table import Column, Exported
 
 #: The version of ARX whose API the program uses.
 ARX = "3.9.2"
@@ -39,6 +41,95 @@ LARGEST_KEYS = 64
 LARGEST_LISTED = 1000
 #: What ARX reads as no value.
 NULL = "NULL"
+FORMAT = "privsieve-arx/1"
+#: ARX expects it between the fields of a file.
+DELIMITER = ";"
+#: What stands for any value.
+SUPPRESSED = "*"
+_HEAD = """\
+// PRIVATE: this folder is about the rows of a table.
+// Written by privsieve @PRIVSIEVE@ for the API of ARX @ARX@.  With its library beside this file:
+//   javac -cp libarx.jar Anonymize.java && java -cp libarx.jar:. Anonymize
+
+import java.io.IOException;
+import java.io.Writer;
+import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.nio.file.StandardOpenOption;
+import java.util.Iterator;
+
+import org.deidentifier.arx.ARXAnonymizer;
+import org.deidentifier.arx.ARXConfiguration;
+import org.deidentifier.arx.ARXResult;
+import org.deidentifier.arx.AttributeType;
+import org.deidentifier.arx.AttributeType.Hierarchy;
+import org.deidentifier.arx.Data;
+import org.deidentifier.arx.DataDefinition;
+import org.deidentifier.arx.DataHandle;
+import org.deidentifier.arx.DataType;
+import org.deidentifier.arx.criteria.DistinctLDiversity;
+import org.deidentifier.arx.criteria.EntropyLDiversity;
+import org.deidentifier.arx.criteria.EqualDistanceTCloseness;
+import org.deidentifier.arx.criteria.KAnonymity;
+import org.deidentifier.arx.criteria.OrderedDistanceTCloseness;
+
+public class Anonymize {
+
+    private static final Charset UTF_8 = StandardCharsets.UTF_8;
+
+    public static void main(String[] args) throws IOException {
+        Data data = Data.create("data.csv", UTF_8, ';');
+        DataDefinition definition = data.getDefinition();
+"""
+_TAIL = """\
+        // Rows that ARX may leave out (their key variables become *), as a share of all.
+        config.setSuppressionLimit(0d);
+
+        ARXResult result = new ARXAnonymizer().anonymize(data, config);
+        if (!result.isResultAvailable()) {
+            System.err.println("no levels keep this; let ARX leave rows out: setSuppressionLimit");
+            System.exit(5);
+        }
+        DataHandle output = result.getOutput(false);
+        for (String name : definition.getQuasiIdentifyingAttributes()) {
+            System.out.println("level of " + name + ": "
+                    + result.getGlobalOptimum().getGeneralization(name));
+        }
+        System.out.println("smallest group, ARX: " + output.getStatistics()
+                .getEquivalenceClassStatistics().getMinimalEquivalenceClassSize());
+        save(output, Paths.get("result.csv"));
+    }
+
+    // A key variable: its hierarchy, and between which of its levels ARX may choose.
+    private static void known(DataDefinition definition, String column, String file, int lowest,
+                              int highest) throws IOException {
+        definition.setAttributeType(column, Hierarchy.create(file, UTF_8, ';'));
+        definition.setMinimumGeneralization(column, lowest);
+        definition.setMaximumGeneralization(column, highest);
+    }
+
+    // In another order of rows, in UTF-8 whatever the machine's own letters are.
+    private static void save(DataHandle output, Path path) throws IOException {
+        try (Writer file = Files.newBufferedWriter(path, UTF_8, StandardOpenOption.CREATE_NEW)) {
+            Iterator<String[]> rows = output.shuffledIterator();
+            while (rows.hasNext()) {
+                String[] row = rows.next();
+                for (int at = 0; at < row.length; at++) {
+                    String text = row[at].replace("\\"", "\\"\\"");
+                    file.write((at > 0 ? ";\\"" : "\\"") + text + "\\"");
+                }
+                file.write("\\n");
+            }
+        }
+    }
+}
+"""
+
+#: A privacy model, in words.
+Model = Mapping[str, str | int]
 
 
 def arx(table: Exported, limits: Limits = NONE) -> dict[str, bytes]:
@@ -51,7 +142,7 @@ def arx(table: Exported, limits: Limits = NONE) -> dict[str, bytes]:
     known = [hierarchy_of(column, at) for at, column in enumerate(table.columns, 1)
              if column.role == "known"]
     settings = _settings(table, known, limits)
-    files = {one.file: csv_bytes(one.lines, DELIMITER) for one in known}
+    files = {one.key.file: csv_bytes(one.lines, DELIMITER) for one in known}
     files["data.csv"] = csv_bytes(_rows(table), DELIMITER)
     files["settings.json"] = written(settings)
     files["Anonymize.java"] = program(settings).encode("ascii")
@@ -59,7 +150,7 @@ def arx(table: Exported, limits: Limits = NONE) -> dict[str, bytes]:
     return files
 
 
-def hierarchy_of(column: Column, at: int) -> Hierarchy:
+def hierarchy_of(column: Variable, at: int) -> Hierarchy:
     """The hierarchy of a key variable; `at` numbers the columns."""
     levels, chains = column.levels, _chains(column.levels)
     # Where each cell is a group of its own, the group is no step above it.
@@ -69,11 +160,11 @@ def hierarchy_of(column: Column, at: int) -> Hierarchy:
                                             key=lambda one: one[1]))
     # A target that is published is not made coarser: its classes are what it is published for.
     fixed = column.is_target
-    return Hierarchy(column.name, f"hierarchies/{file_name(at, column.name)}.csv", lowest,
-                     lowest if fixed else len(lines[0]) - 1, lines)
+    return Hierarchy(Setting(column.name, f"hierarchies/{file_name(at, column.name)}.csv", lowest,
+                             lowest if fixed else len(lines[0]) - 1), lines)
 
 
-def _chains(levels: Levels) -> list[tuple[str, ...]]:
+def _chains(levels: Grouping) -> list[tuple[str, ...]]:
     """What each group is called on each step, from its own label to the last before `*`."""
     if not levels.cuts:
         return [(label,) for label in levels.labels]
@@ -95,7 +186,7 @@ def _chains(levels: Levels) -> list[tuple[str, ...]]:
     return found
 
 
-def _cells(levels: Levels) -> list[str]:
+def _cells(levels: Grouping) -> list[str]:
     """The cells as ARX gets them: where nothing was written stands a word."""
     nothing = free(MISSING, levels.cells)
     return [cell or nothing for cell in levels.cells]
@@ -113,7 +204,7 @@ def _check(table: Exported) -> None:
                               f"({SUPPRESSED}) or for no value ({NULL}); rename it")
 
 
-def _shown(column: Column, decimal: str) -> list[str]:
+def _shown(column: Variable, decimal: str) -> list[str]:
     """The cells of a column that ARX does not generalise, one text a value."""
     labels = column.levels.labels
     if column.levels.kind == "number":
@@ -130,31 +221,28 @@ def _rows(table: Exported) -> Iterable[Sequence[str]]:
 
 
 def _settings(table: Exported, known: Sequence[Hierarchy], limits: Limits) -> Settings:
-    models: list[Mapping[str, str | int]] = [{"model": "k-anonymity", "k": table.k}]
+    models: list[Model] = [{"model": "k-anonymity", "k": table.k}]
     other = table.of("sensitive", "target")
     for column in other:
         models += _models(column, limits)
-    limited = {str(model["column"]) for model in models if "column" in model}
-    decimals = tuple(str(model["column"]) for model in models
-                     if model["model"] == "t-closeness, ordered distance"
-                     and _is_number(other, str(model["column"])))
+    limited = {model["column"] for model in models if "column" in model}
+    ordered = {model["column"] for model in models
+               if model["model"] == "t-closeness, ordered distance"}
+    decimals = tuple(column.name for column in other
+                     if column.name in ordered and column.levels.kind == "number")
     left = ["the largest share of a value, which no model of ARX limits"] if limits.share else []
     return Settings(
         FORMAT, __version__, ARX, table.rows, table.k, table.level,
-        tuple(Setting(one.name, one.file, one.lowest, one.highest) for one in known),
+        tuple(one.key for one in known),
         tuple(column.name for column in other if column.name in limited),
         tuple(column.name for column in other if column.name not in limited),
         tuple(models), decimals, tuple(left))
 
 
-def _is_number(columns: Sequence[Column], name: str) -> bool:
-    return any(column.name == name and column.levels.kind == "number" for column in columns)
-
-
-def _models(column: Column, limits: Limits) -> list[Mapping[str, str | int]]:
+def _models(column: Variable, limits: Limits) -> list[Model]:
     """The models of ARX that keep the limits of one sensitive column."""
     name = column.name
-    found: list[Mapping[str, str | int]] = []
+    found: list[Model] = []
     said = limits.json()
     if (limits.distinct or 1) > 1:
         found.append({"model": "distinct l-diversity", "column": name, "l": limits.distinct or 1})
@@ -167,7 +255,7 @@ def _models(column: Column, limits: Limits) -> list[Mapping[str, str | int]]:
     return found
 
 
-def _in_order(column: Column) -> bool:
+def _in_order(column: Variable) -> bool:
     """Whether ARX can order the values: numbers, or dates whose texts stand in their order."""
     levels = column.levels
     if "" in levels.cells:
@@ -179,10 +267,200 @@ def _in_order(column: Column) -> bool:
 def _domain(table: Exported, known: Sequence[Hierarchy]) -> Domain:
     """What the program writes, as a domain: `*` is no level, and so a missing cell."""
     target = next((column for column in table.columns if column.is_target), None)
-    columns = [Category(one.name, one.shown()) for one in known
-               if target is None or one.name != target.name]
+    columns = [Category(one.key.name, one.shown()) for one in known
+               if target is None or one.key.name != target.name]
     columns += [Category(column.name, tuple(dict.fromkeys(_shown(column, table.csv.decimal))))
                 for column in table.of("sensitive")
                 if len(column.levels.labels) <= LARGEST_LISTED]
     label = None if target is None else Label(target.name, target.levels.labels)
     return Domain(tuple(columns), target=label, csv=Csv(delimiter=DELIMITER))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A key variable: the file of its hierarchy, and between which levels ARX may choose.
+
+    lowest : the level on which privsieve counts k (0: the cells themselves).
+    """
+
+    name: str
+    file: str
+    lowest: int
+    highest: int
+
+
+@dataclass(frozen=True, repr=False)
+class Settings:
+    """What is asked of ARX.
+
+    level : rows in the smallest group where each key variable stands on its lowest level.
+    keys : the key variables.
+    sensitive, insensitive : columns with a limit, and without: ARX takes no other sensitive ones.
+    models : privacy models, k-anonymity first.
+    decimals : columns that ARX has to order as numbers.
+    left : what was asked of privsieve and is not among the models.
+    """
+
+    format: str
+    privsieve: str
+    arx: str
+    rows: int
+    k: int
+    level: int
+    keys: tuple[Setting, ...]
+    sensitive: tuple[str, ...]
+    insensitive: tuple[str, ...]
+    models: tuple[Model, ...]
+    decimals: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Hierarchy:
+    """The hierarchy of a key variable: for each cell a line, from the cell itself to `*`."""
+
+    key: Setting
+    lines: tuple[tuple[str, ...], ...]
+
+    def shown(self) -> tuple[str, ...]:
+        """Every level that may be written, without `*`."""
+        return tuple(dict.fromkeys(
+            line[at] for at in range(self.key.lowest, self.key.highest + 1) for line in self.lines
+            if line[at] != SUPPRESSED))
+
+
+@dataclass(frozen=True, repr=False)
+class Read:
+    """An export, as it was read."""
+
+    settings: Settings
+    hierarchies: tuple[Hierarchy, ...]
+
+
+def written(settings: Settings) -> bytes:
+    """Settings as JSON."""
+    return (json.dumps(asdict(settings), indent=1, ensure_ascii=True) + "\n").encode()
+
+
+def read_arx(folder: str | Path) -> Read:
+    """Read an export back, and check it.
+
+    Every cell of the data has one line in its hierarchy; lines are of one length and end in `*`;
+    each level is coarser than the one before; k, counted again on the lowest levels, is as said.
+    """
+    place = Path(folder)
+    settings = _read_settings(place / "settings.json")
+    head, *rows = _table(place / "data.csv")
+    if len(rows) != settings.rows:
+        raise CheckFailed(f"data.csv has {len(rows)} rows and settings.json says {settings.rows}; "
+                          "export again")
+    hierarchies = tuple(Hierarchy(one, tuple(map(tuple, _table(place / one.file))))
+                        for one in settings.keys)
+    groups: list[list[str]] = []
+    for one in hierarchies:
+        if one.key.name not in head:
+            raise CheckFailed(f"data.csv has no column {one.key.name!r}; export again")
+        at = head.index(one.key.name)
+        groups.append(_levels(one, [row[at] for row in rows]))
+    level = min(Counter(zip(*groups, strict=True)).values(), default=0)
+    if level != settings.level:
+        raise CheckFailed(f"the smallest group of data.csv has {level} rows on the lowest levels, "
+                          f"and settings.json says {settings.level}; export again")
+    return Read(settings, hierarchies)
+
+
+def _levels(one: Hierarchy, cells: list[str]) -> list[str]:
+    """The lowest level of each cell; refused where the hierarchy is none."""
+    wrong = f"the hierarchy of {one.key.name!r} "
+    widths = {len(line) for line in one.lines}
+    if len(widths) != 1 or {line[-1] for line in one.lines} != {SUPPRESSED}:
+        raise CheckFailed(wrong + f"has lines of different lengths, or one that does not end in "
+                          f"{SUPPRESSED}; export again")
+    if not 0 <= one.key.lowest <= one.key.highest < widths.pop():
+        raise CheckFailed(wrong + "has no such levels as settings.json says; export again")
+    lines = {line[0]: line for line in one.lines}
+    if len(lines) != len(one.lines):
+        raise CheckFailed(wrong + "has two lines for a value; export again")
+    if not set(cells) <= lines.keys():
+        raise CheckFailed(wrong + "has no line for a value of data.csv; export again")
+    for at in range(len(one.lines[0]) - 1):
+        above = {line[at]: line[at + 1] for line in one.lines}
+        if any(above[line[at]] != line[at + 1] for line in one.lines):
+            raise CheckFailed(wrong + f"is torn apart above level {at}; export again")
+    return [lines[cell][one.key.lowest] for cell in cells]
+
+
+def _read_settings(path: Path) -> Settings:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        lists = {name: tuple(found[name])
+                 for name in ("sensitive", "insensitive", "models", "decimals", "left")}
+        settings = Settings(**{**found, **lists,
+                               "keys": tuple(Setting(**one) for one in found["keys"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        raise CheckFailed("settings.json cannot be read as settings for ARX; export "
+                          "again") from None
+    if settings.format != FORMAT:
+        raise CheckFailed(f"settings.json is of another format than {FORMAT}; read it with the "
+                          "privsieve that wrote it")
+    return settings
+
+
+def _table(path: Path) -> list[list[str]]:
+    try:
+        text = path.read_text("utf-8")
+        found = list(csv.reader(io.StringIO(text, newline=""), delimiter=DELIMITER, strict=True))
+    except (OSError, ValueError, csv.Error):
+        found = []
+    if not found:
+        raise CheckFailed(f"{path.name} cannot be read as a table; export again")
+    return found
+
+
+def program(settings: Settings) -> str:
+    """The program for these settings, in ASCII."""
+    lines = [f"        known(definition, {java_string(one.name)}, {java_string(one.file)}, "
+             f"{one.lowest}, {one.highest});" for one in settings.keys]
+    for names, kind in ((settings.sensitive, "SENSITIVE"), (settings.insensitive, "INSENSITIVE")):
+        lines += [f"        definition.setAttributeType({java_string(name)}, "
+                  f"AttributeType.{kind}_ATTRIBUTE);" for name in names]
+    lines += [f"        definition.setDataType({java_string(name)}, DataType.DECIMAL);"
+              for name in settings.decimals]
+    lines += ["", "        ARXConfiguration config = ARXConfiguration.create();"]
+    lines += [f"        config.addPrivacyModel({_model(model)});" for model in settings.models]
+    head = _HEAD.replace("@PRIVSIEVE@", settings.privsieve).replace("@ARX@", settings.arx)
+    return head + "\n".join(lines) + "\n" + _TAIL
+
+
+def java_string(text: str) -> str:
+    r"""A string of Java that is this text, in ASCII; nothing in it can end the string.
+
+    A `\u` of the text is none of Java's: its backslash is doubled.
+
+    >>> print(java_string('a"b\\u0022 \u00e9'))
+    "a\"b\\u0022 \u00e9"
+    """
+    units = text.encode("utf-16-be")
+    pairs = [int.from_bytes(units[at:at + 2], "big") for at in range(0, len(units), 2)]
+    return '"' + "".join(map(_unit, pairs)) + '"'
+
+
+def _unit(unit: int) -> str:
+    c = chr(unit)
+    if c in '"\\':
+        return f"\\{c}"
+    # Java reads \u before anything else: of a control it would make the control itself.
+    return c if " " <= c <= "~" else f"\\{unit:03o}" if unit < 0x20 else f"\\u{unit:04x}"
+
+
+def _model(model: Model) -> str:
+    kind = model["model"]
+    if kind == "k-anonymity":
+        return f"new KAnonymity({model['k']})"
+    column = java_string(str(model["column"]))
+    if kind == "distinct l-diversity":
+        return f"new DistinctLDiversity({column}, {model['l']})"
+    if kind == "entropy l-diversity":
+        return f"new EntropyLDiversity({column}, {model['l']}d)"
+    name = "Ordered" if kind == "t-closeness, ordered distance" else "Equal"
+    return f"new {name}DistanceTCloseness({column}, {model['t']}d)"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from privsieve.containment.groups import SourceCrowds
     from privsieve.containment.labelled import Labelled, Roles
     from privsieve.containment.measures import Crowd, Risk, Sample
-    from privsieve.containment.union import Counted, Differing, Published
+    from privsieve.containment.union import Differing, Joined, Verified
     from privsieve.rows.matrix import Items
 
 _EXAMPLE = "Example: privsieve check patients.csv --target ill -k 5"
@@ -377,11 +377,11 @@ def _real(path: str) -> Path:
     return Path(path).resolve()
 
 
-def _read(data: str, options: Mapping[str, Any], folders: Sequence[Published],
+def _read(data: str, options: Mapping[str, Any], folders: Sequence[Verified],
           ) -> dict[str | None, Labelled]:
     """The table as it was published from, once for each target; the first has all columns."""
-    from privsieve.containment.before import read_also
     from privsieve.containment.fingerprint import target_of
+    from privsieve.containment.together import read_also
     from privsieve.containment.union import targets
 
     claims = [one.claim for one in folders]
@@ -404,7 +404,7 @@ def _judge(level: int, k: int, most: str = "") -> None:
                           "take one of them back, and publish what follows with a ledger")
 
 
-def _judge_classes(found: Counted, least: int) -> None:
+def _judge_classes(found: Joined, least: int) -> None:
     if found.poor:
         raise CheckFailed(f"together the folders leave {found.poor} rows in groups of fewer than "
                           f"{least} classes; take one of them back, and publish what follows with "

@@ -13,8 +13,8 @@ from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
     from privsieve.containment.choice import Choice
-    from privsieve.containment.issue import Issued
     from privsieve.containment.labelled import Labelled
+    from privsieve.containment.publish import Issued
     from privsieve.kernels.patterns import Rule
     Write = Callable[[Labelled, Rule, Choice, Issued], None]
 

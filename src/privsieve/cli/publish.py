@@ -16,9 +16,8 @@ from privsieve.public.canonical import Json
 
 if TYPE_CHECKING:
     from privsieve.containment.choice import Choice
-    from privsieve.containment.issue import Issued, People
     from privsieve.containment.labelled import Labelled, Roles
-    from privsieve.containment.publish import Promise
+    from privsieve.containment.publish import Issued, Promise, Snapshot
     from privsieve.kernels.patterns import Rule
 
 _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out columns"
@@ -89,7 +88,7 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
     from privsieve.cli.private import internal
     from privsieve.cli.progress import shown
     from privsieve.containment.choice import listening
-    from privsieve.containment.issue import Form, issue, people_of
+    from privsieve.containment.publish import Form, issue, people_of
     from privsieve.ledger.folder import Folder
 
     people = people_of(options["ledger"], options["population"], options["snapshot"],
@@ -115,7 +114,7 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
         write(table, promise.rule, choice, issued)
 
 
-def _read(data: str, options: Mapping[str, Any], people: People | None,
+def _read(data: str, options: Mapping[str, Any], people: Snapshot | None,
           ) -> tuple[Labelled, Promise]:
     """The table, recognised by its ledger, and what is to be promised of it."""
     from privsieve.containment.greedy import demand_rule
@@ -133,8 +132,7 @@ def _read(data: str, options: Mapping[str, Any], people: People | None,
 def _chosen(table: Labelled, promise: Promise, options: Mapping[str, Any],
             before: Sequence[Mapping[str, Any]]) -> Choice:
     """A choice that keeps rule and limits, also together with what was published before."""
-    from privsieve.containment.before import open_part
-    from privsieve.containment.together import tightened, tightened_limits
+    from privsieve.containment.together import open_part, tightened, tightened_limits
 
     return open_part(table, promise.rule, tables.kept(
         table, tightened(table, promise.rule, before), tightened_limits(promise.limits, before),
@@ -249,20 +247,20 @@ def _choose(options: Mapping[str, Any], table: Labelled, rule: Rule) -> Choice:
 
     items, y, profile = table.items, table.y, _profile(options)
     if profile:
-        return publishable(items, y, rule, profile, sources=table.sources, prefix=table.counted)
+        return publishable(table, rule, profile)
     asked: Any = options["weights"] or "mutual-information"
     weights = np.ones(len(items), np.int64) if asked == "even" else asked
     if table.sources is not None:
-        return by_sources(items, y, rule, weights, sources=table.sources, prefix=table.counted)
+        return by_sources(table, rule, weights)
     if options["method"] == "greedy":
         return greedy(items, y, rule, weights, prefix=table.counted)
     if options["method"] == "maximal":
         from privsieve.containment.maximal import Mining, maximal
 
         return maximal(items, y, rule, weights, Mining(time_limit=options["time_limit"]))
-    from privsieve.containment.exact import exact
+    from privsieve.containment.exact import Solving, exact
 
-    return exact(items, y, rule, weights, time_limit=options["time_limit"])
+    return exact(items, y, rule, weights, Solving(options["time_limit"]))
 
 
 def _plan(promise: Promise, options: Mapping[str, Any]) -> dict[str, Json]:
@@ -350,11 +348,9 @@ def export(data: str, table: Labelled, roles: Roles, options: Mapping[str, Any])
     `options` are those of `publish`: export, by_path, k, out, domain_file, and the limits
     l_diversity, entropy_l, closeness and max_share, where they are given.
     """
-    from privsieve.bridges.arx import arx
-    from privsieve.bridges.folder import write_folder
-    from privsieve.bridges.hierarchies import read_arx
+    from privsieve.bridges.arx import arx, read_arx
     from privsieve.bridges.sdcmicro import sdcmicro
-    from privsieve.bridges.table import exported
+    from privsieve.bridges.table import exported, write_folder
     from privsieve.containment.limits import Limits
     from privsieve.public.domain import Domain
 

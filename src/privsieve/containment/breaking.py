@@ -6,19 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from privsieve.containment.labelled import Labelled
-from privsieve.containment.measures import Survey, cells, survey_of
-from privsieve.kernels.patterns import Rule, around, pattern_table, superset_counts
+from privsieve.containment.labelled import Ints, Labelled, Masks, narrowed, rows_of, shortfall
+from privsieve.containment.measures import Survey, survey_of
+from privsieve.kernels.patterns import Rule, around
 from privsieve.public.canonical import Json
-from privsieve.rows.matrix import Items
-from privsieve.rows.pairs import by_item
+from privsieve.rows.matrix import Items, by_item
 
-Codes = npt.NDArray[np.int32]
-Ints = npt.NDArray[np.int64]
-Masks = npt.NDArray[np.uint64]
-Words = tuple[Ints, Masks]
 #: So many columns are looked at one by one.
 MOST_COLUMNS = 64
 #: Words of masks that are asked at once: bounds memory.
@@ -27,6 +21,11 @@ MOST_WORDS = 2**22
 MOST_READ = 200_000_000
 #: So many closed items are looked at, and so many pairs of patterns are compared, in all.
 MOST_CLOSED, MOST_PAIRS = 256, 5 * 10**10
+
+#: Words of a mask, and bits in each.
+Words = tuple[Ints, Masks]
+#: Sets of items, each with how many rows hold it.
+Sets = list[tuple[tuple[int, ...], int]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,7 +50,6 @@ def gains(items: Items, survey: Survey | None = None) -> dict[str, int]:
 
     survey : of these items, if there is one already.
 
-    >>> from privsieve.rows.matrix import Items
     >>> gains(Items.dense([[1, 1], [1, 0], [1, 0]], ["age", "ill"]))
     {'ill': 3}
     """
@@ -76,7 +74,7 @@ class _Without:
         self.group = survey.over.sum(axis=1)
         self.order = np.argsort(self.group, kind="stable")
         self.level = int(self.group[self.order[0]])
-        self.columns = self._wanted(_columns(survey.starts, origin))
+        self.columns = self._wanted(_columns(origin))
 
     def _wanted(self, columns: dict[str, Words]) -> dict[str, Words]:
         """A row whose group does not depend on a column keeps that group without it."""
@@ -104,20 +102,19 @@ class _Without:
             searched = [name for name in searched if max(self.level, following) < found[name]]
         return found
 
-    def _part(self, part: Ints, words: Ints, bits: npt.NDArray[np.uint64]) -> Masks:
+    def _part(self, part: Ints, words: Ints, bits: Masks) -> Masks:
         """These patterns without the bits of a column."""
         masks = self.masks[part]
         masks[:, words] &= ~bits
         return masks
 
 
-def _columns(starts: Ints, origin: tuple[str, ...]) -> dict[str, Words]:
+def _columns(origin: tuple[str, ...]) -> dict[str, Words]:
     """Of each column the words of a mask in which it has bits, and the bits."""
     found: dict[str, dict[int, int]] = {}
     for j, name in enumerate(origin):
         words = found.setdefault(name, {})
-        for bit in range(int(starts[j]), int(starts[j + 1])):
-            words[bit // 64] = words.get(bit // 64, 0) | 1 << bit % 64
+        words[j // 64] = words.get(j // 64, 0) | 1 << j % 64
     return {name: (np.array(list(words), np.int64), np.array(list(words.values()), np.uint64))
             for name, words in found.items()}
 
@@ -125,14 +122,13 @@ def _columns(starts: Ints, origin: tuple[str, ...]) -> dict[str, Words]:
 def rare_sets(items: Items, k: int, at_most: int = 20) -> Rare:
     """The smallest sets of up to three items that break k: each is a way to find somebody.
 
-    >>> from privsieve.rows.matrix import Items
     >>> rare_sets(Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), 2).sets
     ((0, 1),)
     """
     support = np.diff(items.indptr)
     singles = np.flatnonzero((support > 0) & (support < k))
-    found: list[tuple[tuple[int, ...], int]] = [((int(j),), int(support[j])) for j in singles]
-    search = _Search(items, k, at_most - len(found))
+    found: Sets = [((int(j),), int(support[j])) for j in singles]
+    search = _Beside(items, k, at_most - len(found))
     if search.left > 0:
         found += search.pairs()
     if search.left > 0:
@@ -142,7 +138,7 @@ def rare_sets(items: Items, k: int, at_most: int = 20) -> Rare:
                 search.left > 0 and search.budget > 0, items.names)
 
 
-class _Search:
+class _Beside:
     """Counts of items beside those of a set, read from the rows."""
 
     def __init__(self, items: Items, k: int, left: int) -> None:
@@ -155,8 +151,7 @@ class _Search:
 
     def rows(self, item: int) -> Ints:
         """The rows that hold an item."""
-        return self.items.indices[self.items.indptr[item]:self.items.indptr[item + 1]].astype(
-            np.int64)
+        return rows_of(self.items, item).astype(np.int64)
 
     def beside(self, rows: Ints, after: int) -> tuple[Ints, Ints]:
         """Items after this one that some of these rows hold, and how many do."""
@@ -172,9 +167,9 @@ class _Search:
         others = np.flatnonzero(found)
         return others, found[others]
 
-    def pairs(self) -> list[tuple[tuple[int, ...], int]]:
+    def pairs(self) -> Sets:
         """Rare pairs of common items."""
-        found: list[tuple[tuple[int, ...], int]] = []
+        found: Sets = []
         for j in self.common.tolist():
             if self.left <= len(found) or self.budget <= 0:
                 break
@@ -184,9 +179,9 @@ class _Search:
         self.left -= len(found)
         return found
 
-    def triples(self) -> list[tuple[tuple[int, ...], int]]:
+    def triples(self) -> Sets:
         """Rare triples of common pairs."""
-        found: list[tuple[tuple[int, ...], int]] = []
+        found: Sets = []
         for j in self.common.tolist():
             first = self.rows(j)
             others, count = self.beside(first, j)
@@ -213,39 +208,22 @@ def closed(table: Labelled, rule: Rule, selected: Sequence[int]) -> dict[str, Js
     [name, smallest crowd, rows below k, rows whose crowd has too few classes].  Where classes may
     be known, a crowd is of one class.
 
-    >>> import numpy as np
-    >>> from privsieve.containment.labelled import Labelled
-    >>> from privsieve.rows.matrix import Items
-    >>> from privsieve.kernels.patterns import Rule
     >>> items = Items.dense([[1, 1], [1, 0], [1, 0]], ["age", "ill"])
-    >>> made = closed(Labelled(items, np.zeros(3, np.int32), ("all",)), Rule(k=2, classes=1), [0])
-    >>> made["closed"], made["passed_over"]
+    >>> table = Labelled(items, np.zeros(3, np.int32), ("all",))
+    >>> found = closed(table, Rule(k=2, classes=1), [0])
+    >>> found["closed"], found["passed_over"]
     ([['ill', 1, 1, 0]], 0)
     """
-    chosen = set(selected)
-    rest = [j for j in range(len(table.items)) if j not in chosen]
+    items, rest = table.items, [j for j in range(len(table.items)) if j not in selected]
     found: list[list[Json]] = []
     pairs = 0
     for j in rest[:MOST_CLOSED]:
         if pairs > MOST_PAIRS:
             break
-        patterns, level, below, poor = _with(table, rule, [*selected, j])
-        found.append([table.items.names[j], level, below, poor])
-        pairs += patterns**2
+        together = [*selected, j]
+        one = shortfall(items.take(together), table.y, narrowed(rule, together))
+        found.append([items.names[j], one.level, one.small, one.poor])
+        pairs += one.patterns**2
     found.sort(key=lambda one: (-one[1], one[2], one[3], one[0]))  # type: ignore[operator]
-    return {"rows": table.items.rows, "items": len(table.items),
-            "columns": len(set(table.items.origin)), "classes": rule.l_diversity,
-            "closed": found, "passed_over": len(rest) - len(found)}
-
-
-def _with(table: Labelled, rule: Rule, positions: Sequence[int]) -> tuple[int, int, int, int]:
-    """How many patterns these items make, the smallest crowd, and how many rows fail k or l."""
-    absent = None if rule.absent is None else rule.absent[list(positions)]
-    masks, counts, _ = pattern_table(cells(table.items.take(positions)), table.y, rule.classes,
-                                     absent)
-    crowd = counts if rule.model == "k-anonymity" else superset_counts(masks, counts)
-    poor = (crowd > 0).sum(axis=1) < rule.l_diversity
-    rows, size = ((counts[counts > 0], crowd[counts > 0]) if rule.labelled else
-                  (counts.sum(axis=1), crowd.sum(axis=1)))
-    return (len(masks), int(size.min(initial=table.items.rows)), int(rows[size < rule.k].sum()),
-            int(counts[poor].sum()))
+    return {"rows": items.rows, "items": len(items), "columns": len(set(items.origin)),
+            "classes": rule.l_diversity, "closed": found, "passed_over": len(rest) - len(found)}

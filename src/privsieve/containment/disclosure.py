@@ -17,20 +17,24 @@ from fractions import Fraction
 from math import gcd, log
 
 import numpy as np
-import numpy.typing as npt
 
-from privsieve.containment.labelled import Labelled, Sensitive
-from privsieve.containment.measures import cells
+from privsieve.containment.labelled import (
+    Bools,
+    Codes,
+    Floats,
+    Ints,
+    Labelled,
+    Masks,
+    Sensitive,
+    cells,
+    with_classes,
+)
 from privsieve.errors import SchemaError
 from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
 from privsieve.public.canonical import Json
 from privsieve.public.columns import text_of
 from privsieve.public.cost import decimal
 from privsieve.rows.matrix import Items
-
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
 
 #: Rows are counted of which the group has at least such a share of one value.
 STEPS = ("0.8", "0.95")
@@ -61,10 +65,10 @@ class Groups:
     size: Ints
     most: Ints
     values: Ints
-    logs: npt.NDArray[np.float64]
+    logs: Floats
     apart: Ints
     unit: int
-    masks: npt.NDArray[np.uint64]
+    masks: Masks
     codes: Codes
     equal: bool
 
@@ -129,8 +133,6 @@ def disclosures(table: Labelled, rule: Rule) -> list[Disclosure]:
 
     `table` has the columns that a stranger may know as its items, and nothing else.
 
-    >>> from privsieve.containment.labelled import Labelled
-    >>> from privsieve.kernels.patterns import Rule
     >>> items = Items.dense([[1], [1], [1], [0]], ["smoker"])
     >>> table = Labelled(items, np.array([0, 0, 1, 1], np.int32), ("no", "yes"), "ill")
     >>> [told] = disclosures(table, Rule(k=2, classes=2))
@@ -153,11 +155,8 @@ def strangers(table: Labelled, rule: Rule, column: Sensitive, role: str) -> tupl
     without = groups_of(table.items, rule, column)
     if not rule.labelled or role == "target" or len(table.classes) < 2:
         return (without,)
-    items = _with_classes(table.items, table.y, table.classes)
-    known = rule.absent
-    if known is not None:
-        known = np.concatenate([known, np.zeros(len(items) - len(known), np.bool_)])
-    return (without, groups_of(items, replace(rule, absent=known), column))
+    items, absent = with_classes(table.items, table.y, rule.absent)
+    return (without, groups_of(items, replace(rule, absent=absent), column))
 
 
 def groups_of(items: Items, rule: Rule, column: Sensitive) -> Groups:
@@ -261,13 +260,3 @@ def _diverse(counts: list[int], least: Fraction) -> bool:
     for count in counts:
         product *= count ** count
     return bool((size * least.denominator) ** size >= product)
-
-
-def _with_classes(items: Items, y: Codes, classes: Sequence[object]) -> Items:
-    """The items, and for each class one that its rows hold."""
-    order = np.argsort(y, kind="stable").astype(np.int32)
-    ends = np.cumsum(np.bincount(y, minlength=len(classes)))
-    names = tuple(f"class {at}" for at in range(len(classes)))
-    return Items(np.concatenate([items.indptr, items.indptr[-1] + ends]),
-                 np.concatenate([items.indices, order]), items.rows, items.names + names,
-                 items.origin + names)

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any, Self
+from inspect import cleandoc
+from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from privsieve.containment.choice import Choice, gap
-from privsieve.containment.exact import exact
+from privsieve.containment.choice import Choice, Objective, gap
+from privsieve.containment.exact import Solving, exact
 from privsieve.containment.greedy import greedy
 from privsieve.containment.groups import numbered
+from privsieve.containment.labelled import Bools, Labelled
 from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.publishable import by_sources, largest_k, publishable
 from privsieve.errors import NothingFits, ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule
+from privsieve.rows.arrays import array_of
+from privsieve.rows.items import items_of
 from privsieve.rows.matrix import Items
+from privsieve.rows.source import names_of, typed
 
-Codes = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
+__all__ = ["ExactContainment", "GreedyContainment", "MaximalContainment", "PublishableColumns"]
+
+Kind = TypeVar("Kind")
+
 #: Absences count where the kind of a column says that who knows one cell knows the others' absence.
 BY_KIND = "by kind"
 
@@ -64,6 +70,23 @@ class Published:
         return tuple(name for name in self.selected if name not in self.items)
 
 
+def option(default: Any, says: str, *, positional: bool = False) -> Any:
+    """A parameter of an estimator: its default, and what it is for."""
+    return field(default=default, kw_only=not positional, metadata={"says": says})
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(option,))
+def estimator(kind: type[Kind]) -> type[Kind]:
+    """Make scikit-learn's constructor, and the docstring's parameters, of the declared options."""
+    made: Any = dataclass(eq=False, repr=False)(kind)
+    listed = "\n".join(f"{one.name} : {one.type}, {one.default!r} where left out\n"
+                       f"    {one.metadata['says']}." for one in fields(made))
+    says, head, examples = cleandoc(made.__doc__ or "").partition("Examples\n")
+    made.__doc__ = f"{says.rstrip()}\n\nParameters\n----------\n{listed}\n\n{head}{examples}"
+    return made  # type: ignore[no-any-return]
+
+
+@estimator
 class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # untyped
     """What every choice of columns is: `fit` written once; k holds on all rows.
 
@@ -72,12 +95,18 @@ class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
     is more than that (`privsieve publish`).
     """
 
-    k: int
-    release_: Published
-    n_features_in_: int
+    k: int = option(5, "each row's group has at least so many rows", positional=True)
+    absent: Any = option(
+        BY_KIND, "columns of which the attacker may know that a person lacks them: all, none, "
+        "names, or by kind those of categories, numbers, dates and answers of yes or no in tables "
+        "of cells")
+    l_diversity: int = option(
+        1, "each group has at least so many classes, counted without knowing a row's class")
+    target_known: bool = option(
+        False, "the class of a row may be known as well, for it is published: each group has k "
+        "rows of the row's class")
 
-    def _choose(self, items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
-                sources: Codes | None) -> Choice:
+    def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None, *, label_rows: Any = None, sources: Any = None) -> Self:
@@ -96,10 +125,6 @@ class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
             the person or source of a row (`near_duplicates` finds them): a group is then k
             distinct sources.
         """
-        from privsieve.rows.arrays import array_of
-        from privsieve.rows.items import items_of
-        from privsieve.rows.opening import names_of
-
         if hasattr(X, "__array__") and not hasattr(X, "shape"):
             X = array_of(X)
         items, codes, classes = items_of(X, y, k=self.k)
@@ -112,7 +137,7 @@ class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
         columns = _columns(X, named, y, items)
         _demand_cells(items.rows, len(columns))
         rule = self._rule(items, len(classes))
-        choice = self._choose(items, codes, rule, marked, numbers)
+        choice = self._choose(Labelled(items, codes, sources=numbers), rule, marked)
         if not choice.selected and not choice.complete:
             raise NothingFits("the search ended before it found a column that keeps "
                               f"k = {rule.k}; give it more time")
@@ -135,8 +160,6 @@ class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
 
     def transform(self, X: Any) -> Any:
         """The chosen columns of X."""
-        from privsieve.rows.opening import typed
-
         check_is_fitted(self, "release_")
         chosen = typed(super().transform(X), X)
         if self.release_.partial:
@@ -167,6 +190,148 @@ class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         return tags
+
+
+@estimator
+class GreedyContainment(ContainmentSelector):
+    """Take the best column that still keeps k, again and again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1, 1, 0], [1, 0, 0], [0, 1, 1], [0, 0, 0]])
+    >>> GreedyContainment(k=2).fit(X, [1, 1, 0, 0]).release_.selected
+    ('x0',)
+    """
+
+    weights: Any = option(
+        "mutual-information", "what a column is worth: mutual-information, hamming, excess, "
+        "youden, or a number for each item")
+    objective: str = option(
+        "weights", "weights, distinct or class-errors: take the heaviest column, the one that "
+        "tells most pairs of different class apart, or the one that leaves fewest rows outside "
+        "the majority of their equals")
+    stop: str = option(
+        "skip", "skip or break: pass over a column that does not fit, or end there (as the paper "
+        "prints it)")
+    model: str = option(
+        "containment", "containment or k-anonymity: whether the attacker knows what a person has, "
+        "or what the person lacks as well")
+    suppress: int = option(0, "so many rows may be left out")
+
+    def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
+        objective = _objective(self, rule, ("distinct", "class-errors"))
+        if table.sources is not None:
+            return by_sources(table, rule, objective, label_rows=label_rows)
+        return greedy(table.items, table.y, rule, objective, label_rows=label_rows)
+
+
+@estimator
+class MaximalContainment(ContainmentSelector):
+    """Take the best set of columns that k rows hold all of, and add what still keeps k.
+
+    Columns of `absent` are left to what is added.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1, 1, 0, 0, 1], [1, 1, 0, 0, 1], [1, 0, 1, 1, 1], [1, 0, 1, 1, 1]])
+    >>> MaximalContainment(k=2, objective="size").fit(X, [1, 0, 1, 0]).release_.level
+    2
+    """
+
+    weights: Any = option("mutual-information", "as in `GreedyContainment`")
+    objective: str = option(
+        "weights", "weights, size, distinct or class-errors: the heaviest set, the largest, the "
+        "one that tells most pairs of different class apart, or leaves fewest rows outside the "
+        "majority of their equals")
+    r: int | None = option(20, "of the r largest sets only (the paper: 20); None compares all")
+    complete: bool = option(True, "whether greedy choice adds columns to it")
+    time_limit: float | None = option(
+        None, "seconds; the best set that was seen by then is taken, and completed")
+
+    def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
+        _demand_rows(table)
+        objective = _objective(self, rule, ("size", "distinct", "class-errors"))
+        if not self.complete and rule.absent is not None and rule.absent.all():
+            raise ParameterError("complete is False, and maximal sets are mined only of columns of "
+                                 "which absences are not known: here are none; give complete=True, "
+                                 "or say with absent what is not known")
+        return maximal(table.items, table.y, rule, objective,
+                       Mining(self.r, self.complete, self.time_limit), label_rows=label_rows)
+
+
+@estimator
+class ExactContainment(ContainmentSelector):
+    """Find the best columns that keep k, with a proof, or a bound where time was short.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1, 0, 1], [1, 1, 1], [0, 0, 1], [0, 1, 0]])
+    >>> release = ExactContainment(k=2).fit(X, [1, 1, 0, 0]).release_
+    >>> release.selected, release.objective, release.proved
+    (('x0', 'x2'), Fraction(3, 2), True)
+    """
+
+    weights: Any = option("hamming", "as in `GreedyContainment`; hamming is the paper's problem")
+    objective: str = option(
+        "weights", "weights or distinct: the heaviest set, or the one that tells most pairs of "
+        "different class apart")
+    model: str = option("containment", "as in `GreedyContainment`")
+    suppress: int = option(0, "so many rows may be left out")
+    time_limit: float | None = option(
+        60, "seconds; the best set that was found by then is given with a bound on all others")
+    second_opinion: bool = option(
+        False, "let OR-Tools solve it, too, and compare (extra `exact`)")
+
+    def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
+        _demand_rows(table)
+        return exact(table.items, table.y, rule, _objective(self, rule, ("distinct",)),
+                     Solving(self.time_limit, self.second_opinion), label_rows=label_rows)
+
+
+@estimator
+class PublishableColumns(ContainmentSelector):
+    """Choose columns by what they are for: few, most, or strict.
+
+    few: at most 30 columns, added one by one; every group has two classes.
+    most: of large sets and of few columns, what predicts best; every group has two classes.
+    strict: k-anonymity, where every published cell counts as known, yes or no.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1, 1, 0], [1, 0, 0], [1, 0, 1], [0, 0, 0], [0, 1, 1], [0, 1, 0]])
+    >>> PublishableColumns(k=3, profile="strict").fit(X, [1, 1, 0, 0, 0, 1]).release_.level
+    3
+    """
+
+    profile: str = option("few", "few, most or strict")
+
+    def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
+        return publishable(table, rule, self.profile, label_rows=label_rows)
+
+
+def _objective(asked: Any, rule: Rule, others: tuple[str, ...]) -> Objective:
+    """What the functions of choice take: a word, or weights."""
+    objective, weights = asked.objective, asked.weights
+    if objective not in ("weights", *others):
+        raise ParameterError(f"objective is {objective!r}; it can be weights, {', '.join(others)}")
+    if objective == "weights":
+        if isinstance(weights, str) and weights in others:
+            raise ParameterError(f"weights is {weights!r}; give objective={weights!r}")
+        objective = weights
+    if rule.classes < 2 and isinstance(objective, str) and objective != "size":
+        raise SchemaError("the labels are of one class, or y is missing; give y with at least two "
+                          "classes, or weights as numbers")
+    return objective  # type: ignore[no-any-return]
+
+
+def _demand_rows(table: Labelled) -> None:
+    if table.sources is not None:
+        raise ParameterError("sources are counted by GreedyContainment and PublishableColumns "
+                             "only; take one of these")
 
 
 def _demand_cells(rows: int, columns: int) -> None:
@@ -210,271 +375,3 @@ def _columns(X: Any, named: tuple[str, ...] | None, y: Any, items: Items) -> tup
     if len(np.shape(X)) == 2:
         return tuple(f"x{j}" for j in range(np.shape(X)[1]))
     return tuple(dict.fromkeys(items.origin))
-
-
-class GreedyContainment(ContainmentSelector):
-    """Take the best column that still keeps k, again and again.
-
-    Parameters
-    ----------
-    k : int
-        each row's group has at least so many rows.
-    weights : name or numbers
-        what a column is worth: "mutual-information", "hamming", "excess", "youden", or a number
-        for each item.
-    objective : "weights", "distinct" or "class-errors"
-        take the heaviest column, the one that tells most pairs of different class apart, or the
-        one that leaves fewest rows outside the majority of their equals.
-    stop : "skip" or "break"
-        pass over a column that does not fit, or end there (as the paper prints it).
-    model : "containment" or "k-anonymity"
-        whether the attacker knows what a person has, or what the person lacks as well.
-    absent : "by kind", "all", "none" or names of columns
-        columns of which the attacker may know that a person lacks them: by kind those of
-        categories, numbers, dates and answers of yes or no in tables of cells.
-    l_diversity : int
-        each group has at least so many classes, counted without knowing a row's class.
-    suppress : int
-        so many rows may be left out.
-    target_known : bool
-        the class of a row may be known as well, for it is published: each group has k rows of the
-        row's class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[1, 1, 0], [1, 0, 0], [0, 1, 1], [0, 0, 0]])
-    >>> GreedyContainment(k=2).fit(X, [1, 1, 0, 0]).release_.selected
-    ('x0',)
-    """
-
-    def __init__(
-        self,
-        k: int = 5,
-        *,
-        weights: Any = "mutual-information",
-        objective: str = "weights",
-        stop: str = "skip",
-        model: str = "containment",
-        absent: Any = BY_KIND,
-        l_diversity: int = 1,
-        suppress: int = 0,
-        target_known: bool = False,
-    ) -> None:
-        self.k = k
-        self.weights = weights
-        self.objective = objective
-        self.stop = stop
-        self.model = model
-        self.absent = absent
-        self.l_diversity = l_diversity
-        self.suppress = suppress
-        self.target_known = target_known
-
-    def _choose(self, items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
-                sources: Codes | None) -> Choice:
-        objective = _objective(self.objective, self.weights, ("distinct", "class-errors"))
-        _demand_classes(rule, objective)
-        if sources is not None:
-            return by_sources(items, y, rule, objective, sources=sources,
-                              label_rows=label_rows)
-        return greedy(items, y, rule, objective, label_rows=label_rows)
-
-
-class MaximalContainment(ContainmentSelector):
-    """Take the best set of columns that k rows hold all of, and add what still keeps k.
-
-    Parameters
-    ----------
-    k : int
-        each row's group has at least so many rows.
-    weights : name or numbers
-        as in `GreedyContainment`.
-    objective : "weights", "size", "distinct" or "class-errors"
-        which set is the best: the heaviest, the largest, the one that tells most pairs of
-        different class apart, or leaves fewest rows outside the majority of their equals.
-    r : int or None
-        of the r largest sets only (the paper: 20); None compares all.
-    complete : bool
-        whether greedy choice adds columns to it.
-    l_diversity : int
-        each group has at least so many classes.
-    absent : "by kind", "all", "none" or names of columns
-        as in `GreedyContainment`; these columns are left to the completion.
-    time_limit : seconds, optional
-        the best set that was seen by then is taken, and completed.
-    target_known : bool
-        as in `GreedyContainment`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[1, 1, 0, 0, 1], [1, 1, 0, 0, 1], [1, 0, 1, 1, 1], [1, 0, 1, 1, 1]])
-    >>> MaximalContainment(k=2, objective="size").fit(X, [1, 0, 1, 0]).release_.level
-    2
-    """
-
-    def __init__(
-        self,
-        k: int = 5,
-        *,
-        weights: Any = "mutual-information",
-        objective: str = "weights",
-        r: int | None = 20,
-        complete: bool = True,
-        l_diversity: int = 1,
-        absent: Any = BY_KIND,
-        time_limit: float | None = None,
-        target_known: bool = False,
-    ) -> None:
-        self.k = k
-        self.weights = weights
-        self.objective = objective
-        self.r = r
-        self.complete = complete
-        self.l_diversity = l_diversity
-        self.absent = absent
-        self.time_limit = time_limit
-        self.target_known = target_known
-
-    def _choose(self, items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
-                sources: Codes | None) -> Choice:
-        _demand_rows(sources)
-        objective = _objective(self.objective, self.weights, ("size", "distinct", "class-errors"))
-        _demand_classes(rule, objective)
-        if not self.complete and rule.absent is not None and rule.absent.all():
-            raise ParameterError("complete is False, and maximal sets are mined only of columns of "
-                                 "which absences are not known: here are none; give complete=True, "
-                                 "or say with absent what is not known")
-        return maximal(items, y, rule, objective,
-                       Mining(self.r, self.complete, self.time_limit), label_rows=label_rows)
-
-
-class ExactContainment(ContainmentSelector):
-    """Find the best columns that keep k, with a proof, or a bound where time was short.
-
-    Parameters
-    ----------
-    k : int
-        each row's group has at least so many rows.
-    weights : name or numbers
-        as in `GreedyContainment`; "hamming" is the paper's problem.
-    objective : "weights" or "distinct"
-        the heaviest set, or the one that tells most pairs of different class apart.
-    model, absent, l_diversity, suppress
-        as in `GreedyContainment`.
-    time_limit : seconds or None
-        the best set that was found by then is given with a bound on all others.
-    second_opinion : bool
-        let OR-Tools solve it, too, and compare (extra `exact`).
-    target_known : bool
-        as in `GreedyContainment`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[1, 0, 1], [1, 1, 1], [0, 0, 1], [0, 1, 0]])
-    >>> release = ExactContainment(k=2).fit(X, [1, 1, 0, 0]).release_
-    >>> release.selected, release.objective, release.proved
-    (('x0', 'x2'), Fraction(3, 2), True)
-    """
-
-    def __init__(
-        self,
-        k: int = 5,
-        *,
-        weights: Any = "hamming",
-        objective: str = "weights",
-        model: str = "containment",
-        absent: Any = BY_KIND,
-        l_diversity: int = 1,
-        suppress: int = 0,
-        time_limit: float | None = 60,
-        second_opinion: bool = False,
-        target_known: bool = False,
-    ) -> None:
-        self.k = k
-        self.weights = weights
-        self.objective = objective
-        self.model = model
-        self.absent = absent
-        self.l_diversity = l_diversity
-        self.suppress = suppress
-        self.time_limit = time_limit
-        self.second_opinion = second_opinion
-        self.target_known = target_known
-
-    def _choose(self, items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
-                sources: Codes | None) -> Choice:
-        _demand_rows(sources)
-        objective = _objective(self.objective, self.weights, ("distinct",))
-        _demand_classes(rule, objective)
-        return exact(items, y, rule, objective, label_rows=label_rows, time_limit=self.time_limit,
-                     second_opinion=self.second_opinion)
-
-
-class PublishableColumns(ContainmentSelector):
-    """Choose columns by what they are for: few, most, or strict.
-
-    Parameters
-    ----------
-    k : int
-        each row's group has at least so many rows.
-    profile : "few", "most" or "strict"
-        few: at most 30 columns, added one by one; every group has two classes.
-        most: of large sets and of few columns, what predicts best; every group has two classes.
-        strict: k-anonymity, where every published cell counts as known, yes or no.
-    l_diversity : int
-        each group has at least so many classes; at least two in "few" and "most".
-    absent, target_known
-        as in `GreedyContainment`; in "strict" all absences are known anyway.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[1, 1, 0], [1, 0, 0], [1, 0, 1], [0, 0, 0], [0, 1, 1], [0, 1, 0]])
-    >>> PublishableColumns(k=3, profile="strict").fit(X, [1, 1, 0, 0, 0, 1]).release_.level
-    3
-    """
-
-    def __init__(
-        self,
-        k: int = 5,
-        *,
-        profile: str = "few",
-        l_diversity: int = 1,
-        absent: Any = BY_KIND,
-        target_known: bool = False,
-    ) -> None:
-        self.k = k
-        self.profile = profile
-        self.l_diversity = l_diversity
-        self.absent = absent
-        self.target_known = target_known
-
-    def _choose(self, items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
-                sources: Codes | None) -> Choice:
-        return publishable(items, y, rule, self.profile, label_rows=label_rows, sources=sources)
-
-
-def _objective(objective: str, weights: Any, others: tuple[str, ...]) -> Any:
-    """What the functions below take: a word, or weights."""
-    if objective not in ("weights", *others):
-        raise ParameterError(f"objective is {objective!r}; it can be weights, {', '.join(others)}")
-    if objective != "weights":
-        return objective
-    if isinstance(weights, str) and weights in others:
-        raise ParameterError(f"weights is {weights!r}; give objective={weights!r}")
-    return weights
-
-
-def _demand_classes(rule: Rule, objective: Any) -> None:
-    if rule.classes < 2 and isinstance(objective, str) and objective != "size":
-        raise SchemaError("the labels are of one class, or y is missing; give y with at least two "
-                          "classes, or weights as numbers")
-
-
-def _demand_rows(sources: Codes | None) -> None:
-    if sources is not None:
-        raise ParameterError("sources are counted by GreedyContainment and PublishableColumns "
-                             "only; take one of these")

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
@@ -24,24 +24,23 @@ from typing import Any
 import numpy as np
 
 from privsieve.containment.choice import (
-    I64,
-    Asked,
-    Bools,
     Choice,
-    Labels,
+    Objective,
     choice_of,
     coded,
     cross_pairs,
+    named,
     tell_nodes,
     tell_sets,
     weights,
 )
 from privsieve.containment.greedy import demand_rule
+from privsieve.containment.labelled import Bools, Codes, Ints, cells
 from privsieve.errors import CheckFailed, ParameterError
 from privsieve.kernels import mining
 from privsieve.kernels.covers_twin import Covers, State
 from privsieve.kernels.patterns import Cells, Rule, rule_facts
-from privsieve.kernels.search import I32, Effort, Found, search
+from privsieve.kernels.search import Effort, Found, search
 from privsieve.rows.matrix import Items
 
 #: With fewer columns than this a start is not worth looking for.
@@ -56,67 +55,62 @@ PAIRS = 300
 CUTS = 200
 
 
-def exact(
-    items: Items,
-    y: Labels,
-    rule: Rule,
-    objective: Asked = "mutual-information",
-    *,
-    label_rows: Bools | None = None,
-    time_limit: float | None = 60,
-    second_opinion: bool = False,
-) -> Choice:
+@dataclass(frozen=True, repr=False)
+class Solving:
+    """How long a best set is looked for, and by whom.
+
+    time_limit : seconds; the best set by then is given with a bound on all others.  A limit does
+        not change what is proved before it.
+    second_opinion : ask OR-Tools as well, for weights, in the time that is left, and compare.
+    """
+
+    time_limit: float | None = 60
+    second_opinion: bool = False
+
+
+def exact(items: Items, y: Codes, rule: Rule, objective: Objective = "mutual-information",
+          by: Solving = Solving(), *, label_rows: Bools | None = None) -> Choice:
     """The best set of items that keeps the rule: the paper's problem (1), of its own size.
 
-    `objective` is what `weights` takes, or "distinct".  After `time_limit` seconds, or an
-    interrupt, it is the best set so far, with a bound on all others.  A limit does not change
-    what is proved before it.  `second_opinion` asks OR-Tools as well, for weights, in the time
-    that is left, and compares.
+    `objective` is what `weights` takes, or "distinct".  An interrupt ends it as a time limit does.
 
     The best weights need not predict best: on the paper's Adult data the optimum of its HamDist
     predicts worse than the greedy choice.
 
-    >>> from privsieve.rows.matrix import Items
     >>> toy = Items.dense([[1, 0, 1], [1, 1, 1], [0, 0, 1], [0, 1, 0]])
     >>> choice = exact(toy, np.array([1, 1, 0, 0], np.int32), Rule(k=2, classes=2), "hamming")
     >>> choice.selected, choice.objective, choice.proved
     ((0, 2), Fraction(3, 2), True)
     """
     demand_rule(items, rule, y)
-    _demand_objective(objective, rule, time_limit, second_opinion=second_opinion)
+    _demand(objective, rule, by)
     label = coded(y, rule.classes, label_rows)
-    if isinstance(objective, str) and objective == "distinct":
-        values = None
-        sizes = np.bincount(label, minlength=rule.classes)[: rule.classes]
-        unit = Fraction(1, max(cross_pairs(sizes.astype(np.int64)), 1))
+    if named(objective) == "distinct":
+        values, unit = None, Fraction(1, max(_pairs_apart(label, rule.classes), 1))
     else:
         weighed = weights(items, y, rule.classes, objective, label_rows)
         values, unit = weighed.values, weighed.unit
-    run = _Run(items, label, values, rule, time_limit)
+    run = _Solver(items, label, values, rule, by.time_limit)
     if run.candidates > MANY:
-        raise ParameterError(
-            f"{run.candidates} columns could be chosen, but the exact search takes at most {MANY}; "
-            "choose greedily, or fewer columns first"
-        )
+        raise ParameterError(f"{run.candidates} columns could be chosen, but the exact search "
+                             f"takes at most {MANY}; choose greedily, or fewer columns first")
     found = run.best()
     if found.bound < 0:
-        raise ParameterError(
-            f"no set of columns keeps l_diversity = {rule.l_diversity} with k = {rule.k}, not even "
-            "the empty one; ask for fewer classes"
-        )
-    if second_opinion:
+        raise ParameterError(f"no set of columns keeps l_diversity = {rule.l_diversity} with k = "
+                             f"{rule.k}, not even the empty one; ask for fewer classes")
+    if by.second_opinion:
         found = _agreed(found, run)
     choice = choice_of(items, y, rule, found.selected, objective, label_rows=label_rows)
     return replace(choice, bound=found.bound * unit, proved=found.proved, complete=found.proved)
 
 
-class _Run:
+class _Solver:
     """One problem and the time that it has."""
 
-    def __init__(self, items: Items, label: Labels, values: I64 | None, rule: Rule,
+    def __init__(self, items: Items, label: Codes, values: Ints | None, rule: Rule,
                  time_limit: float | None) -> None:
         self.items, self.label, self.values, self.rule = items, label, values, rule
-        self.cells = items.indptr, items.indices
+        self.cells = cells(items)
         held = np.diff(items.indptr) >= (1 if rule.suppress else rule.k)
         self.candidates = int((held if values is None else held & (values > 0)).sum())
         self.end = None if time_limit is None else time.monotonic() + time_limit
@@ -134,11 +128,11 @@ class _Run:
         return search(self.cells, self.label, self.values, self.rule, start, effort)
 
     def _tell(self, nodes: int, best: int) -> None:
-        sizes = np.bincount(self.label, minlength=self.rule.classes)[: self.rule.classes]
-        most = cross_pairs(sizes.astype(np.int64)) if self.values is None else self.values.sum()
-        tell_nodes(nodes, best, int(most))
+        most = (_pairs_apart(self.label, self.rule.classes) if self.values is None
+                else int(self.values.sum()))
+        tell_nodes(nodes, best, most)
 
-    def _mined(self) -> tuple[I64, bool]:
+    def _mined(self) -> tuple[Ints, bool]:
         """A start, and whether the user has had enough.  Its limit is no time: it decides ties."""
         rule, none = self.rule, np.empty(0, np.int64)
         plain = rule.model == "containment" and rule.absent is None
@@ -147,32 +141,33 @@ class _Run:
             return none, False
         by = mining.TopRule(rule.k, rule.l_diversity, nodes=MINED_NODES)
         label = (self.label % rule.classes).astype(np.int32)
-        top = mining.top_maximal(self.cells, label, self.values, by, self.seconds(),
-                                 tell_sets)
+        top = mining.top_maximal(self.cells, label, self.values, by, self.seconds(), tell_sets)
         start = [np.array(chosen, np.int64) for chosen in top.sets]
         return (start[0] if start else none), top.ended == "interrupted"
 
 
-def _demand_objective(
-    objective: Asked, rule: Rule, time_limit: float | None, *, second_opinion: bool
-) -> None:
-    named = objective if isinstance(objective, str) else ""
-    if named == "class-errors":
+def _pairs_apart(label: Codes, classes: int) -> int:
+    """Pairs of rows of different class, of those whose label may be used."""
+    return cross_pairs(np.bincount(label, minlength=classes)[:classes].astype(np.int64))
+
+
+def _demand(objective: Objective, rule: Rule, by: Solving) -> None:
+    if named(objective) == "class-errors":
         raise ParameterError("class-errors has no exact search; take weights or 'distinct'")
-    if time_limit is not None and not 0 < time_limit < float("inf"):
-        raise ParameterError(f"time_limit is {time_limit}; give seconds above 0, or None")
-    if second_opinion and (named == "distinct" or rule.suppress):
+    if by.time_limit is not None and not 0 < by.time_limit < float("inf"):
+        raise ParameterError(f"time_limit is {by.time_limit}; give seconds above 0, or None")
+    if by.second_opinion and (named(objective) == "distinct" or rule.suppress):
         raise ParameterError("second_opinion takes weights and suppress = 0; leave it out")
-    if second_opinion and find_spec("ortools") is None:
+    if by.second_opinion and find_spec("ortools") is None:
         raise ParameterError("second_opinion asks OR-Tools: pip install 'privsieve[exact]'")
 
 
-def _agreed(found: Found, run: _Run) -> Found:
+def _agreed(found: Found, run: _Solver) -> Found:
     """What both searches know; they may not contradict each other."""
     assert run.values is not None
     if int(run.values.sum()) >= 1 << 53:
         raise ParameterError("second_opinion bounds in floats: the weights may sum to less than "
-                             "2^53 units; divide all of them by the same")  # fmt: skip
+                             "2^53 units; divide all of them by the same")
     try:
         other = opinion(run.cells, run.label, run.values, run.rule, found.selected, run.seconds())
     except KeyboardInterrupt:
@@ -184,9 +179,8 @@ def _agreed(found: Found, run: _Run) -> Found:
     return best._replace(bound=bound, proved=bound == best.value)
 
 
-def opinion(
-    items: Cells, y: I32, weights: I64, rule: Rule, start: I64, seconds: float | None
-) -> Found:
+def opinion(items: Cells, y: Codes, weights: Ints, rule: Rule, start: Ints, seconds: float | None,
+            ) -> Found:
     """The heaviest set that keeps the rule, found by another program.
 
     It takes no `suppress`.  `nodes` are its rounds.
@@ -196,11 +190,9 @@ def opinion(
         "items": [part.tolist() for part in items], "y": y.tolist(), "weights": weights.tolist(),
         "facts": facts.tolist(), "absent": absent.tolist(), "start": start.tolist(),
         "seconds": seconds,
-    }  # fmt: skip
-    run = subprocess.run(
-        [sys.executable, "-m", "privsieve.containment.exact"],
-        input=json.dumps(asked), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    }
+    run = subprocess.run([sys.executable, "-m", "privsieve.containment.exact"], check=False,
+                         input=json.dumps(asked), capture_output=True, text=True)
     if run.returncode:
         raise CheckFailed(f"OR-Tools ended with exit code {run.returncode}; leave the opinion out")
     said = json.loads(run.stdout)
@@ -212,14 +204,14 @@ def solve(asked: dict[str, Any]) -> dict[str, Any]:
     indptr, indices = asked["items"]
     items = np.array(indptr, np.int64), np.array(indices, np.int32)
     covers = Covers.of(items, np.array(asked["y"], np.int32), np.array(asked["weights"], np.int64),
-                       asked["facts"], asked["absent"])  # fmt: skip
+                       asked["facts"], asked["absent"])
     end = None if asked["seconds"] is None else time.monotonic() + asked["seconds"]
     start = set(asked["start"])
     first = [x for x, column in enumerate(covers.columns) if start.intersection(column.items)]
     chosen, value, bound, rounds = _rounds(covers, first, end)
     selected = sorted(j for x in chosen for j in covers.columns[x].items)
     return {"selected": selected, "value": value, "bound": bound, "proved": bound == value,
-            "nodes": rounds}  # fmt: skip
+            "nodes": rounds}
 
 
 def _rounds(covers: Covers, first: list[int], end: float | None) -> tuple[list[int], int, int, int]:

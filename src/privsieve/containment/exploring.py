@@ -23,34 +23,42 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privsieve.containment.breaking import closed
 from privsieve.containment.choice import Choice, standing, tell
-from privsieve.containment.exact import exact
+from privsieve.containment.exact import Solving, exact
 from privsieve.containment.greedy import greedy
-from privsieve.containment.groups import sources_at, sources_of
-from privsieve.containment.labelled import Labelled, with_classes
+from privsieve.containment.groups import crowd_sizes, sources_at
+from privsieve.containment.labelled import (
+    Bools,
+    Codes,
+    Floats,
+    Ints,
+    Labelled,
+    Masks,
+    cells,
+    crowds,
+    narrowed,
+    with_classes,
+)
 from privsieve.containment.maximal import Mining, maximal
-from privsieve.containment.measures import cells, in_population
-from privsieve.containment.publishable import by_sources, publishable
+from privsieve.containment.measures import in_population
+from privsieve.containment.publishable import by_sources, publishable, rule_of
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
-from privsieve.kernels.patterns import Rule, levels, pattern_table, superset_counts
-from privsieve.report.exploring import Area, Cost, Found, Point, Shut, Strangers
+from privsieve.kernels.patterns import Rule, pattern_table
+from privsieve.report.exploring import Area, ColumnCost, CurvePoint, Findable, Shut, Strangers
 from privsieve.rows.matrix import Items
 
-Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
-Choose = Callable[[Labelled, Rule, Bools | None], Choice]
 #: Each k that agencies use, and some between them.
 KS = (2, 3, 5, 8, 10, 11, 20, 50, 100)
 #: Those that are tried first, far from each other, so that a cut search has a curve.
 FIRST = (5, 11, 50, 3, 20)
-Codes = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
+#: Parts of the rows, of which each is judged by a choice and a regression on the others.
 FOLDS = 5
 #: Distinct rows times columns that are fitted; a larger choice is not judged.
 MOST_CELLS = 2**26
+
+Choose = Callable[[Labelled, Rule, Bools | None], Choice]
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,7 +79,7 @@ class Way:
 class Curve:
     """Points that were reached, their choices, and why others were not, in sentences."""
 
-    points: tuple[Point, ...]
+    points: tuple[CurvePoint, ...]
     choices: dict[tuple[str, int], Choice]
     unreached: tuple[str, ...]
 
@@ -83,14 +91,10 @@ def profile_ways(rule: Rule, names: Sequence[str] = ("few", "strict", "most")) -
     ['containment', 'k-anonymity', 'containment']
     """
     def way(name: str) -> Way:
-        kept = (replace(rule, model="k-anonymity") if name == "strict" else
-                replace(rule, model="containment", l_diversity=max(2, rule.l_diversity)))
-
         def choose(table: Labelled, rule: Rule, marked: Bools | None) -> Choice:
-            return publishable(table.items, table.y, rule, name, label_rows=marked,
-                               sources=table.sources)
+            return publishable(table, rule, name, label_rows=marked)
 
-        return Way(name, kept, choose, timed=name == "most")
+        return Way(name, rule_of(name, rule), choose, timed=name == "most")
 
     return [way(name) for name in names]
 
@@ -105,11 +109,11 @@ def method_way(rule: Rule, method: str, weights: Any, seconds: float) -> Way:
         items, y = table.items, table.y
         asked = np.ones(len(items), np.int64) if weights == "even" else weights
         if table.sources is not None:
-            return by_sources(items, y, rule, asked, sources=table.sources, label_rows=marked)
+            return by_sources(table, rule, asked, label_rows=marked)
         if method == "maximal":
             return maximal(items, y, rule, asked, Mining(time_limit=seconds), label_rows=marked)
         if method == "exact":
-            return exact(items, y, rule, asked, time_limit=seconds, label_rows=marked)
+            return exact(items, y, rule, asked, Solving(seconds), label_rows=marked)
         return greedy(items, y, rule, asked, label_rows=marked)
 
     return Way(method, rule, choose, timed=method != "greedy")
@@ -120,8 +124,6 @@ def ks_of(table: Labelled, rule: Rule, asked: int) -> tuple[int, ...]:
 
     Where the class is known, a class with fewer than k rows has no crowd of k.
 
-    >>> from privsieve.containment.labelled import Labelled
-    >>> from privsieve.rows.matrix import Items
     >>> table = Labelled(Items.dense([[1]] * 12), np.zeros(12, np.int32), ("all",))
     >>> ks_of(table, Rule(k=4, classes=1), 4)
     (2, 3, 4, 5, 8, 10, 11)
@@ -139,12 +141,12 @@ def ks_of(table: Labelled, rule: Rule, asked: int) -> tuple[int, ...]:
 
 
 @dataclass(eq=False, repr=False)
-class _Search:
+class _Progress:
     """What was reached so far, how long each choice took, and why something was not reached."""
 
     table: Labelled
     end: float
-    points: dict[tuple[str, int], Point] = field(default_factory=dict)
+    points: dict[tuple[str, int], CurvePoint] = field(default_factory=dict)
     choices: dict[tuple[str, int], Choice] = field(default_factory=dict)
     took: dict[tuple[str, int], float] = field(default_factory=dict)
     why: list[str] = field(default_factory=list)
@@ -185,7 +187,7 @@ def curve(table: Labelled, ways: Sequence[Way], ks: Sequence[int], asked: int,
     The k that was asked for comes first, then those of `FIRST`; a way that ends by time comes after
     all others.  Ctrl-C ends it with what was reached by then.
     """
-    search = _Search(table, monotonic() + seconds)
+    search = _Progress(table, monotonic() + seconds)
     wanted = [asked, *FIRST, *ks]
     steps = [(step, way, k) for timed in (False, True) for k in sorted(ks, key=wanted.index)
              for step in (search.choose, search.judge) for way in ways if way.timed == timed]
@@ -199,7 +201,7 @@ def curve(table: Labelled, ways: Sequence[Way], ks: Sequence[int], asked: int,
     return Curve(points, search.choices, (*search.why, *_unreached(points, ways, ks, search.why)))
 
 
-def _unreached(points: Sequence[Point], ways: Sequence[Way], ks: Sequence[int],
+def _unreached(points: Sequence[CurvePoint], ways: Sequence[Way], ks: Sequence[int],
                why: Sequence[str]) -> Iterator[str]:
     """What there was no time for."""
     reached = {(one.way, one.k) for one in points}
@@ -216,13 +218,14 @@ def _unreached(points: Sequence[Point], ways: Sequence[Way], ks: Sequence[int],
                    f"{', '.join(map(str, dull))}, for want of time, or of classes in a fold.")
 
 
-def _chosen(table: Labelled, way: Way, k: int) -> tuple[Point, Choice]:
+def _chosen(table: Labelled, way: Way, k: int) -> tuple[CurvePoint, Choice]:
     rule = replace(way.rule, k=k)
     choice = way.choose(table, rule, None)
     part = table.items.take(choice.selected)
-    return Point(way.name, k, len(set(part.origin)), len(part), level(table, rule, choice.selected),
-                 choice.complete, strangers(table, choice.selected, k),
-                 largest_share(table, rule, choice.selected) if rule.classes > 1 else None), choice
+    return CurvePoint(
+        way.name, k, len(set(part.origin)), len(part), level(table, rule, choice.selected),
+        choice.complete, strangers(table, choice.selected, k),
+        largest_share(table, rule, choice.selected) if rule.classes > 1 else None), choice
 
 
 def level(table: Labelled, rule: Rule, selected: Sequence[int]) -> int:
@@ -235,8 +238,6 @@ def level(table: Labelled, rule: Rule, selected: Sequence[int]) -> int:
 def strangers(table: Labelled, selected: Sequence[int], k: int) -> Strangers:
     """What the four usual strangers find in these columns.
 
-    >>> from privsieve.containment.labelled import Labelled
-    >>> from privsieve.rows.matrix import Items
     >>> items = Items.dense([[1, 0], [1, 0], [1, 1], [0, 1]])
     >>> table = Labelled(items, np.array([0, 0, 1, 1], np.int32), ("no", "yes"))
     >>> found = strangers(table, [0, 1], 2)
@@ -244,45 +245,30 @@ def strangers(table: Labelled, selected: Sequence[int], k: int) -> Strangers:
     (1, 2, 1)
     """
     part = table.items.take(selected)
-    return Strangers(*_found(part, table, k), *_found(with_classes(part, table.y)[0], table, k))
-
-
-def _found(items: Items, table: Labelled, k: int) -> tuple[Found, Found]:
-    """What who knows presences finds, and who knows absences as well."""
-    if table.sources is not None:
-        groups = [sources_of(items, Rule(k, 1, model=model), table.sources)
-                  for model in ("containment", "k-anonymity")]
-    else:
-        counted = levels(cells(items), np.zeros(items.rows, np.int32), 1)
-        groups = [counted.group, counted.equal]
-    first, second = (Found(int((group < k).sum()), int((group == 1).sum())) for group in groups)
-    return first, second
+    sizes = [one for known in (part, with_classes(part, table.y)[0])
+             for one in crowd_sizes(known, table.sources)]
+    return Strangers(*(Findable(int((one < k).sum()), int((one == 1).sum())) for one in sizes))
 
 
 def largest_share(table: Labelled, rule: Rule, selected: Sequence[int]) -> float:
     """The largest share of one class in a crowd, for the rule's stranger without the class.
 
-    >>> from privsieve.containment.labelled import Labelled
-    >>> from privsieve.rows.matrix import Items
     >>> items = Items.dense([[1], [1], [1], [1], [0]])
     >>> table = Labelled(items, np.array([0, 0, 0, 1, 1], np.int32), ("no", "yes"))
     >>> largest_share(table, Rule(k=2, classes=2), [0])
     0.75
     """
-    absent = None if rule.absent is None else rule.absent[list(selected)]
-    masks, counts, _ = pattern_table(cells(table.items.take(selected)), table.y,
-                                     len(table.classes), absent)
-    crowd = counts if rule.model == "k-anonymity" else superset_counts(masks, counts)
-    return float((crowd.max(axis=1) / crowd.sum(axis=1)).max())
+    _, over = crowds(table.items.take(selected), table.y, narrowed(rule, selected))
+    return float((over.max(axis=1) / over.sum(axis=1)).max())
 
 
-def costs(table: Labelled, rule: Rule, selected: Sequence[int]) -> list[Cost]:
+def costs(table: Labelled, rule: Rule, selected: Sequence[int]) -> list[ColumnCost]:
     """The smallest crowd without each chosen column of the table, the dearest first."""
     origin = [table.items.origin[j] for j in selected]
     found = []
     for name in dict.fromkeys(origin):
         rest = [j for j, of in zip(selected, origin, strict=True) if of != name]
-        found.append(Cost(name, level(table, rule, rest), origin.count(name)))
+        found.append(ColumnCost(name, level(table, rule, rest), origin.count(name)))
     return sorted(found, key=lambda one: (-one.without, one.name))
 
 
@@ -292,11 +278,9 @@ def shut(table: Labelled, rule: Rule, selected: Sequence[int]) -> tuple[list[Shu
     return [Shut(*one) for one in said["closed"]], said["passed_over"]
 
 
-def folds(table: Labelled) -> npt.NDArray[np.int64]:
+def folds(table: Labelled) -> Ints:
     """The fold of each row: a hash of its position, or of its source, so that none is in two.
 
-    >>> from privsieve.containment.labelled import Labelled
-    >>> from privsieve.rows.matrix import Items
     >>> nobody = Labelled(Items.dense(np.ones((8, 1))), np.zeros(8, np.int32), ("all",))
     >>> folds(nobody).tolist()
     [0, 0, 4, 4, 2, 0, 3, 0]
@@ -334,7 +318,6 @@ def area_of(items: Items, y: Codes, marked: Bools) -> float | None:
     The mean over classes, each against the rest; of two classes the one.  Columns that say nothing
     rank at random: one half.
 
-    >>> from privsieve.rows.matrix import Items
     >>> items = Items.dense([[1], [0], [1], [0], [1], [0]])
     >>> area_of(items, np.array([1, 0, 1, 0, 1, 0], np.int32), np.arange(6) < 4)
     1.0
@@ -377,7 +360,7 @@ def _scores(patterns: Floats, pattern: Codes, y: Codes) -> Floats:
     return found.reshape(len(patterns), -1)
 
 
-def _bits(masks: npt.NDArray[np.uint64], items: int) -> Floats:
+def _bits(masks: Masks, items: int) -> Floats:
     """Patterns as zeros and ones."""
     bits = np.unpackbits(masks.astype("<u8").view(np.uint8), axis=1, bitorder="little")
     return bits[:, :items].astype(np.float64)
@@ -387,8 +370,7 @@ def _bits(masks: npt.NDArray[np.uint64], items: int) -> Floats:
 class Uniques:
     """Rows that are alone in a table, and what that means among all people.
 
-    rows, people : rows of the table, and people of the population; their ratio is the sampling
-        fraction.
+    rows, people : rows of the table, and people of the population.
     alone : rows without an equal in the table (sample uniques).
     pairs : classes of just two equal rows; where there are few, estimates are rough.
     unique : how many of those alone have no equal in the population either; `share` of `alone`.
@@ -405,16 +387,10 @@ class Uniques:
     share: float | None
     right: float | None
 
-    @property
-    def fraction(self) -> float:
-        """The sampling fraction."""
-        return self.rows / self.people
-
 
 def estimated(items: Items, people: int) -> Uniques:
     """The estimates of Zayatz, and of Skinner and Elliot, for a sample of so many people.
 
-    >>> from privsieve.rows.matrix import Items
     >>> found = estimated(Items.dense([[1, 0], [1, 1], [1, 1], [0, 1]]), 8)
     >>> found.alone, found.pairs, round(found.share, 3), found.right
     (2, 1, 0.636, 0.5)
@@ -432,7 +408,6 @@ def estimated(items: Items, people: int) -> Uniques:
 def counted(items: Items, population: Items) -> Uniques:
     """The same, counted on a table of the whole population, of which the first one is a part.
 
-    >>> from privsieve.rows.matrix import Items
     >>> whole = Items.dense([[1, 0], [1, 1], [0, 1], [0, 1]])
     >>> found = counted(Items.dense([[1, 0], [0, 1]]), whole)
     >>> found.alone, found.unique, found.share, round(found.right, 3)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.containment.labelled import Labelled
+from privsieve.containment.labelled import Codes, Ints, Labelled, cells, rows_of
 from privsieve.errors import LedgerError
 from privsieve.kernels.patterns import pattern_table
 from privsieve.ledger.folder import sync
@@ -33,15 +33,14 @@ from privsieve.public.canonical import canonical
 from privsieve.public.columns import text_of
 from privsieve.rows.matrix import Items
 
-    #: The texts that occur in a column, in order, and for each row the position of its own.
-
-Ints = npt.NDArray[np.int64]
-Column = tuple[list[str], Ints]
 TAG, KEY_TAG = b"privsieve-fingerprint/1\0", b"privsieve-key/1\0"
 #: Hexadecimal digits of a fingerprint: first those that tell the key, then those of the table.
 OF_KEY, OF_TABLE = 16, 48
 #: Bytes of a key.
 SIZE = 32
+
+#: The texts that occur in a column, in order, and for each row the position of its own.
+Texts = tuple[list[str], Ints]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,8 +57,6 @@ def fingerprint(table: Labelled, claim: Mapping[str, Any], seal: Seal) -> str:
 
     The whole table is read, with rows that do not leave.
 
-    >>> from privsieve.containment.labelled import Labelled
-    >>> from privsieve.rows.matrix import Items
     >>> y, seal = np.zeros(3, np.int32), Seal(b"0" * 32, "clinic", "2026")
     >>> one, other = (Labelled(Items.dense(rows, ["a", "b"]), y, (None,))
     ...               for rows in ([[1, 0], [1, 1], [0, 1]], [[0, 1], [1, 1], [1, 1]]))
@@ -78,7 +75,8 @@ def fingerprint(table: Labelled, claim: Mapping[str, Any], seal: Seal) -> str:
         "columns": names, "beside": {name: texts for name, (texts, _) in columns.items()},
     }))
     made.update(bits.tobytes())
-    for piece in _rows(patterns, list(columns.values()), _sources(table, claim)):
+    sources = table.sources if claim.get("counted") == "sources" else None
+    for piece in _rows(patterns, list(columns.values()), sources):
         made.update(piece)
     return key_digits(seal.key) + made.hexdigest()[:OF_TABLE]
 
@@ -115,17 +113,17 @@ def _patterns(items: Items) -> tuple[npt.NDArray[np.uint8], Ints]:
     They do not depend on how a kernel numbers patterns: a ledger is kept for years.
     """
     nobody = np.zeros(items.rows, np.int32)
-    found = pattern_table((items.indptr, items.indices), nobody, 1, None).pattern
-    bits = np.zeros((int(found.max(initial=-1)) + 1, -(-len(items) // 8)), np.uint8)
+    pattern = pattern_table(cells(items), nobody, 1).pattern
+    bits = np.zeros((int(pattern.max(initial=-1)) + 1, -(-len(items) // 8)), np.uint8)
     for j in range(len(items)):
-        bits[found[items.indices[items.indptr[j]:items.indptr[j + 1]]], j // 8] |= 128 >> j % 8
+        bits[pattern[rows_of(items, j)], j // 8] |= 128 >> j % 8
     order = np.lexsort(bits.T[::-1])
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    return bits[order], rank[found]
+    return bits[order], rank[pattern]
 
 
-def _columns(table: Labelled, claim: Mapping[str, Any]) -> Iterator[tuple[str, Column]]:
+def _columns(table: Labelled, claim: Mapping[str, Any]) -> Iterator[tuple[str, Texts]]:
     """The classes and the sensitive columns on which a claim rests."""
     classes, sensitive = rests_on(claim)
     if classes:
@@ -136,7 +134,7 @@ def _columns(table: Labelled, claim: Mapping[str, Any]) -> Iterator[tuple[str, C
             yield f"sensitive {one.name}", _coded(one.values, one.codes)
 
 
-def _coded(texts: Sequence[str], codes: npt.NDArray[np.int32]) -> Column:
+def _coded(texts: Sequence[str], codes: Codes) -> Texts:
     """A column by the texts that occur in it: others may or may not be declared."""
     there = np.flatnonzero(np.bincount(codes, minlength=len(texts)))
     known = sorted({texts[at] for at in there.tolist()})
@@ -145,11 +143,7 @@ def _coded(texts: Sequence[str], codes: npt.NDArray[np.int32]) -> Column:
     return known, new[codes]
 
 
-def _sources(table: Labelled, claim: Mapping[str, Any]) -> npt.NDArray[np.int32] | None:
-    return table.sources if claim.get("counted") == "sources" else None
-
-
-def _rows(patterns: Ints, columns: Sequence[Column], sources: npt.NDArray[np.int32] | None,
+def _rows(patterns: Ints, columns: Sequence[Texts], sources: Codes | None,
           ) -> Iterator[bytes]:
     """The different rows with their numbers; of sources, the rows of each."""
     row = patterns
@@ -172,7 +166,6 @@ def seal_of(ledger: Ledger, snapshot: str) -> Seal:
     """What fingerprints of a snapshot are made with; makes the key of a ledger that has none.
 
     >>> import tempfile
-    >>> from privsieve.ledger.ledger import Ledger
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = Ledger(f"{folder}/notes.db", population="clinic")
     ...     ledger.introduce()

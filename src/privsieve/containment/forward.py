@@ -9,24 +9,30 @@ billionths, so that equal columns tie on every machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from privsieve.containment.choice import Choice, standing, tell, weights
-from privsieve.containment.greedy import demand_rule, modular_order
-from privsieve.containment.groups import distinct
+from privsieve.containment.choice import Choice, modular_order, standing, tell, weights
+from privsieve.containment.greedy import demand_rule
+from privsieve.containment.groups import codes_around
+from privsieve.containment.labelled import (
+    Bools,
+    Codes,
+    Floats,
+    Ints,
+    Labelled,
+    Masks,
+    cells,
+    rows_of,
+    some_rows,
+)
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
 from privsieve.rows.matrix import Items
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
 #: The penalty of a growing regression, and those of which the best one judges a whole set.
 LAM = 1.0
 PENALTIES = (1.0, 10.0, 100.0)
@@ -37,13 +43,15 @@ _CELLS = 2**18
 #: Cells of all candidates: of more rows than that leaves, a sample is predicted, with at least so
 #: many rows of each class (or all it has).
 MOST_CELLS, LEAST = 2**23, 32
-Found = tuple[int, tuple[int, ...]]
 #: A choice of few columns adds at most so many.
 MOST = 30
 #: So many columns of largest mutual information are candidates.
 CANDIDATES = 1500
 #: So many sets grow side by side; fewer where a table is large, so that the whole is bounded.
 WIDEST, CELLS, WORK = 100, 2**25, 2**27
+
+#: An error, and the candidates that have it together.
+Step = tuple[int, tuple[int, ...]]
 
 
 @dataclass(eq=False, repr=False)
@@ -71,14 +79,8 @@ class Ridge:
     def of(cls, items: Items, pool: Ints, y: Codes, classes: int, marked: Bools) -> Ridge:
         """The regression on nothing but the intercept, over the marked rows or a sample of them."""
         seen = _seen(y, marked, len(pool))
-        place = np.full(items.rows, -1, np.int32)
-        place[seen] = np.arange(len(seen), dtype=np.int32)
-        held = []
-        for j in pool:
-            found = place[items.indices[items.indptr[j]:items.indptr[j + 1]]]
-            held.append(found[found >= 0])
-        size = np.array([len(found) for found in held], np.int64)
-        rows = np.concatenate([np.zeros(0, np.int64), *held])
+        part = some_rows(items.take(pool.tolist()), seen)
+        rows, size = part.indices.astype(np.int64), np.diff(part.indptr)
         column = np.repeat(np.arange(len(pool)), size)
         targets = centred(y[seen], classes)
         n = len(targets)
@@ -125,7 +127,6 @@ def pair_area(items: Items, y: Codes, classes: int, marked: Bools) -> Fraction:
     ranks rightly; the mean over classes, of the best of some penalties.  (To leave out one row
     at a time would rank equal rows wrongly: each pulls its own guess away from its class.)
 
-    >>> from privsieve.rows.matrix import Items
     >>> items, y = Items.dense([[1, 0], [1, 1], [0, 0], [0, 1]]), np.array([1, 1, 0, 0], np.int32)
     >>> every = np.ones(4, bool)
     >>> pair_area(items.take([0]), y, 2, every), pair_area(items.take([1]), y, 2, every)
@@ -170,8 +171,8 @@ def _distinct_rows(items: Items, y: Codes, classes: int, marked: Bools) -> tuple
     """The distinct rows among the marked ones, and how many of each class are equal to each."""
     chosen = np.flatnonzero(marked)
     while True:
-        part = _rows(items, chosen)
-        _, counts, pattern = pattern_table((part.indptr, part.indices), y[chosen], classes)
+        part = some_rows(items, chosen)
+        _, counts, pattern = pattern_table(cells(part), y[chosen], classes)
         if len(counts) <= _DISTINCT:
             break
         chosen = chosen[::2]
@@ -179,15 +180,6 @@ def _distinct_rows(items: Items, y: Codes, classes: int, marked: Bools) -> tuple
     column = np.repeat(np.arange(len(items)), np.diff(part.indptr))
     dense[pattern[part.indices], column] = 1
     return dense, counts
-
-
-def _rows(items: Items, chosen: Ints) -> Items:
-    """The table of these rows, in this order."""
-    place = np.full(items.rows, -1, np.int32)
-    place[chosen] = np.arange(len(chosen), dtype=np.int32)
-    found = place[items.indices]
-    ends = np.concatenate([[0], np.cumsum(found >= 0)])[items.indptr]
-    return Items(ends.astype(np.int64), found[found >= 0], len(chosen), items.names, items.origin)
 
 
 def _seen(y: Codes, marked: Bools, candidates: int) -> Ints:
@@ -221,8 +213,8 @@ def billionths(error: Floats) -> Ints:
     return np.rint(error * 1e9).astype(np.int64)
 
 
-def forward(items: Items, y: Codes, rule: Rule, *, label_rows: Bools | None = None,
-            sources: Codes | None = None, prefix: Sequence[int] = (), most: int = MOST) -> Choice:
+def forward(table: Labelled, rule: Rule, *, label_rows: Bools | None = None, most: int = MOST,
+            ) -> Choice:
     """Add columns one by one, and return the set with the least leave-one-out error.
 
     First the best column that keeps the rule is added, again and again.  Where the table is small
@@ -233,49 +225,46 @@ def forward(items: Items, y: Codes, rule: Rule, *, label_rows: Bools | None = No
 
     Parameters
     ----------
-    items, y, rule
-        the table, its classes, and what every set keeps (on all rows).
+    table, rule
+        items and classes, and what every set keeps (on all rows): with `table.sources` a group is
+        k distinct sources, and `table.counted` are part of every set.
     label_rows : mask, optional
         the rows whose classes are predicted; all by default.
-    sources : numbers, optional
-        a group is then k distinct sources, not k rows.
-    prefix : positions
-        items that were published before: they are part of every set.
     most : int
         at most so many columns are added.
 
     Examples
     --------
-    >>> from privsieve.rows.matrix import Items
-    >>> from privsieve.kernels.patterns import Rule
     >>> items = Items.dense([[1, 1], [1, 0], [1, 1], [0, 0], [0, 1], [0, 0]])
-    >>> forward(items, np.array([1, 1, 1, 0, 0, 0], np.int32), Rule(k=3, classes=2)).selected
+    >>> table = Labelled(items, np.array([1, 1, 1, 0, 0, 0], np.int32))
+    >>> forward(table, Rule(k=3, classes=2)).selected
     (0,)
     """
+    items, y, prefix = table.items, table.y, table.counted
     demand_rule(items, rule, y)
     if rule.suppress:
         raise ParameterError(f"suppress is {rule.suppress}; the forward choice leaves no row out: "
                              "give 0, or take a greedy choice")
     marked = np.ones(items.rows, bool) if label_rows is None else label_rows
-    crowd = Crowd.of(y, rule, sources).with_prefix(items, prefix)
+    crowd = Patterns.of(table, rule)
     free = _pool(items, y, rule, marked)
     pool = np.concatenate([np.array(prefix, np.int64), free[~np.isin(free, prefix)]])
-    found: list[Found] = []
+    steps: list[Step] = []
     complete = True
     try:
-        for one in _searches(items, pool, lambda: _begun(items, pool, crowd, marked), most):
-            found.append(one)
-            tell(f"{len(one[1])} of at most {most} columns tried")
+        for step in _searches(items, pool, lambda: _begun(items, pool, crowd, marked), most):
+            steps.append(step)
+            tell(f"{len(step[1])} of at most {most} columns tried")
     except KeyboardInterrupt:
         complete = False
-        if not found:
+        if not steps:
             raise
-    _, chosen = min(found, key=lambda one: (one[0], len(one[1])), default=(0, ()))
+    _, chosen = min(steps, key=lambda one: (one[0], len(one[1])), default=(0, ()))
     selected = tuple(sorted({*map(int, prefix), *pool[list(chosen)].tolist()}))
     return Choice(selected, standing(items, y, rule, selected)[0], complete=complete)
 
 
-def _searches(items: Items, pool: Ints, start: Callable[[], _Set], most: int) -> Iterator[Found]:
+def _searches(items: Items, pool: Ints, start: Callable[[], _Set], most: int) -> Iterator[Step]:
     """What one set that grows comes to, and then what many do; errors, and candidates."""
     alone, size = start(), 0
     cells = max(1, alone.ridge.moved.size)
@@ -289,7 +278,7 @@ def _searches(items: Items, pool: Ints, start: Callable[[], _Set], most: int) ->
         yield from _grown(items, pool, start(), width, most)
 
 
-def _grown(items: Items, pool: Ints, start: _Set, width: int, most: int) -> Iterator[Found]:
+def _grown(items: Items, pool: Ints, start: _Set, width: int, most: int) -> Iterator[Step]:
     """The best set of each size that comes of `width` sets of the size before."""
     line = [start]
     for size in range(1, most + 1):
@@ -329,7 +318,7 @@ def _followers(items: Items, pool: Ints, line: list[_Set], width: int,
     return found
 
 
-def _begun(items: Items, pool: Ints, crowd: Crowd, marked: Bools) -> _Set:
+def _begun(items: Items, pool: Ints, crowd: Patterns, marked: Bools) -> _Set:
     """The set of the items published before, with which the pool begins."""
     ridge = Ridge.of(items, pool, crowd.y, crowd.rule.classes, marked)
     alive = np.ones(len(pool), bool)
@@ -357,7 +346,7 @@ class _Set:
     chosen: tuple[int, ...]
     error: int
     ridge: Ridge
-    crowd: Crowd
+    crowd: Patterns
     alive: Bools
 
     def grown(self, items: Items, pool: Ints, candidate: int, error: int, *, keep: bool) -> _Set:
@@ -372,7 +361,7 @@ class _Set:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Crowd:
+class Patterns:
     """The patterns of the columns chosen so far, and what every group must keep.
 
     pattern : the pattern of each row; masks : of each pattern its bits, two for each column, for
@@ -383,27 +372,24 @@ class Crowd:
     rule: Rule
     sources: Codes | None
     pattern: Codes
-    masks: npt.NDArray[np.uint64]
+    masks: Masks
     width: int = 0
 
     @classmethod
-    def of(cls, y: Codes, rule: Rule, sources: Codes | None) -> Crowd:
-        """No column yet: all rows are alike."""
-        return cls(y, rule, sources, np.zeros(len(y), np.int32), np.zeros((1, 1), np.uint64))
-
-    def with_prefix(self, items: Items, prefix: Sequence[int]) -> Crowd:
-        """The patterns of items published before; refused if they do not keep the rule."""
-        crowd = self
-        for item in prefix:
-            if not crowd.admits(items, item):
-                raise ParameterError(f"the prefix of {len(prefix)} items does not keep k = "
-                                     f"{self.rule.k}; leave some of it out")
-            crowd = crowd.with_item(items, item)
+    def of(cls, table: Labelled, rule: Rule) -> Patterns:
+        """Those of items published before; refused if they do not keep the rule."""
+        crowd = cls(table.y, rule, table.sources, np.zeros(len(table.y), np.int32),
+                    np.zeros((1, 1), np.uint64))
+        for item in table.counted:
+            if not crowd.admits(table.items, item):
+                raise ParameterError(f"the prefix of {len(table.counted)} items does not keep k = "
+                                     f"{rule.k}; leave some of it out")
+            crowd = crowd.with_item(table.items, item)
         return crowd
 
     def admits(self, items: Items, item: int) -> bool:
         """Whether the rule still holds with this item."""
-        rows = items.indices[items.indptr[item]:items.indptr[item + 1]]
+        rows = rows_of(items, item)
         if not self._fits(rows):
             return False
         if not self._known(item):
@@ -412,10 +398,10 @@ class Crowd:
         lacks[rows] = False
         return self._fits(np.flatnonzero(lacks))
 
-    def with_item(self, items: Items, item: int) -> Crowd:
+    def with_item(self, items: Items, item: int) -> Patterns:
         """The patterns with one item more."""
         side = 2 * self.pattern
-        side[items.indices[items.indptr[item]:items.indptr[item + 1]]] += 1
+        side[rows_of(items, item)] += 1
         there = np.zeros(2 * len(self.masks), np.bool_)
         there[side] = True
         halves = np.flatnonzero(there)
@@ -427,7 +413,7 @@ class Crowd:
         place = (self.width % 64 + 1 - has).astype(np.uint64)
         told = (has == 1) | self._known(item)
         masks[:, -1] |= np.where(told, np.uint64(1) << place, np.uint64(0))
-        return Crowd(self.y, self.rule, self.sources, pattern, masks, self.width + 2)
+        return Patterns(self.y, self.rule, self.sources, pattern, masks, self.width + 2)
 
     def _known(self, item: int) -> bool:
         absent = self.rule.absent
@@ -457,13 +443,13 @@ class Crowd:
             return False
         return self.sources is None or self._of_sources(masks, rows, np.cumsum(touched) - 1)
 
-    def _of_sources(self, masks: npt.NDArray[np.uint64], rows: Codes | Ints, place: Ints) -> bool:
+    def _of_sources(self, masks: Masks, rows: Codes | Ints, place: Ints) -> bool:
         """Whether these groups, of patterns at these places, are of k sources."""
         assert self.sources is not None
         pattern = place[self.pattern[rows]].astype(np.int32)
         known = self.y[rows] * self.rule.labelled
         for part in (known == one for one in np.unique(known)):
-            group = distinct(masks, pattern[part], self.sources[rows[part]])[pattern[part]]
+            group = codes_around(masks, pattern[part], self.sources[rows[part]])[pattern[part]]
             if group.min() < self.rule.k:
                 return False
         return True

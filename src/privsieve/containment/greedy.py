@@ -8,31 +8,24 @@ from dataclasses import replace
 import numpy as np
 
 from privsieve.containment.choice import (
-    I64,
-    Bools,
     Choice,
-    Labels,
     Objective,
     choice_of,
     coded,
     kept_rows,
+    modular_order,
+    named,
     weights,
 )
+from privsieve.containment.labelled import Bools, Codes, cells, rows_of
 from privsieve.errors import ParameterError
 from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
 
 
-def greedy(
-    items: Items,
-    y: Labels,
-    rule: Rule,
-    objective: Objective = "mutual-information",
-    *,
-    label_rows: Bools | None = None,
-    prefix: Sequence[int] = (),
-) -> Choice:
+def greedy(items: Items, y: Codes, rule: Rule, objective: Objective = "mutual-information", *,
+           label_rows: Bools | None = None, prefix: Sequence[int] = ()) -> Choice:
     """Items that keep the rule, the best first; `prefix` is accepted before all others.
 
     `objective` is what `weights` takes (heaviest item first, the paper's Algorithm 2), "distinct"
@@ -43,7 +36,6 @@ def greedy(
     count in the objective, but an item that only they hold is dropped).  Ctrl-C ends the choice
     with the items of by then, which keep the rule as well.
 
-    >>> from privsieve.rows.matrix import Items
     >>> toy = Items.dense([[1, 0, 1], [1, 1, 1], [0, 0, 1], [0, 1, 0]])
     >>> choice = greedy(toy, np.array([1, 1, 0, 0], np.int32), Rule(k=2, classes=2), "hamming")
     >>> choice.selected, choice.level, choice.objective
@@ -51,41 +43,36 @@ def greedy(
     """
     demand_rule(items, rule, y)
     first = np.asarray(prefix, np.int64).reshape(-1)
-    label = coded(y, rule.classes, label_rows)
-    cells = (items.indptr, items.indices)
-    named = objective if isinstance(objective, str) else ""
-    rest = np.setdiff1d(np.arange(len(items)), first)
-    if named == "distinct":
-        accepted = patterns.lazy_distinct(cells, label, rest, rule, first)
-    elif named == "class-errors":
+    label, rest = coded(y, rule.classes, label_rows), np.setdiff1d(np.arange(len(items)), first)
+    if named(objective) == "distinct":
+        accepted = patterns.lazy_distinct(cells(items), label, rest, rule, first)
+    elif named(objective) == "class-errors":
         order = modular_order(weights(items, y, rule.classes, "hamming", label_rows).values, rest)
-        accepted = patterns.class_errors(cells, label, order, rule, first)
+        accepted = patterns.class_errors(cells(items), label, order, rule, first)
     else:
         values = weights(items, y, rule.classes, objective, label_rows).values
         order = modular_order(values, rest[values[rest] > 0])
-        accepted = patterns.greedy(cells, label, np.concatenate([first, order]), rule)
+        accepted = patterns.greedy(cells(items), label, np.concatenate([first, order]), rule)
     accepted, complete = patterns.finished(accepted)
     if not complete and not len(accepted):
         raise KeyboardInterrupt  # it came before there was anything to give
-    if complete and accepted[: len(first)].tolist() != first.tolist():
+    if complete and accepted[:len(first)].tolist() != first.tolist():
         raise ParameterError(f"the prefix of {len(first)} items does not keep k = {rule.k}; "
-                             "leave some of it out")  # fmt: skip
+                             "leave some of it out")
     if rule.suppress:  # what only left-out rows hold is an empty column to all who see it
         stays = kept_rows(items, y, rule, accepted.tolist())
-        held = [items.indices[items.indptr[j] : items.indptr[j + 1]] for j in accepted]
-        seen = np.array([stays[rows].any() for rows in held], np.bool_)
-        seen[: len(first)] = True
+        seen = np.array([stays[rows_of(items, j)].any() for j in accepted], np.bool_)
+        seen[:len(first)] = True
         accepted = accepted[seen]
     choice = choice_of(items, y, rule, accepted, objective, label_rows=label_rows)
     return replace(choice, complete=complete)
 
 
-def demand_rule(items: Items, rule: Rule, y: Labels | None = None) -> None:
+def demand_rule(items: Items, rule: Rule, y: Codes | None = None) -> None:
     """Refuse a rule that protects nobody, or that no table of this size can keep.
 
     Where classes may be known, `y` is asked for, and a class of fewer than k rows is refused.
 
-    >>> from privsieve.rows.matrix import Items
     >>> demand_rule(Items.dense([[1], [1]]), Rule(k=3, classes=2))
     Traceback (most recent call last):
     ...
@@ -94,28 +81,23 @@ def demand_rule(items: Items, rule: Rule, y: Labels | None = None) -> None:
     if rule.k < 2:
         raise ParameterError(f"k is {rule.k}: a group of one protects nobody; ask for at least 2")
     if rule.k > items.rows:
-        raise ParameterError(
-            f"k is {rule.k} but there are {items.rows} rows; ask for at most {items.rows}"
-        )
+        raise ParameterError(f"k is {rule.k} but there are {items.rows} rows; ask for at most "
+                             f"{items.rows}")
     if not 1 <= rule.l_diversity <= rule.classes:
-        raise ParameterError(
-            f"l_diversity is {rule.l_diversity}; with {rule.classes} classes it can be 1 to "
-            f"{rule.classes}"
-        )
+        raise ParameterError(f"l_diversity is {rule.l_diversity}; with {rule.classes} classes it "
+                             f"can be 1 to {rule.classes}")
     if not 0 <= rule.suppress <= items.rows - rule.k:
-        raise ParameterError(
-            f"suppress is {rule.suppress}; of {items.rows} rows at most {items.rows - rule.k} "
-            f"can go and leave k = {rule.k}"
-        )
+        raise ParameterError(f"suppress is {rule.suppress}; of {items.rows} rows at most "
+                             f"{items.rows - rule.k} can go and leave k = {rule.k}")
     for name, asked, known in (("stop", rule.stop, ("skip", "break")),
-                               ("model", rule.model, ("containment", "k-anonymity"))):  # fmt: skip
+                               ("model", rule.model, ("containment", "k-anonymity"))):
         if asked not in known:
             raise ParameterError(f"{name} is {asked!r}; it can be {known[0]!r} or {known[1]!r}")
     if rule.labelled and y is not None:
         _demand_classes(rule, y)
 
 
-def _demand_classes(rule: Rule, y: Labels) -> None:
+def _demand_classes(rule: Rule, y: Codes) -> None:
     """Refuse classes that are too small to hide in, unless their rows may be left out."""
     size = np.bincount(y, minlength=rule.classes)
     small = size[(size > 0) & (size < rule.k)]
@@ -124,15 +106,4 @@ def _demand_classes(rule: Rule, y: Labels) -> None:
             f"{len(small)} of {np.count_nonzero(size)} classes have fewer than k = {rule.k} rows, "
             f"{small.sum()} in all, and the class may be known; a class takes at least {rule.k} "
             "rows: merge classes, leave the target unpublished, choose another target, ask for "
-            "less, or let these rows be left out"
-        )
-
-
-def modular_order(values: I64, among: I64) -> I64:
-    """Positions by falling weight; ties to the smaller index.
-
-    >>> modular_order(np.array([1, 3, 3]), np.array([0, 1, 2])).tolist()
-    [1, 2, 0]
-    """
-    out: I64 = among[np.lexsort((among, -values[among]))].astype(np.int64)
-    return out
+            "less, or let these rows be left out")

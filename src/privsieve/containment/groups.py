@@ -12,17 +12,21 @@ from fractions import Fraction
 from typing import Any, Literal, overload
 
 import numpy as np
-import numpy.typing as npt
 
-from privsieve.containment.labelled import Labelled, with_classes
-from privsieve.containment.measures import Crowd, Survey, cells, crowd, read
+from privsieve.containment.labelled import (
+    Codes,
+    Ints,
+    Labelled,
+    Masks,
+    cells,
+    narrowed,
+    with_classes,
+)
+from privsieve.containment.measures import Crowd, Survey, crowd, read
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.kernels.patterns import Rule, around, pattern_table
+from privsieve.kernels.patterns import Rule, around, levels, pattern_table
 from privsieve.rows.matrix import Items
 
-Codes = npt.NDArray[np.int32]
-Masks = npt.NDArray[np.uint64]
-Bools = npt.NDArray[np.bool_]
 #: Sources that are counted at a time: bounds memory.
 _AT_ONCE = 256
 
@@ -78,10 +82,10 @@ def source_level(X: Any, sources: Any, *, per_row: Literal[False] = False) -> in
 
 
 @overload
-def source_level(X: Any, sources: Any, *, per_row: Literal[True]) -> npt.NDArray[np.int64]: ...
+def source_level(X: Any, sources: Any, *, per_row: Literal[True]) -> Ints: ...
 
 
-def source_level(X: Any, sources: Any, *, per_row: bool = False) -> int | npt.NDArray[np.int64]:
+def source_level(X: Any, sources: Any, *, per_row: bool = False) -> int | Ints:
     """The fewest distinct sources in the group of a row; with `per_row` those of each row.
 
     >>> source_level([[1], [1], [1]], ["a", "a", "b"])
@@ -115,7 +119,6 @@ def source_crowds(items: Items, sources: Codes, k: int, y: Codes | None = None, 
     With the classes `y` of the rows, these may be known, too.  With a survey of a sample the groups
     of its rows only are counted (not those of equal rows, which all are).
 
-    >>> from privsieve.rows.matrix import Items
     >>> found = source_crowds(Items.dense([[1], [1], [1]]), np.array([0, 0, 1], np.int32), 2)
     >>> found.count, found.containment.level, found.containment.highest
     (2, 2, 0.5)
@@ -131,14 +134,12 @@ def source_crowds(items: Items, sources: Codes, k: int, y: Codes | None = None, 
 
 
 def sources_of(items: Items, rule: Rule, sources: Codes, y: Codes | None = None,
-               who: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.int64]:
+               who: Ints | None = None) -> Ints:
     """The distinct sources in the group of each row, or among its equals if the rule says so.
 
     `y` is the class of each row, for a rule under which it may be known; of groups, those of the
     rows `who` are counted if that is given.
 
-    >>> from privsieve.rows.matrix import Items
-    >>> from privsieve.kernels.patterns import Rule
     >>> items, sources = Items.dense([[1], [1], [0]]), np.array([0, 1, 1], np.int32)
     >>> sources_of(items, Rule(2, 1), sources).tolist()
     [2, 2, 2]
@@ -160,27 +161,40 @@ def sources_of(items: Items, rule: Rule, sources: Codes, y: Codes | None = None,
         found = np.bincount(both, minlength=len(masks)).astype(np.int64)
         return found[pattern]
     if who is None:
-        return distinct(masks, pattern, sources)[pattern]
+        return codes_around(masks, pattern, sources)[pattern]
     asked, place = np.unique(pattern[who], return_inverse=True)
-    return distinct(masks, pattern, sources, masks[asked])[place]
+    return codes_around(masks, pattern, sources, masks[asked])[place]
 
 
-def distinct(masks: Masks, pattern: Codes, codes: Codes, asked: Masks | None = None,
-             ) -> npt.NDArray[np.int64]:
+def crowd_sizes(items: Items, sources: Codes | None = None) -> tuple[Ints, Ints]:
+    """For each row the rows, or sources, that hold all that it holds; and that hold just that.
+
+    >>> [sizes.tolist() for sizes in crowd_sizes(Items.dense([[1], [1], [0]]))]
+    [[2, 2, 3], [2, 2, 1]]
+    """
+    if sources is None:
+        both = levels(cells(items), np.zeros(items.rows, np.int32), 1)
+        return both.group, both.equal
+    return (sources_of(items, Rule(1, 1), sources),
+            sources_of(items, Rule(1, 1, model="k-anonymity"), sources))
+
+
+def codes_around(masks: Masks, pattern: Codes, codes: Codes, asked: Masks | None = None,
+             ) -> Ints:
     """For each mask, or each that is asked, the distinct codes among the rows that contain it."""
     asked = masks if asked is None else asked
-    found, nobody = np.zeros(len(asked), np.int64), np.zeros(len(asked), np.int64)
+    total, nobody = np.zeros(len(asked), np.int64), np.zeros(len(asked), np.int64)
     for low in range(0, int(codes.max(initial=-1)) + 1, _AT_ONCE):
         here = np.flatnonzero((codes >= low) & (codes < low + _AT_ONCE))
         some, place = np.unique(pattern[here], return_inverse=True)
         counts = np.zeros((len(some), _AT_ONCE), np.int64)
         counts[place, codes[here] - low] = 1
-        found += (around(masks[some], counts, asked, nobody)[0] > 0).sum(axis=1)
-    return found
+        total += (around(masks[some], counts, asked, nobody)[0] > 0).sum(axis=1)
+    return total
 
 
-def _by_row(columns: tuple[npt.NDArray[np.int64], Codes], rows: int,
-            ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _by_row(columns: tuple[Ints, Codes], rows: int,
+            ) -> tuple[Ints, Ints]:
     """The items of each row, the rarest first: where they start, and the items."""
     indptr, indices = columns
     support = np.diff(indptr)
@@ -192,8 +206,8 @@ def _by_row(columns: tuple[npt.NDArray[np.int64], Codes], rows: int,
     return np.searchsorted(indices[by_row], np.arange(rows + 1)), ranks[by_row]
 
 
-def _candidates(starts: npt.NDArray[np.int64], held: npt.NDArray[np.int64], share: Fraction,
-                ) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+def _candidates(starts: Ints, held: Ints, share: Fraction,
+                ) -> Iterator[tuple[int, Ints]]:
     """Rows, each with earlier ones that may be alike.
 
     Two sets with so large a share in common have one of their rarest items in common: of a set
@@ -209,21 +223,19 @@ def _candidates(starts: npt.NDArray[np.int64], held: npt.NDArray[np.int64], shar
             seen.setdefault(item, []).append(row)
 
 
-def _join(leader: npt.NDArray[np.int64], a: int, b: int) -> None:
+def _join(leader: Ints, a: int, b: int) -> None:
     a, b = _first(leader, a), _first(leader, b)
     leader[max(a, b)] = min(a, b)
 
 
-def _first(leader: npt.NDArray[np.int64], row: int) -> int:
+def _first(leader: Ints, row: int) -> int:
     while leader[row] != row:
         leader[row] = leader[leader[row]]  # halve the path
         row = int(leader[row])
     return row
 
 
-def sources_at(table: Labelled, rule: Rule, selected: Sequence[int]) -> npt.NDArray[np.int64]:
+def sources_at(table: Labelled, rule: Rule, selected: Sequence[int]) -> Ints:
     """The distinct sources in each row's group, if these columns are published."""
     assert table.sources is not None
-    absent = None if rule.absent is None else rule.absent[list(selected)]
-    return sources_of(table.items.take(selected), replace(rule, absent=absent), table.sources,
-                      table.y)
+    return sources_of(table.items.take(selected), narrowed(rule, selected), table.sources, table.y)

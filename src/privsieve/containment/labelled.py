@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from privsieve.kernels.patterns import PatternTable, Rule, pattern_table, superset_counts
 from privsieve.public.canonical import Json
 from privsieve.rows.matrix import Items
 
-Codes = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Codes: TypeAlias = npt.NDArray[np.int32]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Masks: TypeAlias = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,7 +52,7 @@ class Labelled:
 
     items: Items
     y: Codes
-    classes: tuple[Any, ...]
+    classes: tuple[Any, ...] = ()
     target: str | None = None
     sources: Codes | None = None
     sensitive: tuple[Sensitive, ...] = ()
@@ -73,17 +77,96 @@ class Roles:
     target: str | None = None
     target_known: bool = False
 
-    def absent(self, items: Items) -> npt.NDArray[np.bool_] | None:
+    def absent(self, items: Items) -> Bools | None:
         """The items of which absences count, as `Rule.absent` takes them; None for none."""
-        both = set(self.both)
-        found = np.array([name in both for name in items.origin], np.bool_)
-        return found if found.any() else None
+        lacking = np.array([name in self.both for name in items.origin], np.bool_)
+        return lacking if lacking.any() else None
 
     def json(self) -> dict[str, Json]:
         """What a claim says of them."""
         return {"presences": list(self.presences), "both": list(self.both),
                 "sensitive": list(self.sensitive), "target": self.target,
                 "target_known": self.target_known}
+
+
+def cells(items: Items) -> tuple[Ints, Codes]:
+    """Items as the kernels take them."""
+    return items.indptr, items.indices
+
+
+def rows_of(items: Items, item: int) -> Codes:
+    """The rows that hold an item."""
+    return items.indices[items.indptr[item]:items.indptr[item + 1]]
+
+
+def some_rows(items: Items, chosen: Ints) -> Items:
+    """The table of these rows, which rise, numbered anew.
+
+    >>> some_rows(Items.dense([[1, 0], [1, 1], [0, 1]]), np.array([0, 2])).indices.tolist()
+    [0, 1]
+    """
+    place = np.full(items.rows, -1, np.int32)
+    place[chosen] = np.arange(len(chosen), dtype=np.int32)
+    indices = place[items.indices]
+    ends = np.concatenate([[0], np.cumsum(indices >= 0)])[items.indptr]
+    return replace(items, indptr=ends.astype(np.int64), indices=indices[indices >= 0],
+                   rows=len(chosen))
+
+
+def narrowed(rule: Rule, selected: Sequence[int]) -> Rule:
+    """The rule of these items alone: what may be known to be absent follows them."""
+    if rule.absent is None:
+        return rule
+    return replace(rule, absent=rule.absent[np.asarray(selected, np.int64)])
+
+
+def crowds(items: Items, y: Codes, rule: Rule) -> tuple[PatternTable, Ints]:
+    """The patterns of all these items, and of each the rows of its group by class.
+
+    >>> table, over = crowds(Items.dense([[1], [0]]), np.array([0, 1], np.int32), Rule(2, 2))
+    >>> table.counts.tolist(), over.tolist()
+    ([[1, 0], [0, 1]], [[1, 0], [1, 1]])
+    """
+    table = pattern_table(cells(items), np.ascontiguousarray(y, np.int32), rule.classes,
+                          rule.absent)
+    equal = rule.model == "k-anonymity"
+    return table, table.counts if equal else superset_counts(table.masks, table.counts)
+
+
+@dataclass(frozen=True, repr=False)
+class Shortfall:
+    """How items stand to a rule, if all of them are published; 0 rows rows_beyond it are good.
+
+    patterns : distinct rows.
+    level : rows in the smallest group.
+    small, poor : rows in groups of fewer than k rows, and of fewer than l classes.
+    """
+
+    patterns: int
+    level: int
+    small: int
+    poor: int
+
+
+def shortfall(items: Items, y: Codes, rule: Rule) -> Shortfall:
+    """Count what is rows_beyond a rule; where classes may be known a group is of one class.
+
+    >>> items, y = Items.dense([[1], [1], [0]]), np.array([0, 1, 1], np.int32)
+    >>> known = shortfall(items, y, Rule(2, 2, labelled=True))
+    >>> known.level, known.small, shortfall(items, y, Rule(2, 2, l_diversity=2)).poor
+    (1, 2, 0)
+    """
+    (_, counts, _), over = crowds(items, y, rule)
+    size = over[counts > 0] if rule.labelled else over.sum(axis=1)
+    return Shortfall(len(counts), int(size.min(initial=items.rows)),
+                     *rows_beyond(counts, over, rule))
+
+
+def rows_beyond(counts: Ints, over: Ints, rule: Rule) -> tuple[int, int]:
+    """Rows in groups of fewer than k rows and of fewer than l classes, by patterns and classes."""
+    size = over if rule.labelled else over.sum(axis=1, keepdims=True)
+    poor = (over > 0).sum(axis=1) < rule.l_diversity
+    return int((counts * (size < rule.k)).sum()), int(counts[poor].sum())
 
 
 def as_known(items: Items, absent: Bools | None, label: tuple[str, Codes, Sequence[str]] | None,
@@ -93,21 +176,21 @@ def as_known(items: Items, absent: Bools | None, label: tuple[str, Codes, Sequen
     What is added comes from the same column as what it speaks of.
 
     >>> items = Items.dense([[1], [0], [0]], ["smoker"])
-    >>> made = as_known(items, np.array([True]), ("ill", np.array([0, 1, 1], np.int32), "ny"))
-    >>> made.names, made.origin, np.diff(made.indptr).tolist()
+    >>> known = as_known(items, np.array([True]), ("ill", np.array([0, 1, 1], np.int32), "ny"))
+    >>> known.names, known.origin, np.diff(known.indptr).tolist()
     (('smoker', 'not smoker', 'ill=n', 'ill=y'), ('smoker', 'smoker', 'ill', 'ill'), [1, 2, 1, 2])
     """
     pieces, names, origin = [items.indices], list(items.names), list(items.origin)
-    lacking = np.flatnonzero(absent).tolist() if absent is not None else []
-    for j in lacking:
+    for j in [] if absent is None else np.flatnonzero(absent).tolist():
         held = np.zeros(items.rows, bool)
-        held[items.indices[items.indptr[j]:items.indptr[j + 1]]] = True
+        held[rows_of(items, j)] = True
         pieces.append(np.flatnonzero(~held).astype(np.int32))
         names.append(f"not {items.names[j]}")
         origin.append(items.origin[j])
     if label is not None:
         name, codes, texts = label
-        pieces += [np.flatnonzero(codes == at).astype(np.int32) for at in range(len(texts))]
+        ends = np.cumsum(np.bincount(codes, minlength=len(texts)))
+        pieces += np.split(np.argsort(codes, kind="stable").astype(np.int32), ends[:-1])
         names += [f"{name}={text}" for text in texts]
         origin += [name] * len(texts)
     more = np.cumsum([len(piece) for piece in pieces[1:]], dtype=np.int64)
@@ -119,17 +202,10 @@ def with_classes(items: Items, y: Codes, absent: Bools | None = None,
                  ) -> tuple[Items, Bools | None]:
     """The items and, last, one for each class that a row has; and whose absence may be known.
 
-    >>> from privsieve.rows.matrix import Items
-    >>> found, _ = with_classes(Items.dense([[1], [1], [0]]), np.array([0, 2, 0], np.int32))
-    >>> found.indptr.tolist(), found.indices.tolist(), found.names
-    ([0, 2, 4, 5], [0, 1, 0, 2, 1], ('x0', 'class 0', 'class 2'))
+    >>> both, _ = with_classes(Items.dense([[1], [1], [0]]), np.array([0, 2, 0], np.int32))
+    >>> both.indptr.tolist(), both.indices.tolist(), both.names
+    ([0, 2, 4, 5], [0, 1, 0, 2, 1], ('x0', 'class=0', 'class=2'))
     """
-    codes, size = np.unique(y, return_counts=True)
-    names = tuple(f"class {code}" for code in codes)
-    by_class = np.argsort(y, kind="stable").astype(np.int32)
-    both = replace(
-        items, indptr=np.concatenate([items.indptr, items.indptr[-1] + np.cumsum(size)]),
-        indices=np.concatenate([items.indices, by_class]),
-        names=items.names + names, origin=items.origin + names,
-        absent=items.absent and items.absent + (False,) * len(codes))
+    codes, place = np.unique(y, return_inverse=True)
+    both = as_known(items, None, ("class", place.astype(np.int32), [str(code) for code in codes]))
     return both, None if absent is None else np.append(absent, np.zeros(len(codes), np.bool_))

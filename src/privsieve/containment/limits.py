@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from privsieve.containment.choice import (
-    Asked,
+    OF_SETS,
     Choice,
+    Objective,
     choice_of,
     kept_rows,
+    modular_order,
+    named,
     standing,
     tell,
     weights,
@@ -28,18 +30,14 @@ from privsieve.containment.disclosure import (
     shown,
     strangers,
 )
-from privsieve.containment.greedy import modular_order
 from privsieve.containment.groups import sources_at
-from privsieve.containment.labelled import Labelled
-from privsieve.containment.measures import cells
+from privsieve.containment.labelled import Bools, Labelled, cells, narrowed, rows_of, some_rows
 from privsieve.errors import NothingFits, ParameterError
 from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
 from privsieve.public.canonical import Json, quoted
 from privsieve.public.cost import EPSILON_UNITS, decimal
-from privsieve.rows.matrix import Items
 
-Bools = npt.NDArray[np.bool_]
 _DECIMAL = re.compile(r"\d{1,9}(\.\d{1,9})?")
 #: What each limit is of, as a sentence says it, and how it is asked for.
 OF = {"distinct": "smallest number of values in a group",
@@ -47,17 +45,16 @@ OF = {"distinct": "smallest number of values in a group",
       "closeness": "largest distance of a group to the whole table"}
 ASKED = {"distinct": "--l-diversity", "share": "--max-share", "entropy": "--entropy-l",
          "closeness": "--closeness"}
-Chosen = frozenset[int]
-Pair = tuple[str, str]
-Alone = tuple[Mapping[Pair, int], Mapping[Pair, Fraction]]
 #: A choice is made again so often for the limits; what then still misses one is repaired.
 RUNS = 200
 #: Of more columns than this not each is tried, and such a part of them is taken away at once.
 _MANY, _PART = 64, 33
-#: Objectives that weigh sets of items, and no item alone.
-_PAIRS = ("distinct", "class-errors")
 #: Figures of which a larger one tells less.
 _MORE_IS_BETTER = ("distinct", "entropy")
+
+Chosen = frozenset[int]
+#: A limit, and the column of which it is.
+Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -85,8 +82,8 @@ class Limits:
         """
         if distinct is not None and distinct < 1:
             raise ParameterError(f"{ASKED['distinct']} is {distinct}; a group has at least 1 value")
-        return cls(distinct, _part("share", share), _amount("entropy", entropy),
-                   _part("closeness", closeness))
+        return cls(distinct, _number("share", share), _number("entropy", entropy),
+                   _number("closeness", closeness))
 
     def json(self) -> dict[str, Json]:
         """What a claim says beside its `l_diversity`: decimal texts.
@@ -104,8 +101,8 @@ class Limits:
         >>> Limits.of(distinct=1, share="0.8").asked()
         ('share',)
         """
-        return tuple(name for name, limit in self._each()
-                     if limit is not None and not (name in ("distinct", "entropy") and limit <= 1))
+        return tuple(name for name in OF if (limit := getattr(self, name)) is not None
+                     and not (name in _MORE_IS_BETTER and limit <= 1))
 
     def failing(self, groups: Sequence[Groups]) -> dict[str, Bools]:
         """For each limit the rows of which a group misses it; `groups` are of several strangers."""
@@ -129,24 +126,17 @@ class Limits:
         parts = rule.model == "k-anonymity" or (rule.absent is not None and bool(rule.absent.all()))
         return self if parts else Limits(distinct=self.distinct)
 
-    def _each(self) -> tuple[tuple[str, Fraction | int | None], ...]:
-        return (("distinct", self.distinct), ("share", self.share), ("entropy", self.entropy),
-                ("closeness", self.closeness))
-
     def _missed(self, name: str, groups: Groups) -> Bools:
         """The groups that miss a limit."""
+        limit = getattr(self, name)
         if name == "distinct":
-            assert self.distinct is not None
-            few: Bools = groups.values < self.distinct
+            few: Bools = groups.values < limit
             return few
-        if name == "share":
-            assert self.share is not None
-            return beyond(groups.most, groups.size, self.share)
         if name == "entropy":
-            assert self.entropy is not None
-            return groups.poor(self.entropy)
-        assert self.closeness is not None
-        return beyond(groups.apart, groups.size * groups.unit, self.closeness)
+            return groups.poor(limit)
+        if name == "share":
+            return beyond(groups.most, groups.size, limit)
+        return beyond(groups.apart, groups.size * groups.unit, limit)
 
 
 #: What asks nothing.
@@ -157,76 +147,52 @@ def published(table: Labelled, rule: Rule, selected: Sequence[int]) -> tuple[Lab
     """The table of these items, of the rows that stay, and the rule of it.
 
     >>> from privsieve.rows.matrix import Items
-    >>> from privsieve.kernels.patterns import Rule
     >>> table = Labelled(Items.dense([[1, 0], [1, 1], [0, 1]]), np.zeros(3, np.int32), ("all",))
     >>> published(table, Rule(k=2, classes=1, suppress=1), [0])[0].items.indices.tolist()
     [0, 1]
     """
-    part = table.items.take(selected)
-    known = None if rule.absent is None else rule.absent[list(selected)]
-    sensitive, y = table.sensitive, table.y
+    part, y, sensitive = table.items.take(selected), table.y, table.sensitive
     if rule.suppress:
-        kept = kept_rows(table.items, table.y, rule, selected)
-        part, y = _rows(part, kept), table.y[kept]
+        kept = np.flatnonzero(kept_rows(table.items, y, rule, selected))
+        part, y = some_rows(part, kept), y[kept]
         sensitive = tuple(replace(column, codes=column.codes[kept]) for column in sensitive)
     return (Labelled(part, y, table.classes, table.target, sensitive=sensitive),
-            replace(rule, absent=known))
+            narrowed(rule, selected))
 
 
 def missed(table: Labelled, rule: Rule, limits: Limits, selected: Sequence[int],
-           ) -> dict[tuple[str, str], int]:
+           ) -> dict[Pair, int]:
     """For each limit and column the rows that miss it, if these items are published.
 
     >>> from privsieve.rows.matrix import Items
-    >>> from privsieve.kernels.patterns import Rule
     >>> items = Items.dense([[1], [1], [1], [0]])
     >>> table = Labelled(items, np.array([0, 0, 1, 1], np.int32), ("no", "yes"), "ill")
     >>> missed(table, Rule(k=1, classes=2), Limits.of(share="0.6"), [0])
     {('share', 'ill'): 3}
     """
-    part, known = published(table, rule, selected)
-    return {(name, column.name): int(rows.sum())
-            for column, role in columns_of(part)
-            for name, rows in limits.failing(strangers(part, known, column, role)).items()}
+    part = published(table, rule, selected)
+    return {pair: int(rows.sum()) for pair, rows in _missing(*part, limits)}
 
 
 def failing(table: Labelled, rule: Rule, limits: Limits, selected: Sequence[int]) -> Bools:
     """The rows that are published with these items and miss some limit."""
     part, known = published(table, rule, selected)
-    found = [rows for column, role in columns_of(part)
-             for rows in limits.failing(strangers(part, known, column, role)).values()]
-    return np.any(found, axis=0) if found else np.zeros(part.items.rows, np.bool_)
+    rows = [rows for _, rows in _missing(part, known, limits)]
+    return np.any(rows, axis=0) if rows else np.zeros(part.items.rows, np.bool_)
+
+
+def _missing(part: Labelled, rule: Rule, limits: Limits) -> Iterator[tuple[Pair, Bools]]:
+    for column, role in columns_of(part):
+        for name, rows in limits.failing(strangers(part, rule, column, role)).items():
+            yield (name, column.name), rows
 
 
 def figures(table: Labelled, rule: Rule, selected: Sequence[int],
-            ) -> Mapping[tuple[str, str], Fraction]:
+            ) -> Mapping[Pair, Fraction]:
     """For each limit and column what the groups of these items come to."""
     part, known = published(table, rule, selected)
-    return {(name, told.column): Fraction(getattr(told, name))
-            for told in disclosures(part, known) for name in OF}
-
-
-def _rows(items: Items, kept: Bools) -> Items:
-    """Some of the rows, numbered anew."""
-    held = kept[items.indices]
-    starts = np.concatenate([[0], np.cumsum(held)])[items.indptr]
-    place = (np.cumsum(kept) - 1).astype(np.int32)
-    return replace(items, indptr=starts.astype(np.int64), indices=place[items.indices[held]],
-                   rows=int(kept.sum()))
-
-
-def _part(name: str, given: object) -> Fraction | None:
-    found = _number(name, given)
-    if found is not None and not 0 < found <= 1:
-        raise ParameterError(f"{ASKED[name]} is {given}; the {OF[name]} is above 0 and at most 1")
-    return found
-
-
-def _amount(name: str, given: object) -> Fraction | None:
-    found = _number(name, given)
-    if found is not None and found < 1:
-        raise ParameterError(f"{ASKED[name]} is {given}; the {OF[name]} is at least 1")
-    return found
+    return {(name, one.column): Fraction(getattr(one, name))
+            for one in disclosures(part, known) for name in OF}
 
 
 def _number(name: str, given: object) -> Fraction | None:
@@ -235,7 +201,11 @@ def _number(name: str, given: object) -> Fraction | None:
     if not _DECIMAL.fullmatch(str(given)):
         raise ParameterError(f"{ASKED[name]} is {str(given)!r}; give a decimal number with a point "
                              "and at most nine digits behind it, such as 0.8")
-    return Fraction(str(given))
+    number = Fraction(str(given))
+    if number < 1 if name == "entropy" else not 0 < number <= 1:
+        kept = "at least 1" if name == "entropy" else "above 0 and at most 1"
+        raise ParameterError(f"{ASKED[name]} is {given}; the {OF[name]} is {kept}")
+    return number
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +221,7 @@ class Method:
     """
 
     choose: Callable[[Labelled, Rule], Choice]
-    objective: Asked | None = None
+    objective: Objective | None = None
     label_rows: Bools | None = None
     runs: int = RUNS
 
@@ -273,9 +243,7 @@ def limited(table: Labelled, rule: Rule, limits: Limits, method: Method) -> Choi
     limits, of which every choice with limits is one.
 
     >>> from privsieve.containment.greedy import greedy
-    >>> from privsieve.containment.labelled import Labelled
     >>> from privsieve.rows.matrix import Items
-    >>> from privsieve.kernels.patterns import Rule
     >>> items = Items.dense([[1, 1], [1, 1], [1, 0], [0, 0], [0, 1], [0, 0]])
     >>> table = Labelled(items, np.array([1, 1, 1, 0, 0, 0], np.int32), ("no", "yes"), "ill")
     >>> how = Method(lambda part, rule: greedy(part.items, part.y, rule))
@@ -285,7 +253,7 @@ def limited(table: Labelled, rule: Rule, limits: Limits, method: Method) -> Choi
     first = method.choose(table, rule)
     if not limits.asked() or not first.selected:
         return first
-    run = _Run(table, rule, limits, method, first.selected)
+    run = _Limited(table, rule, limits, method, first.selected)
     choice = run.monotone(first)
     selected = run.repaired(choice.selected)
     # What was published before may leave again, unless its column is not to be chosen from.
@@ -301,15 +269,15 @@ def limited(table: Labelled, rule: Rule, limits: Limits, method: Method) -> Choi
                    proved=first.bound is not None and choice.objective == first.bound)
 
 
-class _Run:
+class _Limited:
     """One table, one rule, one set of limits."""
 
     def __init__(self, table: Labelled, rule: Rule, limits: Limits, method: Method,
                  first: Sequence[int]) -> None:
         self.table, self.rule, self.limits, self.method = table, rule, limits, method
-        asked = method.objective
-        named = asked if isinstance(asked, str) else ""
-        by: Asked = "mutual-information" if asked is None or named in _PAIRS else asked
+        by = method.objective
+        if by is None or named(by) in OF_SETS:
+            by = "mutual-information"
         self.values = weights(table.items, table.y, rule.classes, by, method.label_rows).values
         self.worth = sorted({*np.flatnonzero(self.values).tolist(), *first})
         self.counted: Chosen = frozenset(table.counted)
@@ -354,7 +322,8 @@ class _Run:
 
         Where one limit alone is in the way, a column that keeps all others has the figure.
         """
-        alone = self._alone()
+        alone = [(missed(self.table, self.rule, self.limits, one),
+                  figures(self.table, self.rule, one)) for one in self._alone()]
         whole = figures(self.table, self.rule, sorted(self.counted))
         pairs = [pair for pair in whole if pair[0] in self.limits.asked()]
         for pair in pairs:
@@ -395,12 +364,10 @@ class _Run:
     def _chosen(self, allowed: Bools) -> Choice:
         """The choice among fewer items."""
         among = np.flatnonzero(allowed | np.isin(np.arange(len(allowed)), [*self.counted]))
-        rule = self.rule if self.rule.absent is None else replace(
-            self.rule, absent=self.rule.absent[among])
         counted = tuple(np.flatnonzero(np.isin(among, [*self.counted])).tolist())
-        found = self.method.choose(replace(self.table, items=self.table.items.take(among.tolist()),
-                                           counted=counted), rule)
-        return replace(found, selected=tuple(int(among[j]) for j in found.selected))
+        part = replace(self.table, items=self.table.items.take(among.tolist()), counted=counted)
+        choice = self.method.choose(part, narrowed(self.rule, among.tolist()))
+        return replace(choice, selected=tuple(int(among[j]) for j in choice.selected))
 
     def _failing(self, chosen: Chosen) -> int:
         """How many rows miss a limit."""
@@ -416,12 +383,12 @@ class _Run:
         if self.rule.suppress:  # who leaves may change with any of them
             return sorted(mine, key=partial(self._without, chosen))
         rows = failing(self.table, self.rule, self.limits, sorted(chosen))
-        shown = {j: rows[items.indices[items.indptr[j]:items.indptr[j + 1]]] for j in mine}
+        hit = {j: rows[rows_of(items, j)] for j in mine}
         known = {j for j in mine
                  if self.rule.model == "k-anonymity" or (absent is not None and absent[j])}
-        held = [j for j in mine if j in known or shown[j].any()]
+        held = [j for j in mine if j in known or hit[j].any()]
         if len(mine) > _MANY:
-            return sorted(held, key=lambda j: (-shown[j].sum() / max(len(shown[j]), 1),
+            return sorted(held, key=lambda j: (-hit[j].sum() / max(len(hit[j]), 1),
                                                self.values[j], j))
         return sorted(held, key=partial(self._without, chosen))
 
@@ -445,11 +412,9 @@ class _Run:
         return len(accepted) == len(order) and (table.sources is None or bool(
             sources_at(table, self.rule, order.tolist()).min() >= self.rule.k))
 
-    def _alone(self) -> list[Alone]:
-        """For each item that keeps the rule by itself: the rows that miss a limit, its figures."""
-        sets = [sorted(self.counted | {j}) for j in self.worth if self._keeps(self.counted | {j})]
-        return [(missed(self.table, self.rule, self.limits, one),
-                 figures(self.table, self.rule, one)) for one in sets]
+    def _alone(self) -> list[list[int]]:
+        """Each item that keeps the rule by itself, with those that count."""
+        return [sorted(self.counted | {j}) for j in self.worth if self._keeps(self.counted | {j})]
 
 
 def _best(pair: Pair, among: Sequence[Fraction]) -> Fraction:

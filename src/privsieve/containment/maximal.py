@@ -8,30 +8,26 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privsieve.containment.choice import (
-    I64,
-    Bools,
+    OF_SETS,
     Choice,
-    Labels,
     Objective,
     choice_of,
+    modular_order,
+    named,
     tell_sets,
     weights,
 )
-from privsieve.containment.greedy import demand_rule, greedy, modular_order
+from privsieve.containment.greedy import demand_rule, greedy
+from privsieve.containment.labelled import Bools, Codes, Ints, cells
 from privsieve.errors import ParameterError
 from privsieve.kernels import mining
 from privsieve.kernels.mining import Sets, Top
 from privsieve.kernels.patterns import Rule
-
-if TYPE_CHECKING:
-    from privsieve.rows.matrix import Items
-
-__all__ = ["Mining", "all_maximal", "heaviest", "maximal"]
+from privsieve.rows.matrix import Items
 
 #: Where not all sets could be listed so many of the largest are compared, found in so many seconds.
 INSTEAD, SECONDS = 20, 2.0
@@ -54,15 +50,8 @@ class Mining:
     cap: int = 1_000_000
 
 
-def maximal(
-    items: Items,
-    y: Labels,
-    rule: Rule,
-    objective: Objective = "mutual-information",
-    among: Mining = Mining(),
-    *,
-    label_rows: Bools | None = None,
-) -> Choice:
+def maximal(items: Items, y: Codes, rule: Rule, objective: Objective = "mutual-information",
+            among: Mining = Mining(), *, label_rows: Bools | None = None) -> Choice:
     """The best maximal set, completed (Algorithm 1 of the paper, with an exact miner).
 
     `objective` is what `greedy` takes, or "size".  With weights and `Mining.r` None this is the
@@ -74,8 +63,6 @@ def maximal(
     Where classes may be known (`rule.labelled`), k rows that hold a set need not be k of each
     class: of each set then those items are compared that greedy choice accepts, the heaviest first.
 
-    >>> from privsieve.kernels.patterns import Rule
-    >>> from privsieve.rows.matrix import Items
     >>> toy = Items.dense([[1, 1, 0, 0, 1], [1, 1, 0, 0, 1], [1, 0, 1, 1, 1], [1, 0, 1, 1, 1]])
     >>> y = np.array([1, 0, 1, 0], np.int32)
     >>> maximal(toy, y, Rule(k=2, classes=2), "size", Mining(complete=False)).selected
@@ -84,54 +71,46 @@ def maximal(
     (0, 1, 2, 3, 4)
     """
     _demand(items, y, rule, among)
-    size = isinstance(objective, str) and objective == "size"
-    scored: Objective = np.ones(len(items), np.int64) if size else objective
+    scored = np.ones(len(items), np.int64) if named(objective) == "size" else objective
     found, seen_all = _candidates(items, y, rule, scored, among, label_rows=label_rows)
     best, compared_all = _best(items, y, rule, scored, found, label_rows=label_rows)
     best = replace(best, complete=seen_all and compared_all)
     if not among.complete:
         return best
     whole = greedy(items, y, replace(rule, stop="skip"), scored, label_rows=label_rows,
-                   prefix=best.selected)  # fmt: skip
+                   prefix=best.selected)
     if set(best.selected) - set(whole.selected):  # the completion ended within what it began with
         return replace(best, complete=False)
     return replace(whole, complete=best.complete and whole.complete)
 
 
-def heaviest(
-    items: Items, y: Labels, rule: Rule, values: I64, r: int = 1, *, seconds: float | None = None
-) -> Top:
+def heaviest(items: Items, y: Codes, rule: Rule, values: Ints, r: int = 1, *,
+             seconds: float | None = None) -> Top:
     """The `r` heaviest maximal sets that keep the rule; exact unless the time was up.
 
-    >>> from privsieve.kernels.patterns import Rule
-    >>> from privsieve.rows.matrix import Items
     >>> toy, y = Items.dense([[1, 1, 0], [1, 1, 1], [0, 0, 1]]), np.array([1, 0, 1], np.int32)
     >>> list(heaviest(toy, y, Rule(k=2, classes=2), np.array([1, 1, 5]), r=2).sets)
     [[2], [0, 1]]
     """
-    cells = (items.indptr, items.indices)
     asked = mining.TopRule(rule.k, rule.l_diversity, r)
-    label = np.ascontiguousarray(y, np.int32)
-    return mining.top_maximal(cells, label, values, asked, seconds, tell_sets)
+    return mining.top_maximal(cells(items), np.ascontiguousarray(y, np.int32), values, asked,
+                              seconds, tell_sets)
 
 
 def all_maximal(items: Items, k: int, cap: int = 1_000_000) -> list[tuple[int, ...]]:
     """Every set of support k that no item can join, in lexicographic order.
 
-    >>> from privsieve.rows.matrix import Items
     >>> all_maximal(Items.dense([[1, 1, 0], [1, 1, 1], [0, 0, 1]]), 2)
     [(0, 1), (2,)]
     """
-    sets = mining.all_maximal((items.indptr, items.indices), items.rows, k, cap)
+    sets = mining.all_maximal(cells(items), items.rows, k, cap)
     if sets is None:
         raise _too_many(cap, k)
     return _tuples(sets)
 
 
-def _best(
-    items: Items, y: Labels, rule: Rule, objective: Objective, among: list[tuple[int, ...]], *,
-    label_rows: Bools | None,
-) -> tuple[Choice, bool]:  # fmt: skip
+def _best(items: Items, y: Codes, rule: Rule, objective: Objective, among: list[tuple[int, ...]],
+          *, label_rows: Bools | None) -> tuple[Choice, bool]:
     """The best of some sets, the first of equals, and whether all of them were compared."""
     best: Choice | None = None
     try:
@@ -149,32 +128,28 @@ def _best(
     return best, True
 
 
-def _within(
-    items: Items, y: Labels, rule: Rule, objective: Objective, mined: tuple[int, ...], *,
-    label_rows: Bools | None,
-) -> tuple[tuple[int, ...], bool]:  # fmt: skip
+def _within(items: Items, y: Codes, rule: Rule, objective: Objective, mined: tuple[int, ...], *,
+            label_rows: Bools | None) -> tuple[tuple[int, ...], bool]:
     """What of a mined set keeps the rule, all unless classes may be known; whether it is whole."""
     if not rule.labelled or not mined:
         return mined, True
-    pairs = isinstance(objective, str) and objective in {"distinct", "class-errors"}
-    values = weights(items, y, rule.classes, "hamming" if pairs else objective, label_rows).values
+    weighed = "hamming" if named(objective) in OF_SETS else objective
+    values = weights(items, y, rule.classes, weighed, label_rows).values
     rank = np.zeros(len(items), np.int64)
     rank[modular_order(values, np.array(mined))] = np.arange(len(mined), 0, -1)
     found = greedy(items, y, replace(rule, stop="skip"), rank)
     return found.selected, found.complete
 
 
-def _candidates(
-    items: Items, y: Labels, rule: Rule, objective: Objective, among: Mining, *,
-    label_rows: Bools | None,
-) -> tuple[list[tuple[int, ...]], bool]:  # fmt: skip
+def _candidates(items: Items, y: Codes, rule: Rule, objective: Objective, among: Mining, *,
+                label_rows: Bools | None) -> tuple[list[tuple[int, ...]], bool]:
     """The maximal sets to compare, the first one first where they are equally good; if all."""
     allowed = np.ones(len(items), np.int64)
     if rule.absent is not None:
         allowed[rule.absent] = 0
     if among.r is not None:
         top = heaviest(items, y, rule, allowed, among.r, seconds=among.time_limit)
-    elif not isinstance(objective, str) or objective not in {"distinct", "class-errors"}:
+    elif named(objective) not in OF_SETS:
         values = weights(items, y, rule.classes, objective, label_rows).values * allowed
         top = heaviest(items, y, rule, values, seconds=among.time_limit)
     elif rule.l_diversity == 1 and rule.absent is None:
@@ -194,8 +169,7 @@ def _listed(items: Items, k: int, among: Mining) -> Sets | None:
     """All maximal sets; None where time or Ctrl-C came first."""
     began = time.monotonic()
     try:
-        sets = mining.all_maximal((items.indptr, items.indices), items.rows, k, among.cap,
-                                  among.time_limit)  # fmt: skip
+        sets = mining.all_maximal(cells(items), items.rows, k, among.cap, among.time_limit)
     except KeyboardInterrupt:
         return None
     late = among.time_limit is not None and time.monotonic() - began >= among.time_limit
@@ -205,23 +179,19 @@ def _listed(items: Items, k: int, among: Mining) -> Sets | None:
 
 
 def _too_many(cap: int, k: int) -> ParameterError:
-    return ParameterError(
-        f"there are more than {cap} maximal sets at k = {k}; raise k, raise cap, or ask for "
-        "the r largest only"
-    )
+    return ParameterError(f"there are more than {cap} maximal sets at k = {k}; raise k, raise cap, "
+                          "or ask for the r largest only")
 
 
 def _tuples(sets: Sets) -> list[tuple[int, ...]]:
     return [tuple(one) for one in sets]
 
 
-def _demand(items: Items, y: Labels, rule: Rule, among: Mining) -> None:
+def _demand(items: Items, y: Codes, rule: Rule, among: Mining) -> None:
     demand_rule(items, rule, y)
     if rule.model != "containment":
-        raise ParameterError(
-            f"model is {rule.model!r}; maximal sets keep k by containment only: take a greedy or "
-            "an exact choice"
-        )
+        raise ParameterError(f"model is {rule.model!r}; maximal sets keep k by containment only: "
+                             "take a greedy or an exact choice")
     if among.r is not None and among.r < 1:
         raise ParameterError(f"r is {among.r}; compare at least 1 maximal set, or None for all")
     if among.time_limit is not None and not among.time_limit > 0:

@@ -16,14 +16,13 @@ from typing import Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
+from privsieve.containment.labelled import Codes, Ints, Masks, cells, crowds
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.kernels.patterns import Table, around, pattern_table, superset_counts
+from privsieve.kernels.patterns import PatternTable, Rule, around, pattern_table
 from privsieve.rows.matrix import Items
 
-Bools = npt.NDArray[np.bool_]
-Codes = npt.NDArray[np.int32]
 Positions = npt.NDArray[np.signedinteger[Any]]
-Ints = npt.NDArray[np.int64]
+
 #: A count of more work than this (pairs of patterns that contain each other, and a hundredth of
 #: those that are compared) takes minutes.
 MOST_WORK = 5 * 10**9
@@ -38,15 +37,13 @@ class Survey:
     """What the groups of the rows `who` are made of.
 
     table : the patterns of all rows.
-    starts : where the bits of each item begin in a mask, and where the last ones end.
     who : the rows whose groups were counted: all, or a sample in their order.
     asked, place : their patterns, and of each of them its position there.
     over : of each pattern asked for, the rows of its group by class.
     held : of each pattern of the table, the rows `who` in whose group its rows sit.
     """
 
-    table: Table
-    starts: Ints
+    table: PatternTable
     who: Ints
     asked: Positions
     place: Ints
@@ -76,16 +73,14 @@ class Survey:
         found: Ints = self.over.sum(axis=1)[self.place]
         return found
 
-    def masks(self) -> npt.NDArray[np.uint64]:
+    def masks(self) -> Masks:
         """The patterns asked for."""
         return masks_of(self.table, self.asked)
 
 
-def survey_of(items: Items, y: Codes, classes: int, *, absent: Bools | None = None,
-              sample: int | None = None) -> Survey:
+def survey_of(items: Items, y: Codes, classes: int, sample: int | None = None) -> Survey:
     """Count the groups of all rows, or of so many rows drawn at random (always the same ones).
 
-    >>> from privsieve.rows.matrix import Items
     >>> items, y = Items.dense([[1, 1], [1, 0], [1, 0]]), np.zeros(3, np.int32)
     >>> survey_of(items, y, 1).group().tolist()
     [1, 3, 3]
@@ -93,10 +88,10 @@ def survey_of(items: Items, y: Codes, classes: int, *, absent: Bools | None = No
     >>> len(some.who), some.complete
     (2, False)
     """
-    return count(*_table(items, y, classes, absent), sample)
+    return count(pattern_table(cells(items), y, classes), sample)
 
 
-def count(table: Table, starts: Ints, sample: int | None = None) -> Survey:
+def count(table: PatternTable, sample: int | None = None) -> Survey:
     """The survey of a table of patterns."""
     rows = len(table.pattern)
     who = np.arange(rows)
@@ -104,35 +99,34 @@ def count(table: Table, starts: Ints, sample: int | None = None) -> Survey:
         who = np.sort(np.random.default_rng(0).choice(rows, sample, replace=False))
     asked, place, size = np.unique(table.pattern[who], return_inverse=True, return_counts=True)
     over, held = around(table.masks, table.counts, masks_of(table, asked), size)
-    return Survey(table, starts, who, asked, place, over, held)
+    return Survey(table, who, asked, place, over, held)
 
 
-def surveyed(items: Items, y: Codes, classes: int, *, absent: Bools | None = None,
-             k: int | None = None, sample: int | None = None) -> Survey:
+def surveyed(items: Items, y: Codes, classes: int, *, k: int | None = None,
+             sample: int | None = None) -> Survey:
     """Count the groups of all rows, or of a sample where all would take minutes.
 
     k : a level that is demanded: all rows are counted unless a sample shows that it is not kept.
     sample : so many rows, whatever it takes; 0 is all of them.
 
-    >>> from privsieve.rows.matrix import Items
     >>> surveyed(Items.dense([[1, 1], [1, 0]]), np.zeros(2, np.int32), 1).complete
     True
     """
     if not items.rows:
         raise SchemaError("the table has no row; a risk is a share of rows: give at least one")
     if sample is not None:
-        return survey_of(items, y, classes, absent=absent, sample=sample or None)
-    table, starts = _table(items, y, classes, absent)
-    if work(table, _support(items, starts)) <= MOST_WORK:
-        return count(table, starts)
-    some = count(table, starts, SAMPLE)
-    return some if k is None or int(some.group().min()) < k else count(table, starts)
+        return survey_of(items, y, classes, sample or None)
+    table = pattern_table(cells(items), y, classes)
+    if work(table, np.diff(items.indptr)) <= MOST_WORK:
+        return count(table)
+    some = count(table, SAMPLE)
+    return some if k is None or int(some.group().min()) < k else count(table)
 
 
-def work(table: Table, support: Ints) -> float:
+def work(table: PatternTable, support: Ints) -> float:
     """What a count of all groups would take, foreseen from some patterns; 0 where it is little.
 
-    support : of each bit the rows that have it.
+    support : of each item the rows that hold it.
     """
     many = len(table.masks)
     if many**2 <= MOST_WORK:
@@ -146,25 +140,9 @@ def work(table: Table, support: Ints) -> float:
     return float((over[:, 0] + listed / 100).mean() * many)
 
 
-def masks_of(table: Table, patterns: Positions) -> npt.NDArray[np.uint64]:
+def masks_of(table: PatternTable, patterns: Positions) -> Masks:
     """The masks of these patterns, in the order of the table; no copy of all of them."""
     return table.masks if len(patterns) == len(table.masks) else table.masks[patterns]
-
-
-def _table(items: Items, y: Codes, classes: int, absent: Bools | None) -> tuple[Table, Ints]:
-    width = np.ones(len(items), np.int64) if absent is None else 1 + absent.astype(np.int64)
-    return (pattern_table((items.indptr, items.indices), y, classes, absent),
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(width)]))
-
-
-def _support(items: Items, starts: Ints) -> Ints:
-    """The rows that have each bit: an item, or its absence where that may be known."""
-    support = np.diff(items.indptr)
-    found = np.full(int(starts[-1]), items.rows)
-    found[starts[:-1]] = support
-    both = np.diff(starts) == 2
-    found[starts[:-1][both] + 1] -= support[both]
-    return found
 
 
 @dataclass(frozen=True)
@@ -270,10 +248,7 @@ def containment_level(X: Any, *, per_row: bool = False) -> int | Ints:
     >>> containment_level(toy), containment_level(toy, per_row=True).tolist()
     (1, [4, 4, 2, 4, 1, 1])
     """
-    items, y, classes = read(X)
-    masks, counts, pattern = pattern_table(cells(items), y, classes)
-    group = superset_counts(masks, counts).sum(axis=1)[pattern]
-    return group if per_row else _smallest(group)
+    return _level(X, "containment", per_row=per_row)
 
 
 @overload
@@ -290,24 +265,14 @@ def k_anonymity_level(X: Any, *, per_row: bool = False) -> int | Ints:
     >>> k_anonymity_level([[1, 0], [1, 0], [1, 1]], per_row=True).tolist()
     [2, 2, 1]
     """
+    return _level(X, "k-anonymity", per_row=per_row)
+
+
+def _level(X: Any, model: Literal["containment", "k-anonymity"], *, per_row: bool) -> int | Ints:
     items, y, classes = read(X)
-    _, counts, pattern = pattern_table(cells(items), y, classes)
-    equal = counts.sum(axis=1)[pattern]
-    return equal if per_row else _smallest(equal)
-
-
-def containment_group(X: Any, row: int) -> Ints:
-    """The rows that hold all that this row holds, itself included.
-
-    >>> containment_group([[1, 0], [1, 1], [0, 1]], 0).tolist()
-    [0, 1]
-    """
-    items, y, classes = read(X)
-    if not 0 <= row < items.rows:
-        raise ParameterError(f"row is {row}; the table has rows 0 to {items.rows - 1}")
-    masks, _, pattern = pattern_table(cells(items), y, classes)
-    mine = masks[pattern[row]]
-    return np.flatnonzero(((masks & mine) == mine).all(axis=1)[pattern])
+    table, over = crowds(items, y, Rule(1, classes, model=model))
+    sizes: Ints = over.sum(axis=1)[table.pattern]
+    return sizes if per_row else int(sizes.min()) if len(sizes) else 0
 
 
 def classification_metric(X: Any, y: Any, k: int) -> int:
@@ -409,20 +374,11 @@ def read(X: Any, y: Any = None) -> tuple[Items, npt.NDArray[np.int32], int]:
     return items, labels, len(classes)
 
 
-def cells(items: Items) -> tuple[Ints, npt.NDArray[np.int32]]:
-    """Items as the kernels take them."""
-    return items.indptr, items.indices
-
-
 def demand_k(k: int) -> None:
     """Refuse a k that protects nobody."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 2:
         raise ParameterError(f"k is {k!r}; a group of one hides nobody: give a whole number from "
                              "2 on")
-
-
-def _smallest(sizes: Ints) -> int:
-    return int(sizes.min()) if len(sizes) else 0
 
 
 def crowd(group: Ints, k: int) -> Crowd:
@@ -441,11 +397,10 @@ def in_population(items: Items, population: Any) -> tuple[Ints, Ints]:
                           "columns in the same order")
     both = _stack(items, whole)
     which = np.repeat(np.array([0, 1], np.int32), [items.rows, whole.rows])
-    table = pattern_table(cells(both), which, 2)
+    table, over = crowds(both, which, Rule(1, 2))
     if (table.counts[:, 0] > table.counts[:, 1]).any():
         raise SchemaError("the population lacks rows of the table; give a population of which the "
                           "table is a part")
-    over = superset_counts(table.masks, table.counts)
     mine = table.pattern[:items.rows]
     return table.counts[mine, 1], over[mine, 1]
 

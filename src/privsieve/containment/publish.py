@@ -4,40 +4,72 @@ Rows leave in an order that the system's entropy drew, in a fresh table of zeros
 an index, metadata or statistics.  The level that is claimed is counted from the written file, by
 a checker that shares nothing with this module (`check.table`).  The facts of a release are of the
 written file alone: neither it nor its report gives away more than the table does.
+
+`issue` is written once; the order of its statements is the promise.
+
+1. The ledger knows the people, and no other snapshot of them unless somebody signed for that.
+2. The table is written under a hidden name, and its level is counted from that file.
+3. All publications of the snapshot, taken as one, keep the largest k.
+4. The ledger's note is durable before a file gets its name.
+
+Beside them lies a report, made of the release and its certificate alone.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.containment.breaking import MOST_COLUMNS, gains
+from privsieve._version import __version__
+from privsieve.check.table import limit_reasons, recount_table, recounted
+from privsieve.containment.breaking import MOST_COLUMNS, MOST_PAIRS, gains
 from privsieve.containment.choice import Choice, kept_rows
-from privsieve.containment.labelled import Labelled, Roles, as_known
-from privsieve.containment.limits import NONE, Limits
-from privsieve.containment.measures import Crowd, cells, crowd
+from privsieve.containment.disclosure import disclosures
+from privsieve.containment.fingerprint import Seal, fingerprint, seal_of
+from privsieve.containment.groups import crowd_sizes, sources_at
+from privsieve.containment.labelled import (
+    Bools,
+    Codes,
+    Ints,
+    Labelled,
+    Roles,
+    as_known,
+    crowds,
+    narrowed,
+    rows_of,
+)
+from privsieve.containment.limits import NONE, Limits, published
+from privsieve.containment.measures import Crowd, Hub, crowd, hub
 from privsieve.containment.publishable import largest_k
-from privsieve.errors import CheckFailed, DomainError, NothingFits, SchemaError
-from privsieve.kernels.patterns import Rule, levels, pattern_table, superset_counts
-from privsieve.public.canonical import Json
+from privsieve.containment.together import check_snapshot, check_together, claims_of
+from privsieve.errors import CheckFailed, DomainError, LedgerError, NothingFits, SchemaError
+from privsieve.kernels.patterns import Rule
+from privsieve.ledger.certificate import contained
+from privsieve.ledger.folder import Folder
+from privsieve.ledger.ledger import Entry, Ledger, populations
+from privsieve.public.canonical import Json, canonical, digest
 from privsieve.public.columns import check_name, text_of
 from privsieve.release import FORMAT
+from privsieve.report import stage_report
 from privsieve.rows.matrix import Items
 
 #: A text that begins so is run by a spreadsheet that opens it.
 FORMULA = ("=", "+", "-", "@")
-Label = tuple[str, npt.NDArray[np.int32], Sequence[str]]
-#: Pairs of patterns, and cells, that may be compared to learn what each column costs.
-MOST_PAIRS, MOST_CELLS = 5 * 10**10, 2 * 10**9
+#: Cells that may be compared to learn what each column costs.
+MOST_CELLS = 2 * 10**9
 #: Shares are kept as decimals, rounded up: a risk is never told too small.
 _PARTS = 10**9
+
+#: A column of texts: its name, and for each row the position of its text.
+Label = tuple[str, Codes, Sequence[str]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,9 +123,9 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
         raise CheckFailed("the chosen columns do not keep what was asked: this is a mistake of "
                           "privsieve; report it")
     random.SystemRandom().shuffle(order)
-    cells = np.zeros((part.rows, len(part)), np.uint8)
+    held = np.zeros((part.rows, len(part)), np.uint8)
     for j in range(len(part)):
-        cells[part.indices[part.indptr[j]:part.indptr[j + 1]], j] = 1
+        held[rows_of(part, j), j] = 1
     texts = [text_of(one) for one in table.classes]
     _check_cells(texts if target else [])
     labels = tuple(texts[table.y[row]] for row in order) if target else None
@@ -101,7 +133,7 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
     for one in beside:
         _check_cells(one.values)
         sensitive.append((one.name, tuple(one.values[one.codes[row]] for row in order)))
-    return Projection(part.names, cells[order], target, labels, tuple(sensitive))
+    return Projection(part.names, held[order], target, labels, tuple(sensitive))
 
 
 def written(table: Projection, form: str) -> bytes:
@@ -168,9 +200,8 @@ def body_of(items: Items, choice: Choice, plan: Mapping[str, Json]) -> dict[str,
 def _largest(table: Labelled, rule: Rule) -> int:
     """The largest k that a column which somebody has keeps by itself, however few its classes."""
     some = np.flatnonzero(np.diff(table.items.indptr))
-    absent = None if rule.absent is None else rule.absent[some]
     return largest_k(table.items.take(some.tolist()), table.y,
-                     replace(rule, l_diversity=1, absent=absent))
+                     replace(narrowed(rule, some.tolist()), l_diversity=1))
 
 
 def _check_names(names: Sequence[str]) -> None:
@@ -238,7 +269,6 @@ def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
     Strangers: `known` knows what the roles say of the columns; `known_class` the class, too;
     `all` every cell; `all_class` and the class; `everything` also what is sensitive.
 
-    >>> from privsieve.containment.publish import Projection
     >>> table = Projection(("x0", "x1"), np.array([[1, 1], [1, 0], [1, 0]], np.uint8))
     >>> claim = {"k": 2, "absent": [], "model": "containment", "roles": {"target_known": False}}
     >>> found = facts(table, claim)
@@ -249,40 +279,34 @@ def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
     hidden = set(items.names if claim["model"] == "k-anonymity" else claim["absent"])
     absent = np.array([name in hidden for name in items.names], np.bool_)
     label = None if table.target is None else _label(table.target, table.labels or ())
-    strangers = _strangers(table, items, absent, label)
     with_class = claim["roles"]["target_known"]
     promised = "known_class" if with_class else "known"
-    crowds = {who: crowd(sizes, k) for who, sizes in strangers.items()}
+    found = {who: crowd(sizes, k) for who, sizes in _strangers(table, items, absent, label)}
     patterns = len(np.unique(table.cells, axis=0))
     without = _without(as_known(items, absent, label if with_class else None), items, patterns)
     return {
         "rows": items.rows, "patterns": patterns, "promised": promised,
-        "strangers": {who: _said(found, k) for who, found in crowds.items()},
-        **_one_class(items, absent, label),
+        "strangers": {who: _said(one, k) for who, one in found.items()},
+        "one_class": None if label is None else _one_class(items, absent, label),
         "items": [[name, rows, None if without is None else
-                   without.get(name, crowds[promised].level)]
+                   without.get(name, found[promised].level)]
                   for name, rows in zip(items.names, np.diff(items.indptr).tolist(), strict=True)],
     }
 
 
-def _strangers(table: Projection, items: Items, absent: npt.NDArray[np.bool_],
-               label: Label | None) -> dict[str, npt.NDArray[np.int64]]:
-    """The crowd of each row, for each stranger."""
-    def sizes(known: Items) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        found = levels(cells(known), np.zeros(items.rows, np.int32), 1)
-        return found.group, found.equal
-
-    found = {}
-    found["known"], found["all"] = sizes(as_known(items, absent, None))
+def _strangers(table: Projection, items: Items, absent: Bools, label: Label | None,
+               ) -> Iterator[tuple[str, Ints]]:
+    """Each stranger, and the crowd of each row for who knows so much."""
     whole = items
+    yield from zip(("known", "all"), crowd_sizes(as_known(items, absent, None)), strict=True)
     if label is not None:
         whole = as_known(items, None, label)
-        found["known_class"], found["all_class"] = sizes(as_known(items, absent, label))
+        yield from zip(("known_class", "all_class"), crowd_sizes(as_known(items, absent, label)),
+                       strict=True)
     for name, texts in table.sensitive:
         whole = as_known(whole, None, _label(name, texts))
     if table.sensitive:
-        found["everything"] = sizes(whole)[1]
-    return found
+        yield "everything", crowd_sizes(whole)[1]
 
 
 def _label(name: str, texts: Sequence[str]) -> Label:
@@ -295,20 +319,16 @@ def _without(known: Items, items: Items, patterns: int) -> dict[str, int] | None
 
     What it takes depends on the published table alone, which everybody has.
     """
-    told = (len(items) <= MOST_COLUMNS and len(items) * patterns**2 <= MOST_PAIRS
+    soon = (len(items) <= MOST_COLUMNS and len(items) * patterns**2 <= MOST_PAIRS
             and items.rows * len(items)**2 <= MOST_CELLS)
-    return gains(known) if told else None
+    return gains(known) if soon else None
 
 
-def _one_class(items: Items, absent: npt.NDArray[np.bool_], label: Label | None,
-               ) -> dict[str, Json]:
-    """Rows whose whole crowd has one class, for who knows the columns alone; None of no class."""
-    if label is None:
-        return {"one_class": None}
+def _one_class(items: Items, absent: Bools, label: Label) -> int:
+    """Rows whose whole crowd has one class, for who knows the columns alone."""
     _, codes, values = label
-    table = pattern_table(cells(items), codes, len(values), absent)
-    classes = (superset_counts(table.masks, table.counts) > 0).sum(axis=1)
-    return {"one_class": int(table.counts.sum(axis=1)[classes == 1].sum())}
+    table, over = crowds(items, codes, Rule(1, len(values), absent=absent))
+    return int(table.counts.sum(axis=1)[(over > 0).sum(axis=1) == 1].sum())
 
 
 def _said(found: Crowd, k: int) -> dict[str, Json]:
@@ -338,3 +358,123 @@ def _starts(k: int, largest: int) -> Iterator[int]:
             if start > k:
                 yield start
         unit *= 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Snapshot:
+    """Whose rows these are, and the state of their table; `signed` vouches for other people.
+
+    seal : what fingerprints of the table are made with.
+    before : what was claimed of the snapshot so far.
+    seen : the last publication that was looked at (0: none); a later one refuses this.
+    """
+
+    ledger: Ledger
+    seal: Seal
+    before: tuple[Mapping[str, Any], ...] = ()
+    signed: str | None = None
+    seen: int = 0
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a choice leaves: its plan, with target and sensitive columns or not, as which file."""
+
+    plan: Mapping[str, Json]
+    with_target: bool = False
+    with_sensitive: bool = False
+    kind: Literal["csv", "parquet"] = "csv"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Issued:
+    """What left: the release, its certificate, and whether the same few rows hide everybody.
+
+    notes : what could not be compared with what was published before.
+    """
+
+    release: Mapping[str, Any]
+    certificate: Mapping[str, Any]
+    hub: Hub
+    notes: tuple[str, ...] = ()
+
+
+def people_of(path: str, population: str, snapshot: str, *, signed: str | None = None,
+              first: bool = False) -> Snapshot:
+    """The people of a ledger, who may be new only if this is said to be the first of them."""
+    ledger = Ledger(path, population=population)
+    known = {one.population for one in populations(path)} if os.path.lexists(path) else set()
+    if ledger.population not in known:
+        if not first:
+            raise LedgerError(f"{ledger.population}: the ledger does not know these people; "
+                              "correct --ledger or --population, or say --first if nothing was "
+                              "ever published or granted of them")
+        ledger.introduce()
+    earlier = ledger.publications()
+    check_snapshot(earlier, snapshot, signed=signed is not None)
+    return Snapshot(ledger, seal_of(ledger, snapshot), claims_of(earlier, snapshot), signed,
+                  earlier[-1].seq if earlier else 0)
+
+
+def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder: Folder, *,
+          people: Snapshot | None = None) -> Issued:
+    """Publish a choice; a refusal comes before the note, and nothing has its name by then."""
+    rule = promise.rule
+    projected = project(table, choice, rule, with_target=form.with_target,
+                        with_sensitive=form.with_sensitive)
+    name = f"table.{form.kind}"
+    folder.stage(name, written(projected, form.kind))
+    data = folder.staged(name)
+    claim = claim_of(table, projected, choice, promise)
+    counted = recount_table(
+        data, target=projected.target, model=rule.model,
+        absent=known_absences(table, choice, rule), target_known=promise.roles.target_known,
+        sensitive=[name for name, _ in projected.sensitive])
+    if counted.level < rule.k or (projected.target and counted.classes < rule.l_diversity):
+        raise CheckFailed("the written table does not keep what was asked, and is taken away: "
+                          "this is a mistake of privsieve; report it")
+    if table.sources is not None and int(sources_at(table, rule, choice.selected).min()) < rule.k:
+        raise CheckFailed("a group of the chosen columns has fewer sources than asked: this is a "
+                          "mistake of privsieve; report it")
+    if any(limit_reasons(claim, recounted(claim, data))):
+        raise CheckFailed("a group of the written table tells more than was allowed: this is a "
+                          "mistake of privsieve; report it")
+    claim |= {"level": counted.level, "table_sha256": digest(data)}
+    if people is not None:
+        claim["fingerprint"] = fingerprint(table, claim, people.seal)
+    measured = {**facts(projected, claim), "disclosure": _told(table, choice, rule, form)}
+    body = {**body_of(table.items, choice, form.plan), "measured": measured}
+    release = canonical(body)
+    folder.stage("release.json", release)
+    entry, notes = _note(table, claim, digest(release), people)
+    certificate = contained(claim, form.plan, digest(release), entry, {"privsieve": __version__})
+    folder.stage("certificate.json", canonical(certificate))
+    stage_report(folder, body, certificate)
+    folder.link()
+    return Issued(body, certificate, hub(Items.dense(projected.cells, projected.names), rule.k),
+                  notes)
+
+
+def _told(table: Labelled, choice: Choice, rule: Rule, form: Form) -> list[Json]:
+    """What the groups of the published rows tell of the published target and sensitive columns."""
+    part, known = published(table, rule, choice.selected)
+    if not form.with_target:
+        part = replace(part, y=np.zeros(part.items.rows, np.int32), classes=(None,))
+        known = replace(known, labelled=False)
+    if not form.with_sensitive:
+        part = replace(part, sensitive=())
+    return [one.json() for one in disclosures(part, known)]
+
+
+def _note(table: Labelled, claim: Mapping[str, Any], release_sha256: str, people: Snapshot | None,
+          ) -> tuple[Entry | None, tuple[str, ...]]:
+    """The ledger's entry, unless all publications of the snapshot together break a promise."""
+    if people is None:
+        return None, ()
+    ledger, snapshot = people.ledger, people.seal.snapshot
+    notes = check_together(table, claim, ledger.publications(), people.seal)
+    if people.signed is not None:
+        ledger.other_people(snapshot, people.signed)
+    return ledger.publish(snapshot, claim["columns"], claim["k"], claim["model"],
+                          claim={**claim, "release_sha256": release_sha256},
+                          after=people.seen), notes

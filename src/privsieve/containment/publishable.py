@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from privsieve.containment.choice import Choice, choice_of, weights
+from privsieve.containment.choice import OF_SETS, Choice, Objective, choice_of, named, weights
 from privsieve.containment.forward import forward, pair_area
 from privsieve.containment.greedy import demand_rule, greedy
-from privsieve.containment.labelled import with_classes
+from privsieve.containment.labelled import Bools, Codes, Ints, Labelled, with_classes
 from privsieve.containment.maximal import Mining, maximal
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule, class_counts
 from privsieve.rows.matrix import Items
-
-Codes = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
 
 MUTUAL = "mutual-information"
 #: How each profile chooses.  What is promised is said of the rule, whatever the roles are.
@@ -42,95 +37,96 @@ COMPARED = 2048
 _LARGEST_COUNT = 2**27
 
 
-def publishable(items: Items, y: Codes, rule: Rule, profile: str = "few", *,
-                label_rows: Bools | None = None, sources: Codes | None = None,
-                prefix: Sequence[int] = ()) -> Choice:
+def publishable(table: Labelled, rule: Rule, profile: str = "few", *,
+                label_rows: Bools | None = None) -> Choice:
     """Columns that may be published, in the manner of a profile.
 
     Parameters
     ----------
-    items, y : the table and its classes.
+    table : items and classes; with `sources` a group is k distinct sources (not with "most").
+        Items that are `counted` are part of the choice, and refused if they break the rule.
     rule : Rule
         k, classes, and what may be known; the profile sets the model, and at least two classes to
         a group in "few" and "most".
     profile : "few", "most" or "strict"
     label_rows : mask, optional
         the rows whose classes may be used to compare columns.
-    sources : numbers, optional
-        a group is then k distinct sources, not k rows; not with "most".
-    prefix : positions
-        items that were published before: part of the choice, and refused if they break the rule.
 
     "most" and "strict" choose in several ways, and compare.  Ctrl-C ends the one that goes on with
     its best so far; the others may be ended in turn.
 
     Examples
     --------
-    >>> from privsieve.rows.matrix import Items
     >>> items = Items.dense([[1, 1], [1, 0], [1, 1], [0, 0], [0, 1], [0, 0]])
-    >>> y = np.array([1, 1, 0, 1, 0, 0], np.int32)
-    >>> publishable(items, y, Rule(k=3, classes=2), "strict").selected
+    >>> table = Labelled(items, np.array([1, 1, 0, 1, 0, 0], np.int32))
+    >>> publishable(table, Rule(k=3, classes=2), "strict").selected
     (0,)
     """
+    items, y = table.items, table.y
     if profile not in PROFILES:
         raise ParameterError(f"profile is {profile!r}; it can be {', '.join(PROFILES)}")
     if len(np.unique(y if label_rows is None else y[label_rows])) < 2:
         raise SchemaError("the labels that may be used are of one class; a profile chooses columns "
                           "that predict the class: give labels of at least two")
-    if profile == "strict":
-        rule = replace(rule, model="k-anonymity")
-    else:
-        rule = replace(rule, model="containment", l_diversity=max(2, rule.l_diversity))
+    rule = rule_of(profile, rule)
     demand_rule(items, rule, y)
-    if rule.labelled and sources is not None:
-        _demand_sources(rule, y, sources)
-    how: dict[str, Any] = {"label_rows": label_rows, "prefix": prefix}
+    if rule.labelled and table.sources is not None:
+        _demand_sources(rule, y, table.sources)
     if profile == "few":
-        return forward(items, y, rule, sources=sources, **how)
-    if sources is not None and profile == "most":
+        return forward(table, rule, label_rows=label_rows)
+    if table.sources is not None and profile == "most":
         raise ParameterError("profile is 'most' and sources are given; sources are counted in "
                              "'few' and 'strict'")
-    ways = _ways(items, y, rule, how) if sources is None else _by_sources(
-        items, y, rule, sources, how)
-    found: list[Choice] = []
+    choices: list[Choice] = []
     try:
-        for one in ways:
-            found.append(one)  # noqa: PERF402  # an interrupt must leave what is there
-        few = found[2] if profile == "most" and len(found) > 2 else None
-        best = best_by_prediction(items, y, rule.classes, found, label_rows,
-                                  instead=few)
+        for one in _ways(table, rule, label_rows):
+            choices.append(one)  # noqa: PERF402  # an interrupt must leave what is there
+        few = choices[2] if profile == "most" and len(choices) > 2 else None
+        best = best_by_prediction(items, y, rule.classes, choices, label_rows, instead=few)
     except KeyboardInterrupt:
-        if not found:
+        if not choices:
             raise
-        return replace(found[0], complete=False)
-    return replace(best, complete=all(one.complete for one in found))
+        return replace(choices[0], complete=False)
+    return replace(best, complete=all(one.complete for one in choices))
 
 
-def _ways(items: Items, y: Codes, rule: Rule, how: Mapping[str, Any]) -> Iterator[Choice]:
+def rule_of(profile: str, rule: Rule) -> Rule:
+    """The rule that a profile keeps.
+
+    >>> rule_of("strict", Rule(k=5, classes=2)).model, rule_of("few", Rule(5, 2)).l_diversity
+    ('k-anonymity', 2)
+    """
+    if profile == "strict":
+        return replace(rule, model="k-anonymity")
+    return replace(rule, model="containment", l_diversity=max(2, rule.l_diversity))
+
+
+def _ways(table: Labelled, rule: Rule, label_rows: Bools | None) -> Iterator[Choice]:
     """What "most" and "strict" compare; ties go to what comes first."""
+    if table.sources is not None:
+        if rule.l_diversity == 1:
+            yield by_sources(table, rule, MUTUAL, label_rows=label_rows)
+        yield forward(table, rule, label_rows=label_rows)
+        return
+
+    def heaviest_first(objective: str, prefix: Sequence[int] = table.counted) -> Choice:
+        return greedy(table.items, table.y, rule, objective, label_rows=label_rows, prefix=prefix)
+
     if rule.model == "k-anonymity":
-        yield greedy(items, y, rule, MUTUAL, **how)
-        yield greedy(items, y, rule, "distinct", **how)
+        yield heaviest_first(MUTUAL)
+        yield heaviest_first("distinct")
     else:
-        yield _heaviest(items, y, rule, **how)
-        yield greedy(items, y, rule, MUTUAL, **how)
+        yield _heaviest(table, rule, label_rows)
+        yield heaviest_first(MUTUAL)
     if not rule.suppress:
-        few = forward(items, y, rule, **how)
+        few = forward(table, rule, label_rows=label_rows)
         yield few
-        yield greedy(items, y, rule, MUTUAL, **{**how, "prefix": few.selected})
+        yield heaviest_first(MUTUAL, few.selected)
 
 
-def _by_sources(items: Items, y: Codes, rule: Rule, sources: Codes, how: Mapping[str, Any],
-                ) -> Iterator[Choice]:
-    """What "strict" compares where a group is k sources."""
-    if rule.l_diversity == 1:
-        yield by_sources(items, y, rule, MUTUAL, sources=sources, **how)
-    yield forward(items, y, rule, sources=sources, **how)
-
-
-def _heaviest(items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
-              prefix: Sequence[int]) -> Choice:
+def _heaviest(table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
     """The heaviest maximal set, completed; with a prefix, what of it can follow that."""
+    items, y, prefix = table.items, table.y, table.counted
     among = Mining(time_limit=SECONDS, complete=not prefix)
     mined = maximal(items, y, rule, MUTUAL, among, label_rows=label_rows)
     if not prefix:
@@ -140,8 +136,8 @@ def _heaviest(items: Items, y: Codes, rule: Rule, label_rows: Bools | None,
     place = np.empty(len(items), np.int64)
     place[order] = np.arange(1, len(items) + 1)
     chosen = greedy(items, y, rule, place * (worth > 0), prefix=prefix)
-    found = choice_of(items, y, rule, chosen.selected, MUTUAL, label_rows=label_rows)
-    return replace(found, complete=mined.complete and chosen.complete)
+    described = choice_of(items, y, rule, chosen.selected, MUTUAL, label_rows=label_rows)
+    return replace(described, complete=mined.complete and chosen.complete)
 
 
 def best_by_prediction(items: Items, y: Codes, classes: int, choices: Sequence[Choice],
@@ -163,7 +159,7 @@ def best_by_prediction(items: Items, y: Codes, classes: int, choices: Sequence[C
     return instead
 
 
-def _by_chance(area: Fraction, sizes: npt.NDArray[np.int64]) -> float:
+def _by_chance(area: Fraction, sizes: Ints) -> float:
     """The standard error of an area of a sample, by its smaller class; 0 where all are compared."""
     rows = int(sizes.sum())
     if rows <= COMPARED:
@@ -171,23 +167,22 @@ def _by_chance(area: Fraction, sizes: npt.NDArray[np.int64]) -> float:
     return math.sqrt(area * (1 - area) * rows / (int(sizes[sizes > 0].min()) * COMPARED))
 
 
-def by_sources(items: Items, y: Codes, rule: Rule, objective: str | npt.ArrayLike, *,
-               sources: Codes, label_rows: Bools | None = None, prefix: Sequence[int] = (),
-               ) -> Choice:
+def by_sources(table: Labelled, rule: Rule, objective: Objective, *,
+               label_rows: Bools | None = None) -> Choice:
     """A greedy choice by weights whose groups are of k distinct sources.
 
     That is k-diversity with the source for the class.  A class that may be known is then an item
     that is chosen before all others.
 
-    >>> from privsieve.rows.matrix import Items
     >>> items, y = Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), np.array([1, 1, 0, 0], np.int32)
-    >>> by_sources(items, y, Rule(k=2, classes=2), "hamming",
-    ...            sources=np.array([0, 0, 1, 2])).selected
+    >>> table = Labelled(items, y, sources=np.array([0, 0, 1, 2], np.int32))
+    >>> by_sources(table, Rule(k=2, classes=2), "hamming").selected
     (1,)
     """
+    items, y, sources = table.items, table.y, table.sources
+    assert sources is not None
     count = int(sources.max(initial=-1)) + 1
-    counted_pairs = isinstance(objective, str) and objective in ("distinct", "class-errors")
-    if rule.l_diversity > 1 or rule.suppress or counted_pairs:
+    if rule.l_diversity > 1 or rule.suppress or named(objective) in OF_SETS:
         raise ParameterError("sources are counted by weights only, without l_diversity and "
                              "suppress; leave these out, or take profile 'few'")
     if count < rule.k:
@@ -204,10 +199,11 @@ def by_sources(items: Items, y: Codes, rule: Rule, objective: str | npt.ArrayLik
     counted = replace(rule, classes=count, l_diversity=rule.k, absent=absent, labelled=False)
     added = range(len(items), len(known))
     values = np.append(values, np.zeros(len(added), np.int64))
-    found = greedy(known, sources.astype(np.int32), counted, values, prefix=[*added, *prefix])
-    selected = [j for j in found.selected if j < len(items)]
+    chosen = greedy(known, sources.astype(np.int32), counted, values,
+                    prefix=[*added, *table.counted])
+    selected = [j for j in chosen.selected if j < len(items)]
     choice = choice_of(items, y, rule, selected, objective, label_rows=label_rows)
-    return replace(choice, complete=found.complete)
+    return replace(choice, complete=chosen.complete)
 
 
 def _demand_sources(rule: Rule, y: Codes, sources: Codes) -> None:
@@ -224,7 +220,6 @@ def _demand_sources(rule: Rule, y: Codes, sources: Codes) -> None:
 def largest_k(items: Items, y: Codes, rule: Rule) -> int:
     """The largest k that some item alone would keep under the rest of the rule; 0 for none.
 
-    >>> from privsieve.rows.matrix import Items
     >>> items = Items.dense([[1, 1], [1, 0], [1, 0], [0, 0]])
     >>> largest_k(items, np.zeros(4, np.int32), Rule(k=4, classes=1))
     3
@@ -243,9 +238,9 @@ def largest_k(items: Items, y: Codes, rule: Rule) -> int:
     return int(size.max(initial=0))
 
 
-def _crowd(counts: npt.NDArray[np.int64], *, labelled: bool) -> npt.NDArray[np.int64]:
+def _crowd(counts: Ints, *, labelled: bool) -> Ints:
     """The rows of all classes, or of the smallest one that is there; 0 for none."""
-    rows: npt.NDArray[np.int64] = counts.sum(axis=-1)
+    rows: Ints = counts.sum(axis=-1)
     if labelled:
         rows = np.where(counts > 0, counts, rows[..., None]).min(axis=-1)
     return rows

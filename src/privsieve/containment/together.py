@@ -2,34 +2,216 @@
 
 The ledger recognises its table: each earlier publication of a snapshot left a fingerprint of what
 it read, and that is made again from the table at hand.  Then all columns are taken as one
-publication, under the strictest of their rules: an attacker may be able to join their rows.
+publication, under the strictest of their rules: an attacker may be able to join their rows.  So
+what was published before is read again and counted, whatever is chosen now.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import datetime as dt
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import isnan
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from privsieve.containment.before import counted_items
+from privsieve.containment.choice import Choice, standing
 from privsieve.containment.fingerprint import Seal, fingerprint, rests_on, target_of
-from privsieve.containment.groups import sources_of
-from privsieve.containment.labelled import Labelled, as_known
+from privsieve.containment.groups import sources_at
+from privsieve.containment.labelled import Codes, Labelled, Shortfall, narrowed, shortfall
 from privsieve.containment.limits import Limits, missed
-from privsieve.errors import LedgerError
-from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
-from privsieve.rows.matrix import Items
+from privsieve.errors import LedgerError, NothingFits
+from privsieve.kernels.patterns import Rule
+from privsieve.rows.cells import date_cell, number_cell
+from privsieve.rows.coding import Thermometer
 
-Codes = npt.NDArray[np.int32]
-Ints = npt.NDArray[np.int64]
-Claims = Sequence[Mapping[str, Any]]
-
+#: The parts of an item's name behind that of its column, where no claim says which that is.
+_PARTS = re.compile(r"(?P<column>.+?)(?P<rest><[^<>=]+|>=[^<>=]+|=.+)?", re.DOTALL)
+_RANGE = re.compile(r"=(.+)\.\.(.+)", re.DOTALL)
 #: A limit of attribute disclosure, and which of two is the stricter.
 STRICTER = {"share": min, "entropy": max, "closeness": min}
+
+Claims = Sequence[Mapping[str, Any]]
+#: How a column is read, as `items_of` takes it.
+How = list[float | dt.datetime] | Thermometer | None
+
+
+@dataclass(frozen=True, repr=False)
+class Cut:
+    """How a column was made into the items of it that were published.
+
+    below, above : the ends of `age<40` and of `age>=60`; between : both ends of `age=40..60`.
+    levels : the texts of `ward=A`.
+    """
+
+    below: tuple[str, ...] = ()
+    above: tuple[str, ...] = ()
+    between: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
+
+    @property
+    def points(self) -> tuple[str, ...]:
+        """All cut points, each once, in their order."""
+        return tuple(sorted({*self.below, *self.above, *self.between}, key=_place))
+
+    @property
+    def how(self) -> How:
+        """How the column has to be read, so that these items come out; None: in any way."""
+        if not self.points:
+            return None
+        if len(set(self.above)) > 1 and not (self.below or self.between):
+            return Thermometer(tuple(map(_point, self.points)))
+        return [_point(text) for text in self.points]
+
+
+def read_also(claims: Claims) -> dict[str, How]:
+    """How the columns of which something was published have to be read: the same items come out.
+
+    >>> read_also([{"columns": ["age<40", "age=40..60", "ward=A", "smoker", "dose>=3", "dose>=6"]}])
+    {'age': [40.0, 60.0], 'ward': None, 'smoker': None, 'dose': Thermometer(cuts=(3.0, 6.0))}
+    """
+    return {name: cut.how for name, cut in _cuts(claims).items()}
+
+
+def reading(columns: Sequence[str] | Mapping[Any, Any] | None, claims: Claims,
+            ) -> tuple[Any, frozenset[str]]:
+    """What `items_of` is to read so that columns of before are there, and which were not asked for.
+
+    `columns` is what was asked for, as `items_of` takes it; what it says of a column is kept.
+
+    >>> reading(["ward"], [{"columns": ["age<40"]}])
+    ({'ward': None, 'age': [40.0]}, frozenset({'age'}))
+    >>> reading(["ward"], [{"columns": ["ward=A", "smoker"]}])
+    (['ward', 'smoker'], frozenset({'smoker'}))
+    """
+    also = read_also(claims)
+    asked = columns if isinstance(columns, Mapping) else dict.fromkeys(columns or ())
+    everything = columns is None or ... in asked
+    closed = frozenset(name for name in also if asked.get(name, None if everything else False)
+                       is False)
+    how = {name: asked.get(name) or one for name, one in also.items()}
+    if not any(how.values()) and not isinstance(columns, Mapping):
+        return columns if columns is None else [*columns, *sorted(closed)], closed
+    wanted = {**asked, **{name: one for name, one in how.items()
+                          if one is not None or name in closed}}
+    if columns is None:
+        wanted[...] = None
+    return wanted, closed
+
+
+def counted_items(table: Labelled, claims: Claims) -> tuple[int, ...]:
+    """The positions of all items that claims publish; refused where the table lacks one.
+
+    >>> import numpy as np
+    >>> from privsieve.rows.matrix import Items
+    >>> table = Labelled(Items.dense([[1, 0]], ["a", "b"]), np.zeros(1, np.int32), (None,))
+    >>> counted_items(table, [{"columns": ["b"]}])
+    (1,)
+    """
+    place = {name: at for at, name in enumerate(table.items.names)}
+    for one in claims:
+        for item, column in zip(one["columns"], _origins(one), strict=True):
+            if item not in place:
+                raise LedgerError(_lost(table, item, column, _cuts(claims)[column]))
+    return tuple(sorted({place[item] for one in claims for item in one["columns"]}))
+
+
+def beside(table: Labelled, claims: Claims, closed: Collection[str]) -> Labelled:
+    """The table with what has to be counted marked, and nothing else of closed columns.
+
+    Where rows were left out nothing can be chosen beside it, and nothing is marked.
+    """
+    counted = set(counted_items(table, claims))
+    alone = any(one.get("suppressed") for one in claims)
+    kept = [j for j, name in enumerate(table.items.origin) if name not in closed or j in counted]
+    return replace(table, items=table.items.take(kept), closed=tuple(sorted(closed)),
+                   counted=() if alone else tuple(at for at, j in enumerate(kept) if j in counted))
+
+
+def open_part(table: Labelled, rule: Rule, choice: Choice) -> Choice:
+    """The part of a choice that leaves: without columns that are counted only.
+
+    What was published before may leave again, if its column is among those to choose from.
+    """
+    origin = table.items.origin
+    selected = tuple(j for j in choice.selected if origin[j] not in table.closed)
+    if choice.selected and not selected:
+        raise NothingFits("no further column keeps the rule together with what was published of "
+                          "this snapshot before; let more columns be chosen from, or publish "
+                          "nothing more of it")
+    if selected == choice.selected:
+        return choice
+    level = standing(table.items, table.y, rule, selected)[0]
+    return replace(choice, selected=selected, level=level, objective=None, bound=None,
+                   proved=False)
+
+
+def _origins(claim: Mapping[str, Any]) -> Sequence[str]:
+    """The column of each published item; version 0.1.0 did not note it."""
+    found: Sequence[str] = claim.get("origins") or [_split(item)[0] for item in claim["columns"]]
+    return found
+
+
+def _split(item: str) -> tuple[str, str]:
+    found = _PARTS.fullmatch(item)
+    return (found["column"], found["rest"] or "") if found else (item, "")
+
+
+def _cuts(claims: Claims) -> dict[str, Cut]:
+    """How each column was cut."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for one in claims:
+        for item, column in zip(one["columns"], _origins(one), strict=True):
+            ends = found.setdefault(column, {"below": [], "above": [], "between": [], "levels": []})
+            rest = item.removeprefix(column)
+            between = _RANGE.fullmatch(rest)
+            if rest.startswith("<"):
+                ends["below"].append(rest[1:])
+            elif rest.startswith(">="):
+                ends["above"].append(rest[2:])
+            elif between and not any(isnan(_place(end)) for end in between.groups()):
+                ends["between"] += between.groups()
+            elif rest.startswith("="):
+                ends["levels"].append(rest[1:])
+    return {column: Cut(*(tuple(dict.fromkeys(texts)) for texts in ends.values()))
+            for column, ends in found.items()}
+
+
+def _place(text: str) -> float:
+    """Where a cut point lies; NaN where it is none."""
+    found = number_cell(text)
+    return date_cell(text) if isnan(found) else found
+
+
+def _point(text: str) -> float | dt.datetime:
+    """A cut point as `items_of` takes it: a number or a date."""
+    found = number_cell(text)
+    return dt.datetime.fromisoformat(text) if isnan(found) else found
+
+
+def _lost(table: Labelled, item: str, column: str, cut: Cut) -> str:
+    """Why an item of before is not in the table, and what to do."""
+    said = f"column {column!r} of this snapshot was published"
+    if column == table.target:
+        return (f"{said}, and is the target here; what was published counts as a column: choose "
+                "another target, or publish nothing more of this snapshot")
+    if column in [one.name for one in table.sensitive]:
+        return (f"{said}, and cannot be sensitive any more: everybody may know it; leave it out of "
+                "--sensitive")
+    if column not in table.items.origin:
+        return (f"{said}, and this table does not have it; give the same table, cut in the same "
+                "way, whatever columns are chosen from")
+    if item.endswith("=missing") and "missing" in cut.levels:
+        return f"{said} with an item for missing cells; say --missing level"
+    if cut.points:
+        option = "--thermometer" if isinstance(cut.how, Thermometer) else "--cut"
+        return (f"{said} cut at {', '.join(cut.points)}, and is cut otherwise here, where both "
+                f"together could be compared; say {option} {column}={','.join(cut.points)}")
+    return (f"{said} as {item!r}, and this table does not have that item; give the same table, cut "
+            f"in the same way")
 
 
 def check_snapshot(earlier: Sequence[Any], snapshot: str, *, signed: bool) -> None:
@@ -167,23 +349,10 @@ def _as_limits(limits: Mapping[str, str]) -> Limits:
                      closeness=limits.get("closeness"))
 
 
-@dataclass(frozen=True, repr=False)
-class Union:
-    """Rows that columns, if all of them are published, would leave beyond a rule; 0 is good.
-
-    small : in groups of fewer than k rows or sources.
-    poor : in groups of fewer than l classes, or sensitive values.
-    """
-
-    small: int
-    poor: int
-
-
 def union_of(table: Labelled, rule: Rule, selected: Sequence[int], *, sources: bool = False,
-             sensitive: Sequence[str] = ()) -> Union:
-    """Count what columns give away if they are published together.
+             sensitive: Sequence[str] = ()) -> Shortfall:
+    """What columns give away if they are published together; `small` may be of sources.
 
-    >>> from privsieve.containment.labelled import Labelled
     >>> from privsieve.rows.matrix import Items
     >>> table = Labelled(Items.dense([[1], [1], [0]]), np.array([0, 1, 1], np.int32), ("n", "y"))
     >>> union_of(table, Rule(k=2, classes=2, l_diversity=2), [0]).poor
@@ -191,46 +360,22 @@ def union_of(table: Labelled, rule: Rule, selected: Sequence[int], *, sources: b
     >>> union_of(table, Rule(k=2, classes=2, labelled=True), [0]).small
     2
     """
-    items, chosen = table.items, list(selected)
-    absent = np.zeros(len(items), np.bool_) if rule.absent is None else rule.absent
-    told = absent
-    if rule.labelled:  # a class is one thing more that a row holds
-        classes = [str(at) for at in range(len(table.classes))]
-        items = as_known(items, None, ("class", table.y, classes))
-        chosen += range(len(table.items), len(items))
-        told = np.append(absent, np.zeros(len(classes), np.bool_))
-    nobody = np.zeros(items.rows, np.int32)
-    rows, groups = _groups(items, (nobody, 1), replace(rule, absent=told), chosen)
-    small = int(rows[groups.sum(1) < rule.k].sum())
+    part, own = table.items.take(selected), narrowed(rule, selected)
+    whole = shortfall(part, table.y, own)
+    small, poor = whole.small, whole.poor
     if sources and table.sources is not None:
-        part = replace(rule, absent=told[chosen], labelled=False)
-        small = max(small, int((sources_of(items.take(chosen), part, table.sources)
-                                < rule.k).sum()))
-    poor = 0
-    for codes, count in (_columns(table, sensitive) if rule.l_diversity > 1 else ()):
-        rows, groups = _groups(table.items, (codes, count), replace(rule, absent=absent), selected)
-        poor = max(poor, int(rows[(groups > 0).sum(1) < rule.l_diversity].sum()))
-    return Union(small, poor)
+        small = max(small, int((sources_at(table, rule, selected) < rule.k).sum()))
+    for codes, count in _columns(table, sensitive) if rule.l_diversity > 1 else ():
+        column = replace(own, classes=count, labelled=False)
+        poor = max(poor, shortfall(part, codes, column).poor)
+    return replace(whole, small=small, poor=poor)
 
 
-def _columns(table: Labelled, sensitive: Sequence[str]) -> Iterator[tuple[Codes, int]]:
-    """The classes and these sensitive columns: codes, and how many there are."""
-    yield table.y, len(table.classes)
+def _columns(table: Labelled, names: Sequence[str]) -> Iterator[tuple[Codes, int]]:
+    """These sensitive columns: codes, and how many values there are."""
     for one in table.sensitive:
-        if one.name in sensitive:
+        if one.name in names:
             yield one.codes, len(one.values)
-
-
-def _groups(items: Items, column: tuple[Codes, int], rule: Rule, selected: Sequence[int],
-            ) -> tuple[Ints, Ints]:
-    """For each pattern on some items its rows, and the rows of its group by code."""
-    part = items.take(selected)
-    assert rule.absent is not None
-    masks, counts, _ = pattern_table((part.indptr, part.indices),
-                                     np.ascontiguousarray(column[0], np.int32), column[1],
-                                     rule.absent[list(selected)])
-    equal = rule.model == "k-anonymity"
-    return counts.sum(1), counts if equal else superset_counts(masks, counts)
 
 
 def _same_classes(table: Labelled, before: Mapping[str, Any]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations
 from pathlib import Path
@@ -20,19 +20,24 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.check.verify import verify
-from privsieve.containment.before import counted_items
 from privsieve.containment.fingerprint import rests_on, target_of
 from privsieve.containment.groups import numbered, sources_of
-from privsieve.containment.labelled import Labelled, as_known
-from privsieve.containment.together import limits_of, union_of
+from privsieve.containment.labelled import (
+    Bools,
+    Codes,
+    Ints,
+    Labelled,
+    as_known,
+    crowds,
+    rows_of,
+    shortfall,
+)
+from privsieve.containment.together import counted_items, limits_of
 from privsieve.errors import CheckFailed, ParameterError
-from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
+from privsieve.kernels.patterns import Rule
 from privsieve.public.columns import text_of
 from privsieve.release import load
 from privsieve.rows.matrix import Items
-
-Codes = npt.NDArray[np.int32]
-Ints = npt.NDArray[np.int64]
 
 #: What `publish` calls the table in its folder.
 TABLES = ("table.csv", "table.parquet")
@@ -41,7 +46,7 @@ MOST_KEPT, MOST = 2**25, 10**9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Published:
+class Verified:
     """A folder that was verified: what is claimed, its items, and its columns of texts.
 
     texts : the classes and sensitive values that were published, by column.
@@ -83,7 +88,7 @@ def is_folder(path: str) -> bool:
     return (Path(path) / "certificate.json").is_file()
 
 
-def published(path: str) -> Published:
+def published(path: str) -> Verified:
     """Read a folder that `publish` wrote; refused where it is not what its certificate claims."""
     place = Path(path)
     inside = [place / name for name in TABLES if (place / name).is_file()]
@@ -103,10 +108,10 @@ def published(path: str) -> Published:
     cells = _cells(inside[0])
     held = [cells[name] == "1" for name in claim["columns"]]
     items = Items.dense(np.stack(held, axis=1), claim["columns"])
-    return Published(path, claim, items, {name: tuple(cells[name].tolist()) for name in beside})
+    return Verified(path, claim, items, {name: tuple(cells[name].tolist()) for name in beside})
 
 
-def differing(folders: Sequence[Published]) -> Differing | None:
+def differing(folders: Sequence[Verified]) -> Differing | None:
     """The first two folders that are not of the same rows; None where none can be told.
 
     They differ in their number of rows, or in the rows on what both publish.
@@ -122,7 +127,7 @@ def differing(folders: Sequence[Published]) -> Differing | None:
     return None
 
 
-def bounds(folders: Sequence[Published], rule: Strict) -> Bounds:
+def bounds(folders: Sequence[Verified], rule: Strict) -> Bounds:
     """Between which the smallest group of all columns together lies, if the rows are the same.
 
     Of two rows that agree on what two folders share, `a` of n with the one's columns and `b` of n
@@ -153,7 +158,7 @@ class Strict:
     lacking: frozenset[str] | None
 
     @classmethod
-    def of(cls, folders: Sequence[Published]) -> Strict:
+    def of(cls, folders: Sequence[Verified]) -> Strict:
         """What all of them keep."""
         claims = [one.claim for one in folders]
         columns = {name: origin for one in claims
@@ -165,14 +170,19 @@ class Strict:
                    None if equal else frozenset(name for name, origin in columns.items()
                                                 if origin in both))
 
-    def absent(self, items: Items) -> npt.NDArray[np.bool_]:
+    def absent(self, items: Items) -> Bools:
         """The items of which absences count."""
         return np.array([self.lacking is None or name in self.lacking for name in items.names],
                         np.bool_)
 
+    def known(self, items: Items, chosen: Items) -> Rule:
+        """The rule of items of which those behind the chosen ones are classes, for one class."""
+        classes = np.zeros(len(items) - len(chosen), np.bool_)
+        return Rule(self.k, 1, absent=np.append(self.absent(chosen), classes).astype(np.bool_))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Counted:
+class Joined:
     """What folders tell together, counted from their table.
 
     level : rows, or sources, in the smallest group.
@@ -186,8 +196,8 @@ class Counted:
     notes: tuple[str, ...] = ()
 
 
-def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Published], k: int,
-            ) -> Counted:
+def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], k: int,
+            ) -> Joined:
     """Count the smallest group of all columns of folders from their table.
 
     `tables` is the table as it is read with each target on which a folder rests (`targets`).
@@ -199,20 +209,19 @@ def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Published],
                               "fewer, more, or read in another way; give the table of which it "
                               "was published")
     chosen = table.items.take(counted_items(table, [one.claim for one in folders]))
-    absent, items, notes = rule.absent(chosen), chosen, []
+    items, notes = chosen, []
     for known in sorted({one.known for one in folders if one.known}):
         labelled = tables[known]
         items = as_known(items, None, (known, labelled.y, list(map(text_of, labelled.classes))))
-    told = np.append(absent, np.zeros(len(items) - len(chosen), np.bool_)).astype(np.bool_)
-    masks, counts, pattern = pattern_table((items.indptr, items.indices),
-                                           np.zeros(items.rows, np.int32), 1, told)
-    groups = superset_counts(masks, counts)[:, 0][pattern]
-    if any(one.claim.get("counted") for one in folders):
-        if table.sources is None:
+    asked = rule.known(items, chosen)
+    if any(one.claim.get("counted") for one in folders) and table.sources is not None:
+        groups = sources_of(items, asked, table.sources)
+    else:
+        patterns, over = crowds(items, np.zeros(items.rows, np.int32), asked)
+        groups = over[:, 0][patterns.pattern]
+        if any(one.claim.get("counted") for one in folders):
             notes.append("k counts sources in one of them, and rows here: name their column, too "
                          "(--source)")
-        else:
-            groups = sources_of(items, Rule(k, 1, absent=told), table.sources)
     poor = 0
     for one in folders:
         name = target_of(one.claim)
@@ -220,28 +229,23 @@ def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Published],
             notes.append("classes were counted in a group, and it was not noted of which target "
                          "(version 0.1.0): here they are not")
         elif one.claim["l_diversity"] > 1:
-            poor = max(poor, _poor(chosen, tables[name], rule))
+            of = tables[name]
+            diverse = Rule(1, len(of.classes), l_diversity=rule.l_diversity,
+                           absent=rule.absent(chosen))
+            poor = max(poor, shortfall(chosen, of.y, diverse).poor)
     if limits_of([one.claim for one in folders]):
         notes.append("limits of what a group tells were promised, and are not counted here; "
                      "`publish` with a ledger counts them")
-    return Counted(int(groups.min()), int((groups < k).sum()), poor, tuple(dict.fromkeys(notes)))
+    return Joined(int(groups.min()), int((groups < k).sum()), poor, tuple(dict.fromkeys(notes)))
 
 
-def _poor(chosen: Items, table: Labelled, rule: Strict) -> int:
-    """The rows in groups of fewer classes than the rule asks for."""
-    diverse = Rule(k=1, classes=len(table.classes), l_diversity=rule.l_diversity,
-                   absent=rule.absent(chosen))
-    part = Labelled(chosen, table.y, table.classes)
-    return union_of(part, diverse, range(len(chosen))).poor
-
-
-def targets(folders: Sequence[Published]) -> tuple[str, ...]:
+def targets(folders: Sequence[Verified]) -> tuple[str, ...]:
     """The targets on which folders rest: published, or counted in classes."""
     found = [target_of(one.claim) for one in folders if rests_on(one.claim)[0]]
     return tuple(dict.fromkeys(name for name in found if name is not None))
 
 
-def is_of(folder: Published, table: Labelled) -> bool:
+def is_of(folder: Verified, table: Labelled) -> bool:
     """Whether a folder's rows are those of a table, as many of each kind."""
     items = table.items.take(counted_items(table, [folder.claim]))
     whole: dict[str, Sequence[str]] = {}
@@ -251,7 +255,7 @@ def is_of(folder: Published, table: Labelled) -> bool:
     for one in table.sensitive:
         if one.name in folder.texts:
             whole[one.name] = [one.values[code] for code in one.codes]
-    mine = Published("", {**folder.claim, "columns": items.names}, items,
+    mine = Verified("", {**folder.claim, "columns": items.names}, items,
                      {name: tuple(texts) for name, texts in whole.items()})
     return differing([folder, mine]) is None
 
@@ -273,13 +277,13 @@ def _cells(path: Path) -> dict[str, npt.NDArray[Any]]:
                                                            strict=True)}
 
 
-def _shared(first: Published, second: Published) -> tuple[str, ...]:
+def _shared(first: Verified, second: Verified) -> tuple[str, ...]:
     """The items and columns of texts that both publish."""
     return (*sorted(set(first.items.names) & set(second.items.names)),
             *sorted(first.texts.keys() & second.texts.keys()))
 
 
-def _numbered(first: Published, second: Published, shared: Sequence[str]) -> tuple[Codes, Codes]:
+def _numbered(first: Verified, second: Verified, shared: Sequence[str]) -> tuple[Codes, Codes]:
     """Rows numbered such that those that agree on what is shared have one number in both."""
     rows = first.items.rows, second.items.rows
     columns = [np.concatenate([_column(one, name) for one in (first, second)]) for name in shared]
@@ -290,17 +294,17 @@ def _numbered(first: Published, second: Published, shared: Sequence[str]) -> tup
     return codes[:rows[0]], codes[rows[0]:]
 
 
-def _column(one: Published, name: str) -> npt.NDArray[Any]:
+def _column(one: Verified, name: str) -> npt.NDArray[Any]:
     """A shared column as texts."""
     if name in one.texts:
         return np.asarray(one.texts[name])
     j = one.items.names.index(name)
     held = np.zeros(one.items.rows, np.int8)
-    held[one.items.indices[one.items.indptr[j]:one.items.indptr[j + 1]]] = 1
+    held[rows_of(one.items, j)] = 1
     return held
 
 
-def _known_items(one: Published) -> Items:
+def _known_items(one: Verified) -> Items:
     """The items of a folder, with those of its target where classes may be known."""
     if one.known is None:
         return one.items
@@ -308,22 +312,20 @@ def _known_items(one: Published) -> Items:
     return as_known(one.items, None, (one.known, numbered(texts), list(dict.fromkeys(texts))))
 
 
-def _patterns(one: Published, codes: Codes, rule: Strict) -> tuple[Ints, Ints]:
+def _patterns(one: Verified, codes: Codes, rule: Strict) -> tuple[Ints, Ints]:
     """Of each pattern of a folder the rows by number, and those of its group by number."""
     items = _known_items(one)
-    count = int(codes.max(initial=-1)) + 1
-    absent = np.append(rule.absent(one.items),
-                       np.zeros(len(items) - len(one.items), np.bool_)).astype(np.bool_)
-    masks, counts, _ = pattern_table((items.indptr, items.indices), codes, count, absent)
-    return counts, superset_counts(masks, counts)
+    asked = replace(rule.known(items, one.items), classes=int(codes.max(initial=-1)) + 1)
+    table, over = crowds(items, codes, asked)
+    return table.counts, over
 
 
-def _smallest(one: Published, rule: Strict) -> int:
+def _smallest(one: Verified, rule: Strict) -> int:
     """The smallest group of a folder alone, under the strictest rule."""
     return int(_patterns(one, np.zeros(one.items.rows, np.int32), rule)[1].min())
 
 
-def _pair(first: Published, second: Published, rule: Strict) -> Bounds | None:
+def _pair(first: Verified, second: Verified, rule: Strict) -> Bounds | None:
     """Bounds of two folders; None where there is too much to compare."""
     codes, other = _numbered(first, second, _shared(first, second))
     most = int(codes.max(initial=-1)) + 1
@@ -350,7 +352,7 @@ def _pair(first: Published, second: Published, rule: Strict) -> Bounds | None:
 
 
 def _stratum(first: tuple[Ints, Ints], second: tuple[Ints, Ints], whole: Ints, stratum: int,
-             ) -> Iterator[tuple[Ints, Ints, npt.NDArray[np.bool_]]]:
+             ) -> Iterator[tuple[Ints, Ints, Bools]]:
     """For each pattern of one folder, with those of the other, what its group can be.
 
     The least and the largest group, and whether some row must have both patterns.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from privsieve.report.markup import joined
+from privsieve.report.page import joined
 
 _ROW = Markup('<div class="bar"><span>{}</span><svg width="100%" height="14" aria-hidden="true">'
               "{}{}</svg></div>")
@@ -51,17 +51,17 @@ def bar(label: str, pieces: Sequence[Piece], limit: float | None = None) -> Mark
     return _ROW.format(label, drawn, line)
 
 
-class Cost(NamedTuple):
+class CostMark(NamedTuple):
     """A cost, the percentage that is found at it, and whether it is that of this release."""
 
     text: str
-    found: int
+    percent: int
     this: bool
 
 
-def costs(points: Sequence[Cost], guessing: int) -> Markup:
+def costs(points: Sequence[CostMark], guessing: int) -> Markup:
     """What is found by cost, with guessing drawn and this release marked."""
-    said = ", ".join(f"{p.text}: {p.found} per cent{' (this release)' if p.this else ''}"
+    said = ", ".join(f"{p.text}: {p.percent} per cent{' (this release)' if p.this else ''}"
                      for p in points)
     marks = [_height(mark) for mark in (50, 100)]
     grid = joined((Markup('<line x1="0" x2="100%" y1="{0}" y2="{0}" class="l3"/>'
@@ -84,15 +84,15 @@ def costs(points: Sequence[Cost], guessing: int) -> Markup:
             above=y - 5 if y > _TOP + 20 else y + 17, drawn=drawn)
 
 
-def _point(point: Cost, x: float) -> Markup:
-    y = _height(point.found)
+def _point(point: CostMark, x: float) -> Markup:
+    y = _height(point.percent)
     kind, radius, word = ("f1", 7, "w") if point.this else ("f2", 5, "q")
     return Markup(
         '<line x1="{x}%" x2="{x}%" y1="{base}" y2="{y}" class="{line}"/>'
         '<circle cx="{x}%" cy="{y}" r="{radius}" class="{kind}"/>'
         '<text x="{x}%" y="{label}" text-anchor="middle" class="{word}">{found} %</text>'
         '<text x="{x}%" y="225" text-anchor="middle" class="{word}">{text}</text>').format(
-            x=_x(x), y=y, base=_BASE, radius=radius, kind=kind, word=word, found=point.found,
+            x=_x(x), y=y, base=_BASE, radius=radius, kind=kind, word=word, found=point.percent,
             line="la" if point.this else "lg", label=y - 11, text=point.text)
 
 

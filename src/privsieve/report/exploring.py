@@ -1,16 +1,27 @@
-"""Exploring: what the private page says to whom has to choose k.
+"""Exploring: what the private page says to whom has to choose k, and the page.
 
-Nouns only.  They hold figures of the whole table, closed columns as well: the page that is made of
-them is for the eyes of who holds the rows.
+The nouns hold figures of the whole table, closed columns as well: the page that is made of them is
+for the eyes of who holds the rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from privsieve.report.charts import Piece, Series, bar, curves
+from privsieve.report.page import count, document, name, place, share_up, some
+
+#: Closed columns that are shown.
+_CLOSED = 15
+_UNREACHED = "not reached"
 
 
 @dataclass(frozen=True, repr=False)
-class Found:
+class Findable:
     """What a stranger finds: rows in a crowd below k, and of these the rows that are alone."""
 
     below: int
@@ -25,10 +36,10 @@ class Strangers:
     has_class, every_class : the same, and its class.
     """
 
-    has: Found
-    every: Found
-    has_class: Found
-    every_class: Found
+    has: Findable
+    every: Findable
+    has_class: Findable
+    every_class: Findable
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +53,7 @@ class Area:
 
 
 @dataclass(frozen=True, repr=False)
-class Point:
+class CurvePoint:
     """What a way of choosing gives at a k.
 
     columns, items : columns of the table that are chosen from, and yes-or-no columns chosen.
@@ -64,7 +75,7 @@ class Point:
 
 
 @dataclass(frozen=True, repr=False)
-class Cost:
+class ColumnCost:
     """A chosen column of the table: the smallest crowd without it, and the rows that have it."""
 
     name: str
@@ -155,15 +166,153 @@ class Explored:
     asked: Asked
     ks: tuple[int, ...]
     ways: tuple[str, ...]
-    points: tuple[Point, ...]
+    points: tuple[CurvePoint, ...]
     names: tuple[str, ...]
-    costs: tuple[Cost, ...]
+    costs: tuple[ColumnCost, ...]
     shut: tuple[Shut, ...]
     passed_over: int
     population: Population | None
     unreached: tuple[str, ...]
     seconds: int
 
-    def point(self, way: str, k: int) -> Point | None:
+    def point(self, way: str, k: int) -> CurvePoint | None:
         """What a way gives at a k, if that was reached."""
         return next((one for one in self.points if (one.way, one.k) == (way, k)), None)
+
+
+def page(explored: Explored) -> bytes:
+    """The page for whom has to choose k: PRIVATE, for who holds the table."""
+    asked = explored.asked
+    chosen = explored.point(asked.way, asked.k)
+    shown = explored.shut[:_CLOSED]
+    return document(
+        "exploring", kind="internal", page=explored, asked=asked, chosen=chosen,
+        here=chosen if chosen is not None and chosen.items else None,
+        k=count(asked.k), ks=", ".join(map(count, explored.ks)), ways=_and(explored.ways),
+        units="sources" if asked.sources else "rows", format=format, nearly=nearly,
+        fraction=_fraction, guess=_guess(explored), passed=explored.passed_over
+        + len(explored.shut) - len(shown),
+        marked=place(explored.ks, asked.k),
+        closed_rows=[[name(one.name), count(one.level), some(one.below), some(one.poor)]
+                     for one in shown],
+        share_rows=_share_rows(explored), **_figures(explored))
+
+
+def _figures(explored: Explored) -> dict[str, Any]:
+    """Curves, and rows of the tables."""
+    items, areas = _curves(explored)
+    people = explored.population.alone if explored.population else ()
+    return {
+        "items_curve": items, "area_curve": areas,
+        "curve_rows": lambda way: _curve_rows(explored, way),
+        "cost_rows": lambda chosen: _cost_rows(explored, chosen),
+        "stranger_rows": lambda way: _stranger_rows(explored, way),
+        "people_rows": [[one.on, count(one.alone), count(one.pairs), _unique(one), _chance(one)]
+                        for one in people]}
+
+
+def nearly(share: float | None) -> str:
+    """A share that is bad news, rounded up; all is said only of all.
+
+    >>> nearly(0.98765), nearly(0.99999), nearly(1.0), nearly(None)
+    ('98.8 %', '99.9 %', '100 %', '–')
+    """
+    if share is None or share >= 1:
+        return "–" if share is None else "100 %"
+    return f"{min(-int(-share * 1000 // 1), 999) / 10:.1f} %"
+
+
+def _and(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _guess(explored: Explored) -> int | None:
+    """In how many of 100 cases a match with a row that is alone is right, if that is known."""
+    people = explored.population.alone if explored.population else ()
+    right = next((one.right for one in people if one.on == explored.asked.way), None)
+    return None if right is None else min(-int(-right * 100 // 1), 100)
+
+
+def _curves(explored: Explored) -> tuple[Markup, Markup | None]:
+    """The columns that fit, and how well they predict, where anything does."""
+    axis, points = [count(k) for k in explored.ks], explored.points
+    most = max((one.items for one in points), default=1)
+    half = count(most // 2) if most % 2 == 0 else f"{most / 2:,.1f}"
+    items = {(one.way, one.k): float(one.items) for one in points}
+    areas = {(one.way, one.k): one.area.mean for one in points if one.area}
+
+    def drawn(caption: str, held: dict[tuple[str, int], float],
+              scale: Sequence[tuple[float, str]]) -> Markup:
+        return curves(caption, axis, [Series(way, tuple(held.get((way, k)) for k in explored.ks))
+                                      for way in explored.ways], scale)
+
+    return (drawn("Yes-or-no columns that fit, by k", items,
+                  [(0, "0"), (most / 2, half), (most, count(most))]),
+            drawn("How well they predict rows that the choice has not seen, by k", areas,
+                  _scale(min(areas.values()), max(areas.values()))) if areas else None)
+
+
+def _scale(least: float, largest: float) -> list[tuple[float, str]]:
+    """Heights of whole twentieths around what is drawn."""
+    low, high = int(least * 20), -int(-largest * 20 // 1)
+    high = max(high, low + 1)
+    step = -(-(high - low) // 5)
+    return [(at / 20, f"{at / 20:.2f}") for at in range(low, high + step, step)]
+
+
+def _curve_rows(explored: Explored, way: str) -> Iterator[list[Markup | str]]:
+    for k in explored.ks:
+        here = explored.point(way, k)
+        if here is None:
+            yield [count(k), _UNREACHED, "", "", ""]
+            continue
+        area, cut = here.area, "" if here.complete else "; cut"
+        spread: Markup | str = "–" if area is None else Markup(
+            '<span class="nb">{:.3f}–{:.3f}</span>').format(area.least, area.largest)
+        yield [count(k), f"{count(here.columns)} ({count(here.items)}{cut})", count(here.level),
+               "–" if area is None else f"{area.mean:.3f}", spread]
+
+
+def _cost_rows(explored: Explored, chosen: CurvePoint) -> list[list[Markup | str]]:
+    most = max(chosen.level, *(one.without for one in explored.costs))
+    line = 100 * chosen.level / most
+    return [[bar(name(one.name), [Piece(0, line, "f3"), Piece(line, 100 * one.without / most)],
+                 line), count(one.items), count(one.without)] for one in explored.costs]
+
+
+def _stranger_rows(explored: Explored, way: str) -> Iterator[list[str]]:
+    """Rows below k, and alone, for the four usual strangers."""
+    for one in (point for k in explored.ks if (point := explored.point(way, k))):
+        found = one.strangers
+        each = [found.has, found.every]
+        if explored.asked.classes > 1:
+            each += [found.has_class, found.every_class]
+        yield [count(one.k), *map(_lost, each)]
+
+
+def _lost(rows: Findable) -> str:
+    if not rows.below:
+        return "none"
+    return f"{count(rows.below)}; {count(rows.alone)} alone" if rows.alone else count(rows.below)
+
+
+def _share_rows(explored: Explored) -> list[list[str]]:
+    return [[count(k), *(nearly(point.share) if (point := explored.point(way, k))
+                         else _UNREACHED for way in explored.ways)] for k in explored.ks]
+
+
+def _fraction(rows: int, people: int) -> str:
+    share = 100 * rows / people
+    return f"{share:.3g} %" if share < 99.95 else "all of them" if rows == people else "almost all"
+
+
+def _unique(one: Alone) -> Markup | str:
+    if one.share is None:
+        return "none"
+    many = -int(-one.unique // 1)
+    return Markup('<span class="nb">about {}</span> <span class="nb">({})</span>').format(
+        count(many), share_up(many, one.alone))
+
+
+def _chance(one: Alone) -> str:
+    return "–" if one.right is None else f"{min(-int(-one.right * 100 // 1), 100)} %"

@@ -1,26 +1,36 @@
-"""Publication: what a page says of columns that were published under containment.
+"""Publication: what pages say of columns that were published under containment.
 
-`PublicationPage` holds what anybody can work out from the published table and the public settings;
-`InternalPage` adds what its holder knows.  The public template never meets the second.
+The public edition is made of the two files of the release, which hold what anybody can work out
+from the published table; only the internal one is given what its holder knows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
-from privsieve.ledger.certificate import sentence
-from privsieve.public.canonical import canonical, digest
-from privsieve.public.strangers import WHO, known, spoken
-from privsieve.report.disclosure_html import Limit, Told, limits_of, told_of
+from markupsafe import Markup
 
+from privsieve.public.strangers import (
+    BOTH,
+    PRESENCES,
+    SENSITIVE,
+    SENSITIVE_OUT,
+    TARGET_BESIDE,
+    TARGET_INSIDE,
+    TARGET_KNOWN,
+    TARGET_UNKNOWN,
+    WHO,
+    known,
+    spoken,
+)
+from privsieve.report.charts import Piece, bar
+from privsieve.report.page import TwoFiles, count, flowing, name, pairs, share_up, some
 
-class Item(NamedTuple):
-    """A published column: how many rows have it, and the smallest crowd without it, if counted."""
-
-    name: str
-    rows: int
-    without: int | None
+#: Figures of groups stand in a release in millionths, chances in billionths.
+_MILLION, _BILLION = 10**6, 10**9
 
 
 class Crowds(NamedTuple):
@@ -28,7 +38,7 @@ class Crowds(NamedTuple):
 
     who : what this stranger knows, in words.
     alone : rows without anybody else in their crowd; None where the release does not say.
-    average : the mean chance that a row is found, rounded up, in billionths.
+    billionths : the mean chance that a row is found, rounded up.
     """
 
     who: str
@@ -37,140 +47,251 @@ class Crowds(NamedTuple):
     alone: int | None
     billionths: int
 
-
-class Measured(NamedTuple):
-    """What was counted on the published table.
-
-    promised : the stranger of whom the promise speaks; every : the one who knows all cells.
-    strangers : each kind, the promised one among them.
-    bins : from this size to that (None: and more), how many rows have such a crowd, as promised.
-    one_class : rows whose whole crowd has one class, for who knows the columns alone; None where
-        no class was published.
-    """
-
-    rows: int
-    patterns: int
-    promised: Crowds
-    every: Crowds
-    strangers: tuple[Crowds, ...]
-    one_class: int | None
-    bins: tuple[tuple[int, int | None, int], ...]
-    items: tuple[Item, ...]
+    @classmethod
+    def of(cls, who: str, said: Mapping[str, Any]) -> Crowds:
+        """What a release says of them."""
+        whole, _, part = said["average"].partition(".")
+        return cls(who, int(said["level"]), int(said["below"]), said["alone"],
+                   int(whole) * _BILLION + int(part))
 
 
-class PublicationPage(NamedTuple):
-    """All that the public edition may say."""
+class GroupFigures:
+    """What the groups tell of a published column at worst; millionths as they are shown."""
 
-    short: str
-    sentence: str
-    columns: tuple[str, ...]
-    partial: tuple[tuple[str, tuple[str, ...]], ...]
-    target: str | None
-    k: int
-    level: int
-    equal: bool
-    knows: str
-    roles: tuple[tuple[str, tuple[str, ...]], ...]
-    l_diversity: int
-    suppressed: int
-    sources: bool
-    measured: Measured | None
-    disclosed: tuple[Told, ...] | None
-    limits: tuple[Limit, ...]
-    population: str | None
-    snapshot: str | None
-    entry: str | None
-    settings: tuple[tuple[str, str], ...]
-    software: tuple[tuple[str, str], ...]
-    digests: tuple[tuple[str, str], ...]
+    def __init__(self, said: Mapping[str, Any]) -> None:
+        """Read what a release says."""
+        self.column, self.rows = str(said["column"]), int(said["rows"])
+        self.ordered = bool(said["ordered"])
+        self.above = [(_percent(_millionths(step)), int(rows)) for step, rows in said["above"]]
+        self.row = [
+            Markup('{} <span class="t">{}</span>').format(
+                name(self.column), "class" if said["role"] == "target" else "sensitive"),
+            count(int(said["values"])), count(int(said["distinct"])),
+            _percent(_millionths(said["share"])),
+            _three(_millionths(said["entropy"]) // 1000),
+            _three(-(-_millionths(said["closeness"]) // 1000))]
 
+    @property
+    def step(self) -> str:
+        """The largest share of the commonest value that was asked after."""
+        return self.above[-1][0]
 
-class Closed(NamedTuple):
-    """A column that stays behind: the smallest crowd with it, and the rows it would expose."""
+    @property
+    def surest(self) -> int:
+        """The rows whose group has so large a share of one value."""
+        return self.above[-1][1] if self.above else 0
 
-    name: str
-    level: int
-    below: int
-    poor: int
+    @property
+    def steps(self) -> list[list[Markup | str]]:
+        """For each share of the commonest value, the rows whose group has it."""
+        return [[bar(f"at least {step}", [Piece(0, 100 * rows / max(self.rows, 1))]),
+                 some(rows), share_up(rows, max(self.rows, 1))]
+                for step, rows in self.above]
 
 
-class InternalPage(NamedTuple):
-    """The public edition, and what only the holder of the table may know."""
+@dataclass(frozen=True)
+class PublicationPage(TwoFiles):
+    """What both editions say."""
 
-    public: PublicationPage
-    rows: int
-    items: int
-    columns: int
-    closed: tuple[Closed, ...]
-    passed_over: int
+    @property
+    def columns(self) -> Sequence[str]:
+        """The published columns, from A to Z."""
+        return sorted(self.claim["columns"], key=lambda name: (name.casefold(), name))
+
+    @property
+    def k(self) -> str:
+        """The crowd that was asked for."""
+        return count(int(self.claim["k"]))
+
+    @property
+    def level(self) -> str:
+        """The smallest crowd."""
+        return count(int(self.claim["level"]))
+
+    @property
+    def model(self) -> str:
+        """The promise, as a term."""
+        return ("k-anonymity" if self.claim["model"] == "k-anonymity"
+                else "k-anonymity by containment")
+
+    @property
+    def roles(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """What may be known of each column, in words."""
+        return spoken(self.claim)
+
+    @property
+    def hidden(self) -> bool:
+        """Whether something is published that does not count as known."""
+        return any(role not in (BOTH, TARGET_KNOWN, TARGET_INSIDE, SENSITIVE)
+                   for role, _ in self.roles)
+
+    @property
+    def presences(self) -> Sequence[str]:
+        """Columns of which the promise counts what is there, and not what is lacking."""
+        return dict(self.roles).get(PRESENCES, ())
+
+    @property
+    def unknown(self) -> list[str]:
+        """Columns of which it was declared that nobody outside knows them."""
+        by_role = dict(self.roles)
+        return [name for role in (TARGET_UNKNOWN, TARGET_BESIDE, SENSITIVE_OUT)
+                for name in by_role.get(role, ())]
+
+    @property
+    def settings(self) -> str:
+        """The settings of the choice."""
+        return pairs((key, "none" if value is None else value)
+                      for key, value in sorted(self.certificate["plan"].items()))
+
+    @cached_property
+    def measured(self) -> Mapping[str, Any]:
+        """What was counted on the published table; nothing where the release does not say."""
+        said = self.release.get("measured")
+        if said is None:
+            return {}
+        if "strangers" in said:
+            return said  # type: ignore[no-any-return]
+        # Version 0.1.0 counted who knows what a row has, and who knows all of its cells.
+        key = "one_class_equals" if self.model == "k-anonymity" else "one_class"
+        return {**said, "promised": "known", "one_class": said[key],
+                "strangers": {"known": {**said["has"], "alone": None}, "all": said["all"]}}
+
+    @property
+    def rows(self) -> int:
+        """The rows of the published table."""
+        return int(self.measured["rows"])
+
+    @property
+    def one_class(self) -> int | None:
+        """Rows whose whole crowd has one class, for who knows the columns alone."""
+        return self.measured["one_class"] if self.measured else None
+
+    @cached_property
+    def strangers(self) -> dict[str, Crowds]:
+        """What each kind of stranger finds."""
+        said = self.measured["strangers"]
+        return {who: Crowds.of(words.format(target=self.claim["target"]), said[who])
+                for who, words in WHO.items() if who in said}
+
+    @property
+    def promised(self) -> Crowds:
+        """What the stranger finds of whom the promise speaks."""
+        return self.strangers[self.measured["promised"]]
+
+    @property
+    def every(self) -> Crowds:
+        """What the one finds who knows all cells."""
+        return next(self.strangers[who] for who in ("everything", "all_class", "all")
+                    if who in self.strangers)
+
+    @property
+    def strangers_found(self) -> list[list[Markup | str]]:
+        """What each kind of stranger finds, as rows of a table."""
+        return [[Markup("<b>{}</b> (promised)").format(flowing(one.who)) if one == self.promised
+                 else flowing(one.who), count(one.level), self._share(one.below),
+                 "not counted" if one.alone is None else self._share(one.alone)]
+                for one in self.strangers.values()]
+
+    @property
+    def held(self) -> list[list[Markup | str]]:
+        """How many rows have each column."""
+        return [[name(item), count(int(rows))] for item, rows, _ in
+                sorted(self.measured["items"], key=lambda one: str(one[0]).casefold())]
+
+    @cached_property
+    def costs(self) -> list[list[Markup | str]] | None:
+        """What each column costs; None where that was not counted."""
+        items, level = self.measured["items"], self.promised.level
+        if any(without is None for _, _, without in items):
+            return None
+        most = max([level, *(without for _, _, without in items)])
+        rows: list[list[Markup | str]] = []
+        for item, held, smallest in sorted(items, key=lambda one: (-one[2], one[0].casefold())):
+            without = smallest or level
+            base, reach = 100 * level / most, 100 * without / most
+            rows.append([bar(name(item), [Piece(0, base, "f3"), Piece(base, reach)], base),
+                         count(without), count(without - level), count(int(held))])
+        return rows
+
+    @property
+    def crowd_sizes(self) -> list[list[Markup | str]]:
+        """How large the crowds are, beginning with the bin that is forbidden."""
+        bins = self.measured["strangers"][self.measured["promised"]]["bins"]
+        most = max(int(rows) for _, _, rows in bins)
+        return [[bar(_span(int(low), high, at), [Piece(0, 100 * int(rows) / most)]),
+                 some(int(rows)), share_up(int(rows), self.rows)]
+                for at, (low, high, rows) in enumerate(bins)]
+
+    @cached_property
+    def groups(self) -> list[GroupFigures] | None:
+        """What groups tell; None where the release is older than these figures."""
+        said = self.release.get("measured", {}).get("disclosure")
+        return None if said is None else [GroupFigures(one) for one in said]
+
+    @property
+    def worst(self) -> GroupFigures:
+        """The column of which groups tell most."""
+        return max(self.groups or (), key=lambda one: one.surest)
+
+    @property
+    def limits(self) -> list[Markup]:
+        """The limits that every group keeps, in words and digits of the claim."""
+        limits, classes = self.claim.get("limits") or {}, self.claim["l_diversity"]
+        known = (("different values, at least", classes if classes > 1 else None),
+                 ("share of one value, at most", limits.get("share")),
+                 ("entropy l, at least", limits.get("entropy")),
+                 ("distance to the whole table, at most", limits.get("closeness")))
+        return [Markup("{}&nbsp;{}").format(words, text) for words, text in known
+                if text is not None]
+
+    def _share(self, part: int) -> str:
+        return f"{count(part)} ({share_up(part, self.rows)})" if part else "none"
+
+    def hits(self, crowd: Crowds) -> Markup:
+        """How many of all rows are found by guessing."""
+        hits = -(-crowd.billionths * self.rows // _BILLION)
+        return Markup('about {} of {} right <span class="nb">({})</span>').format(
+            count(min(hits, self.rows)), count(self.rows), share_up(crowd.billionths, _BILLION))
 
 
-def page_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> PublicationPage:
-    """The page of a publication; what is not in its two files becomes None."""
-    claim, ledger = certificate["claim"], certificate["ledger"]
-    digests = [("the published table", claim["table_sha256"]),
-               ("certificate.json", digest(canonical(certificate))),
-               ("release.json", certificate["release_sha256"])]
-    if ledger is not None:
-        digests.append(("ledger, head", ledger["head"]))
-    return PublicationPage(
-        short=certificate["release_sha256"][:12],
-        sentence=sentence(certificate),
-        columns=tuple(sorted(claim["columns"], key=lambda name: (name.casefold(), name))),
-        partial=tuple((name, tuple(items)) for name, items in sorted(release["partial"].items())),
-        target=claim["target"],
-        k=int(claim["k"]), level=int(claim["level"]), equal=claim["model"] == "k-anonymity",
-        knows=known(claim), roles=spoken(claim), l_diversity=int(claim["l_diversity"]),
-        suppressed=int(claim["suppressed"]), sources=claim.get("counted") == "sources",
-        measured=_measured(release.get("measured"), claim),
-        disclosed=told_of(release), limits=limits_of(claim),
-        population=certificate["population"],
-        snapshot=ledger["snapshot"] if ledger else None,
-        entry=str(ledger["publish"]["seq"]) if ledger else None,
-        settings=tuple((name, "none" if value is None else str(value))
-                       for name, value in sorted(certificate["plan"].items())),
-        software=tuple((str(name), str(of)) for name, of in
-                       sorted(certificate["software"].items())),
-        digests=tuple(digests))
+def page(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> bytes:
+    """The public edition."""
+    return PublicationPage(release, certificate).document("publication", known=known)
 
 
-def internal_of(release: Mapping[str, Any], certificate: Mapping[str, Any],
-                closed: Mapping[str, Any]) -> InternalPage:
-    """The internal page: the public one, and what `containment.closed` says."""
-    return InternalPage(
-        public=page_of(release, certificate), rows=closed["rows"], items=closed["items"],
-        columns=closed["columns"],
-        closed=tuple(Closed(str(name), level, below, poor)
-                     for name, level, below, poor in closed["closed"]),
-        passed_over=closed["passed_over"])
+def internal_page(release: Mapping[str, Any], certificate: Mapping[str, Any],
+                  closed: Mapping[str, Any]) -> bytes:
+    """The internal edition: the public one, and what `containment.closed` says."""
+    k = int(certificate["claim"]["k"])
+    most = max([k, *(min(level, 2 * k) for _, level, _, _ in closed["closed"])])
+    would_do = [[bar(name(column), [Piece(0, 100 * min(level, 2 * k) / most, "f2")],
+                     100 * k / most), count(level), some(below), some(poor)]
+                for column, level, below, poor in closed["closed"]]
+    return PublicationPage(release, certificate).document(
+        "publication", "internal", kind="internal", known=known, closed=closed, would_do=would_do,
+        free=sum(not below and not poor for _, _, below, poor in closed["closed"]))
 
 
-def _measured(said: Mapping[str, Any] | None, claim: Mapping[str, Any]) -> Measured | None:
-    if said is None:
-        return None
-    if "strangers" not in said:
-        said = _before_roles(said, claim)
-    strangers = {who: _crowds(words.format(target=claim["target"]), said["strangers"][who])
-                 for who, words in WHO.items() if who in said["strangers"]}
-    every = [who for who in ("everything", "all_class", "all") if who in strangers]
-    return Measured(
-        rows=int(said["rows"]), patterns=int(said["patterns"]),
-        promised=strangers[said["promised"]], every=strangers[every[0]],
-        strangers=tuple(strangers.values()), one_class=said["one_class"],
-        bins=tuple((int(low), high, int(rows))
-                   for low, high, rows in said["strangers"][said["promised"]]["bins"]),
-        items=tuple(Item(str(name), int(rows), without) for name, rows, without in said["items"]))
+def _span(low: int, high: int | None, at: int) -> str:
+    if high is None:
+        return f"{count(low)} or more"
+    said = count(low) if low == high else f"{count(low)} to {count(high)}"
+    return f"{said} (forbidden)" if at == 0 else said
 
 
-def _before_roles(said: Mapping[str, Any], claim: Mapping[str, Any]) -> dict[str, Any]:
-    """What version 0.1.0 counted: who knows what a row has, and who knows all of its cells."""
-    equal = claim["model"] == "k-anonymity"
-    return {**said, "promised": "known",
-            "one_class": said["one_class_equals" if equal else "one_class"],
-            "strangers": {"known": {**said["has"], "alone": None}, "all": said["all"]}}
+def _percent(millionths: int) -> str:
+    """A share in per cent, rounded up to a tenth: only all of a group is 100 %."""
+    whole, tenth = divmod(-(-millionths // 1000), 10)
+    return f"{whole}.{tenth} %" if tenth else f"{whole} %"
 
 
-def _crowds(who: str, said: Mapping[str, Any]) -> Crowds:
-    whole, _, part = said["average"].partition(".")
-    return Crowds(who, int(said["level"]), int(said["below"]), said["alone"],
-                  int(whole) * 10**9 + int(part))
+def _three(thousandths: int) -> str:
+    """Three digits after the point, without zeros at the end."""
+    whole, rest = divmod(thousandths, 1000)
+    return f"{whole:,}.{rest:03d}".rstrip("0").rstrip(".")
+
+
+def _millionths(text: object) -> int:
+    """A decimal text of a release, of at most six digits."""
+    whole, _, part = str(text).partition(".")
+    return int(whole) * _MILLION + int(f"{part[:6]:0<6}")

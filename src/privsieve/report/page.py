@@ -1,0 +1,438 @@
+"""Page: a template of `pages/` becomes bytes; and the pieces and roundings that templates use.
+
+A template is HTML.  ``{{ x }}`` shows a Python expression, escaped unless it is markup;
+``{% if x %}``, ``{% elif x %}``, ``{% else %}``, ``{% for x in y %}`` and ``{% set x = y %}`` are
+Python's, to ``{% end %}``; ``{% block x %}`` names a piece that other templates show as
+``{{ x() }}``.  What stands outside of blocks is a comment.  A line that begins with a word goes on
+where the last one ended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import CodeType
+from typing import Any, Protocol
+
+from markupsafe import Markup, escape
+
+from privsieve._version import __version__
+from privsieve.errors import SchemaError
+from privsieve.ledger.certificate import sentence
+from privsieve.public.canonical import Json, canonical
+from privsieve.public.canonical import digest as sha256
+from privsieve.release import WRONG
+
+NAME = "report.html"
+#: The module of each kind of release.
+KINDS = {"selection": "private", "weights": "numbers", "regression": "numbers",
+         "histogram": "numbers", "containment": "publication"}
+
+#: A name of a stranger is cut here.
+LARGEST_NAME = 128
+#: More names than this stand in a table only.
+MANY = 30
+#: What a screen does not show, or takes for a direction: controls, formats, surrogates, separators.
+_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+#: Where a name that is not short may be broken: after a mark, and every 16 characters.
+_SHORT = 16
+_PIECES = re.compile(r"[^_./-]{0,15}[_./-]|[^_./-]{1,16}")
+#: Digits of e^epsilon that are computed: far more than are shown.
+_EXACT = Context(prec=60)
+#: Above this cost the factor is a number that nobody reads.
+LARGEST_FACTOR = 25
+
+_FOLDER = Path(__file__).with_name("pages")
+_TOKEN = re.compile(r"(\{\{.*?\}\}|\{%.*?%\})", re.DOTALL)
+#: A statement that has its line to itself takes the line away with it.
+_OWN_LINE = re.compile(r"\n[ \t]*(\{%(?:(?!%\}).)*%\})[ \t]*(?=\n)", re.DOTALL)
+#: Ends of lines before these are not shown; before a word they are a space.
+_JOINED = re.compile(r"\n\s*(?=</(?:section|div|ul|dl|p|tbody)>|<li>)")
+_CONTINUED = re.compile(r"\n\s*(?=[^\s<]|<(?:a|b|i|code|span)[ >])")
+
+
+class Place(Protocol):
+    """Where a release is written."""
+
+    def stage(self, name: str, data: bytes) -> None:
+        """Keep the bytes until all files of the release get their names."""
+
+
+def html(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> bytes:
+    """The public edition: the same two files give the same bytes.
+
+    >>> html({"kind": "poem"}, {"claim": {"kind": "poem"}})
+    Traceback (most recent call last):
+        ...
+    privsieve.errors.SchemaError: release.json is of a kind that has no report yet
+    """
+    kind = release.get("kind")
+    if kind not in KINDS:
+        raise SchemaError("release.json is of a kind that has no report yet")
+    module = import_module(f"privsieve.report.{KINDS[kind]}")
+    try:
+        page: bytes = module.page(release, certificate)
+    except WRONG:
+        raise SchemaError("release.json or certificate.json lacks what a report says; take the "
+                          "files as privsieve wrote them") from None
+    return page
+
+
+def internal_html(release: Mapping[str, Any], certificate: Mapping[str, Any],
+                  closed: Mapping[str, Json]) -> bytes:
+    """The internal edition of a publication: PRIVATE, for who holds the table.
+
+    `closed` is what `containment.closed` says of the columns that stay behind.
+    """
+    from privsieve.report.publication import internal_page
+
+    return internal_page(release, certificate, closed)
+
+
+def explored_html(explored: Any) -> bytes:
+    """The page for whom has to choose k: PRIVATE, for who holds the table."""
+    from privsieve.report import exploring
+
+    return exploring.page(explored)
+
+
+def stage_report(folder: Place, release: Mapping[str, Any], certificate: Mapping[str, Any]) -> None:
+    """Lay the report beside its release.  If that fails the release leaves without it.
+
+    The release was paid for and says all; `privsieve report` makes the page again.
+    """
+    with suppress(Exception, KeyboardInterrupt):  # a page is not worth a release
+        folder.stage(NAME, html(release, certificate))
+
+
+@dataclass(frozen=True)
+class TwoFiles:
+    """What a page works out from release.json and certificate.json, in words for its template."""
+
+    release: Mapping[str, Any]
+    certificate: Mapping[str, Any]
+
+    @property
+    def claim(self) -> Mapping[str, Any]:
+        """The claim, in the certificate's own terms."""
+        return self.certificate["claim"]  # type: ignore[no-any-return]
+
+    @property
+    def software(self) -> str:
+        """What made the release."""
+        return pairs(sorted(self.certificate["software"].items()))
+
+    def document(self, *templates: str, kind: str = "public", **names: Any) -> bytes:
+        """The page: its templates know the two files, and this as `page`."""
+        return document(*templates, page=self, release=self.release, claim=self.claim,
+                        certificate=self.certificate, kind=kind, **names)
+
+
+def document(*templates: str, **names: Any) -> bytes:
+    """A whole page of some templates; the blocks of a later one go before those of an earlier.
+
+    The base is the frame of all; what is named here is known to every block.
+    """
+    style = (_FOLDER / "style.css").read_text(encoding="utf-8")
+    known = blocks("base", *templates, **names,
+                   version=__version__, style=Markup(style),  # noqa: S704  # our own file
+                   sha=b64encode(hashlib.sha256(style.encode()).digest()).decode())
+    return f"{known['document']()}\n".encode()
+
+
+def blocks(*templates: str, **names: Any) -> dict[str, Any]:
+    """The blocks of some templates, as functions."""
+    known = {**_pieces(), **names}
+    for template in templates:
+        exec(_compiled(template), known)  # noqa: S102  # our own files
+    return known
+
+
+@cache
+def _compiled(template: str) -> CodeType:
+    text = (_FOLDER / f"{template}.html").read_text(encoding="utf-8")
+    return compile("\n".join(_program(text)), f"pages/{template}.html", "exec")
+
+
+def _program(text: str) -> Iterator[str]:
+    """The Python of a template: each block is a function that gives markup."""
+    depth = 0
+    opened: list[str] = []
+    for token in _TOKEN.split(_OWN_LINE.sub(r"\1", f"\n{text}\n")):
+        indent = "    " * depth
+        if token.startswith("{{"):
+            yield f"{indent}shown.append(escape({token[2:-2].strip()}))"
+        elif not token.startswith("{%"):
+            said = re.sub(r"\n\s*", "\n", _CONTINUED.sub(" ", _JOINED.sub("", token)))
+            if depth and said:
+                yield f"{indent}shown.append({said!r})"
+        else:
+            word, _, rest = token[2:-2].strip().partition(" ")
+            if word == "end":
+                if opened.pop() == "block":
+                    yield f"{indent}return Markup(''.join(shown).strip())"
+                depth -= 1
+            elif word == "set":
+                yield f"{indent}{rest}"
+            elif word in ("else", "elif"):
+                yield f"{'    ' * (depth - 1)}{word} {rest}:"
+            else:
+                head = rest if "(" in rest else f"{rest}()"
+                yield f"{indent}def {head}:" if word == "block" else f"{indent}{word} {rest}:"
+                depth += 1
+                opened.append(word)
+                yield f"{'    ' * depth}{'shown = []' if word == 'block' else 'pass'}"
+
+
+def _pieces() -> dict[str, Any]:
+    """What every template may use."""
+    pieces: list[Callable[..., Any]] = [
+        escape, clean, clean_sentence, flowing, name, names, joined, facts, table, digest, count,
+        plural, listed, place, factor, share_up, up, canonical, sentence]
+    return {"sha256": sha256, "Markup": Markup, "MANY": MANY,
+            **{piece.__name__: piece for piece in pieces}}
+
+
+def clean(text: object) -> str:
+    r"""A text that shows as it is: no controls, no directions, at most 128 characters.
+
+    >>> clean("age\u202e\n"), len(clean("x" * 1000)), clean("\x00")
+    ('age', 128, '')
+    """
+    seen = "".join(c for c in str(text)[:8 * LARGEST_NAME]
+                   if unicodedata.category(c) not in _HIDDEN)
+    return seen if len(seen) <= LARGEST_NAME else seen[:LARGEST_NAME - 1] + "…"
+
+
+def clean_sentence(text: str) -> str:
+    """A sentence of a release, without a stop at its end.
+
+    >>> clean_sentence("too few rows.")
+    'too few rows'
+    """
+    return " ".join(clean(part) for part in text[:1000].split(" ")).rstrip(". ")
+
+
+def flowing(text: str) -> Markup:
+    """A sentence that may hold names of a stranger: long words have places to break.
+
+    >>> str(flowing("who knows " + "W" * 40)).count("<wbr>") > 0
+    True
+    """
+    return Markup(" ").join(Markup("<wbr>").join(_PIECES.findall(word)) if len(word) > _SHORT
+                            else word for word in clean_sentence(text).split(" "))
+
+
+def name(text: object) -> Markup:
+    """A name that a stranger chose, harmless and, if it is long, with places to break.
+
+    >>> name("<b>")
+    Markup('<code translate="no"><bdi>&lt;b&gt;</bdi></code>')
+    >>> name("admissions_last_year").count("<wbr>")
+    2
+    """
+    shown = clean(text)
+    if not shown.strip():
+        return Markup('<span class="t">(a name that cannot be shown)</span>')
+    pieces = [shown] if len(shown) <= _SHORT else _PIECES.findall(shown)
+    return Markup('<code translate="no"><bdi>{}</bdi></code>').format(Markup("<wbr>").join(pieces))
+
+
+def names(texts: Iterable[object]) -> Markup:
+    """Names with commas between them.
+
+    >>> names("ab").striptags()
+    'a, b'
+    """
+    return Markup(", ").join(name(text) for text in texts)
+
+
+def listed(texts: Sequence[object], place: str) -> Markup:
+    """Names, or a link to the table where there are many."""
+    return names(texts) if len(texts) <= MANY else Markup(
+        'they stand in <a href="#{}">the table below</a>').format(place)
+
+
+def joined(parts: Iterable[str], between: str = "\n") -> Markup:
+    """Pieces one after the other; what is not markup is escaped.
+
+    >>> joined(["<", Markup("<br>")], "")
+    Markup('&lt;<br>')
+    """
+    return escape(between).join(parts)
+
+
+def facts(rows: Iterable[tuple[str, str]]) -> Markup:
+    """Rows of a table of names and what they are."""
+    return joined(Markup('<tr><th scope="row">{}</th><td>{}</td></tr>').format(*row)
+                  for row in rows)
+
+
+def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *,
+          marked: int | None = None, words: int = 1, kind: str = "long") -> Markup:
+    """A table; the first `words` columns hold words, the others figures.
+
+    >>> table("t", ["a", "b"], [["x", "1"]]).striptags()
+    'tab x1'
+    """
+    def cells(texts: Sequence[str], tags: Sequence[str]) -> Markup:
+        return joined((Markup(f"<{tags[at > 0]}{{}}>{{}}</{tags[at > 0][:2]}>").format(  # noqa: S704  # our tags
+            Markup("") if at < words else Markup(' class="r"'), text)
+            for at, text in enumerate(texts)), "")
+
+    lines = (Markup("<tr{}>{}</tr>").format(
+        Markup(' class="me"') if at == marked else Markup(""),
+        cells(row, ('th scope="row"', "td"))) for at, row in enumerate(rows))
+    return Markup('<table class="{}"><caption>{}</caption><thead><tr>{}</tr></thead>\n<tbody>\n'
+                  "{}\n</tbody></table>").format(
+                      kind, caption, cells(head, ('th scope="col"',) * 2), joined(lines))
+
+
+def pairs(said: Iterable[tuple[object, object]]) -> str:
+    """Names and their values, in a line."""
+    return ", ".join(f"{clean(key)} {clean(value)}" for key, value in said)
+
+
+def digest(text: object) -> Markup:
+    """A digest, broken wherever it has to be."""
+    return Markup('<code class="d">{}</code>').format(clean(text))
+
+
+def count(number: int) -> str:
+    """A whole number with its thousands parted.
+
+    >>> count(12480)
+    '12,480'
+    """
+    return f"{number:,}"
+
+
+def some(number: int) -> str:
+    """The same, or that there is none."""
+    return count(number) if number else "none"
+
+
+def plural(number: int, noun: str) -> str:
+    """A number of things, in words.
+
+    >>> plural(1, "column"), plural(1200, "column")
+    ('1 column', '1,200 columns')
+    """
+    return f"1 {noun}" if number == 1 else f"{count(number)} {noun}s"
+
+
+def place(values: Sequence[object], value: object) -> int | None:
+    """Where a value stands, if it does."""
+    return values.index(value) if value in values else None
+
+
+def factor(epsilon: Fraction) -> str | None:
+    """e^epsilon in three digits, rounded up; None where it says nothing to anybody.
+
+    >>> from fractions import Fraction
+    >>> factor(Fraction(1, 2)), factor(Fraction(10)), factor(Fraction(26))
+    ('1.65', '22,100', None)
+    """
+    if epsilon > LARGEST_FACTOR:
+        return None
+    power = _power(epsilon)
+    return _short(power.quantize(Decimal(1).scaleb(power.adjusted() - 2), rounding=ROUND_CEILING,
+                                 context=_EXACT))
+
+
+def belief(epsilon: Fraction, before: Fraction) -> tuple[Decimal, Decimal]:
+    """How sure somebody can become who was `before` sure, in per cent, rounded outwards.
+
+    Odds change by the factor e^epsilon at most, in either direction.
+
+    >>> from fractions import Fraction
+    >>> [percent(end) for end in belief(Fraction(1, 2), Fraction(1, 2))]
+    ['37 %', '63 %']
+    >>> [percent(end) for end in belief(Fraction(5), Fraction(1, 100))]
+    ['0.0068 %', '60 %']
+    """
+    power = _power(epsilon)
+    sure, unsure = Decimal(before.numerator), Decimal(before.denominator - before.numerator)
+    low = _EXACT.divide(100 * sure, _EXACT.add(sure, _EXACT.multiply(unsure, power)))
+    much = _EXACT.multiply(sure, power)
+    high = _EXACT.divide(100 * much, _EXACT.add(much, unsure))
+    return _two(low, ROUND_FLOOR), min(_two(high, ROUND_CEILING), Decimal(100))
+
+
+def percent(value: Decimal) -> str:
+    """A percentage for people, as it was rounded.
+
+    >>> percent(Decimal("63")), percent(Decimal("1E-7"))
+    ('63 %', '0 %')
+    """
+    return "0 %" if value < Decimal("0.001") else f"{_short(value)} %"
+
+
+def share_up(part: int, whole: int) -> str:
+    """A share that is bad news, in per cent, rounded up.
+
+    >>> share_up(0, 300), share_up(1, 3000), share_up(299, 300), share_up(41, 1000)
+    ('0 %', '0.1 %', '100 %', '5 %')
+    """
+    if 0 < part * 100 < whole:
+        tenths = -(-part * 1000 // whole)
+        return f"{tenths // 10}.{tenths % 10} %" if tenths < 10 else "1 %"
+    return f"{-(-part * 100 // whole)} %"
+
+
+def up(value: Fraction) -> str:
+    """An amount that is bad news, in two digits, rounded up.
+
+    >>> up(Fraction("0.01231")), up(Fraction(26671)), up(Fraction(0))
+    ('0.013', '27,000', '0')
+    """
+    return plain(rounded(value, last_place(value), ROUND_CEILING)) if value > 0 else "0"
+
+
+def rounded(value: Fraction, place: int, how: str) -> Decimal:
+    """A number with its last digit at this power of ten."""
+    exact = _EXACT.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return exact.quantize(Decimal(1).scaleb(place), rounding=how, context=_EXACT)
+
+
+def last_place(value: Fraction) -> int:
+    """The power of ten of the second digit that matters; 0 where there is none."""
+    if value <= 0:
+        return 0
+    return _EXACT.divide(Decimal(value.numerator), Decimal(value.denominator)).adjusted() - 1
+
+
+def plain(value: Decimal) -> str:
+    """Digits without an exponent, thousands parted, with the sign of print.
+
+    >>> plain(Decimal("-1.2E+4")), plain(Decimal("-0.00")), plain(Decimal("0.50"))
+    ('−12,000', '0.00', '0.50')
+    """
+    text = f"{abs(value):,f}"
+    return f"−{text}" if value < 0 and text.strip("0.,") else text
+
+
+def _power(epsilon: Fraction) -> Decimal:
+    return _EXACT.exp(_EXACT.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator)))
+
+
+def _two(value: Decimal, how: str) -> Decimal:
+    """Two digits that matter, or whole numbers above them."""
+    place = min(value.adjusted() - 1, 0)
+    return value.quantize(Decimal(1).scaleb(place), rounding=how, context=_EXACT)
+
+
+def _short(value: Decimal) -> str:
+    """Digits without an exponent and without zeros at the end, thousands parted."""
+    text = f"{value:,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
