@@ -391,7 +391,7 @@ def _rule_sieve(rng, classes):
 
 
 def _numeric(rng, _classes):
-    way = rng.choice(("ranks", "ranks", "all-cuts", "kendall", "median-cut"))
+    way = rng.choice(("ranks", "ranks", "median-cut"))
     joint = rng.choice((None, "pair", "triple", "quad")) if way == "median-cut" else None
     return "rule-sieve", {"numeric": way, "joint": joint, "order": rng.choice((None, 1, 2, 3)),
                           "max_ops": _ops(rng)}

@@ -92,7 +92,7 @@ def test_any_body(tmp_path_factory, drawn, header, most):
     assert answer(path, domain, native=False) == answer(path, domain, native=True, batch_rows=most)
 
 
-@settings(max_examples=600, derandomize=True, deadline=None)
+@settings(max_examples=700, derandomize=True, deadline=None)
 @given(st.lists(st.binary(max_size=40), max_size=6), st.sampled_from(FORMS), st.integers(1, 40))
 def test_any_bytes_and_blocks(tmp_path_factory, raw, how, size):
     """Whatever the bytes, and wherever the file is cut into blocks: the same codes."""
@@ -122,7 +122,7 @@ def exactly(text, decimal="."):
     return [[missing]] * 2 == found.tolist()
 
 
-@settings(max_examples=1200, derandomize=True, deadline=None)
+@settings(max_examples=1000, derandomize=True, deadline=None)
 @given(st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
     st.builds("{}.{}e{}".format, st.integers(0, 10**24), digits, st.integers(-400, 400)),
