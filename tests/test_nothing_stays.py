@@ -391,7 +391,7 @@ SHOWN = {
     "LeastSquares", "Plan", "Point", "Problem", "Public", "Published", "Release", "Risk", "Roles",
     "Rounding", "Rule",
     "Rules", "Sample", "Scheme", "Setting", "Shape", "SourceCrowds", "Terms",
-    "Thermometer", "TopRule", "Tuning", "VectorNoise", "Voting", "Wanted", "Weighing", "Whole",
+    "Thermometer", "TopRule", "Tuning", "VectorNoise", "Voting", "Weighing", "Whole",
     "Windows",
 }
 
