@@ -1,4 +1,4 @@
-"""The exact search against OR-Tools, and against its own plain Python twin."""
+"""The exact search against OR-Tools."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 from measure import Goal, call
 from privsieve.containment.choice import weights
 from privsieve.containment.exact import opinion
-from privsieve.kernels import implementation, search_twin
-from privsieve.kernels.patterns import Rule, rule_facts
+from privsieve.kernels.patterns import Rule
 from privsieve.kernels.search import search
 from privsieve.rows.matrix import Items
 
@@ -49,14 +48,5 @@ def solver(short):
 
 
 def goals(*, short):
-    """The search beats a general solver, and the native one its twin."""
-    cells, y, w = table(600, 50, (0.1, 0.3))
-    rule = Rule(5, 2)
-    facts = np.append(rule_facts(cells, y, np.empty(0, np.int64), rule)[0], [0, 0])
-    absent = np.zeros(50, np.uint8)
-    native = call(lambda: search(cells, y, w, rule), 3)
-    begin = np.empty(0, np.int64), None
-    plain = call(lambda: search_twin.search(cells, y, w, facts, absent, begin), 1)
-    return [*solver(short),
-            Goal("exact / its Python twin", native / plain, 1 / 10,
-                 f"600 x 50, {implementation()}: {native:.3f} s and {plain:.2f} s")]
+    """The search beats a general solver."""
+    return solver(short)

@@ -28,7 +28,7 @@ from privsieve.papers.fwell import algorithm_1
 from privsieve.papers.private_fwell import gamma_noise, printed_sensitivity
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

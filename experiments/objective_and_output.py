@@ -26,7 +26,7 @@ from privsieve.noise.streams import replay
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,17 +7,11 @@ import pytest
 
 import naive_blocks
 import tables
-from privsieve import kernels
+from kernel_calls import native, serve
 from privsieve.check.pairs import block
 from privsieve.kernels import blocks as kernel
-from privsieve.kernels import blocks_twin, numpy_twin
 from privsieve.summaries.blocks import MOST_ROWS, Group, Scheme, block_votes, kinds, reference_votes
 from test_merge import cut
-
-try:
-    from privsieve.kernels import _native as native
-except ImportError:
-    native = None
 
 PAIRS = 2000
 
@@ -25,10 +19,7 @@ PAIRS = 2000
 @pytest.fixture(params=["native", "numpy"])
 def implementation(request, monkeypatch):
     """A law for each implementation."""
-    if request.param == "native" and native is None:
-        pytest.skip("the native kernels were not built here")
-    monkeypatch.setattr(kernels, "_kernels", native if request.param == "native" else numpy_twin)
-    monkeypatch.setattr(kernel, "_kernels", native if request.param == "native" else blocks_twin)
+    serve(request.param, monkeypatch)
 
 
 def scheme(block=6, repeats=2, parts=1, blocks=None, tau=0):
@@ -167,7 +158,7 @@ def test_every_set_of_loops_agrees():
         codes = rng.choice([0, 1, 7, 40_000, 65_534, 65_535], (3, width)).astype(np.uint16)
         masks = rng.choice([0, 65535], (2, width)).astype(np.uint16)
         for some in (None, masks):
-            far = blocks_twin._gap(codes[0], codes[1:], some)
+            far = kernel._gap(codes[0], codes[1:], some)
             for distance, sums in native.block_loops(codes, some):
                 assert int(far[0].sum()) == distance
                 assert (np.arange(width) + far[0] - far[1]).tolist() == sums.tolist()

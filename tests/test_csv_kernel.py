@@ -17,8 +17,8 @@ from privsieve.kernels import csv
 from privsieve.public.canonical import FLAGS, plain
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Csv, Domain
-from privsieve.rows import csv_codes, open_source
-from privsieve.rows import csv_file as csv_module
+from privsieve.rows import csv_file as csv_rows
+from privsieve.rows import open_source
 
 pytestmark = pytest.mark.skipif(not csv.serves("utf-8"), reason="the native kernels are not built")
 
@@ -44,7 +44,7 @@ def answer(path, domain, *, native, **options):
     """Codes, labels and units; by the kernel or in Python."""
     with pytest.MonkeyPatch.context() as patch:
         if not native:
-            patch.setattr(csv_codes, "serves", lambda _source: False)
+            patch.setattr(csv_rows, "serves", lambda _source: False)
         parts = read(path, domain, entropy=known(domain), strict=False, **options)
     return [[*map(int, codes), int(label), int(unit)] for part in parts
             for codes, label, unit in zip(part.codes, part.label, part.unit, strict=True)]
@@ -79,7 +79,7 @@ def bodies(how):
 
 
 @pytest.mark.slow
-@settings(max_examples=2500, derandomize=True, deadline=None)
+@settings(max_examples=1000, derandomize=True, deadline=None)
 @given(st.one_of(*map(bodies, FORMS)), st.booleans(), st.sampled_from([None, 1, 2, 3]))
 def test_any_body(tmp_path_factory, drawn, header, most):
     """Whatever the body and the form: the same codes, labels and persons, in any batches."""
@@ -92,7 +92,7 @@ def test_any_body(tmp_path_factory, drawn, header, most):
     assert answer(path, domain, native=False) == answer(path, domain, native=True, batch_rows=most)
 
 
-@settings(max_examples=1500, derandomize=True, deadline=None)
+@settings(max_examples=700, derandomize=True, deadline=None)
 @given(st.lists(st.binary(max_size=40), max_size=6), st.sampled_from(FORMS), st.integers(1, 40))
 def test_any_bytes_and_blocks(tmp_path_factory, raw, how, size):
     """Whatever the bytes, and wherever the file is cut into blocks: the same codes."""
@@ -101,7 +101,7 @@ def test_any_bytes_and_blocks(tmp_path_factory, raw, how, size):
                     csv=replace(how, header=False))
     expected = answer(path, domain, native=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_module, "_BLOCK", size)
+        patch.setattr(csv_rows, "_BLOCK", size)
 
         assert expected == answer(path, domain, native=True)
         assert expected == answer(path, domain, native=False)
@@ -122,7 +122,7 @@ def exactly(text, decimal="."):
     return [[missing]] * 2 == found.tolist()
 
 
-@settings(max_examples=3000, derandomize=True, deadline=None)
+@settings(max_examples=1000, derandomize=True, deadline=None)
 @given(st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
     st.builds("{}.{}e{}".format, st.integers(0, 10**24), digits, st.integers(-400, 400)),
@@ -194,7 +194,7 @@ def test_decoding(encoding):
 def test_long_lines(tmp_path):
     """The longest line that is read, one byte more, and the longest field in quotes."""
     wide = Domain([Number("c1", 0, 9), Category("c1500", ["A"])], csv=Csv(header=False))
-    cap = csv_module.LARGEST_LINE + csv_module.LARGEST_CELL * 1500
+    cap = csv_rows.LARGEST_LINE + csv_rows.LARGEST_CELL * 1500
     commas = b"," * 1498
     bodies = [b"5" + commas + b",A" + b" " * more for more in (cap - 1501, cap - 1500)]
     bodies += [b'5,"' + letter * many + b'"' + commas + b"A" for letter, many in (
@@ -231,8 +231,8 @@ def test_other_encodings_are_read_in_python(tmp_path, how):
     """An encoding in which a byte is no character is left to Python."""
     path = csv_file(tmp_path, b"50,5,0,2020-07-01,no,B,No\n")
 
-    assert not csv_codes.serves(open_source(path, csv=how))
-    assert csv_codes.serves(open_source(path, csv=Csv()))
+    assert not csv_rows.serves(open_source(path, csv=how))
+    assert csv_rows.serves(open_source(path, csv=Csv()))
     assert 1 == len(answer(path, replace(DOMAIN, csv=how), native=True))
 
 

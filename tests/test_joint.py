@@ -13,9 +13,9 @@ import naive
 import tables
 from exact import geometric_order as geometric
 from exact import set_law, top_k_law
+from kernel_calls import serve
 from privsieve.errors import ParameterError
 from privsieve.kernels import joint as kernel
-from privsieve.kernels import joint_twin
 from privsieve.methods import plan
 from privsieve.methods.joint import Beginning, beginning, choose, place
 from privsieve.noise import race as race_module
@@ -26,18 +26,11 @@ from privsieve.summaries.rules import set_values
 from test_naive import Table
 from test_rules import T5, weighing
 
-try:
-    from privsieve.kernels import _native as native
-except ImportError:
-    native = None
-
 
 @pytest.fixture(params=["native", "numpy"])
 def implementation(request, monkeypatch):
     """Kernels of sets of columns, in both forms."""
-    if request.param == "native" and native is None:
-        pytest.skip("the native kernels were not built here")
-    monkeypatch.setattr(kernel, "_kernels", native if request.param == "native" else joint_twin)
+    serve(request.param, monkeypatch)
 
 
 # naive
@@ -86,13 +79,11 @@ def test_gain_of_every_pattern_of_four_cells(cells):
 @pytest.mark.parametrize("seed", range(12))
 def test_long_columns(seed, monkeypatch):
     """On columns longer than every block native and NumPy agree, weighted or not."""
-    if native is None:
-        pytest.skip("the native kernels were not built here")
     size = 3 + seed % 2
     t = Table(seed, n=20_001, d=5, classes=2 + seed % 4)
     found = []
-    for which in (native, joint_twin):
-        monkeypatch.setattr(kernel, "_kernels", which)
+    for which in ("native", "numpy"):
+        serve(which, monkeypatch)
         sets = kernel.joint_best(t.bins % kernel.GRIDS[size], t.starts, t.weight, t.labellings,
                                  size, t.nominal)
         gain = kernel.class_gain(t.bins, t.starts, t.weight, t.grid, t.nominal)

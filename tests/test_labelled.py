@@ -15,6 +15,7 @@ import pytest
 
 import naive_containment as naive
 import naive_search
+from kernel_calls import serve
 from privsieve.containment.breaking import closed
 from privsieve.containment.choice import kept_rows, standing
 from privsieve.containment.exact import exact
@@ -25,14 +26,9 @@ from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.publish import project
 from privsieve.containment.publishable import by_sources, largest_k, publishable
 from privsieve.errors import NothingFits, ParameterError
-from privsieve.kernels import patterns, patterns_twin, search, search_twin
+from privsieve.kernels import patterns, search
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
-
-try:
-    from privsieve.kernels import _native as native
-except ImportError:
-    native = None
 
 PARTS, EACH = range(2), 60  # random tables: 120
 
@@ -40,11 +36,7 @@ PARTS, EACH = range(2), 60  # random tables: 120
 @pytest.fixture(params=["native", "numpy"])
 def implementation(request, monkeypatch):
     """Each implementation in turn."""
-    if request.param == "native" and native is None:
-        pytest.skip("the native kernels were not built here")
-    chosen = request.param == "native"
-    monkeypatch.setattr(patterns, "_kernels", native if chosen else patterns_twin)
-    monkeypatch.setattr(search, "_kernels", native if chosen else search_twin)
+    serve(request.param, monkeypatch)
 
 
 class Case:

@@ -8,13 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from kernel_calls import native, serve
+from privsieve.kernels import contract
 from privsieve.kernels import nearest as kernel
-from privsieve.kernels import nearest_twin
-
-try:
-    from privsieve.kernels import _native as native
-except ImportError:
-    native = None
 
 METRICS = ("manhattan", "euclidean")
 TERM = {"manhattan": lambda a, b: abs(a - b), "euclidean": lambda a, b: (a - b) * (a - b),
@@ -40,16 +36,11 @@ FORMS = ("numpy", "native", *((f, k) for f in (1, 2) for k in range(3)))
 @pytest.fixture(params=FORMS, ids=str)
 def implementation(request, monkeypatch):
     """The kernel in all its forms: they must all give the same rows."""
-    if request.param != "numpy" and native is None:
-        pytest.skip("the native kernels were not built here")
-    if request.param == "numpy":
-        monkeypatch.setattr(kernel, "_kernels", nearest_twin)
-    elif request.param == "native":
-        monkeypatch.setattr(kernel, "_kernels", native)
-    else:
+    serve("numpy" if request.param == "numpy" else "native", monkeypatch)
+    if not isinstance(request.param, str):
         by, loops = request.param  # an older machine runs its oldest loops again
         last = len(native.nearest_loops()) - 1
-        monkeypatch.setattr(kernel, "_kernels", Native(by, min(loops, last)))
+        monkeypatch.setattr(contract, "extension", Native(by, min(loops, last)))
 
 
 def naive(X, label, metric):
@@ -71,7 +62,8 @@ def naive(X, label, metric):
 
 def twin(X, label, metric):
     """What the twin finds among all rows; another test says that it is what loops find."""
-    return [part[:, 0].tolist() for part in nearest_twin.nearest(X, label, metric)]
+    hit, miss = kernel._nearest.__wrapped__(X, label, metric, None, 1, done=None)
+    return [hit[:, 0].tolist(), miss[:, 0].tolist()]
 
 
 def plain(n, d, rng):

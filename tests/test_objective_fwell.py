@@ -65,11 +65,11 @@ def test_what_a_plan_says():
     assert (500, 1, "0") == tuple(made.settings[n] for n in ("vectors", "repeats", "second_ridge"))
     assert f"{float(by.length):.4g}" == made.forecast["noise_length"]
     assert "1.178" == made.forecast["longest"]
-    split = objective("0.0005", 10, Fraction(99, 100))
-    assert float(small.settings["second_ridge"]) == pytest.approx(float(split.ridge), rel=1e-3) != 0
+    _, second = objective("0.0005", 10, Fraction(99, 100))
+    assert float(small.settings["second_ridge"]) == pytest.approx(float(second), rel=1e-3) != 0
     repeated = planned(repeats=3).mechanism.keywords["by"]
     assert Problem.of("0.1", 500, 12, Fraction(99, 100), partitions=3) == repeated.problem
-    longest = r_max(Fraction("0.0005") + split.ridge / 2)
+    longest = r_max(Fraction("0.0005") + second / 2)
     assert float(small.forecast["longest"]) == pytest.approx(float(longest), rel=1e-3)
 
 

@@ -10,17 +10,13 @@ import numpy as np
 import pytest
 
 import naive_containment as naive
-from privsieve.kernels import patterns, patterns_twin
+from kernel_calls import serve
+from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
 
-try:
-    from privsieve.kernels import _native as native
-except ImportError:
-    native = None
-
 PARTS = range(20)
-EACH = 100  # random tables per part: 2,000 in all
+EACH = 40  # random tables per part: 800 in all
 #: The paper's Table 1: what each of its six rows holds.
 TOY = [{0, 2, 4}, {0, 2, 4}, {0, 3, 4}, {0, 2, 4}, {0, 1, 2, 4}, {0, 1, 3, 4}]
 
@@ -28,10 +24,7 @@ TOY = [{0, 2, 4}, {0, 2, 4}, {0, 3, 4}, {0, 2, 4}, {0, 1, 2, 4}, {0, 1, 3, 4}]
 @pytest.fixture(params=["native", "numpy"], autouse=True)
 def implementation(request, monkeypatch):
     """Every law holds for each implementation."""
-    if request.param == "native" and native is None:
-        pytest.skip("the native kernels were not built here")
-    monkeypatch.setattr(patterns, "_kernels",
-                        native if request.param == "native" else patterns_twin)
+    serve(request.param, monkeypatch)
 
 
 class Case:
@@ -217,38 +210,51 @@ def test_toy():
     assert maximal == [{0, 1, 4}, {0, 2, 3, 4}]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("classes", [70])
-def test_many_classes(classes):
-    """Diversity counts classes beyond one word of them."""
+@cache
+def many_classes():
+    """A table of 70 classes, and what the loops choose of it for some l."""
     rng = np.random.default_rng(5)
-    matrix = rng.random((400, 12)) < 0.5
-    y = rng.integers(0, classes, 400).astype(np.int32)
-    items, rows = Items.dense(matrix), [set(np.flatnonzero(row).tolist()) for row in matrix]
-    for l_diversity in (2, 20, 65):
-        rule = Rule(2, classes, l_diversity=l_diversity)
-        found = patterns.greedy((items.indptr, items.indices), y, np.arange(12), rule)
-
-        assert found.tolist() == naive.greedy(rows, y, range(12), rule)
+    matrix = rng.random((250, 8)) < 0.5
+    y = rng.integers(0, 70, 250).astype(np.int32)
+    rules = [Rule(2, 70, l_diversity=l_diversity) for l_diversity in (2, 20, 65)]
+    rows = [set(np.flatnonzero(row).tolist()) for row in matrix]
+    return Items.dense(matrix), y, [(rule, naive.greedy(rows, y, range(8), rule)) for rule in rules]
 
 
-def test_wide_choice():
-    """Choices of more than 64 items, and 128 with absences, are those of the loops."""
+@pytest.mark.slow
+def test_many_classes():
+    """Diversity counts classes beyond one word of them."""
+    items, y, choices = many_classes()
+    for rule, expected in choices:
+        found = patterns.greedy((items.indptr, items.indices), y, np.arange(8), rule)
+
+        assert expected == found.tolist()
+
+
+@cache
+def wide_choices():
+    """A table of 90 items, and what the loops choose of it, with absences and without."""
     rng = np.random.default_rng(9)
     matrix = rng.random((60, 90)) < 0.04
     matrix[:, 80:] = matrix[:, :10]
     rows = [set(np.flatnonzero(row).tolist()) for row in matrix]
-    items, y = Items.dense(matrix), rng.integers(0, 2, 60).astype(np.int32)
-    for absent in (None, rng.random(90) < 0.9):
-        for k in (1, 2):
-            rule = Rule(k, 2, absent=absent)
-            found = patterns.greedy((items.indptr, items.indices), y, np.arange(90), rule)
+    y = rng.integers(0, 2, 60).astype(np.int32)
+    rules = [Rule(k, 2, absent=absent) for absent in (None, rng.random(90) < 0.9) for k in (1, 2)]
+    return rows, Items.dense(matrix), y, [(rule, naive.greedy(rows, y, range(90), rule))
+                                          for rule in rules]
 
-            assert found.tolist() == naive.greedy(rows, y, range(90), rule)
-            assert k == 2 or len(found) == 90
-        table = patterns.pattern_table((items.indptr, items.indices), y, 2, absent)
 
-        assert len(table.masks) == len({frozenset(row) for row in rows})
+def test_wide_choice():
+    """Choices of more than 64 items, and 128 with absences, are those of the loops."""
+    rows, items, y, choices = wide_choices()
+    cells = items.indptr, items.indices
+    for rule, expected in choices:
+        found = patterns.greedy(cells, y, np.arange(90), rule)
+
+        assert expected == found.tolist()
+        assert rule.k == 2 or len(found) == 90
+        assert len(patterns.pattern_table(cells, y, 2, rule.absent).masks) == len(
+            {frozenset(row) for row in rows})
 
 
 @pytest.mark.parametrize("fault", ["order", "twice", "rows", "falls", "classes", "absent"])

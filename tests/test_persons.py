@@ -25,7 +25,7 @@ from privsieve.noise.streams import replay
 from privsieve.public.columns import MIDDLE, MISSING, Category, Date, Flag, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
-from privsieve.rows.columns import encoder
+from privsieve.rows.cells import encoder
 from privsieve.summaries.halves import WHOLE
 from privsieve.summaries.persons import settled
 

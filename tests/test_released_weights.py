@@ -14,6 +14,7 @@ import pytest
 
 import privsieve as ps
 import tables
+from attacks import RUNS
 from privsieve.check.pairs import CORNERS, corners
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
@@ -525,7 +526,7 @@ def attacked(epsilon, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_the_tight_pair_keeps_the_claim(method):
     """The pair that moves the weights as far as is paid for is not refuted."""
-    found = ps.audit(attacked(1, method), 0, 1, epsilon=1, profile="ci")
+    found = ps.audit(attacked(1, method), 0, 1, epsilon=1, profile=RUNS)
 
     assert not found.exceeded
     assert 0 < found.bound <= 1  # how near it comes: half the noise is caught, below
@@ -535,7 +536,7 @@ def test_the_tight_pair_keeps_the_claim(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_half_the_noise_is_caught(method):
     """A twin that adds half of the noise (it runs at epsilon 2) is found out."""
-    assert ps.audit(attacked(2, method), 0, 1, epsilon=1, profile="ci").exceeded
+    assert ps.audit(attacked(2, method), 0, 1, epsilon=1, profile=RUNS).exceeded
 
 
 def test_the_mechanism_is_center_and_noise():
@@ -647,3 +648,14 @@ def test_all_pairs_of_methods_differ_in_theorem():
 
     assert all(a.theorem != b.theorem and a.method != b.method
                for a, b in itertools.combinations(made, 2))
+
+
+def test_resamples_is_the_old_name_of_repeats():
+    """What version 0.1.0 called resamples is taken, and a release still says it so."""
+    with pytest.warns(FutureWarning, match="resamples is called repeats now"):
+        before = planned("felp", resamples=4)
+    with pytest.warns(FutureWarning, match="resamples is called repeats now"):
+        named = ps.FELP(3, epsilon=1, resamples=4)
+
+    assert before.settings == planned("felp", repeats=4).settings
+    assert (4, 4) == (before.settings["resamples"], named.repeats)

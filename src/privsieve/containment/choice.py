@@ -116,7 +116,7 @@ def kept_rows(items: Items, y: Codes, rule: Rule, selected: Sequence[int]) -> Bo
 
 
 def _staying(items: Items, y: Codes, rule: Rule, selected: Sequence[int],
-             ) -> tuple[patterns.Table, Ints, Bools]:
+             ) -> tuple[patterns.PatternTable, Ints, Bools]:
     """The patterns on `selected`, of each its group, and which of its rows stay, by class."""
     table, over = crowds(items.take(selected), y, narrowed(rule, selected))
     counts = table.counts

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.kernels.patterns import Rule, Table, pattern_table, superset_counts
+from privsieve.kernels.patterns import PatternTable, Rule, pattern_table, superset_counts
 from privsieve.public.canonical import Json
 from privsieve.rows.matrix import Items
 
@@ -120,7 +120,7 @@ def narrowed(rule: Rule, selected: Sequence[int]) -> Rule:
     return replace(rule, absent=rule.absent[np.asarray(selected, np.int64)])
 
 
-def crowds(items: Items, y: Codes, rule: Rule) -> tuple[Table, Ints]:
+def crowds(items: Items, y: Codes, rule: Rule) -> tuple[PatternTable, Ints]:
     """The patterns of all these items, and of each the rows of its group by class.
 
     >>> table, over = crowds(Items.dense([[1], [0]]), np.array([0, 1], np.int32), Rule(2, 2))

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from privsieve.containment.labelled import Codes, Ints, Masks, cells, crowds
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.kernels.patterns import Rule, Table, around, pattern_table
+from privsieve.kernels.patterns import PatternTable, Rule, around, pattern_table
 from privsieve.rows.matrix import Items
 
 Positions = npt.NDArray[np.signedinteger[Any]]
@@ -43,7 +43,7 @@ class Survey:
     held : of each pattern of the table, the rows `who` in whose group its rows sit.
     """
 
-    table: Table
+    table: PatternTable
     who: Ints
     asked: Positions
     place: Ints
@@ -91,7 +91,7 @@ def survey_of(items: Items, y: Codes, classes: int, sample: int | None = None) -
     return count(pattern_table(cells(items), y, classes), sample)
 
 
-def count(table: Table, sample: int | None = None) -> Survey:
+def count(table: PatternTable, sample: int | None = None) -> Survey:
     """The survey of a table of patterns."""
     rows = len(table.pattern)
     who = np.arange(rows)
@@ -123,7 +123,7 @@ def surveyed(items: Items, y: Codes, classes: int, *, k: int | None = None,
     return some if k is None or int(some.group().min()) < k else count(table)
 
 
-def work(table: Table, support: Ints) -> float:
+def work(table: PatternTable, support: Ints) -> float:
     """What a count of all groups would take, foreseen from some patterns; 0 where it is little.
 
     support : of each item the rows that hold it.
@@ -140,7 +140,7 @@ def work(table: Table, support: Ints) -> float:
     return float((over[:, 0] + listed / 100).mean() * many)
 
 
-def masks_of(table: Table, patterns: Positions) -> Masks:
+def masks_of(table: PatternTable, patterns: Positions) -> Masks:
     """The masks of these patterns, in the order of the table; no copy of all of them."""
     return table.masks if len(patterns) == len(table.masks) else table.masks[patterns]
 

@@ -1,40 +1,43 @@
-"""What every kernel demands of its arrays, checked once for both implementations.
+"""How a kernel is called: by whom it is answered, and what it demands of its arrays.
 
-Shapes, types and offsets are public; no text here can show what an array holds.  How large sums
-may become is said in `magnitudes`.  A kernel trusts all of this: it looks at nothing twice.
+Each kernel has a twin in Python, written to be read: it answers where no compiler was, with the
+same bits.  Arguments are checked once for both.  Shapes, types and offsets are public; no text
+here can show what an array holds.  A kernel trusts all of this: it looks at nothing twice.
+
+Sums stay below 2^61, so that twice a sum fits 64 bits; they are bounded before a kernel adds.  A
+rule's value is a difference of two parts of ``S = sum of |v_i|`` over the rows of a column, so that
+no step of a kernel passes 2 S.  Bounds are told in floating point where they are near: its
+roundings are far smaller than the bit to spare.  No table of a plan gets here.  A class weighs at
+most 4096, or all rows n^2 / 2 <= 2^59 where classes are centred.  For rows, 2^61 is 2^49 of them;
+for persons of weight L, the plan refuses L and persons that come near.
 """
 # ruff: noqa: PLR0917  six arguments are allowed by the house
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
 from operator import index
-from typing import Any, SupportsIndex, TypeAlias
+from typing import Any, Literal, ParamSpec, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.kernels.magnitudes import (
-    class_sums,
-    demand_column_sums,
-    demand_signed,
-    demand_total,
-    largest,
-)
-
 U8: TypeAlias = npt.NDArray[np.uint8]
 U16: TypeAlias = npt.NDArray[np.uint16]
 U64: TypeAlias = npt.NDArray[np.uint64]
+I32: TypeAlias = npt.NDArray[np.int32]
 I64: TypeAlias = npt.NDArray[np.int64]
-Cells: TypeAlias = tuple[I64, npt.NDArray[np.int32]]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Cells: TypeAlias = tuple[I64, I32]
 Runs: TypeAlias = tuple[I64, U16, npt.NDArray[Any]]
 Cuts: TypeAlias = tuple[U16, U64, U64, I64]
 Planes: TypeAlias = tuple[U64, U64 | None, I64, I64]
 
-__all__ = [
-    "demand_array", "demand_bins", "demand_column_weights", "demand_cuts", "demand_equal",
-    "demand_items", "demand_kind", "demand_offsets", "demand_rising", "demand_room", "demand_runs",
-    "demand_signs", "demand_weight", "demand_whole",
-]  # fmt: skip
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 #: Rows, columns and places of a row are 32-bit integers in the kernels.
 MOST_ROWS = 2**31 - 1
@@ -42,6 +45,71 @@ MOST_ROWS = 2**31 - 1
 MOST_BINNED = 2**33
 #: Entries that are compared at a time: they stay in the first caches.
 AT_ONCE = 1 << 15
+LARGEST_SUM = 2**61
+
+
+def _load() -> tuple[Any, str]:
+    if os.environ.get("PRIVSIEVE_KERNELS") == "numpy":
+        return None, "PRIVSIEVE_KERNELS=numpy asks for it"
+    try:
+        return import_module("privsieve.kernels._native"), ""
+    except ImportError:
+        return None, "the native extension does not load; install again with a C++17 compiler"
+
+
+#: The kernels in C++, None where the twins serve; and why they do.
+extension, _reason = _load()
+
+
+def implementation() -> Literal["native", "numpy"]:
+    """Which implementation serves.
+
+    >>> implementation() in {"native", "numpy"}
+    True
+    """
+    return "numpy" if extension is None else "native"
+
+
+def reason() -> str:
+    """Why NumPy serves; empty if the native extension does.
+
+    >>> bool(reason()) == (implementation() == "numpy")
+    True
+    """
+    return _reason
+
+
+def native(twin: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """The kernel in C++ that has a twin's name; the twin, where there is none."""
+    return kernel(lambda *_, **__: None)(twin)
+
+
+def kernel(
+    demand: Callable[Arguments, object],
+) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
+    """The same, of arguments that `demand` refuses where they do not fit.
+
+    >>> @kernel(lambda z: demand_array("z", z, np.uint64, 1))
+    ... def mix64(z):
+    ...     return z + 1
+    >>> mix64(np.zeros(1))
+    Traceback (most recent call last):
+    ...
+    TypeError: z must be a C-contiguous array of uint64 with 1 dimensions; convert it first
+    """
+    def answered(twin: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+        name = twin.__name__.strip("_")
+
+        @wraps(twin)
+        def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+            demand(*args, **kwargs)
+            found: Callable[Arguments, Result] = (
+                twin if extension is None else getattr(extension, name))
+            return found(*args, **kwargs)
+
+        return call
+
+    return answered
 
 
 def demand_array(
@@ -71,10 +139,7 @@ def demand_array(
 
 
 def demand_room(name: str, room: npt.NDArray[Any]) -> None:
-    """Refuse an array that an answer cannot be written into.
-
-    >>> demand_room("out", np.zeros(3))
-    """
+    """Refuse an array that an answer cannot be written into."""
     if not room.flags.writeable:
         raise ValueError(f"{name} cannot be written to; copy it first")
 
@@ -97,25 +162,13 @@ def demand_whole(name: str, value: SupportsIndex, low: int, high: int) -> int:
 
 
 def demand_equal(what: str, first: int, second: int) -> None:
-    """Refuse two lengths that should be the same.
-
-    >>> demand_equal("kind and codes", 2, 3)
-    Traceback (most recent call last):
-    ...
-    ValueError: kind and codes must agree in length, but have 2 and 3
-    """
+    """Refuse two lengths that should be the same."""
     if first != second:
         raise ValueError(f"{what} must agree in length, but have {first} and {second}")
 
 
 def demand_offsets(name: str, offsets: object, end: int) -> None:
-    """Refuse offsets that do not lead from 0 to `end` without a step back.
-
-    >>> demand_offsets("starts", np.array([0, 2, 1]), 1)
-    Traceback (most recent call last):
-    ...
-    ValueError: starts must rise from 0 to the number of entries that it divides
-    """
+    """Refuse offsets that do not lead from 0 to `end` without a step back."""
     demand_array(name, offsets, np.int64, 1)
     assert isinstance(offsets, np.ndarray)
     if not len(offsets) or offsets[0] or offsets[-1] != end or (np.diff(offsets) < 0).any():
@@ -164,11 +217,7 @@ def demand_items(items: Cells, rows: int) -> None:
 
 
 def demand_runs(name: str, runs: Runs) -> int:
-    """Refuse a triple that is not what `runs` returns; its largest count.
-
-    >>> demand_runs("a", (np.array([0, 1]), np.zeros(1, np.uint16), np.array([[2, 5]])))
-    5
-    """
+    """Refuse a triple that is not what `runs` returns; its largest count."""
     indptr, code, count = runs
     demand_array(f"{name}: code", code, np.uint16, 1)
     demand_array(f"{name}: count", count, [np.int32, np.int64], 2)
@@ -179,13 +228,7 @@ def demand_runs(name: str, runs: Runs) -> int:
 
 
 def demand_kind(kind: U8, what: str, columns: int) -> None:
-    """Refuse kinds that are none, or not one for each column.
-
-    >>> demand_kind(np.array([4], np.uint8), "codes", 1)
-    Traceback (most recent call last):
-    ...
-    ValueError: kind must be 0, 1, 2 or 3
-    """
+    """Refuse kinds that are none, or not one for each column."""
     demand_array("kind", kind, np.uint8, 1)
     demand_equal(f"kind and {what}", len(kind), columns)
     if kind.max(initial=0) > 3:
@@ -193,14 +236,7 @@ def demand_kind(kind: U8, what: str, columns: int) -> None:
 
 
 def demand_column_weights(runs: Runs, labellings: I64, kind: U8) -> None:
-    """Refuse what is no runs, and kinds and class weights that do not fit them or weigh too much.
-
-    >>> runs = np.array([0, 1]), np.zeros(1, np.uint16), np.array([[2**40]])
-    >>> demand_column_weights(runs, np.array([[2**30]]), np.zeros(1, np.uint8))
-    Traceback (most recent call last):
-    ...
-    ValueError: labellings weigh the rows with 2^61 or more: sums of them may not fit 64 bits
-    """
+    """Refuse what is no runs, and kinds and class weights that do not fit or weigh too much."""
     top = demand_runs("runs", runs)
     demand_array("labellings", labellings, np.int64, 2)
     demand_kind(kind, "runs", len(runs[0]) - 1)
@@ -209,12 +245,7 @@ def demand_column_weights(runs: Runs, labellings: I64, kind: U8) -> None:
 
 
 def demand_cuts(cuts: Cuts, kind: U8, columns: int) -> None:
-    """Refuse what is not what `median_cut` returns for these columns.
-
-    >>> none = np.empty(0, np.uint64)
-    >>> demand_cuts((np.empty(0, np.uint16), none, none, np.empty(0, np.int64)),
-    ...             np.empty(0, np.uint8), 0)
-    """
+    """Refuse what is not what `median_cut` returns for these columns."""
     types = (np.uint16, np.uint64, np.uint64, np.int64, np.uint8)
     parts: list[npt.NDArray[Any]] = [*cuts, kind]
     for part, dtype in zip(parts, types, strict=True):
@@ -225,10 +256,7 @@ def demand_cuts(cuts: Cuts, kind: U8, columns: int) -> None:
 
 
 def demand_weight(weight: I64 | None, rows: int) -> None:
-    """Refuse weights that are not one int64 a row, 0 or more.
-
-    >>> demand_weight(None, 3)
-    """
+    """Refuse weights that are not one int64 a row, 0 or more."""
     if weight is not None:
         demand_array("weight", weight, np.int64, 1)
         demand_equal("weight and rows", len(weight), rows)
@@ -238,14 +266,7 @@ def demand_weight(weight: I64 | None, rows: int) -> None:
 def demand_signs(
     planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64, labellings: I64
 ) -> None:
-    """Refuse planes whose parts do not fit each other.
-
-    >>> planes, zeros = np.zeros((1, 4), np.uint64), np.array([256])
-    >>> demand_signs(planes, None, zeros, np.array([0, 4]), np.array([3]), np.array([[1]]))
-    Traceback (most recent call last):
-    ...
-    ValueError: zeros must be -1 or lie within the planes
-    """
+    """Refuse planes whose parts do not fit each other."""
     demand_array("planes", planes, np.uint64, 2)
     if masks is not None:
         demand_array("masks", masks, np.uint64, 2)
@@ -271,14 +292,7 @@ def demand_signs(
 def demand_bins(
     bins: U8, starts: I64, weight: I64 | None, labellings: I64, grid: int, nominal: U8
 ) -> None:
-    """Refuse bins whose companions do not fit them, or a grid without a kernel.
-
-    >>> bins, starts = np.zeros((1, 2), np.uint8), np.array([0, 2])
-    >>> demand_bins(bins, starts, None, np.array([[1]]), 5, np.zeros(1, np.uint8))
-    Traceback (most recent call last):
-    ...
-    ValueError: grid must be 4, 8 or 16, not 5
-    """
+    """Refuse bins whose companions do not fit them, or a grid without a kernel."""
     demand_array("bins", bins, np.uint8, 2)
     demand_offsets("starts", starts, bins.shape[1])
     demand_whole("rows of bins", bins.shape[1], 0, MOST_BINNED)
@@ -292,3 +306,72 @@ def demand_bins(
     if bins.max(initial=0) >= grid:
         raise ValueError(f"bins must be below the grid's {grid}")
     demand_signed(labellings, class_sums(starts, weight))
+
+
+def largest(name: str, values: npt.NDArray[Any]) -> int:
+    """Refuse numbers below 0; the largest of the others, 0 if there is none."""
+    # One pass: as numbers without a sign, negative ones are the largest.
+    found = int(values.view(f"u{values.dtype.itemsize}").max(initial=0))
+    if found > np.iinfo(values.dtype).max:
+        raise ValueError(f"{name} must not be negative")
+    return found
+
+
+def demand_total(name: str, values: npt.NDArray[Any]) -> None:
+    """Refuse numbers below 0, and those whose sum may not fit.
+
+    >>> demand_total("weight", np.array([2**60, 2**60]))
+    Traceback (most recent call last):
+    ...
+    ValueError: weight must sum to less than 2^61
+    """
+    # The product is an upper bound at the cost of one pass.
+    if (largest(name, values) * values.size >= LARGEST_SUM
+            and values.sum(dtype=np.float64) >= LARGEST_SUM):
+        raise ValueError(f"{name} must sum to less than 2^61")
+
+
+def class_sums(starts: I64, weight: I64 | None) -> npt.NDArray[Any]:
+    """The weight of each class.
+
+    >>> class_sums(np.array([0, 2, 2, 3]), np.array([5, 1, 7])).tolist()
+    [6, 0, 7]
+    """
+    if weight is None:
+        return np.diff(starts)
+    return np.diff(np.concatenate([[0], np.cumsum(weight)])[starts])
+
+
+def demand_signed(labellings: I64, by_class: npt.NDArray[Any]) -> None:
+    """Refuse class weights that weigh rows too much; `by_class`: the weight of rows by class."""
+    sizes = np.abs(labellings.astype(np.float64))
+    if (sizes @ by_class.astype(np.float64)).max(initial=0) >= LARGEST_SUM:
+        raise ValueError("labellings weigh the rows with 2^61 or more: sums of them may not fit "
+                         "64 bits")
+
+
+def demand_column_sums(runs: Runs, top: int, labellings: I64) -> None:
+    """The same for each column of runs, whose counts are from 0 to `top`."""
+    # The product is an upper bound, and nearly always small enough.
+    row = int(np.abs(labellings.astype(np.float64)).sum(axis=1).max(initial=0))
+    if row * int(np.diff(runs[0]).max(initial=0)) * top < LARGEST_SUM:
+        return
+    for column in _sums(runs):
+        demand_signed(labellings, column)
+
+
+def demand_column_rows(runs: Runs, top: int, most: int) -> None:
+    """Refuse runs of which a column counts more than `most` rows; counts are from 0 to `top`."""
+    bound = top * runs[2].shape[1] * int(np.diff(runs[0]).max(initial=0))
+    if bound > most and _sums(runs).sum(axis=1).max(initial=0) > most:
+        raise ValueError(f"runs must count at most {most} rows")
+
+
+def _sums(runs: Runs) -> npt.NDArray[np.float64]:
+    """The counts of each column, by class."""
+    indptr, _, count = runs
+    held = np.diff(indptr) > 0
+    found = np.zeros((len(held), count.shape[1]))
+    if held.any():
+        found[held] = np.add.reduceat(count, indptr[:-1][held], axis=0, dtype=np.float64)
+    return found

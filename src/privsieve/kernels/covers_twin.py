@@ -1,25 +1,30 @@
 """Sets of items by the rows that each of their patterns covers; a set of rows is an integer.
 
+Greedy choices and the exact search in plain Python: the twins of those in `patterns` and `search`.
 `covers.h` says the same natively.
 """
+# ruff: noqa: PLR0917  six arguments are allowed by the house
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import pairwise
+from math import inf
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from privsieve.kernels.contract import I64
+from privsieve.kernels.contract import I32, I64, U8, Cells
 
-if TYPE_CHECKING:
-    from privsieve.kernels.patterns import Cells
+#: Stands last where the user ended a choice.
+ENDED = -1
 
 
 @dataclass(frozen=True, repr=False)
-class Column:
-    """Equal items as one.  `absent`: whether it may be known that a person lacks it."""
+class EqualItems:
+    """Equal items as one column.  `absent`: whether it may be known that a person lacks it."""
 
     weight: int
     absent: bool
@@ -47,49 +52,59 @@ class Covers:
     suppress: int
     labelled: bool
     rows: int
-    columns: list[Column]
+    columns: list[EqualItems]
     classes: list[int] = field(repr=False)
     scored: list[int] = field(repr=False)
     pairs_only: bool
 
     @classmethod
-    def of(cls, items: Cells, y: npt.NDArray[np.int32], weights: I64 | None, facts: list[int],
+    def each(cls, items: Cells, y: I32, weights: I64 | None, facts: list[int],
+             absent: list[int]) -> Covers:
+        """The columns of a table: its items, one by one."""
+        k, l_diversity, suppress, classes, _, _, equal, labelled = facts[:8]
+        columns = [EqualItems(1 if weights is None else int(weights[j]), bool(equal or absent[j]),
+                              bits(items[1][a:b], len(y)), (j,))
+                   for j, (a, b) in enumerate(pairwise(items[0]))]
+        known = [bits(np.flatnonzero(y % classes == c), len(y)) for c in range(classes)]
+        scored = [bits(np.flatnonzero(y == c), len(y)) for c in range(classes)]
+        return cls(k, l_diversity, suppress, bool(labelled), len(y), columns, known, scored,
+                   weights is None)
+
+    @classmethod
+    def of(cls, items: Cells, y: I32, weights: I64 | None, facts: list[int],
            absent: list[int]) -> Covers:
         """The columns of a table; equal ones, and complements whose absence is known, as one."""
-        k, l_diversity, suppress, classes, _, _, equal, labelled = facts[:8]
-        suppress = min(suppress, len(y) - 1)  # somebody stays
-        per = [bits(np.flatnonzero(y % classes == c), len(y)) for c in range(classes)]
-        scored = [bits(np.flatnonzero(y == c), len(y)) for c in range(classes)]
-        found: dict[tuple[bool, int], Column] = {}
-        full = (1 << len(y)) - 1
-        for j in range(len(items[0]) - 1):
-            rows = bits(items[1][items[0][j]:items[0][j + 1]], len(y))
-            known = bool(equal or absent[j])
-            column = Column(1 if weights is None else int(weights[j]), known, rows, (j,))
-            rare = (0 < rows.bit_count() < k) or (known and 0 < (full ^ rows).bit_count() < k)
-            if not column.weight or (rare and not suppress):
+        every = cls.each(items, y, weights, facts, absent)
+        suppress = min(every.suppress, len(y) - 1)  # somebody stays
+        full, merged = (1 << len(y)) - 1, dict[tuple[bool, int], EqualItems]()
+        for one in every.columns:
+            sides = [one.rows, full ^ one.rows] if one.absent else [one.rows]
+            rare = any(0 < side.bit_count() < every.k for side in sides)
+            if not one.weight or (rare and not suppress):
                 continue
-            key = known, full ^ rows if known and rows & 1 and not suppress else rows
-            old = found.get(key)
+            turned = one.absent and one.rows & 1 and not suppress
+            key = one.absent, full ^ one.rows if turned else one.rows
+            old = merged.get(key)
             if old is None:
-                found[key] = column
+                merged[key] = one
             elif weights is not None:
-                found[key] = replace(old, weight=old.weight + column.weight, items=(*old.items, j))
-        columns = sorted(found.values(), key=lambda c: 0 if weights is None else -c.weight)
-        return cls(k, l_diversity, suppress, bool(labelled), len(y), columns, per, scored,
-                   weights is None)
+                merged[key] = replace(old, weight=old.weight + one.weight,
+                                      items=(*old.items, *one.items))
+        columns = sorted(merged.values(), key=lambda c: 0 if weights is None else -c.weight)
+        return replace(every, suppress=suppress, columns=columns)
 
     @property
     def most(self) -> int:
         """No set is worth more."""
         if not self.pairs_only:
             return sum(c.weight for c in self.columns)
-        return pairs([c.bit_count() for c in self.scored])
+        sizes = [c.bit_count() for c in self.scored]
+        return (sum(sizes) ** 2 - sum(n * n for n in sizes)) // 2
 
     def root(self) -> State | None:
         """The empty set, if it keeps the rule."""
         full = (1 << self.rows) - 1
-        return self._peel(State([(full, full)], full)) if self.rows else None
+        return self._peel(State([(full, full)], full))
 
     def keeps(self, s: State, x: int) -> bool:
         """Whether the rule holds with one more column."""
@@ -115,9 +130,9 @@ class Covers:
 
     def group(self, rows: int) -> bool:
         """Whether these rows are a group that is large and diverse enough."""
-        return not rows & ~self.crowded(rows)
+        return not rows & ~self._crowded(rows)
 
-    def crowded(self, cover: int) -> int:
+    def _crowded(self, cover: int) -> int:
         """The rows of a cover whose group is large and diverse enough, if this is it."""
         parts = [c & cover for c in self.classes]
         if self.l_diversity > 1 and sum(1 for part in parts if part) < self.l_diversity:
@@ -126,15 +141,26 @@ class Covers:
         return sum(part for part in known if part.bit_count() >= self.k)
 
     def gain(self, s: State, x: int) -> int:
-        """What one more column is worth."""
-        column = self.columns[x]
+        """What one more column is worth: its weight, or the pairs that it tells apart."""
         if not self.pairs_only:
-            return column.weight
-        return sum(self._pairs(own) - self._pairs(own & column.rows)
-                   - self._pairs(own & ~column.rows) for own, _ in s.patterns)
+            return self.columns[x].weight
+        halves = [[self._classes(part) for part in self._halves(own, x)] for own, _ in s.patterns]
+        return sum(sum(a) * sum(b) - sum(p * q for p, q in zip(a, b, strict=True))
+                   for a, b in halves)
 
-    def _pairs(self, rows: int) -> int:
-        return pairs([(c & rows).bit_count() for c in self.scored])
+    def errors(self, s: State, x: int) -> int:
+        """With one more column: rows outside the majority of their pattern, or in a small one."""
+        parts = [part for own, _ in s.patterns for part in self._halves(own, x)]
+        return sum(sum(known) - max(known) * (part.bit_count() >= self.k)
+                   for part in parts for known in [self._classes(part)])
+
+    def _halves(self, own: int, x: int) -> tuple[int, int]:
+        """The rows of a pattern that hold a column, and the others."""
+        return own & self.columns[x].rows, own & ~self.columns[x].rows
+
+    def _classes(self, rows: int) -> list[int]:
+        """Rows of each class, of those whose class may be used for scores."""
+        return [(c & rows).bit_count() for c in self.scored]
 
     def _wasted(self, s: State) -> bool:
         """Whether all rows that hold some column are left out."""
@@ -145,7 +171,7 @@ class Covers:
         while True:
             leave = 0
             for own, cover in s.patterns:
-                leave |= own & ~self.crowded(cover)
+                leave |= own & ~self._crowded(cover)
             stay = s.stay & ~leave
             if self.rows - stay.bit_count() > self.suppress:
                 return None
@@ -154,7 +180,7 @@ class Covers:
             s = State([(own, cover & stay) for own, cover in s.patterns], stay, s.columns)
 
 
-def bits(some: npt.NDArray[np.int32] | I64, rows: int) -> int:
+def bits(some: I32 | I64, rows: int) -> int:
     """Some rows as an integer.
 
     >>> bits(np.array([0, 2]), 3)
@@ -165,10 +191,148 @@ def bits(some: npt.NDArray[np.int32] | I64, rows: int) -> int:
     return int.from_bytes(np.packbits(held, bitorder="little").tobytes(), "little")
 
 
-def pairs(sizes: list[int]) -> int:
-    """Pairs of rows of different class.
+def greedy(items: Cells, y: I32, order: I64, facts: I64, absent: U8) -> I64:
+    """Items of `order` that are accepted one after the other."""
+    choice = _Choice(items, y, facts, absent)
+    return choice.grown(lambda: choice.in_order(order.tolist()))
 
-    >>> pairs([2, 3])
-    6
+
+def lazy_distinct(
+    items: Cells, y: I32, candidates: I64, prefix: I64, facts: I64, absent: U8
+) -> I64:
+    """Not lazy at all: each step counts all gains."""
+    choice = _Choice(items, y, facts, absent)
+    return choice.grown(lambda: choice.best_first(
+        prefix.tolist(), candidates.tolist(), choice.covers.gain, least=1))
+
+
+def class_errors(items: Cells, y: I32, candidates: I64, prefix: I64, facts: I64, absent: U8) -> I64:
+    """Each step counts all errors."""
+    choice = _Choice(items, y, facts, absent)
+    return choice.grown(lambda: choice.best_first(
+        prefix.tolist(), candidates.tolist(), lambda s, x: -choice.covers.errors(s, x), -inf))
+
+
+class _Choice:
+    """A set that grows item by item while it keeps the rule."""
+
+    def __init__(self, items: Cells, y: I32, facts: I64, absent: U8) -> None:
+        self.covers = Covers.each(items, y, None, facts.tolist(), absent.tolist())
+        self.skip = bool(facts[5])
+        self.accepted: list[int] = []
+
+    def grown(self, grow: Callable[[], None]) -> I64:
+        """What is accepted; a last -1: the user ended it."""
+        empty = self.covers.root()
+        if empty is None:
+            return np.empty(0, np.int64)
+        self.state = empty
+        try:
+            grow()
+        except KeyboardInterrupt:
+            self.accepted.append(ENDED)
+        return np.array(self.accepted, np.int64)
+
+    def accept(self, item: int) -> bool:
+        """Take an item, if the rule holds with it and somebody who stays holds it."""
+        s = self.state._replace(columns=())  # those taken before may be held by nobody now
+        after = self.covers.add(s, item) if self.covers.keeps(s, item) else None
+        if after is None:
+            return False
+        self.state = after
+        self.accepted.append(item)
+        return True
+
+    def in_order(self, order: list[int]) -> None:
+        """One item after the other; what does not fit is passed over, or ends the choice."""
+        for item in order:
+            if not self.accept(item) and not self.skip:
+                return
+
+    def best_first(self, prefix: list[int], left: list[int],
+                   worth: Callable[[State, int], int], least: float) -> None:
+        """All of a prefix, and then the best, first of equals, while it is worth enough."""
+        if not all(self.accept(item) for item in prefix):
+            return
+        values: dict[int, int] = {}
+        while left:
+            values = values or {x: worth(self.state, x) for x in left}
+            best = max(left, key=values.__getitem__)
+            if values[best] < least:
+                return
+            left.remove(best)
+            if self.accept(best):
+                values = {}
+            elif not self.skip:
+                return
+
+
+def search(items: Cells, y: I32, weights: I64 | None, facts: I64, absent: U8,
+           begin: tuple[I64, Callable[[int, int], object] | None],
+           ) -> tuple[I64, int, int, bool, int]:
+    """The heaviest set that keeps the rule, as `search.search` returns it.
+
+    `begin` is a start, and who is told how far it is.
     """
-    return (sum(sizes) ** 2 - sum(n * n for n in sizes)) // 2
+    covers = Covers.of(items, y, weights, facts.tolist(), absent.tolist())
+    empty = covers.root()
+    if empty is None:
+        return np.empty(0, np.int64), -1, -1, True, 0
+    most, milliseconds = int(facts[8]), int(facts[9])
+    run = _Search(covers, most or inf, time.monotonic() + (milliseconds / 1000 or inf), begin[1])
+    try:
+        bound = max(run.value, run.whole(empty, set(begin[0].tolist())))
+    except KeyboardInterrupt:
+        bound = covers.most
+    chosen = sorted(j for x in run.best for j in covers.columns[x].items)
+    return np.array(chosen, np.int64), run.value, bound, bound == run.value, run.nodes
+
+
+@dataclass(repr=False)
+class _Search:
+    """Branch and bound: what all columns together could still add is the bound of a set."""
+
+    covers: Covers
+    most: float
+    end: float
+    told: Callable[[int, int], object] | None
+    best: tuple[int, ...] = ()
+    value: int = 0
+    nodes: int = 0
+
+    def stopped(self) -> bool:
+        """Whether a limit is met; now and then it is told how far the search is."""
+        if self.told is not None:
+            self.told(self.nodes, self.value)
+        return self.nodes > self.most or time.monotonic() >= self.end
+
+    def whole(self, empty: State, start: set[int]) -> int:
+        """All sets, after the start as far as it keeps the rule, and what fits beside it."""
+        every = range(len(self.covers.columns))
+        s, value = empty, 0
+        for x in sorted(every, key=lambda x: start.isdisjoint(self.covers.columns[x].items)):
+            if self.covers.keeps(s, x) and not self.stopped():
+                value += self.covers.gain(s, x)
+                s = self.covers.add(s, x) or s
+        self.best, self.value = s.columns, value
+        return self.descend(empty, 0, [x for x in every if self.covers.keeps(empty, x)])
+
+    def descend(self, s: State, value: int, left: list[int]) -> int:
+        """The best of a set and any of those left, which each fit; returns a bound on all."""
+        self.nodes += 1
+        if value > self.value:
+            self.best, self.value = s.columns, value
+        gains = {x: self.covers.gain(s, x) for x in left}
+        left = sorted((x for x in left if gains[x]), key=lambda x: -gains[x])
+        known = self.value
+        for i, x in enumerate(left):
+            bound = min(value + sum(gains[z] for z in left[i:]), self.covers.most)
+            if bound <= self.value:
+                break
+            if self.stopped():
+                return max(known, bound)
+            after = self.covers.add(s, x)
+            assert after is not None
+            fits = [z for z in left[i + 1:] if self.covers.keeps(after, z)]
+            known = max(known, self.descend(after, value + gains[x], fits))
+        return max(known, self.value)

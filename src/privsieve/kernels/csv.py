@@ -8,26 +8,20 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Mapping
-from importlib import import_module
 from math import inf, isfinite
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.kernels import implementation
-from privsieve.kernels.contract import U16, demand_array, demand_whole
+from privsieve.kernels import contract
+from privsieve.kernels.contract import I32, MOST_ROWS, U16, demand_array, demand_whole
 
 __all__ = ["Lines", "Records", "serves"]
 
 #: Encodings in which each byte is a character, the lower 128 as in ASCII.
 _BYTES = {"ascii", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1257", "iso8859-1",
           "iso8859-2", "iso8859-5", "iso8859-7", "iso8859-9", "iso8859-15"}
-#: The most fields, bytes or lines: 31 bits.
-MOST = 2**31 - 1
-
-_native: Any = import_module("privsieve.kernels._native") if implementation() == "native" else None
-
 
 class Lines(NamedTuple):
     """What was read of some lines.
@@ -39,7 +33,7 @@ class Lines(NamedTuple):
     """
 
     codes: U16
-    ids: npt.NDArray[np.int32]
+    ids: I32
     texts: list[list[str]]
     end: int
 
@@ -53,7 +47,8 @@ def serves(encoding: str) -> bool:
     >>> serves("utf-16")
     False
     """
-    return hasattr(_native, "CsvRecords") and codecs.lookup(encoding).name in {"utf-8", *_BYTES}
+    built = hasattr(contract.extension, "CsvRecords")
+    return built and codecs.lookup(encoding).name in {"utf-8", *_BYTES}
 
 
 class Records:
@@ -87,10 +82,10 @@ class Records:
             points = np.array([ord(bytes([byte]).decode(encoding, "replace"))
                                for byte in range(256)], np.uint16)
         delimiter, decimal = (demand_whole("each sign", ord(sign), 0, 127) for sign in signs)
-        self._need = demand_whole("need", need, 0, MOST)
-        self._records = _native.CsvRecords(
-            (delimiter, decimal), points, demand_whole("width", width or 0, 0, MOST), need,
-            demand_whole("longest", longest, 0, MOST))
+        self._need = demand_whole("need", need, 0, MOST_ROWS)
+        self._records = contract.extension.CsvRecords(
+            (delimiter, decimal), points, demand_whole("width", width or 0, 0, MOST_ROWS), need,
+            demand_whole("longest", longest, 0, MOST_ROWS))
 
     def linear(self, position: int, low: float, step: float, used: int, missing: int) -> None:
         """A number: `floor((x - low) * step)`, cut to 0..used - 1."""

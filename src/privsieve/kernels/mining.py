@@ -11,32 +11,37 @@ what is maximal here can often be completed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from importlib import import_module
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, TypeAlias
+from math import inf
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from privsieve.kernels import implementation, mining_twin
-from privsieve.kernels.contract import I64, demand_array, demand_equal, demand_items, demand_whole
-
-I32: TypeAlias = npt.NDArray[np.int32]
-Cells: TypeAlias = tuple[I64, I32]
+from privsieve.kernels.contract import (
+    I32,
+    I64,
+    Cells,
+    demand_array,
+    demand_equal,
+    demand_items,
+    demand_whole,
+    native,
+)
 
 #: The largest numbers of a rule, and the longest search in seconds: sums with them fit 64 bits.
 LARGEST, MOST_SECONDS = 1 << 62, 10**9
+#: How a search ended, as the kernels number it.
+ENDED: tuple[Literal["all"], Literal["limit"], Literal["interrupted"]] = (
+    "all", "limit", "interrupted")
+#: Sets that the twin holds at most.
+HELD = 1 << 22
 
 __all__ = [
     "Sets", "Top", "TopRule", "all_maximal", "top_by_items", "top_by_rows", "top_maximal",
 ]  # fmt: skip
-
-_kernels: Any = (
-    import_module("privsieve.kernels._native") if implementation() == "native" else mining_twin
-)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sets:
@@ -103,8 +108,8 @@ def all_maximal(
     """
     demand_items(items, rows)
     k, cap = demand_whole("k", k, 1, LARGEST), demand_whole("cap", cap, 0, LARGEST)
-    found = _kernels.all_maximal(*items, rows, k, min(cap, 2**31 - 1), _limit(seconds))
-    return None if found is None else Sets(*found)
+    sets = _all_maximal(*items, rows, k, min(cap, 2**31 - 1), _limit(seconds))
+    return None if sets is None else Sets(*sets)
 
 
 def top_maximal(
@@ -163,7 +168,7 @@ def top_by_rows(
     _demand_top(items, len(y), weights, rule)
     demand_array("y", y, np.int32, 1)
     label = np.unique(y, return_inverse=True)[1].astype(np.int32)
-    return _top(_kernels.top_by_rows(*items, label, weights, tuple(rule), _limit(seconds)))
+    return _top(_top_by_rows(*items, label, weights, rule, _limit(seconds)))
 
 
 def top_by_items(
@@ -178,19 +183,19 @@ def top_by_items(
     _demand_top(items, rows, weights, rule)
     if rule.l_diversity > 1:
         raise ValueError("a search over items knows no classes; l_diversity must be 1")
-    return _top(_kernels.top_by_items(*items, rows, weights, tuple(rule), _limit(seconds)))
+    return _top(_top_by_items(*items, rows, weights, rule, _limit(seconds)))
 
 
 def _top(raw: tuple[Any, ...]) -> Top:
     *sets, value, bound, nodes, ended = raw
-    return Top(Sets(*sets), value, bound, nodes, ("all", "limit", "interrupted")[ended])
+    return Top(Sets(*sets), value, bound, nodes, ENDED[ended])
 
 
 def _nothing(weights: I64) -> Top:
     """What is known before a search."""
     none = np.zeros(0, np.int64)
-    found = Sets(np.zeros(1, np.int64), np.zeros(0, np.int32), none)
-    return Top(found, none, sum(weights.tolist()), 0, "limit")
+    sets = Sets(np.zeros(1, np.int64), np.zeros(0, np.int32), none)
+    return Top(sets, none, sum(weights.tolist()), 0, "limit")
 
 
 def _patience(nodes: int) -> Iterator[int]:
@@ -226,3 +231,146 @@ def _demand_top(items: Cells, rows: int, weights: I64, rule: TopRule) -> None:
     for name, number, least in zip(TopRule._fields, rule, (1, 1, 1, 1, 0), strict=True):
         demand_whole(name, number, least, LARGEST)
 
+
+# The twins: one search for all, of which sets are integers, bit by bit.
+
+
+@native
+def _all_maximal(
+    indptr: I64, indices: I32, rows: int, k: int, cap: int, seconds: float
+) -> tuple[I64, I32, I64] | None:
+    miner = _Miner(TopRule(k, r=LARGEST), [1] * (len(indptr) - 1), cap, _end(seconds))
+    try:
+        miner.run((indptr, indices), np.zeros(int(rows), np.int32))
+    except _EndedError:
+        return None
+    return _csr(sorted((_places(one), support) for one, support in miner.maximal))
+
+
+@native
+def _top_by_items(
+    indptr: I64, indices: I32, rows: int, weight: I64, rule: TopRule, seconds: float
+) -> tuple[Any, ...]:
+    return _top_by_rows(indptr, indices, np.zeros(int(rows), np.int32), weight, rule, seconds)
+
+
+@native
+def _top_by_rows(
+    indptr: I64, indices: I32, y: I32, weight: I64, rule: TopRule, seconds: float
+) -> tuple[Any, ...]:
+    miner, ended = _Miner(rule, weight.tolist(), HELD, _end(seconds)), "all"
+    try:
+        miner.run((indptr, indices), y)
+    except _EndedError:
+        ended = "limit"
+    except KeyboardInterrupt:
+        ended = "interrupted"
+    heaviest = sorted((-miner.worth(one), _places(one), support)
+                      for one, support in miner.maximal)[: rule.r]
+    best = [one for one in heaviest if -one[0] >= rule.least]
+    value = np.array([-minus for minus, _, _ in best], np.int64)
+    bound = int(value.max(initial=0)) if ended == "all" else int(weight.sum())
+    sets = _csr([(one, support) for _, one, support in best])
+    return (*sets, value, bound, miner.visited, ENDED.index(ended))
+
+
+class _EndedError(Exception):
+    """The search has met a limit."""
+
+
+@dataclass(repr=False)
+class _Miner:
+    """Depth first over items, the rarest first; a set is maximal if none that is known contains it.
+
+    What weighs less than the r heaviest that are known is passed over, and so are then its parts.
+    """
+
+    rule: TopRule
+    weight: list[int]
+    cap: int
+    end: float
+    maximal: list[tuple[int, int]] = field(default_factory=list)  # items and support
+    heaviest: list[int] = field(default_factory=list)  # a heap of at most r values
+    classes: list[int] = field(default_factory=list)
+    visited: int = 0
+
+    def run(self, items: Cells, y: I32) -> None:
+        """Search a table."""
+        self.classes = [_bits(np.flatnonzero(y == c)) for c in np.unique(y)]
+        covers = {j: _bits(items[1][a:b]) for j, (a, b) in enumerate(pairwise(items[0]))
+                  if self.weight[j]}
+        order = sorted((j for j in covers if self.keeps(covers[j])),
+                       key=lambda j: covers[j].bit_count())
+        full = (1 << len(y)) - 1
+        if self.keeps(full):
+            self.extend(0, full, [(1 << j, covers[j]) for j in order], [])
+
+    def keeps(self, cover: int) -> bool:
+        """Whether the cover has enough rows, of enough classes."""
+        return cover.bit_count() >= self.rule.k and (
+            self.rule.l_diversity == 1
+            or sum(1 for c in self.classes if c & cover) >= self.rule.l_diversity)
+
+    def worth(self, items: int) -> int:
+        """The weight of a set."""
+        return sum(self.weight[j] for j in _places(items))
+
+    def least(self) -> int:
+        """What a set must weigh."""
+        full = len(self.heaviest) == self.rule.r
+        return max(self.rule.least, self.heaviest[0] if full else 0)
+
+    def extend(
+        self, path: int, cover: int, tail: list[tuple[int, int]], known: list[int]
+    ) -> None:
+        """Find what contains the path; `known` are the maximal sets that do."""
+        self.visited += 1
+        if self.visited > self.rule.nodes or time.monotonic() >= self.end:
+            raise _EndedError
+        known, seen = known[:], len(self.maximal)
+        rest = sum(item for item, _ in tail)
+        if self.worth(path | rest) < self.least():
+            return
+        if not tail and not known:
+            self.store(path, cover.bit_count())
+        for a, (item, held) in enumerate(tail):
+            known += [one for one, _ in self.maximal[seen:]]
+            seen = len(self.maximal)
+            if any(rest & ~one == 0 for one in known):
+                return
+            rest ^= item
+            joint, below = path | item, []
+            for other, more in tail[a + 1 :]:
+                if held & more == held:
+                    joint |= other
+                elif self.keeps(held & more):
+                    below.append((other, held & more))
+            below.sort(key=lambda one: one[1].bit_count())
+            self.extend(joint, held, below, [one for one in known if joint & ~one == 0])
+
+    def store(self, items: int, support: int) -> None:
+        """A maximal set is found."""
+        if len(self.maximal) == self.cap:
+            raise _EndedError
+        self.maximal.append((items, support))
+        heappush(self.heaviest, self.worth(items))
+        if len(self.heaviest) > self.rule.r:
+            heappop(self.heaviest)
+
+
+def _end(seconds: float) -> float:
+    return time.monotonic() + seconds if seconds >= 0 else inf
+
+
+def _bits(places: Iterable[int]) -> int:
+    return sum(1 << int(place) for place in places)
+
+
+def _places(bits: int) -> list[int]:
+    return [j for j, bit in enumerate(reversed(f"{bits:b}")) if bit == "1"]
+
+
+def _csr(sets: list[tuple[list[int], int]]) -> tuple[I64, I32, I64]:
+    ends = np.cumsum([0, *(len(one) for one, _ in sets)], dtype=np.int64)
+    items = np.array([j for one, _ in sets for j in one], np.int32)
+    return ends, items, np.array([support for _, support in sets], np.int64)

@@ -17,39 +17,36 @@ answered: each search adds its rows to it, some at a time.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.kernels import implementation, nearest_twin
 from privsieve.kernels.contract import (
+    I32,
     I64,
     MOST_ROWS,
+    U64,
+    Bools,
     demand_array,
     demand_equal,
     demand_room,
     demand_whole,
+    native,
 )
-from privsieve.kernels.nearest_twin import LARGEST
 
-if TYPE_CHECKING:
-    Metric: TypeAlias = Literal["manhattan", "euclidean", "hamming"]
-
-Bools: TypeAlias = npt.NDArray[np.bool_]
+Metric: TypeAlias = Literal["manhattan", "euclidean", "hamming"]
 F64: TypeAlias = npt.NDArray[np.float64]
-I32: TypeAlias = npt.NDArray[np.int32]
 
-__all__ = ["LARGEST", "METRICS", "TOGETHER", "nearest", "nearest_in"]
+__all__ = ["F64", "I32", "LARGEST", "METRICS", "TOGETHER", "Metric", "nearest", "nearest_in"]
 
 METRICS = ("manhattan", "euclidean", "hamming")
 #: Samples that one search serves: a row has a bit for each.
 TOGETHER = 64
-
-_kernels: Any = (
-    import_module("privsieve.kernels._native") if implementation() == "native" else nearest_twin
-)
+#: The largest size of a number: sums of squares stay finite.
+LARGEST = 1e100
+#: Distances that the twin holds at once; they fit the cache of a core.
+HELD = 1 << 17
 
 
 def nearest(
@@ -85,14 +82,14 @@ def nearest_in(
         bits = np.zeros((len(X), TOGETHER), bool)
         bits[:, : some.shape[1]] = some
         words = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)[:, 0]
-        found = _search(X, label, metric, words, some.shape[1], done=done)
-        for whole, part in zip((hits, misses), found, strict=True):
+        parts = _search(X, label, metric, words, some.shape[1], done=done)
+        for whole, part in zip((hits, misses), parts, strict=True):
             whole[:, first : first + TOGETHER] = part
     return hits, misses
 
 
 def _search(
-    X: F64, label: I32, metric: Metric, drawn: Any, samples: int, *, done: I64 | None
+    X: F64, label: I32, metric: Metric, drawn: U64 | None, samples: int, *, done: I64 | None
 ) -> tuple[I64, I64]:
     """One search; what is no table of such numbers is refused."""
     if metric not in METRICS:
@@ -106,13 +103,68 @@ def _search(
         demand_equal("done and the counts that are told", len(done), 1)
         demand_room("done", done)
     # The kernel sees all numbers anyway: it says so where there is one that it does not take.
-    found: tuple[I64, I64] | None = _kernels.nearest(
-        X, label, metric, drawn, samples, done=done
-    )
-    if found is not None:
-        return found
+    rows = _nearest(X, label, metric, drawn, samples, done=done)
+    if rows is not None:
+        return rows
     if metric == "hamming":
         raise ValueError("metric 'hamming' needs columns of 0 and 1; code each column so, or take "
                          "'manhattan'")
     raise ValueError(f"X must hold numbers from -{LARGEST:g} to {LARGEST:g}, and it holds NaN or "
                      "larger ones; fill what is missing, and scale the columns")
+
+
+@native
+def _nearest(
+    X: F64, label: I32, metric: Metric, drawn: U64 | None, samples: int, *, done: I64 | None
+) -> tuple[I64, I64] | None:
+    """Some rows at a time, against all.
+
+    Bit r of ``drawn[i]`` says whether row i is in sample r.  None where a number is refused.
+    ``done[0]`` grows by the rows that are answered.
+    """
+    if not _taken(X, metric):
+        return None
+    n = len(X)
+    hit, miss = (np.full((n, samples), -1, np.int64) for _ in range(2))
+    columns = X.T.copy()
+    some = max(1, HELD // max(n, 1))
+    for first in range(0, n, some):
+        rows = np.arange(first, min(first + some, n))
+        far = _distances(columns, rows, metric)
+        far[np.arange(len(rows)), rows] = np.inf
+        same = label[rows, None] == label
+        for r in range(samples):
+            inside = np.ones(n, bool) if drawn is None else (drawn >> np.uint64(r) & 1).astype(bool)
+            asks = inside[rows, None]
+            hit[rows, r] = _first(far, same & inside & asks)
+            miss[rows, r] = _first(far, ~same & inside & asks)
+        if done is not None:
+            done += len(rows)
+    return hit, miss
+
+
+def _taken(X: F64, metric: Metric) -> bool:
+    """Whether all numbers are such that a distance is told between them."""
+    if metric == "hamming":
+        return bool(((X == 0) | (X == 1)).all())
+    return not X.size or bool(np.abs(X).max() <= LARGEST)  # not so for NaN
+
+
+def _distances(columns: F64, rows: I64, metric: Metric) -> F64:
+    """From these rows to all, column by column from the left."""
+    far = np.zeros((len(rows), columns.shape[1]))
+    for column in columns:
+        gap = column[rows, None] - column
+        if metric == "euclidean":
+            np.square(gap, out=gap)
+        else:  # columns of 0 and 1 differ by 1 or not at all
+            np.abs(gap, out=gap)
+        far += gap
+    return far
+
+
+def _first(far: F64, among: Bools) -> I64:
+    """The first of the nearest in each line, among those marked; -1 if none is in reach."""
+    left = np.where(among, far, np.inf)
+    best = left.argmin(axis=1)
+    return np.where(left[np.arange(len(far)), best] < np.inf, best, -1)

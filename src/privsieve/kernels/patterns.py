@@ -11,32 +11,34 @@ Ctrl-C ends a choice with what was accepted by then; -1 then stands last (`finis
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, Literal, NamedTuple, TypeAlias
+from itertools import pairwise
+from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from privsieve.kernels import implementation, patterns_twin
+from privsieve.kernels import covers_twin
 from privsieve.kernels.contract import (
+    I32,
     I64,
     MOST_ROWS,
+    U8,
     U64,
+    Bools,
+    Cells,
     demand_array,
     demand_equal,
     demand_items,
+    demand_total,
     demand_whole,
+    kernel,
+    native,
 )
-from privsieve.kernels.magnitudes import demand_total
-
-I32: TypeAlias = npt.NDArray[np.int32]
-Bools: TypeAlias = npt.NDArray[np.bool_]
-Cells: TypeAlias = tuple[I64, I32]
 
 __all__ = [
-    "Levels",
+    "Cells",
+    "PatternTable",
+    "RowGroups",
     "Rule",
-    "Table",
     "around",
     "class_counts",
     "class_errors",
@@ -49,9 +51,12 @@ __all__ = [
     "superset_counts",
 ]
 
-_kernels: Any = (
-    import_module("privsieve.kernels._native") if implementation() == "native" else patterns_twin
-)
+#: Pairs of masks that are compared at once.
+PAIRS = 1 << 20
+
+_greedy = native(covers_twin.greedy)
+_lazy_distinct = native(covers_twin.lazy_distinct)
+_class_errors = native(covers_twin.class_errors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +87,7 @@ class Rule:
     labelled: bool = False
 
 
-class Table(NamedTuple):
+class PatternTable(NamedTuple):
     """The patterns of a projection: their items as bits, their rows per class; each row's pattern.
 
     masks : uint64[P, W]; bit j is item j, and further bits the absences that may be known.
@@ -98,7 +103,7 @@ class Table(NamedTuple):
         return object.__repr__(self)  # its fields are private
 
 
-class Levels(NamedTuple):
+class RowGroups(NamedTuple):
     """Four numbers for each row, int64[rows].
 
     group : rows that hold all that it holds.
@@ -116,6 +121,7 @@ class Levels(NamedTuple):
         return object.__repr__(self)  # its fields are private
 
 
+@kernel(lambda indptr, indices, y, classes: _demand((indptr, indices), y, classes))
 def class_counts(indptr: I64, indices: I32, y: I32, classes: int) -> I64:
     """Rows of each class that hold each item: int64[d, classes].
 
@@ -123,8 +129,10 @@ def class_counts(indptr: I64, indices: I32, y: I32, classes: int) -> I64:
     >>> class_counts(*toy, np.array([0, 1, 1], np.int32), 2).tolist()
     [[1, 1], [0, 1]]
     """
-    classes = _demand((indptr, indices), y, classes)
-    out: I64 = _kernels.class_counts(indptr, indices, y, classes)
+    label = y[indices]
+    out = np.zeros((len(indptr) - 1, int(classes)), np.int64)
+    for c in range(classes):
+        out[:, c] = np.diff(np.concatenate([[0], np.cumsum(label == c)])[indptr])
     return out
 
 
@@ -137,8 +145,7 @@ def greedy(items: Cells, y: I32, order: I64, rule: Rule) -> I64:
     >>> greedy(toy, y, np.array([1, 0]), Rule(k=2, classes=1)).tolist()
     [0]
     """
-    out: I64 = _kernels.greedy(items, y, order, *rule_facts(items, y, order, rule))
-    return out
+    return _greedy(items, y, order, *rule_facts(items, y, order, rule))
 
 
 def finished(accepted: I64) -> tuple[I64, bool]:
@@ -147,7 +154,7 @@ def finished(accepted: I64) -> tuple[I64, bool]:
     >>> finished(np.array([4, 2, -1]))
     (array([4, 2]), False)
     """
-    cut = bool(len(accepted)) and accepted[-1] == patterns_twin.ENDED
+    cut = bool(len(accepted)) and accepted[-1] == covers_twin.ENDED
     return (accepted[:-1] if cut else accepted), not cut
 
 
@@ -167,8 +174,7 @@ def lazy_distinct(
     demand_array("prefix", prefix, np.int64, 1)
     demand_array("candidates", candidates, np.int64, 1)
     facts = rule_facts(items, y, np.concatenate([prefix, candidates]), rule)
-    out: I64 = _kernels.lazy_distinct(items, y, candidates, prefix, *facts)
-    return out
+    return _lazy_distinct(items, y, candidates, prefix, *facts)
 
 
 def class_errors(
@@ -187,11 +193,10 @@ def class_errors(
     demand_array("prefix", prefix, np.int64, 1)
     demand_array("candidates", candidates, np.int64, 1)
     facts = rule_facts(items, y, np.concatenate([prefix, candidates]), rule)
-    out: I64 = _kernels.class_errors(items, y, candidates, prefix, *facts)
-    return out
+    return _class_errors(items, y, candidates, prefix, *facts)
 
 
-def pattern_table(items: Cells, y: I32, classes: int, absent: Bools | None = None) -> Table:
+def pattern_table(items: Cells, y: I32, classes: int, absent: Bools | None = None) -> PatternTable:
     """Patterns of the rows on all of these items: project first.
 
     >>> toy, y = (np.array([0, 2, 3]), np.array([0, 1, 1], np.int32)), np.zeros(3, np.int32)
@@ -200,9 +205,48 @@ def pattern_table(items: Cells, y: I32, classes: int, absent: Bools | None = Non
     """
     classes = _demand(items, y, classes)
     known = _known(absent, len(items[0]) - 1)
-    return Table(*_kernels.pattern_table(items, y, classes, known))
+    return PatternTable(*_pattern_table(items, y, classes, known))
 
 
+@native
+def _pattern_table(items: Cells, y: I32, classes: int, absent: U8) -> tuple[U64, I64, I32]:
+    place = np.arange(len(absent)) + np.cumsum(absent, dtype=np.int64) - absent
+    words = max(-(-int(len(absent) + absent.sum()) // 64), 1)
+    masks = np.zeros((len(y), words), np.uint64)
+    for j, (a, b) in enumerate(pairwise(items[0])):
+        held = np.zeros(len(y), np.bool_)
+        held[items[1][a:b]] = True
+        # The bit of an item, and after it that of its absence, where it may be known.
+        for bit, rows in ((place[j], held), (place[j] + 1, ~held & bool(absent[j]))):
+            if rows.any():
+                masks[rows, bit // 64] |= np.uint64(1 << int(bit) % 64)
+    _, first, pattern = np.unique(masks, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.argsort(order).astype(np.int32)[pattern.reshape(-1)]
+    counts = np.zeros((len(order), classes), np.int64)
+    np.add.at(counts, (number, y), 1)
+    return masks[first[order]], counts, number
+
+
+def _demand_table(masks: U64, counts: I64) -> None:
+    demand_array("masks", masks, np.uint64, 2)
+    demand_array("counts", counts, np.int64, 2)
+    demand_equal("masks and counts", len(masks), len(counts))
+    demand_whole("masks", len(masks), 0, MOST_ROWS)
+    demand_total("counts", counts)
+
+
+def _demand_around(masks: U64, counts: I64, asked: U64, rows: I64) -> None:
+    _demand_table(masks, counts)
+    demand_array("asked", asked, np.uint64, 2)
+    demand_array("rows", rows, np.int64, 1)
+    demand_equal("asked and rows", len(asked), len(rows))
+    demand_equal("words of asked and masks", asked.shape[1], masks.shape[1])
+    demand_whole("asked", len(asked), 0, MOST_ROWS)
+    demand_total("rows", rows)
+
+
+@kernel(_demand_around)
 def around(masks: U64, counts: I64, asked: U64, rows: I64) -> tuple[I64, I64]:
     """Who surrounds whom: the table of `superset_counts` against other masks, both ways.
 
@@ -214,26 +258,26 @@ def around(masks: U64, counts: I64, asked: U64, rows: I64) -> tuple[I64, I64]:
     >>> over.tolist(), held.tolist()
     ([[7], [12]], [4, 5])
     """
-    _demand_table(masks, counts)
-    demand_array("asked", asked, np.uint64, 2)
-    demand_array("rows", rows, np.int64, 1)
-    demand_equal("asked and rows", len(asked), len(rows))
-    demand_equal("words of asked and masks", asked.shape[1], masks.shape[1])
-    demand_whole("asked", len(asked), 0, MOST_ROWS)
-    demand_total("rows", rows)
-    over, held = _kernels.around(masks, counts, asked, rows)
+    over = np.zeros((len(asked), counts.shape[1]), np.int64)
+    held = np.zeros(len(masks), np.int64)
+    step = max(PAIRS // max(len(masks), 1), 1)
+    for a in range(0, len(asked), step):
+        lacks = np.zeros((len(asked[a : a + step]), len(masks)), np.bool_)
+        for some, all_of_them in zip(asked[a : a + step].T, masks.T, strict=True):
+            lacks |= (some[:, None] & ~all_of_them) != 0
+        over[a : a + step] = ~lacks @ counts
+        held += rows[a : a + step] @ ~lacks
     return over, held
 
 
+@kernel(_demand_table)
 def superset_counts(masks: U64, counts: I64) -> I64:
     """For each mask the sum of the counts of all masks that contain it: int64[P, C].
 
     >>> superset_counts(np.array([[1], [3], [0]], np.uint64), np.array([[1], [1], [1]])).tolist()
     [[2], [1], [3]]
     """
-    _demand_table(masks, counts)
-    out: I64 = _kernels.superset_counts(masks, counts)
-    return out
+    return around(masks, counts, masks, np.zeros(len(masks), np.int64))[0]
 
 
 def peel(
@@ -252,12 +296,22 @@ def peel(
     """
     _demand_table(masks, counts)
     k, l_diversity = _sizes(k=k, l_diversity=l_diversity)
-    out: npt.NDArray[np.uint8] = _kernels.peel(masks, counts, k, l_diversity,
-                                                 labelled=bool(labelled))
-    return out.view(np.bool_)
+    return _peel(masks, counts, k, l_diversity, labelled=bool(labelled)).view(np.bool_)
 
 
-def levels(items: Cells, y: I32, classes: int, absent: Bools | None = None) -> Levels:
+@native
+def _peel(masks: U64, counts: I64, k: int, diversity: int, *, labelled: bool) -> U8:
+    stays = np.ones(counts.shape, np.bool_)
+    while True:
+        group = superset_counts(masks, counts * stays)
+        size = group if labelled else group.sum(1, keepdims=True)
+        good = (size >= k) & ((group > 0).sum(1, keepdims=True) >= diversity)
+        if np.broadcast_to(good, stays.shape)[stays].all():
+            return stays.view(np.uint8)
+        stays &= good
+
+
+def levels(items: Cells, y: I32, classes: int, absent: Bools | None = None) -> RowGroups:
     """Each row's group on all of these items.
 
     >>> toy, y = (np.array([0, 2, 3]), np.array([0, 1, 1], np.int32)), np.zeros(3, np.int32)
@@ -267,11 +321,11 @@ def levels(items: Cells, y: I32, classes: int, absent: Bools | None = None) -> L
     masks, counts, pattern = pattern_table(items, y, classes, absent)
     size = counts.sum(1)
     group, held = around(masks, counts, masks, size)
-    found = group.sum(1), size, (group > 0).sum(1), held
-    return Levels(*(part[pattern] for part in found))
+    numbers = group.sum(1), size, (group > 0).sum(1), held
+    return RowGroups(*(part[pattern] for part in numbers))
 
 
-def _known(absent: Bools | None, items: int) -> npt.NDArray[np.uint8]:
+def _known(absent: Bools | None, items: int) -> U8:
     if absent is None:
         return np.zeros(items, np.uint8)
     demand_array("absent", absent, np.bool_, 1)
@@ -279,7 +333,7 @@ def _known(absent: Bools | None, items: int) -> npt.NDArray[np.uint8]:
     return absent.view(np.uint8)
 
 
-def rule_facts(items: Cells, y: I32, order: I64, rule: Rule) -> tuple[I64, npt.NDArray[np.uint8]]:
+def rule_facts(items: Cells, y: I32, order: I64, rule: Rule) -> tuple[I64, U8]:
     """The rule as the kernels take it.
 
     (k, l, suppress, classes, codes, skip, equal, labelled), absent.
@@ -309,14 +363,6 @@ def _demand(items: Cells, y: I32, codes: int) -> int:
     if len(y) and not (y.min() >= 0 and y.max() < codes):
         raise ValueError(f"y must be classes from 0 to {codes - 1}")
     return codes
-
-
-def _demand_table(masks: U64, counts: I64) -> None:
-    demand_array("masks", masks, np.uint64, 2)
-    demand_array("counts", counts, np.int64, 2)
-    demand_equal("masks and counts", len(masks), len(counts))
-    demand_whole("masks", len(masks), 0, MOST_ROWS)
-    demand_total("counts", counts)
 
 
 def _sizes(**sizes: int) -> list[int]:

@@ -7,26 +7,28 @@ Items, `y` and the rule are those of `patterns`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from privsieve.kernels import implementation, search_twin
-from privsieve.kernels.contract import I64, demand_array, demand_equal, demand_whole
-from privsieve.kernels.patterns import Cells, Rule, rule_facts
+from privsieve.kernels import covers_twin
+from privsieve.kernels.contract import (
+    I32,
+    I64,
+    Cells,
+    demand_array,
+    demand_equal,
+    demand_whole,
+    native,
+)
+from privsieve.kernels.patterns import Rule, rule_facts
 
-I32: TypeAlias = npt.NDArray[np.int32]
-
-__all__ = ["Effort", "Found", "search"]
+__all__ = ["I32", "Effort", "Found", "search"]
 
 #: The most nodes or milliseconds: the clock reaches so far.
 MOST = 1 << 40
 
-_kernels: Any = (
-    import_module("privsieve.kernels._native") if implementation() == "native" else search_twin
-)
+_search = native(covers_twin.search)
 
 
 class Effort(NamedTuple):
@@ -70,8 +72,8 @@ def search(
     """The heaviest set that keeps the rule; without weights, the one that tells most pairs apart.
 
     The search begins with the best of greedy choice, `start` as far as it keeps the rule and
-    completed, and a local search from there.  Items of weight 0 are never chosen.  An interrupt
-    ends the search like a limit does.
+    completed, and a local search from there; its twin begins with `start` alone, and is slow.
+    Items of weight 0 are never chosen.  An interrupt ends the search like a limit does.
 
     >>> from privsieve.kernels.patterns import Rule
     >>> toy = np.array([0, 2, 4, 6]), np.array([0, 1, 2, 3, 1, 2], np.int32)
@@ -92,4 +94,4 @@ def search(
     ends = [demand_whole(name, number, 0, MOST)
             for name, number in zip(effort._fields, effort[:2], strict=False)]
     facts = np.append(facts, np.array(ends, np.int64))
-    return Found(*_kernels.search(items, y, weights, facts, absent, (start, effort.told)))
+    return Found(*_search(items, y, weights, facts, absent, (start, effort.told)))

@@ -22,11 +22,11 @@ from privsieve.methods.option import Choosing, declared, option, settings, settl
 from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
-from privsieve.rows.batch import Batch
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
+    from privsieve.rows.batch import Batch
     from privsieve.summaries.blocks import BlockVotes, Scheme
 
 METHOD = "block-fwell/1"

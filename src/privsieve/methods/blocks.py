@@ -50,8 +50,7 @@ def public_rows(reference: object, domain: Domain) -> Rows:
 
     from privsieve.kernels.blocks import Rows
     from privsieve.rows import open_source, resolve
-    from privsieve.rows.batch import Batch
-    from privsieve.rows.reader import batches
+    from privsieve.rows.batch import Batch, batches
 
     X, y = reference if isinstance(reference, tuple) and len(reference) == 2 else (reference, None)
     rows_alone = replace(domain, person=None, persons=None, rows_per_person=1, rows=None,

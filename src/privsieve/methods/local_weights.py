@@ -23,12 +23,12 @@ from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Domain
 from privsieve.public.plan import NoiseSize, Plan, assumed
 from privsieve.release import ColumnWeights, GridNumbers, NoiseLaw, exactly, figure
-from privsieve.rows.batch import Batch
 
 if TYPE_CHECKING:
     from privsieve.methods.objective_fwell import Perturbing
     from privsieve.noise.streams import Noise
     from privsieve.noise.values import Grid
+    from privsieve.rows.batch import Batch
     from privsieve.summaries.blocks import Scheme
     from privsieve.summaries.moves import Doubles, Moves, Sample
 

@@ -1,0 +1,438 @@
+"""Rules on one and on two columns, and signs: what scores of classes are made of.
+
+Each function is a kernel: its body is the twin, in NumPy, of the one in C++.
+"""
+# ruff: noqa: PLR0917  six arguments are allowed by the house
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from privsieve.kernels import contract
+from privsieve.kernels.contract import (
+    I64,
+    MOST_ROWS,
+    U8,
+    U16,
+    U64,
+    Cuts,
+    Planes,
+    Runs,
+    demand_array,
+    demand_bins,
+    demand_column_weights,
+    demand_cuts,
+    demand_equal,
+    demand_kind,
+    demand_offsets,
+    demand_runs,
+    demand_signs,
+    demand_total,
+    demand_weight,
+    demand_whole,
+    kernel,
+    native,
+)
+
+_MISSING = 65535
+
+
+@kernel(lambda z: demand_array("z", z, np.uint64, np.ndim(z)))
+def mix64(z: U64) -> U64:
+    """Scramble 64 bits: the finaliser of splitmix64, a bijection.
+
+    >>> mix64(np.array([0, 1], np.uint64)).tolist()
+    [16294208416658607535, 10451216379200822465]
+    """
+    with np.errstate(over="ignore"):
+        z = z + np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))
+
+
+def tie_keys(unit: U64, feature: int, key: int) -> U64:
+    """Order of the units that share a code, a fresh one for each feature.
+
+    An order that features share would make tied columns copies of each other.
+
+    >>> units = np.arange(2, dtype=np.uint64)
+    >>> (tie_keys(units, 0, 7) == tie_keys(units, 1, 7)).any()
+    np.False_
+    """
+    demand_array("unit", unit, np.uint64, 1)
+    return _tie_keys(unit, _word("feature", feature), _word("key", key))
+
+
+@native
+def _tie_keys(unit: U64, feature: int, key: int) -> U64:
+    with np.errstate(over="ignore"):
+        place = unit * np.uint64(0x100000001B3) ^ np.uint64(feature << 40 & (1 << 64) - 1)
+    return mix64(np.uint64(key) ^ mix64(place))
+
+
+def runs(codes: U16, starts: I64, weight: I64 | None = None) -> Runs:
+    """Sorted distinct codes of each column, with their count (or weight) per class.
+
+    Returns ``(indptr, code, count)``: column j has the codes ``code[indptr[j]:indptr[j + 1]]``.
+    The count is int32, and int64 with weights.
+
+    >>> codes, starts = np.array([[5, 5, 2]], np.uint16), np.array([0, 2, 3])
+    >>> [part.tolist() for part in runs(codes, starts)]
+    [[0, 2], [2, 5], [[0, 1], [2, 0]]]
+    """
+    demand_array("codes", codes, np.uint16, 2)
+    demand_offsets("starts", starts, codes.shape[1])
+    demand_weight(weight, codes.shape[1])
+    if weight is None:  # a part of a table: its counts are int32
+        demand_whole("rows", codes.shape[1], 0, MOST_ROWS)
+    return _runs(codes, starts, weight)
+
+
+@native
+def _runs(codes: U16, starts: I64, weight: I64 | None) -> Runs:
+    classes = len(starts) - 1
+    label = np.repeat(np.arange(classes), np.diff(starts))
+    wide = np.int32 if weight is None else np.int64
+    columns = [np.unique(column, return_inverse=True) for column in codes]
+    counts = []
+    for code, place in columns:
+        count = np.zeros((len(code), classes), wide)
+        np.add.at(count, (place, label), 1 if weight is None else weight)
+        counts.append(count)
+    return _join([code for code, _ in columns], counts, (classes, wide))
+
+
+def merge_runs(a: Runs, b: Runs) -> Runs:
+    """The runs of two sets of rows together: a commutative monoid.
+
+    The count is int64 if either is, or if together they are too many rows for int32.
+
+    >>> part = runs(np.array([[5, 2]], np.uint16), np.array([0, 1, 2]))
+    >>> merge_runs(part, part)[2].tolist()
+    [[0, 2], [2, 0]]
+    """
+    top = demand_runs("a", a) + demand_runs("b", b)
+    demand_equal("columns of a and b", len(a[0]), len(b[0]))
+    demand_equal("classes of a and b", a[2].shape[1], b[2].shape[1])
+    demand_total("count of a", a[2][: a[0][1:2].sum()])
+    demand_total("count of b", b[2][: b[0][1:2].sum()])
+    rows = sum(int(r[2][: r[0][1]].sum(dtype=np.int64)) for r in (a, b)) if len(a[0]) > 1 else 0
+    # dtypes are compared, not scalar types: int64 may be `long` or `long long`
+    wide = np.int64 in (a[2].dtype, b[2].dtype) or rows > np.iinfo(np.int32).max
+    # All columns have all rows, so that no entry passes what the first column adds up to.
+    if top > rows:
+        raise ValueError("each column of a and b must count the same rows")
+    return _merge_runs(a, b, wide)
+
+
+@native
+def _merge_runs(a: Runs, b: Runs, wide: bool) -> Runs:  # noqa: FBT001  the kernel's signature
+    dtype, classes = np.int64 if wide else np.int32, a[2].shape[1]
+    codes, counts = [], []
+    for j in range(len(a[0]) - 1):
+        parts = [(r[1][r[0][j] : r[0][j + 1]], r[2][r[0][j] : r[0][j + 1]]) for r in (a, b)]
+        code, place = np.unique(np.concatenate([c for c, _ in parts]), return_inverse=True)
+        count = np.zeros((len(code), classes), dtype)
+        np.add.at(count, place, np.concatenate([n for _, n in parts]).astype(dtype))
+        codes.append(code)
+        counts.append(count)
+    return _join(codes, counts, (classes, dtype))
+
+
+def _join(codes: list[U16], counts: list[I64], like: tuple[int, type]) -> Runs:
+    indptr = np.cumsum([0, *map(len, codes)], dtype=np.int64)
+    classes, dtype = like
+    return (
+        indptr,
+        np.concatenate([np.empty(0, np.uint16), *codes]),
+        np.concatenate([np.empty((0, classes), dtype), *counts]),
+    )
+
+
+@kernel(demand_column_weights)
+def interval(runs: Runs, labellings: I64, kind: U8) -> I64:
+    """Twice the best one-column rule of each column, for each labelling: int64[L, d].
+
+    Ordered: the largest |v(inside) - v(outside)| of all intervals of codes; a missing code is set
+    apart, and its sign is free.  Nominal: of all sets of levels, or of all single levels.
+
+    >>> codes, starts = np.array([[0, 1, 2, 3]], np.uint16), np.array([0, 2, 4])
+    >>> interval(runs(codes, starts), np.array([[-1, 1]]), np.zeros(1, np.uint8)).tolist()
+    [[4]]
+    """
+    indptr, code, count = runs
+    signed = labellings @ count.T.astype(np.int64)
+    out = np.zeros((len(labellings), len(kind)), np.int64)
+    for j, (first, last) in enumerate(pairwise(indptr)):
+        out[:, j] = best_rules(signed[:, first:last], code[first:last], kind[j])
+    return out
+
+
+def best_rules(value: I64, code: U16, kind: int) -> I64:
+    """Twice the best rule on one column, for each row of values of its codes."""
+    missing = code == _MISSING
+    if kind == 3:
+        total = value.sum(1)
+        single: I64 = np.abs(np.column_stack([2 * value - total[:, None], total])).max(1)
+        return single
+    if kind == 2:
+        subsets: I64 = np.abs(value).sum(1)
+        return subsets
+    if kind == 1:
+        apart: I64 = _ordered(value[:, ~missing]) + np.abs(value[:, missing]).sum(1)
+        return apart
+    return _ordered(value)
+
+
+def _ordered(value: I64) -> I64:
+    level = np.concatenate([np.zeros((len(value), 1), np.int64), np.cumsum(value, 1)], 1)
+    up = (level - np.minimum.accumulate(level, 1)).max(1)
+    down = (np.maximum.accumulate(level, 1) - level).max(1)
+    total = level[:, -1]
+    best: I64 = np.maximum(np.maximum(2 * up - total, total + 2 * down), np.abs(total))
+    return best
+
+
+def median_cut(codes: U16, unit: U64, row: U64, key: int, kind: U8) -> Cuts:
+    """The record in the middle of each ordered column: ``(code, key, row, count)``.
+
+    It has the 0-based rank ``count // 2`` by (code, tie key, row) among the ``count`` records that
+    are not missing; four zeros where the column is nominal or all is missing.
+
+    >>> codes, rows = np.array([[9, 3, 5]], np.uint16), np.arange(3, dtype=np.uint64)
+    >>> code, _, row, count = median_cut(codes, rows, rows, 1, np.zeros(1, np.uint8))
+    >>> code.tolist(), row.tolist(), count.tolist()
+    ([5], [2], [3])
+    """
+    demand_array("codes", codes, np.uint16, 2)
+    for name, ids in (("unit", unit), ("row", row)):
+        demand_array(name, ids, np.uint64, 1)
+        demand_equal(f"{name} and codes", len(ids), codes.shape[1])
+    demand_kind(kind, "codes", len(codes))
+    return _median_cut(codes, unit, row, _word("key", key), kind)
+
+
+@native
+def _median_cut(codes: U16, unit: U64, row: U64, key: int, kind: U8) -> Cuts:
+    d = len(codes)
+    code, count = np.zeros(d, np.uint16), np.zeros(d, np.int64)
+    keys, rows = np.zeros(d, np.uint64), np.zeros(d, np.uint64)
+    for j in np.flatnonzero(kind < 2):
+        here = codes[j] != _MISSING if kind[j] else np.ones(len(unit), bool)
+        count[j] = here.sum()
+        if count[j]:
+            value, tie, place = codes[j][here], tie_keys(unit[here], int(j), key), row[here]
+            middle = np.lexsort((place, tie, value))[count[j] // 2]
+            code[j], keys[j], rows[j] = value[middle], tie[middle], place[middle]
+    return code, keys, rows, count
+
+
+def sign_planes(codes: U16, starts: I64, ids: U64, key: int, cuts: Cuts, kind: U8) -> Planes:
+    """Signs on both sides of the cuts, one bit a row: ``(planes, masks, zeros, words)``.
+
+    Bit 1 is the sign +1.  Class c takes the words ``words[c]`` to ``words[c + 1]`` of a plane,
+    whole 256 bits.  Below the cut is -1, above it +1; the record of the cut is +1 if the count is
+    even and else 0, and ``zeros`` says where its bit lies (-1: not among these rows).  A missing
+    code has sign 0; ``masks``, there if some kind is 1, have bit 1 where the sign is not 0.
+    Nominal columns are all 0.  ``ids`` are the rows ``unit`` and ``row``, which is unique.
+
+    >>> codes, ids = np.array([[9, 3, 5]], np.uint16), np.array([[0, 1, 2]] * 2, np.uint64)
+    >>> kind, starts = np.zeros(1, np.uint8), np.array([0, 3])
+    >>> cuts = median_cut(codes, *ids, 1, kind)
+    >>> planes, masks, zeros, words = sign_planes(codes, starts, ids, 1, cuts, kind)
+    >>> planes.tolist(), masks, zeros.tolist(), words.tolist()
+    ([[1, 0, 0, 0]], None, [2], [0, 4])
+    """
+    demand_array("codes", codes, np.uint16, 2)
+    demand_offsets("starts", starts, codes.shape[1])
+    demand_array("ids", ids, np.uint64, 2)
+    demand_equal("ids and (unit, row)", len(ids), 2)
+    demand_equal("ids and codes", ids.shape[1], codes.shape[1])
+    demand_cuts(cuts, kind, len(codes))
+    key = _word("key", key)
+    words = np.concatenate([[0], np.cumsum((np.diff(starts) + 255) // 256 * 4)]).astype(np.int64)
+    masked = bool((kind == 1).any())
+    layout = np.stack([starts, words])
+    if contract.extension is None:
+        planes, masks, zeros = _sign_planes(codes, layout, ids, key, cuts, kind)
+        return planes, masks if masked else None, zeros, words
+    # The kernel spares itself the masks.
+    return (*contract.extension.sign_planes(codes, layout, ids, key, cuts, kind, masked), words)
+
+
+def _sign_planes(
+    codes: U16, layout: I64, ids: U64, key: int, cuts: Cuts, kind: U8
+) -> tuple[U64, U64, I64]:
+    starts, words = layout
+    bit = np.arange(codes.shape[1]) + np.repeat(words[:-1] * 64 - starts[:-1], np.diff(starts))
+    planes = np.zeros((len(codes), int(words[-1])), np.uint64)
+    masks, zeros = np.zeros_like(planes), np.full(len(codes), -1, np.int64)
+    unit, row = ids
+    for j in np.flatnonzero((kind < 2) & (cuts[3] > 0)):
+        code, tie, place, count = (part[j] for part in cuts)
+        keys = tie_keys(unit, int(j), key)
+        same = codes[j] == code
+        tied = same & (keys == tie)
+        zero = tied & (row == place) if count % 2 else np.zeros(len(row), bool)
+        known = codes[j] != _MISSING if kind[j] else np.ones(len(row), bool)
+        above = (codes[j] > code) | (same & (keys > tie)) | (tied & (row >= place))
+        zeros[j] = bit[zero].max(initial=-1)
+        planes[j] = _pack(bit[above & known & ~zero], int(words[-1]))
+        masks[j] = _pack(bit[known & (bit != zeros[j])], int(words[-1]))
+    return planes, masks, zeros
+
+
+def _pack(bit: I64, words: int) -> U64:
+    flags = np.zeros(words * 64, bool)
+    flags[bit] = True
+    return np.packbits(flags, bitorder="little").view("<u8")
+
+
+@kernel(demand_signs)
+def sign_pairs(
+    planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64, labellings: I64,
+) -> I64:
+    """For each column the largest |sum_i v_i A_ij A_il| over other columns and labellings.
+
+    `rows` is the number of rows of each class; the rest is from `sign_planes`.  A class may be put
+    together from parts: what is no row has bit 0 in all planes and masks, wherever it lies.
+
+    >>> planes, none = np.array([[5, 0, 0, 0], [6, 0, 0, 0]], np.uint64), np.array([-1, -1])
+    >>> sign_pairs(planes, None, none, np.array([0, 4]), np.array([3]), np.array([[1]])).tolist()
+    [1, 1]
+    """
+    known, spare = _known(planes, masks, zeros, words, rows)
+    best = np.zeros(len(planes), np.int64)
+    for l in range(len(planes) - 1):  # noqa: E741  the paper's letter
+        left, right = (planes[l], known[l]), (planes[l + 1 :], known[l + 1 :])
+        top = _products(left, right, words, spare, labellings)
+        best[l] = max(best[l], top.max())
+        best[l + 1 :] = np.maximum(best[l + 1 :], top)
+    return best
+
+
+@kernel(demand_signs)
+def sign_triples(
+    planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64, labellings: I64,
+) -> I64:
+    """For each column the largest |sum_i v_i A_ij A_il A_im| over other pairs and labellings.
+
+    >>> planes, none = np.array([[5, 0, 0, 0]] * 3, np.uint64), np.array([-1, -1, -1])
+    >>> sign_triples(planes, None, none, np.array([0, 4]), np.array([3]), np.array([[2]])).tolist()
+    [2, 2, 2]
+    """
+    known, spare = _known(planes, masks, zeros, words, rows)
+    best = np.zeros(len(planes), np.int64)
+    for l in range(1, len(planes) - 1):  # noqa: E741  the paper's letter
+        right = planes[l + 1 :], known[l + 1 :]
+        for j in range(l):
+            left = planes[j] ^ planes[l], known[j] & known[l]
+            top = _products(left, right, words, spare, labellings)
+            best[j], best[l] = max(best[j], top.max()), max(best[l], top.max())
+            best[l + 1 :] = np.maximum(best[l + 1 :], top)
+    return best
+
+
+def _known(
+    planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64,
+) -> tuple[U64, I64]:
+    """Masks, and for each class how many of their bits are no rows.
+
+    Without masks every bit is known but the zero row's; the padding, which has equal signs in
+    all planes, is then counted and taken off.
+    """
+    if masks is not None:
+        return masks, np.zeros_like(rows)
+    known = np.full_like(planes, np.iinfo(np.uint64).max)
+    for j in np.flatnonzero(zeros >= 0):
+        known[j, zeros[j] >> 6] ^= np.uint64(1 << int(zeros[j] & 63))
+    return known, np.diff(words) * 64 - rows
+
+
+def _products(
+    left: tuple[U64, U64], right: tuple[U64, U64], words: I64, spare: I64, labellings: I64,
+) -> I64:
+    """Max over labellings of |sum of left x right|, for each row of `right`."""
+    both = left[1] & right[1]
+    unlike = np.bitwise_count((left[0] ^ right[0]) & both).astype(np.int64)
+    level = np.cumsum(np.bitwise_count(both).astype(np.int64) - 2 * unlike, axis=1)
+    level = np.concatenate([np.zeros((len(level), 1), np.int64), level], 1)
+    sums = np.diff(level[:, words], axis=1) - spare
+    best: I64 = np.abs(sums @ labellings.T).max(1, initial=0)
+    return best
+
+
+@kernel(demand_bins)
+def pair_gain(
+    bins: U8, starts: I64, weight: I64 | None, labellings: I64, grid: int, nominal: U8,
+) -> I64:
+    """How much the best four-cell rule of a column and a partner beats both alone, doubled.
+
+    The rules cut each column at one public indicator: ``bin <= a``, or ``bin == a`` where
+    `nominal`, for a = 0..grid - 2, or not at all.  Bins are below `grid`.  Without a partner: 0.
+
+    >>> bins, starts = np.array([[0, 3, 0, 3], [0, 3, 3, 0]], np.uint8), np.array([0, 2, 4])
+    >>> pair_gain(bins, starts, None, np.array([[-1, 1]]), 4, np.zeros(2, np.uint8)).tolist()
+    [4, 4]
+    """
+    d = len(bins)
+    never = np.iinfo(np.int64).min if d > 1 and len(labellings) else 0
+    gain = np.full(d, never, np.int64)
+    for pair, q in pair_tables(bins, starts, weight, labellings, grid, nominal):
+        total = q[:, -1, -1]
+        alone = np.abs(2 * np.concatenate([q[:, :, -1], q[:, -1, :]], 1) - total[:, None]).max(1)
+        gain[pair] = np.maximum(gain[pair], (_four_cells(q) - alone).max(initial=never))
+    return gain
+
+
+@kernel(demand_bins)
+def pair_best(
+    bins: U8, starts: I64, weight: I64 | None, labellings: I64, grid: int, nominal: U8,
+) -> I64:
+    """Twice the best four-cell rule of each pair of columns, in the order 01, 02, .., 12, ...
+
+    >>> bins, starts = np.array([[0, 3, 0, 3], [0, 3, 3, 0]], np.uint8), np.array([0, 2, 4])
+    >>> pair_best(bins, starts, None, np.array([[-1, 1]]), 4, np.zeros(2, np.uint8)).tolist()
+    [4]
+    """
+    tables = pair_tables(bins, starts, weight, labellings, grid, nominal)
+    return np.array([_four_cells(q).max(initial=0) for _, q in tables], np.int64)
+
+
+def pair_tables(
+    bins: U8, starts: I64, weight: I64 | None, labellings: I64, grid: int, nominal: U8,
+) -> Iterator[tuple[list[int], I64]]:
+    """Pairs j < l with q[labelling, a, b] = signed weight of both indicators; the last is all."""
+    d, classes = len(bins), len(starts) - 1
+    label = np.repeat(np.arange(classes), np.diff(starts))
+    for j in range(d):
+        rows = (label * grid + bins[j]) * grid
+        for l in range(j + 1, d):  # noqa: E741  the paper's letter
+            cell = np.zeros(classes * grid * grid, np.int64)
+            np.add.at(cell, rows + bins[l], 1 if weight is None else weight)
+            signed = (labellings @ cell.reshape(classes, -1)).reshape(-1, grid, grid)
+            yield [j, l], indicators(indicators(signed, 1, nominal[j]), 2, nominal[l])
+
+
+def indicators(cells: I64, axis: int, nominal: int) -> I64:
+    """Sums up to each bin, or each bin by itself; the last place is the sum of all."""
+    up_to = np.cumsum(cells, axis)
+    if not nominal:
+        return up_to
+    levels = np.delete(cells, -1, axis)
+    return np.concatenate([levels, np.take(up_to, [-1], axis)], axis)
+
+
+def _four_cells(q: I64) -> I64:
+    a, b, total = q[:, :, -1:], q[:, -1:, :], q[:, -1:, -1:]
+    cells = np.abs(q) + np.abs(a - q) + np.abs(b - q) + np.abs(total - a - b + q)
+    best: I64 = cells.max((1, 2), initial=0)
+    return best
+
+
+def _word(name: str, value: int) -> int:
+    return demand_whole(name, value, 0, 2**64 - 1)
