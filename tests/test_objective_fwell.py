@@ -15,10 +15,9 @@ import tables
 from privsieve.errors import ParameterError
 from privsieve.fit import fit
 from privsieve.local.constants import objective, r_max
-from privsieve.local.objective import Problem
 from privsieve.local.solver import minimise
 from privsieve.methods import plan
-from privsieve.methods.objective_fwell import Perturbing, perturbed
+from privsieve.methods.objective_fwell import Perturbing, Problem, perturbed
 from privsieve.noise.streams import replay
 from privsieve.rows import open_source
 from test_block_fwell import strong
