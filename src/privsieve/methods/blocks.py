@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
-from privsieve.methods.option import Options, declared, option
+from privsieve.methods.option import Options, declared, integer, option
 from privsieve.public.domain import Domain
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ def public_rows(reference: object, domain: Domain) -> Rows:
 
 def sizes(units: int, block: object, repeats: object, *, alone: bool) -> tuple[int, int]:
     """How many units a block has, and how often the table is cut."""
-    block = whole(block, "block", SMALLEST_BLOCK, LARGEST_BLOCK)
+    block = integer(block, "block", SMALLEST_BLOCK, LARGEST_BLOCK)
     if repeats is not None:
-        repeats = whole(repeats, "repeats", 1, LARGEST_REPEATS)
+        repeats = integer(repeats, "repeats", 1, LARGEST_REPEATS)
     if alone:
         if repeats not in (None, 1):
             raise ParameterError(f"repeats is {repeats}; with a reference there are no blocks to "
@@ -84,18 +84,6 @@ def sizes(units: int, block: object, repeats: object, *, alone: bool) -> tuple[i
                              "another method")
     usual = max(2, min(MOST_REPEATS, -(-ENOUGH_UNITS // units)))
     return block, usual if repeats is None else repeats
-
-
-def whole(value: object, name: str, low: int, high: int) -> int:
-    """Read a whole number within limits.
-
-    >>> whole(6, "block", 3, 64)
-    6
-    """
-    plain = value.item() if hasattr(value, "item") else value
-    if isinstance(plain, bool) or not isinstance(plain, int) or not low <= plain <= high:
-        raise ParameterError(f"{name} is {value!r}; write a whole number from {low} to {high}")
-    return plain
 
 
 def digest_of(reference: Rows) -> str:

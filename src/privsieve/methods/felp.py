@@ -13,9 +13,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from privsieve.errors import ParameterError
-from privsieve.methods.blocks import whole
 from privsieve.methods.local_weights import MOST_NUMBERS, Learning, VectorNoise, vector_plan
-from privsieve.methods.option import declared, option
+from privsieve.methods.option import declared, integer, option
 from privsieve.methods.output_fwell import OutputOptions
 from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Domain
@@ -156,7 +155,7 @@ def _ensemble(asked: EnsembleOptions, domain: Domain, rows: int | None) -> Ensem
         raise ParameterError('sampling is "bootstrap", whose lists need a fixed number of rows; '
                              'for persons, and where rows come and go (add-remove), take '
                              '"balanced"')
-    many = whole(asked.repeats, "repeats", 1, LARGEST_ENSEMBLE)
+    many = integer(asked.repeats, "repeats", 1, LARGEST_ENSEMBLE)
     share = exact(asked.beta, "beta")
     if not 0 < share <= 1 or many * share.denominator > MOST_SECTORS:
         raise ParameterError(f"beta is {asked.beta}; write a share above 0 and at most 1, of few "

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, TypeVar, dataclass_transform
 
 from privsieve.errors import ParameterError
-from privsieve.public.canonical import Json
+from privsieve.public.canonical import Json, quoted
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
 
@@ -61,6 +61,19 @@ def whole_number(text: str) -> bool:
     (True, False, False)
     """
     return text.isdecimal() and text.isascii() and len(text) <= 18
+
+
+def integer(value: object, name: str, low: int, high: int) -> int:
+    """Read a whole number within limits, also one of NumPy.
+
+    >>> integer(6, "block", 3, 64)
+    6
+    """
+    plain = value.item() if hasattr(value, "item") else value
+    if isinstance(plain, bool) or not isinstance(plain, int) or not low <= plain <= high:
+        raise ParameterError(f"{name} is {quoted(value)}; write a whole number from {low} to "
+                             f"{high}")
+    return plain
 
 
 def yes_or_no(text: object) -> bool:

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.methods.choosing import count
-from privsieve.methods.option import Options, current, declared, option, settled, yes_or_no
+from privsieve.methods.option import Options, current, declared, integer, option, settled, yes_or_no
 from privsieve.methods.rule_sieve import RuleSieveOptions
-from privsieve.public.canonical import Json, quoted
+from privsieve.public.canonical import Json
 from privsieve.public.columns import (
     CODES,
     MISSING,
@@ -354,7 +354,7 @@ def bins_of(domain: Domain, bins: object) -> int | dict[str, int]:
     {'x2': 5}
     """
     if not isinstance(bins, Mapping):
-        return _whole(bins, "bins")
+        return integer(bins, "bins", 1, MISSING - 1)
     parts = {part.name: part for part in (*domain.columns, domain.target) if part is not None}
     for name in bins:
         if name not in parts:
@@ -363,20 +363,13 @@ def bins_of(domain: Domain, bins: object) -> int | dict[str, int]:
         if not isinstance(parts[name], Number | Date):
             raise ParameterError(f"bins are given for {name!r}, whose cells are its levels; leave "
                                  "it away")
-    return {name: _whole(many, f"the number of bins of {name!r}") for name, many in bins.items()}
+    return {name: integer(many, f"the number of bins of {name!r}", 1, MISSING - 1)
+            for name, many in bins.items()}
 
 
 def cells(axes: Sequence[Axis]) -> int:
     """How many cells a table has."""
     return prod(axis.cells for axis in axes)
-
-
-def _whole(value: object, name: str) -> int:
-    plain = value.item() if hasattr(value, "item") else value
-    if isinstance(plain, bool) or not isinstance(plain, int) or not 1 <= plain < MISSING:
-        raise ParameterError(f"{name} is {quoted(value)}; write a whole number from 1 to "
-                             f"{MISSING - 1}")
-    return plain
 
 
 def check_size(axes: Sequence[Axis], *, sparse: bool) -> None:

@@ -214,7 +214,8 @@ def edges(axis: Axis) -> list[str]:
     assert isinstance(axis.column, Number | Date)
     found = at_code(axis.column, axis.begins)
     if isinstance(axis.column, Date):
-        return [_moment(round(day * DAY)) for day in found.tolist()]
+        moments = [str(np.datetime64(round(day * DAY), "us")) for day in found.tolist()]
+        return [text.removesuffix(".000000").removesuffix("T00:00:00") for text in moments]
     return [repr(edge) for edge in found.tolist()]
 
 
@@ -303,11 +304,6 @@ def _days(column: Date, ends: npt.NDArray[np.float64], bins: Ints, rng: np.rando
     found = rng.integers(first[bins], last[bins]).astype(f"M8[{'D' if whole else 's'}]")
     found[missing] = np.datetime64("NaT")
     return found
-
-
-def _moment(micro: int) -> str:
-    text = str(np.datetime64(micro, "us"))
-    return text.removesuffix(".000000").removesuffix("T00:00:00")
 
 
 def as_csv(axes: Sequence[Axis], rows: Mapping[str, npt.NDArray[Any]]) -> bytes:

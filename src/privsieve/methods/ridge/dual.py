@@ -24,7 +24,7 @@ from privsieve.methods.ridge.features import Doubles
 from privsieve.methods.ridge.sensitivity import longest, ridge
 from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.public.canonical import Json
-from privsieve.public.columns import CODES, MIDDLE, MISSING, Column, Date, Number
+from privsieve.public.columns import CODES, MIDDLE, MISSING, Date, Number
 from privsieve.public.domain import Domain
 
 #: Half of a column's range in coordinates.  Two levels of a category are as far from each other as
@@ -141,13 +141,8 @@ def length(domain: Domain) -> int:
     3
     """
     # [length]
-    return sum(_length(column) for column in domain.columns)
-
-
-def _length(column: Column) -> int:
-    if isinstance(column, (Number, Date)):
-        return 4 if column.missing_level else 1
-    return 1 if column.kind == "flag" else 2
+    return sum((4 if column.missing_level else 1) if isinstance(column, Number | Date)
+               else 1 if column.kind == "flag" else 2 for column in domain.columns)
 
 
 def coordinates(codes: npt.NDArray[np.uint16], domain: Domain) -> Doubles:

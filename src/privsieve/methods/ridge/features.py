@@ -25,7 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.public.canonical import Json, quoted
+from privsieve.methods.option import integer
+from privsieve.public.canonical import Json
 from privsieve.public.columns import MISSING, Category, Column, Date, Flag, Label, Number, Target
 from privsieve.public.cost import exact
 from privsieve.release import exactly
@@ -164,7 +165,7 @@ def map_of(columns: Sequence[Column], kernel: str, *, gamma: object = None, degr
     columns = tuple(columns)
     if kernel == "rbf":
         _only(kernel, degree=degree)
-        count = _whole(features, "features", 2, LARGEST)
+        count = integer(features, "features", 2, LARGEST)
         if count % 2:
             raise ParameterError(f"features is {count}; cosines and sines come in pairs: write an "
                                  "even number")
@@ -173,13 +174,13 @@ def map_of(columns: Sequence[Column], kernel: str, *, gamma: object = None, degr
             raise ParameterError(f"gamma is {gamma}; it must be above 0 and at most "
                                  f"{LARGEST_GAMMA}, or None for one over the number of columns")
         return Map("fourier", columns, 1, count // 2, wide,
-                   _whole(seed, "feature_seed", 0, LARGEST_SEED))
+                   integer(seed, "feature_seed", 0, LARGEST_SEED))
     _only(kernel, gamma=gamma)
     if kernel == "linear" and degree not in (None, 1):
         raise ParameterError(f'degree is {degree}; kernel="linear" has degree 1: leave it out, or '
                              'say kernel="polynomial"')
     found = Map(kernel, columns, DEGREES[kernel] if degree is None
-                else _whole(degree, "degree", 1, LARGEST_DEGREE))
+                else integer(degree, "degree", 1, LARGEST_DEGREE))
     if len(list(islice(_terms(found), LARGEST + 1))) > LARGEST or found.width > LARGEST:
         raise ParameterError(f'kernel="{kernel}" has more than {LARGEST} features for '
                              f"{len(columns)} columns and degree {found.degree}; choose a smaller "
@@ -216,14 +217,6 @@ def _only(kernel: str, **options: object) -> None:
     for name, value in options.items():
         if value is not None:
             raise ParameterError(f'{name} is {value}, and kernel="{kernel}" has none; leave it out')
-
-
-def _whole(value: object, name: str, low: int, high: int) -> int:
-    plain = value.item() if hasattr(value, "item") else value
-    if isinstance(plain, bool) or not isinstance(plain, int) or not low <= plain <= high:
-        raise ParameterError(f"{name} is {quoted(value)}; write a whole number from {low} to "
-                             f"{high}")
-    return plain
 
 
 @lru_cache(8)  # its keys are public: kinds of columns, gamma, a seed
