@@ -12,7 +12,17 @@ PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 
 BUILT_FROM := pyproject.toml constraints.txt $(wildcard CMakeLists.txt src/privsieve/kernels/*.cpp src/privsieve/kernels/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint sanitize bench figures proof clean
+.PHONY: help demo quick test audit soak lint sanitize bench figures options proof clean
+
+PYTEST = $(PY) -m pytest -q -n $(JOBS) --maxprocesses 4 --dist worksteal
+#: Laws that hold of every method, what is stored, and the shape of the house.
+LAWS := laws option golden race_inputs merge layers names public proofs house dependencies canonical cost
+#: Tests that attack a release; PRIVSIEVE_RUNS says how often.
+ATTACKS := attack audit block_fwell class_rules histogram noisy_top_k objective regression_session \
+	released_weights ridge tuning numeric_sensitivity
+#: Tests that look for a counterexample as long as they are told.
+SEARCHES := ledger_kill neighbours honest_attacker kernel_fuzz
+DATED = experiments/results/$@_$(shell date +%Y-%m-%d).txt
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -21,8 +31,21 @@ demo: $(VENV)/.run  ## the product in one minute, on a made-up hospital table
 	@mkdir -p demo
 	@$(PY) -m privsieve demo --out $(or $(OUT),demo/$(shell date +%Y-%m-%d-%H%M%S))
 
-test: $(VENV)/.test  ## all tests (ARGS="-k name" for some)
-	@$(PY) -m pytest -q -n $(JOBS) --maxprocesses 4 --dist worksteal $(ARGS)
+quick: $(VENV)/.test  ## the laws over all methods, in two minutes
+	@$(PYTEST) $(LAWS:%=tests/test_%.py) $(ARGS)
+
+test: $(VENV)/.test  ## all that a change must pass (ARGS="-k name" for some)
+	@$(PYTEST) $(ARGS)
+
+audit: $(VENV)/.test  ## attacks on every mechanism, ten times as long (an hour; dated result)
+	@PRIVSIEVE_RUNS=$(or $(RUNS),30000) $(PYTEST) --durations=40 $(ATTACKS:%=tests/test_%.py) \
+		$(ARGS) > $(DATED) || { cat $(DATED); exit 1; }
+	@tail -1 $(DATED)
+
+soak: $(VENV)/.test  ## kills, fuzz and searches for a counterexample (hours; dated result)
+	@PRIVSIEVE_KILLS=1000 PRIVSIEVE_PLANS=50000 PRIVSIEVE_TABLES=5000 PRIVSIEVE_FUZZ=20000 $(PYTEST) \
+		--durations=40 $(SEARCHES:%=tests/test_%.py) $(ARGS) > $(DATED) || { cat $(DATED); exit 1; }
+	@tail -1 $(DATED)
 
 lint: $(VENV)/.lint  ## ruff and mypy --strict
 	@$(VENV)/bin/ruff check
@@ -50,6 +73,9 @@ figures: $(VENV)/.test  ## the papers' tables, and what our methods need (hours;
 	@$(PY) experiments/least_squares.py $(if $(SHORT),--short)
 	@$(PY) experiments/least_squares_error.py $(if $(SHORT),--short)
 	@$(PY) experiments/synthetic_rows.py $(if $(SHORT),--short)
+
+options: $(VENV)/.run  ## docs/options.md, from the fields of the methods' options
+	@$(PY) tests/options.py
 
 proof: $(VENV)/.run  ## digests of proved functions: make proof NAME=top_k
 	@$(PY) tests/proofs.py $(NAME)

@@ -15,7 +15,7 @@ from privsieve import kernels
 from privsieve.methods import plan
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import batches
 
 ROWS, COLUMNS = 1_000_000, 100
 

@@ -17,7 +17,7 @@ import privsieve as ps
 from measure import Goal, call
 from privsieve import kernels
 from privsieve.rows import open_source
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import batches
 
 COLUMNS = 50
 

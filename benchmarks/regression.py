@@ -24,7 +24,7 @@ from privsieve.methods.ridge.answers import Memory, Task, solved
 from privsieve.methods.ridge.dual import Basis, Kernel
 from privsieve.public.cost import Cost
 from privsieve.rows import open_source
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import batches
 
 ROWS, COLUMNS, LIMIT = 5000, 20, 1.2
 #: The last one of diffprivlib that has LinearRegression, and what it was made for.

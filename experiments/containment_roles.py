@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import protocol
+from privsieve.containment.labelled import Labelled
 from privsieve.containment.publishable import PROFILES, publishable
 from privsieve.kernels.patterns import Rule, levels
 from privsieve.rows.items import items_of
@@ -79,7 +80,8 @@ def chosen(table: Table, rule: Rule, profile: str, train: np.ndarray) -> list[in
     """The columns of a profile, with the labels of the training rows."""
     marked = np.zeros(len(table.y), np.bool_)
     marked[train] = True
-    return list(publishable(table, rule, profile, label_rows=marked).selected)
+    known = Labelled(table.items, table.y)
+    return list(publishable(known, rule, profile, label_rows=marked).selected)
 
 
 def score(table: Table, columns: list[int], train: np.ndarray, test: np.ndarray) -> float:

@@ -61,9 +61,9 @@ def objective(fold: local.Fold, epsilon: str, k: int, seed: int) -> np.ndarray:
 
 def objective_alone(fold: local.Fold, epsilon: str, k: int, seed: int) -> np.ndarray:
     """The same with the smaller correction for the change of volume."""
-    made = constants.objective(str(fold.tuned(local.MINIMISER)[1]), len(fold.train[1]),
-                               exact(epsilon, "epsilon"))
-    return local.best(perturbed(fold, float(made.epsilon), float(made.ridge), seed), k)
+    noise, second = constants.objective(str(fold.tuned(local.MINIMISER)[1]), len(fold.train[1]),
+                                        exact(epsilon, "epsilon"))
+    return local.best(perturbed(fold, float(noise), float(second), seed), k)
 
 
 def output_alone(fold: local.Fold, epsilon: str, k: int, seed: int) -> np.ndarray:

@@ -8,7 +8,7 @@ Each of ten folds is such a tenth once.  Noise is replayed from seeds: these are
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from privsieve.papers.fwell import algorithm_1
 from privsieve.papers.private_fwell import gamma_noise, printed_sensitivity
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -208,12 +208,12 @@ def planned(name: str, **options: object) -> Method:
 
 def noisy(fold: Fold, made: Plan, key: tuple[str, str], seed: int) -> np.ndarray:
     """The mechanism's vector; what meets noise at its end only is computed once for all draws."""
-    run = made.mechanism.keywords["run"]
-    if not hasattr(run, "noise"):
+    by = made.mechanism.keywords["by"]
+    if not hasattr(by, "added"):
         return np.array(made.mechanism(fold.made[key], replay(seed)), float)
-    exact = fold.once((*key, "exact"), lambda: made.mechanism.func(
-        fold.made[key], replay(0), run=replace(run, noise=AsItIs())))
-    return np.array(run.noise.added(exact, replay(seed)), float)
+    exact = fold.once((*key, "exact"),
+                      lambda: made.mechanism(fold.made[key], replay(0), by=AsItIs()))
+    return np.array(by.added(exact, replay(seed)), float)
 
 
 #: Non-private, true, printed; and what no row decides.  In the order of a picture's inks.

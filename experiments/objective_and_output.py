@@ -22,12 +22,11 @@ from privsieve.local.solver import minimise
 from privsieve.methods import plan
 from privsieve.methods.local_weights import VectorNoise
 from privsieve.methods.objective_fwell import Perturbing, perturbed
-from privsieve.methods.output_fwell import stacked
 from privsieve.noise.streams import replay
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +74,7 @@ def vectors(table: Table, train: np.ndarray, kind: str, seed: int) -> np.ndarray
                 reference=None if corners is None else tuple(map(np.array, corners)))
     held = batches(open_source(table.X[train], y=table.y[train]), domain, rows=len(train),
                    entropy=replay(seed).bytes)
-    return stacked(made.summarise(held, seed + 1), made.summarise.keywords["run"].learning)
+    return made.summarise.keywords["learning"].stacked(made.summarise(held, seed + 1))
 
 
 def arms(Z: np.ndarray, lam: str, epsilon: str) -> dict[str, Callable[[Noise], np.ndarray]]:

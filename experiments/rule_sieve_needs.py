@@ -25,7 +25,7 @@ from privsieve.noise.streams import replay
 from privsieve.public.columns import Category, Label
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable

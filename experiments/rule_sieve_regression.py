@@ -23,7 +23,7 @@ from privsieve.noise.race import Race, top_k
 from privsieve.noise.streams import replay
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable

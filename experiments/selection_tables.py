@@ -23,7 +23,7 @@ from privsieve.methods import plan
 from privsieve.noise.streams import replay
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import batches
 
 EPSILONS = ("0.03", "0.1", "0.3", "1", "3", "10")
 SPLITS, DRAWS = 10, 3

@@ -15,7 +15,7 @@ import numpy as np
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows import open_source, resolve
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import batches
 
 DOMAIN = Domain(
     [Number("age", 0, 110), Number("dose", 0.5, 500, scale="log"),

@@ -13,6 +13,8 @@ import math
 import numpy as np
 from numpy.polynomial import Polynomial
 
+from privsieve.noise.values import added, gamma_drawn
+
 
 def exponential_order(scores, order, mean):
     """P(the list `order` is the ranking of the best) with real exponential noise.
@@ -125,3 +127,8 @@ def top_k_law(scores, k, sensitivity, epsilon, *, ordered=False, mechanism="expo
         return set_law(scores, k, 2 * k * sensitivity / epsilon, law)
     left = set_law([-s for s in scores], d - k, 2 * (d - k) * sensitivity / epsilon, law)
     return {tuple(j for j in everybody if j not in out): p for out, p in left.items()}
+
+
+def gamma_norm(w, beta, k, noise):
+    """Integers with the noise of `gamma`, of any rate and on any grid."""
+    return added(w, gamma_drawn(len(w), beta, k, noise))

@@ -27,7 +27,7 @@ from privsieve.noise import streams as noise
 from privsieve.public.columns import Category, Flag, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source, resolve
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import batches
 
 NUMBERS = (0.0, 0.0, 1.0, 1.0, 0.5, 0.49, 0.26, 0.74, 0.1, 0.9, None, float("nan"), -3.0, 1e300,
            float("inf"))
@@ -391,7 +391,7 @@ def _rule_sieve(rng, classes):
 
 
 def _numeric(rng, _classes):
-    way = rng.choice(("ranks", "ranks", "all-cuts", "kendall", "median-cut"))
+    way = rng.choice(("ranks", "ranks", "median-cut"))
     joint = rng.choice((None, "pair", "triple", "quad")) if way == "median-cut" else None
     return "rule-sieve", {"numeric": way, "joint": joint, "order": rng.choice((None, 1, 2, 3)),
                           "max_ops": _ops(rng)}

@@ -63,7 +63,6 @@ PLANS = {
         ("mean-difference", "two"), ("class-counts", "two"), ("disagreement", "two"),
         ("mutual-information", "three"), ("correlation", "number"))},
     "mean-difference laplace": ("two", "added", "noisy-top-k", {"mechanism": "laplace"}),
-    "mean-difference gumbel": ("two", "person", "noisy-top-k", {"mechanism": "gumbel"}),
     "tuning": ("two", "row", "private-tuning", {"k": None, "candidates": [
         {"method": "rule-sieve", "k": 1}, {"method": "block-fwell", "k": 2, "block": 4}]}),
     "output": ("two", "row", "output-fwell", {"block": 6}),

@@ -162,7 +162,7 @@ def test_four_releases_of_different_units_are_never_undercounted(ledger):
         kept = Ledger(ledger.path, population=f"people {number}")
         kept.grant(1000, unit=population.unit, neighbours=population.neighbours,
                    rows_per_person=2 if population.unit == "person" else None)
-        for plans in itertools.product(CHANGES, repeat=4):
+        for plans in itertools.combinations_with_replacement(CHANGES, 4):
             now, true = kept.account(), np.zeros(len(pairs))
             for plan in plans:
                 try:

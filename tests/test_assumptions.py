@@ -84,7 +84,7 @@ def plans():
     for more in ({}, {"joint": "pair"}, {"joint": "quad", "k": 5}, {"depth": 1}, {"k": 6},
                  {"class_prior": None}, {"delta": "1e-6"}, {"ordered": True}):
         yield "rule-sieve", labels, {**sieve, **more}, ["rule-sieve"]
-    for way in ("ranks", "all-cuts", "kendall", "median-cut"):
+    for way in ("ranks", "median-cut"):
         yield "rule-sieve", numbers, {**sieve, "numeric": way}, ["rule-sieve-numeric"]
     for domain in (tables.domain("n" * 6, **added), tables.domain("n" * 6, **persons)):
         yield "rule-sieve", domain, {"k": 3, "epsilon": 1}, ["rule-sieve"]

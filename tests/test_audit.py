@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from attacks import MANY, RUNS
+from exact import gamma_norm
 from privsieve.check.audit import PROFILES, _epsilon, _lowest, audit
 from privsieve.errors import ParameterError
 from privsieve.noise.discrete import noisy
 from privsieve.noise.race import Race, geometric_race, top_k
 from privsieve.noise.streams import discrete_laplace, replay
-from privsieve.noise.values import gamma_norm
 
 #: A neighbouring pair of scores at distance 1 whose loss at k = 1 is epsilon.
 SCORES = ((2, 0), (1, 1))
@@ -52,9 +53,9 @@ def vector(beta, seed):
 ], ids=["count", "sieve", "vector", "cells"])
 def test_right_noise_is_not_exceeded(mechanism, pair):
     """A mechanism that costs 1 is not refuted, though the bound comes near."""
-    found = audit(mechanism, *pair, epsilon=1.0, profile="ci")
+    found = audit(mechanism, *pair, epsilon=1.0, profile=RUNS)
 
-    assert (found.exceeded, found.runs) == (False, 60_000)
+    assert (found.exceeded, found.runs) == (False, 2 * RUNS)
     assert 0.4 < found.bound < found.bound95 <= 1.0
 
 
@@ -65,7 +66,7 @@ def test_right_noise_is_not_exceeded(mechanism, pair):
 ], ids=["count", "sieve", "vector", "cells"])
 def test_half_noise_is_caught(mechanism, pair):
     """A twin with half of the noise is refuted."""
-    found = audit(mechanism, *pair, epsilon=1.0, profile="ci")
+    found = audit(mechanism, *pair, epsilon=1.0, profile=RUNS)
 
     assert found.exceeded
     assert 1.0 < found.bound <= found.bound95 <= 2.0
@@ -81,7 +82,7 @@ def test_a_tie_order_from_the_data_is_caught():
         race = Race(len(table), 1, 1, Fraction(3))
         return tuple(by_score[j] for j in top_k(ranked, race, noise))
 
-    assert audit(biased, (1, 2), (2, 1), epsilon=3.0, profile="ci").exceeded
+    assert audit(biased, (1, 2), (2, 1), epsilon=3.0, profile=MANY).exceeded
 
 
 @pytest.mark.parametrize("honest", [count(Fraction(1), 8), lambda _table: (1, 2)],
@@ -95,7 +96,7 @@ def test_an_exception_is_an_output(honest):
             raise ValueError("a column is constant")
         return honest(table)
 
-    assert audit(fragile, 0, 1, epsilon=1.0, profile="ci").exceeded
+    assert audit(fragile, 0, 1, epsilon=1.0, profile=RUNS).exceeded
 
 
 def test_the_words_of_an_exception_are_an_output():
@@ -127,8 +128,8 @@ def test_delta_is_subtracted():
         luck = random.Random(seed)
         return lambda table: table if luck.random() < 0.03 else -1
 
-    assert audit(leaky(1), 0, 1, epsilon=0.1, profile="ci").exceeded
-    assert not audit(leaky(1), 0, 1, epsilon=0.1, delta=0.05, profile="ci").exceeded
+    assert audit(leaky(1), 0, 1, epsilon=0.1, profile=RUNS).exceeded
+    assert not audit(leaky(1), 0, 1, epsilon=0.1, delta=0.05, profile=RUNS).exceeded
 
 
 def test_false_alarms_are_rare():

@@ -11,9 +11,8 @@ import pytest
 
 from exact import gumbel_order, order_law
 from privsieve.errors import ParameterError
-from privsieve.noise import bounded_range
-from privsieve.noise.approximate import by_tail, concentrated
-from privsieve.noise.bounded_range import MOST, gumbel_scale, lost
+from privsieve.noise import approximate
+from privsieve.noise.approximate import MOST, by_tail, concentrated, gumbel_scale, lost
 
 TINY = Fraction(1, 10**6)
 
@@ -60,7 +59,7 @@ def test_the_worst_adaptive_choices_are_covered(choices, eta, epsilon):
 ])
 def test_a_coarse_lattice_is_above(choices, eta, epsilon, fine, monkeypatch):
     """With one to three points in a range, what lies between them is covered as well."""
-    monkeypatch.setattr(bounded_range, "FINEST", fine)
+    monkeypatch.setattr(approximate, "FINEST", fine)
     found = float(lost(choices, Fraction(eta), Fraction(epsilon)))
     tried = float(worst(choices, float(eta), np.array([float(epsilon)]), 13)[0])
 

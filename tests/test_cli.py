@@ -15,13 +15,15 @@ from pathlib import Path
 import click
 import pytest
 
+import options
 from privsieve import __version__
 from privsieve.cli import VERBS, releasing, verbs
 from privsieve.errors import LedgerError
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.cost import DELTA_UNITS, decimal
 from privsieve.public.domain import Domain
-from privsieve.rows import Source, reader
+from privsieve.rows import Source
+from privsieve.rows import batch as reader
 
 ROOT = Path(__file__).parents[1]
 DOMAIN = """
@@ -142,7 +144,8 @@ def test_help():
         assert epilog.startswith("Example: privsieve "), words
         assert epilog.split()[2] == words[0]
         for option in command.params:
-            assert isinstance(option, click.Argument) or option.help, (words, option.name)
+            known = isinstance(option, click.Argument) or option.help or option.hidden
+            assert known, (words, option.name)
 
 
 def test_help_is_light(place):
@@ -749,16 +752,27 @@ def test_completion():
     assert "complete" in process.communicate()[0]
 
 
+#: Verbs that take the options of methods.
+METHODICAL = ("plan", "select", "regress", "synthesize")
+
+
 def test_documented():
-    """docs/command-line.md names every command, and under it every option."""
+    """docs/command-line.md names every command, and under it every option that is no method's."""
     text = (ROOT / "docs" / "command-line.md").read_text()
+    of_methods = options.PAGE.read_text(encoding="utf-8")
     sections = {part.partition("\n")[0].strip("` "): part for part in text.split("\n## ")[1:]}
     for words, command in commands():
         section = sections["privsieve " + " ".join(words[:1])]
         assert f"privsieve {' '.join(words)}" in section
         for option in command.params:
-            if isinstance(option, click.Option):
-                assert f"`{option.opts[0]}" in section, (words, option.opts)
+            if isinstance(option, click.Option) and not option.hidden:
+                named = section if words[0] not in METHODICAL else section + of_methods
+                assert f"`{option.opts[0]}" in named, (words, option.opts)
+
+
+def test_the_page_of_options_is_made_of_their_fields():
+    """docs/options.md is what `make options` writes."""
+    assert options.page() == options.PAGE.read_text(encoding="utf-8")
 
 
 def test_threads_may_not_seal():

@@ -10,7 +10,7 @@ from naive_cuts import bins, enough, period, public, shared, shared_date
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Domain
-from privsieve.rows.columns import encoder
+from privsieve.rows.cells import encoder
 from privsieve.rows.cutting import Cutting, shared_cuts
 from privsieve.rows.items import Reading, Thermometer, items_of, table_of
 

@@ -68,9 +68,9 @@ def millionths(text):
 
 
 def test_figures_are_loops(monkeypatch):
-    """On 200 random tables each figure, and each count of rows, is what the definition says."""
+    """On 80 random tables each figure, and each count of rows, is what the definition says."""
     rng = np.random.default_rng(5)
-    for turn in range(200):
+    for turn in range(80):
         matrix, table = table_of(rng)
         rule = rule_of(rng, matrix.shape[1], len(table.classes))
         if turn % 2:  # a few values at a time
@@ -114,10 +114,10 @@ def limits_of(rng, figures):
 
 
 def test_failing_rows_are_loops():
-    """On 200 random tables, with limits at the edge, just the rows of bad groups fail."""
+    """On 120 random tables, with limits at the edge, just the rows of bad groups fail."""
     rng = np.random.default_rng(6)
     seen = set()
-    for _ in range(200):
+    for _ in range(120):
         matrix, table = table_of(rng)
         rule = rule_of(rng, matrix.shape[1], len(table.classes))
         for column, role in columns_of(table):
@@ -172,7 +172,7 @@ def test_monotone_limits_are():
     """What misses a limit that is called monotone misses it with every further column."""
     rng = np.random.default_rng(7)
     other = 0
-    for _ in range(300):
+    for _ in range(150):
         matrix, table = table_of(rng, rows=int(rng.integers(4, 12)))
         if matrix.shape[1] < 2:
             continue

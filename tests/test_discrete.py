@@ -178,7 +178,7 @@ def excess(a, b, q, least, epsilon):
     return np.maximum(first - math.exp(epsilon) * second, 0).sum()
 
 
-@pytest.mark.parametrize("n", [2, 3, 4])
+@pytest.mark.parametrize("n", [2, 3])
 def test_all_neighbours_stay_within_delta(n):
     """With the threshold every pair needs at most delta; with one less, some pair needs more."""
     epsilon, delta = Fraction(1), Fraction(1, 100)

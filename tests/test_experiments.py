@@ -34,7 +34,7 @@ from privsieve.local.solver import minimise
 from privsieve.methods import plan
 from privsieve.noise.streams import replay
 from privsieve.papers.felp import FwellEN, felp
-from privsieve.papers.fwell import Reading
+from privsieve.papers.fwell import Variant
 from privsieve.papers.private_fwell import objective_fwell, private_fwell
 from privsieve.public.domain import Domain
 from privsieve.rows.matrix import Items
@@ -185,7 +185,7 @@ def test_noise_that_is_called_printed_is_as_printed(fold, way, weights):
     X, y = fold.train
     lam = fold.tuned(way)[1]
     for epsilon in ("0.01", "1", "1000"):
-        w = private_fwell(X, y, lam, float(epsilon), Reading(weights), random_state=5)
+        w = private_fwell(X, y, lam, float(epsilon), Variant(weights), random_state=5)
 
         assert list(local.best(w, 9)) == list(local.printed(way)(fold, epsilon, 9, 5))
 
@@ -195,7 +195,7 @@ def test_the_ensemble_is_as_printed(fold):
     X, y = fold.train
     small = replace(fold, train=(X[:120], y[:120]), made={})
     w, lam = small.tuned(local.ENSEMBLE)
-    printed = FwellEN(lam, reading=Reading("argmin"))
+    printed = FwellEN(lam, reading=Variant("argmin"))
     samples = printed.samples(120, small.seed("samples"))
 
     assert printed.weights(X[:120], y[:120], samples) == pytest.approx(w, abs=1e-7)

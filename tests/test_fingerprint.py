@@ -45,10 +45,10 @@ def any_table(rng, rows, width):
 
 
 def test_a_fingerprint_is_that_of_the_rows():
-    """On 600 pairs of tables fingerprints are equal if and only if the rows are, in any order."""
+    """On 300 pairs of tables fingerprints are equal if and only if the rows are, in any order."""
     rng = np.random.default_rng(5)
     alike = 0
-    for _ in range(600):
+    for _ in range(300):
         rows, width = int(rng.integers(1, 5)), int(rng.integers(1, 4))
         one, other = any_table(rng, rows, width), any_table(rng, rows, width)
         names = rng.permutation([f"c{j}" for j in range(width)])[:rng.integers(1, width + 1)]
@@ -61,7 +61,7 @@ def test_a_fingerprint_is_that_of_the_rows():
         alike += same
 
         assert same == (fingerprint(one, claim, SEAL) == fingerprint(other, turned, SEAL))
-    assert 50 <= alike <= 550
+    assert 25 <= alike <= 275
 
 
 def test_a_fingerprint_names_what_it_is_of():

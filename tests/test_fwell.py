@@ -188,7 +188,7 @@ def test_categories_are_equal_or_different(kind):
         hit, miss = (next(j for j in order if j != i and (y[j] == y[i]) == same)
                      for same in (True, False))
         z[i] = gap[i, miss] - gap[i, hit]
-    alone = {"resamples": 1, "beta": 1} if kind is ps.FWELLEnsemble else {}
+    alone = {"repeats": 1, "beta": 1} if kind is ps.FWELLEnsemble else {}
     frame = pd.DataFrame(X, columns=["a", "ward", "c"])
     other = frame.assign(ward=np.array([70.0, -1.0, 5.0, 5000.0])[X[:, 1].astype(int)])
     found = [kind(categorical_features=asked, lam=0.1, **alone).fit(table, y).weights_
@@ -231,7 +231,7 @@ def test_samples_are_repeated_by_the_random_state():
     assert weights(random_state=3) != weights(random_state=4)
     assert weights(random_state=3) != weights(random_state=3, replace=True)
     whole = ps.FWELL().fit(X, y).weights_
-    assert np.abs(np.array(weights(beta=1, resamples=3)) - whole).max() < 1e-9
+    assert np.abs(np.array(weights(beta=1, repeats=3)) - whole).max() < 1e-9
 
 
 def test_a_sample_is_rounded_up():
@@ -266,8 +266,8 @@ def test_sparse_and_frames():
     ({"n_features_to_select": 1.0}, r"is 1.0; a fraction lies between 0 and 1"),
     ({"n_features_to_select": True}, r"is True; write a whole number from 1, a fraction"),
     ({"n_features_to_select": "all"}, r"is 'all'; .* or 'positive'"),
-    ({"resamples": 0}, r"resamples is 0; write a whole number from 1"),
-    ({"resamples": 2.5}, r"resamples is 2.5"),
+    ({"repeats": 0}, r"repeats is 0; write a whole number from 1"),
+    ({"repeats": 2.5}, r"repeats is 2.5"),
     ({"beta": 1.5}, r"beta is 1.5; write a number above 0 and at most 1"),
     ({"beta": 0}, r"beta is 0"),
 ])
@@ -346,3 +346,14 @@ def test_breast_cancer():
     assert np.abs(expected - fitted.weights_).max() < 1e-5
     assert set(np.argsort(-expected)[:3]) == set(fitted.get_support(indices=True))
     assert (fitted.get_support() & several.get_support()).sum() >= 2
+
+
+def test_resamples_is_the_old_name_of_repeats():
+    """What version 0.1.0 called resamples is taken, with a sentence that says the new name."""
+    X = np.random.default_rng(0).random((40, 3))
+    now, before = (ps.FWELLEnsemble(random_state=0, **{name: 3}) for name in ("repeats",
+                                                                              "resamples"))
+
+    with pytest.warns(FutureWarning, match="resamples is called repeats now"):
+        before.fit(X, X[:, 1] > 0.5)
+    assert now.fit(X, X[:, 1] > 0.5).weights_.tolist() == before.weights_.tolist()

@@ -43,7 +43,7 @@ def pairs(y, marked):
     return [(a, b) for a in use for b in use if a < b and y[a] != y[b]]
 
 
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", range(4))
 def test_hamming(part):
     """The Hamming weight of a set is its mean difference over cross-class pairs, exactly."""
     for seed in range(part * 50, (part + 1) * 50):
@@ -57,7 +57,7 @@ def test_hamming(part):
         assert found == Fraction(naive.differences(rows, y, hidden, S), total)
 
 
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", range(4))
 def test_youden_and_excess(part):
     """Youden is the mean gap of two classes' rates over cross-class pairs; excess its square."""
     for seed in range(part * 50, (part + 1) * 50):
@@ -78,7 +78,7 @@ def test_youden_and_excess(part):
 
 def test_mutual_information():
     """Mutual information is the sum over the joint table, rounded to a thousand-millionth."""
-    for seed in range(300):
+    for seed in range(100):
         items, rows, y, marked = table(seed)
         use = [i for i in range(len(y)) if marked is None or marked[i]]
         found = weights(items, y, int(y.max()) + 1, "mutual-information", marked)
@@ -103,7 +103,7 @@ def paper_value(objective, rows, y, marked, S):
     return Fraction(count(rows, y, hidden, S), max(len(pairs(y, marked)), 1))
 
 
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", range(4))
 def test_objectives(part):
     """A choice reports the paper's averages over labelled rows, and the level of all rows."""
     for seed in range(part * 30, (part + 1) * 30):
@@ -134,7 +134,7 @@ def test_toy():
 
 def test_skip_is_maximal():
     """With "skip" no item of weight can be added; with "break" the heaviest are a prefix."""
-    for seed in range(200):
+    for seed in range(80):
         items, rows, y, _ = table(seed)
         S = set(greedy(items, y, Rule(3, 3), np.ones(len(items), int)).selected)
         by = weights(items, y, 3, "hamming").values
@@ -149,7 +149,7 @@ def test_skip_is_maximal():
 def test_suppressed():
     """A choice that leaves rows out says how many, and its level is that of the others."""
     seen = 0
-    for seed in range(200):
+    for seed in range(80):
         items, rows, y, _ = table(seed)
         rule = Rule(2 + seed % 2, 3, suppress=3)
         choice = greedy(items, y, rule, "hamming")
@@ -161,7 +161,7 @@ def test_suppressed():
         assert np.flatnonzero(kept_rows(items, y, rule, choice.selected)).tolist() == sorted(left)
         assert all(left & naive.holds(rows, j) for j in choice.selected)
         assert choice.suppressed <= 3
-    assert seen > 20
+    assert seen > 8
 
 
 @pytest.mark.parametrize(("rule", "says"), [

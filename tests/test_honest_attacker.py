@@ -18,7 +18,7 @@ from publications import Found, options, write_table
 from real_data import folder as data_folder
 
 #: So many generated tables; PRIVSIEVE_TABLES asks for more.
-TABLES = int(os.environ.get("PRIVSIEVE_TABLES", "160"))
+TABLES = int(os.environ.get("PRIVSIEVE_TABLES", "80"))
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from data_makers import DOMAIN, HOSTILE, codes, csv_file
 from privsieve.errors import SchemaError
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Csv, Domain
+from privsieve.rows.batch import batches
 from privsieve.rows.inspect import inspect, look
-from privsieve.rows.reader import batches
 
 CELLS = [cell for cell in HOSTILE if not isinstance(cell, np.ndarray)]
 
@@ -173,4 +173,4 @@ def test_reader_is_not_told(tmp_path):
     inspect(file, DOMAIN)
 
     assert before == codes(file)
-    assert batches.__module__ == "privsieve.rows.reader"
+    assert batches.__module__ == "privsieve.rows.batch"

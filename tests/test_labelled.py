@@ -30,7 +30,7 @@ from privsieve.kernels import patterns, search
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
 
-PARTS, EACH = range(5), 60  # random tables: 300
+PARTS, EACH = range(2), 60  # random tables: 120
 
 
 @pytest.fixture(params=["native", "numpy"])
@@ -256,7 +256,7 @@ def test_second_opinion():
     cp_sat = pytest.importorskip("ortools") and pytest.importorskip(
         "privsieve.containment.exact")
     chosen = 0
-    for case in (case for part in PARTS for case in cases(part, 12)):
+    for case in (case for part in range(5) for case in cases(part, 12)):
         rule = replace(case.rule, suppress=0)
         if not naive.feasible(case.rows, case.y, set(), rule):
             continue

@@ -1,6 +1,7 @@
 """Laws of the ledger under kill -9: no overspending, no lost charge, no release without one."""
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -12,7 +13,8 @@ from fractions import Fraction
 from privsieve.ledger.chain import replay
 from privsieve.ledger.ledger import Ledger, recount
 
-KILLS = 50
+#: How many processes are killed; PRIVSIEVE_KILLS asks for more.
+KILLS = int(os.environ.get("PRIVSIEVE_KILLS", "50"))
 SLOTS = 4
 
 #: Reserve, witness, commit, witness, for ever.  A witness is on the disk before work goes on.

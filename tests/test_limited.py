@@ -71,7 +71,7 @@ def test_limits_are_kept(name):
     """No choice of any method breaks k or a limit; a refusal comes where no column alone fits."""
     rng = np.random.default_rng(8)
     chosen = repaired = 0
-    for _ in range(60):
+    for _ in range(36):
         matrix, table, rule, limits = hard(rng)
         if name == "maximal" and rule.model != "containment":
             continue
@@ -92,8 +92,8 @@ def test_limits_are_kept(name):
         if choice.bound is not None:
             assert choice.bound == free.bound >= choice.objective
             assert choice.proved == (choice.bound == choice.objective)
-    assert chosen > 10
-    assert repaired > 5
+    assert chosen > 5
+    assert repaired > 2
 
 
 def stepwise(matrix, table, rule, limits):
@@ -110,7 +110,7 @@ def test_greedy_under_monotone_limits_is_a_look_at_each_step():
     """Forbidding what misses a limit first, and choosing again, is greedy choice under it."""
     rng = np.random.default_rng(9)
     forbidden = 0
-    for _ in range(80):
+    for _ in range(40):
         matrix, table, rule, limits = hard(rng)
         limits = limits.monotone(rule)
         expected = stepwise(matrix, table, rule, limits)
@@ -120,14 +120,14 @@ def test_greedy_under_monotone_limits_is_a_look_at_each_step():
         forbidden += expected != free.selected
 
         assert expected == limited(table, rule, limits, METHODS["greedy"]).selected
-    assert forbidden > 4
+    assert forbidden > 1
 
 
 def test_a_choice_that_may_not_be_made_again_is_repaired():
     """With one run, or with rows that may be left out, the limits hold as well."""
     rng = np.random.default_rng(10)
     found = 0
-    for _ in range(40):
+    for _ in range(25):
         matrix, table, rule, limits = hard(rng)
         try:
             choice = limited(table, rule, limits, replace(METHODS["greedy"], runs=1))
@@ -136,7 +136,7 @@ def test_a_choice_that_may_not_be_made_again_is_repaired():
         found += 1
 
         assert not choice.selected or not broken(matrix, table, rule, limits, choice.selected)
-    assert found > 10
+    assert found > 5
 
 
 def toy(**more):
@@ -179,7 +179,7 @@ def test_refusals_are_true():
     """Whatever a refusal names on random tables is kept by a column, if nothing else is asked."""
     rng = np.random.default_rng(12)
     refused = 0
-    for _ in range(100):
+    for _ in range(50):
         matrix, table, rule, limits = hard(rng)
         try:
             limited(table, rule, limits, METHODS["greedy"])
@@ -228,7 +228,7 @@ def test_sources_are_counted_again():
     """What is added after a repair keeps k sources, too."""
     rng = np.random.default_rng(13)
     found = 0
-    for _ in range(60):
+    for _ in range(36):
         matrix, table, rule, limits = hard(rng)
         table = replace(table, sources=rng.integers(0, 4, len(table.y)).astype(np.int32))
         how = Method(lambda part, rule: forward(Labelled(part.items, part.y, sources=part.sources),
@@ -242,14 +242,14 @@ def test_sources_are_counted_again():
 
             assert not broken(matrix, table, rule, limits, choice.selected)
             assert sources_at(table, rule, choice.selected).min() >= rule.k
-    assert found > 5
+    assert found > 2
 
 
 def test_rows_may_be_left_out():
     """With rows that may be left out, those that stay keep the limits, counted among themselves."""
     rng = np.random.default_rng(14)
     found = 0
-    for _ in range(60):
+    for _ in range(36):
         matrix, table, rule, limits = hard(rng)
         rule = replace(rule, suppress=2)
         if rule.suppress > len(table.y) - rule.k:

@@ -73,7 +73,7 @@ def test_toy():
     assert len(feasible) == 20
 
 
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", range(4))
 def test_best_of_all(part):
     """Without a limit on the sets, what is chosen is the best maximal set by any objective."""
     for case in cases(part):
@@ -89,7 +89,7 @@ def test_best_of_all(part):
             assert not sets or sorted(found.selected) in sets
 
 
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", range(4))
 def test_best_of_the_largest(part):
     """Of the r largest maximal sets the best is chosen, as the paper says."""
     for case in cases(part):
@@ -103,7 +103,7 @@ def test_best_of_the_largest(part):
             assert not largest or list(found.selected) in largest
 
 
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", range(4))
 def test_completion(part):
     """A completed set contains a best maximal one, keeps the rule, and no item of weight fits."""
     for case in cases(part):

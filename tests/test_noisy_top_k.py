@@ -13,6 +13,7 @@ from scipy import stats
 
 import privsieve as ps
 import tables
+from attacks import RUNS, near
 from exact import exponential_order, set_law
 from privsieve import audit
 from privsieve.check.pairs import sides
@@ -23,7 +24,7 @@ from privsieve.methods.labels import equal
 from privsieve.noise.race import MECHANISMS
 from privsieve.noise.streams import replay, system
 from privsieve.rows import open_source
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import batches
 from privsieve.summaries.scores import SCORES, Public, score_of
 from test_scores import CLASSED, REMOVAL, values, with_number
 
@@ -259,7 +260,7 @@ def small(name, mechanism):
 @pytest.mark.parametrize("name", SCORES)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_choice_has_its_exact_probabilities(name, mechanism):
-    """20,000 choices follow the law of the race on the score's integers."""
+    """5,000 choices follow the law of the race on the score's integers."""
     score, made = small(name, mechanism)
     label = [0, 65535, 65535] if name == "correlation" else [0, 1, 1]
     rows = tables.batch([[0, 0, 0], [1, 1, 1], [1, 0, 3]], label)
@@ -268,10 +269,10 @@ def test_a_choice_has_its_exact_probabilities(name, mechanism):
     noise = replay(11)
 
     summary = made.summarise([rows], 1)
-    picked = [made.mechanism(summary, noise) for _ in range(20_000)]
+    picked = [made.mechanism(summary, noise) for _ in range(5000)]
     counts = [picked.count((j,)) for j in range(3)]
 
-    assert stats.chisquare(counts, 20_000 * np.array(expected)).pvalue > 1e-6
+    assert stats.chisquare(counts, 5000 * np.array(expected)).pvalue > 1e-6
 
 
 def bound_of(score):
@@ -343,10 +344,10 @@ def test_the_worst_pair_keeps_the_claim(share, mechanism):
     """The 99 % bound stays under epsilon = 1; the best race without a count comes near."""
     mine = chooser(1, class_prior=share, mechanism=mechanism)
 
-    found = audit(mine, FIRST, SECOND, epsilon=1, profile="ci")
+    found = audit(mine, FIRST, SECOND, epsilon=1, profile=RUNS)
 
     assert not found.exceeded
-    assert (share, mechanism) != (None, "exponential") or 0.85 < found.bound <= 1
+    assert (share, mechanism) != (None, "exponential") or near(0.85) < found.bound <= 1
 
 
 @pytest.mark.slow
@@ -355,7 +356,7 @@ def test_half_the_noise_is_caught(mechanism):
     """A twin that adds half of the noise (it runs at epsilon 2) is found out."""
     mine = chooser(2, class_prior=None, mechanism=mechanism)
 
-    assert audit(mine, FIRST, SECOND, epsilon=1, profile="ci").exceeded
+    assert audit(mine, FIRST, SECOND, epsilon=1, profile=RUNS).exceeded
 
 
 def test_a_delta_is_spent_where_it_helps_and_only_there():

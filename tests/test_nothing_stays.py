@@ -73,7 +73,6 @@ PLANS = {
     "rule-sieve, joint": partial(planned, "rule-sieve", k=2, joint="pair"),
     "rule-sieve, persons": partial(planned, "rule-sieve", PERSONS, k=2),
     "rule-sieve, a number": partial(planned, "rule-sieve", NUMBER, k=2),
-    "rule-sieve, all cuts": partial(planned, "rule-sieve", NUMBER, k=2, numeric="all-cuts"),
     "rule-sieve, a median": partial(planned, "rule-sieve", NUMBER, k=2, numeric="median-cut"),
     "block-fwell": partial(planned, "block-fwell", k=2),
     "private-tuning": partial(planned, "private-tuning", candidates=TRIED),

@@ -19,7 +19,6 @@ from privsieve.local.objective import Problem
 from privsieve.local.solver import minimise
 from privsieve.methods import plan
 from privsieve.methods.objective_fwell import Perturbing, perturbed
-from privsieve.methods.output_fwell import stacked
 from privsieve.noise.streams import replay
 from privsieve.rows import open_source
 from test_block_fwell import strong
@@ -40,7 +39,7 @@ def released(X, y, seed=5, **options):
 
 def rows(made, batch, key=1):
     """The rows of the problem for a table."""
-    return stacked(made.summarise([batch], key), made.summarise.keywords["run"].learning)
+    return made.summarise.keywords["learning"].stacked(made.summarise([batch], key))
 
 
 # the plan
@@ -66,11 +65,11 @@ def test_what_a_plan_says():
     assert (500, 1, "0") == tuple(made.settings[n] for n in ("vectors", "repeats", "second_ridge"))
     assert f"{float(by.length):.4g}" == made.forecast["noise_length"]
     assert "1.178" == made.forecast["longest"]
-    split = objective("0.0005", 10, Fraction(99, 100))
-    assert float(small.settings["second_ridge"]) == pytest.approx(float(split.ridge), rel=1e-3) != 0
-    repeated = planned(repeats=3).mechanism.keywords["run"].by
+    _, second = objective("0.0005", 10, Fraction(99, 100))
+    assert float(small.settings["second_ridge"]) == pytest.approx(float(second), rel=1e-3) != 0
+    repeated = planned(repeats=3).mechanism.keywords["by"]
     assert Problem.of("0.1", 500, 12, Fraction(99, 100), partitions=3) == repeated.problem
-    longest = r_max(Fraction("0.0005") + split.ridge / 2)
+    longest = r_max(Fraction("0.0005") + second / 2)
     assert float(small.forecast["longest"]) == pytest.approx(float(longest), rel=1e-3)
 
 
@@ -165,7 +164,7 @@ def test_a_release_says_what_left(k):
     best = np.sort(np.argsort([-w for w in weights], kind="stable")[:count])
     assert [f"x{j}" for j in best] == body["selected"]
     assert {"law": "gamma-norm", "each": made.forecast["noise_each"]} == body["noise"]
-    assert made.mechanism.keywords["run"].by.exponent == body["values"]["exponent"]
+    assert made.mechanism.keywords["by"].exponent == body["values"]["exponent"]
 
 
 def test_weights_are_near_the_minimiser():
@@ -175,7 +174,7 @@ def test_weights_are_near_the_minimiser():
     held = tables.batch(np.floor(X * 65535), y)
     true = minimise(rows(made, held), 0.1).w
     drawn = np.array(made.mechanism(made.summarise([held], 1), replay(3)))
-    found = drawn * 2.0**made.mechanism.keywords["run"].by.exponent
+    found = drawn * 2.0**made.mechanism.keywords["by"].exponent
 
     assert np.linalg.norm(found - true) <= 3 * float(made.forecast["noise_length"])
     assert np.linalg.norm(true) > 30 * np.linalg.norm(found - true)

@@ -7,7 +7,7 @@ from scipy import sparse
 from privsieve.errors import SchemaError
 from privsieve.rows import npz
 from privsieve.rows.items import items_of
-from privsieve.rows.pairs import by_item
+from privsieve.rows.matrix import by_item
 
 
 @pytest.mark.parametrize(("rows", "items"), [(1, 1), (9, 4), (300, 70), (2**27, 2**20), (0, 3)])

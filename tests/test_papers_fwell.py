@@ -17,7 +17,7 @@ from privsieve.papers import felp as felp_module
 from privsieve.papers import fwell as fwell_module
 from privsieve.papers import private_fwell as private_module
 from privsieve.papers.felp import FwellEN, felp, stability
-from privsieve.papers.fwell import Reading, algorithm_1, argmin, fwell, margins, neighbours
+from privsieve.papers.fwell import Variant, algorithm_1, argmin, fwell, margins, neighbours
 from privsieve.papers.private_fwell import (
     gamma_noise,
     objective_budget,
@@ -27,7 +27,7 @@ from privsieve.papers.private_fwell import (
     private_fwell,
 )
 
-ARGMIN = Reading(weights="argmin")
+ARGMIN = Variant(weights="argmin")
 #: A statistical test fails by chance once in a million runs.
 CHANCE = 1e-6
 
@@ -166,7 +166,7 @@ def test_known_minimisers():
 def test_margins_have_length_one_in_three_ways():
     """"clip" touches the long ones, "largest" all of them, "none" none; all keep directions."""
     X, y, _ = [[0, 0], [0, .5], [3, 0], [3, .5]], [0, 0, 1, 1], None
-    plain, clip, largest = (margins(X, y, Reading(within=w)) for w in ("none", "clip", "largest"))
+    plain, clip, largest = (margins(X, y, Variant(within=w)) for w in ("none", "clip", "largest"))
     length = np.linalg.norm(plain, axis=1, keepdims=True)
 
     assert length.min() > 1
@@ -177,13 +177,13 @@ def test_margins_have_length_one_in_three_ways():
 def test_the_half_signal():
     """The sign that is printed in 2016 ranks the columns upside down: the worst comes first."""
     X, y = two_columns(60)
-    meant, printed = (fwell(X, y, 0.1, Reading("argmin", sign=s)) for s in ("meant", "printed"))
+    meant, printed = (fwell(X, y, 0.1, Variant("argmin", sign=s)) for s in ("meant", "printed"))
 
     assert (0, 1) == (meant.argmax(), printed.argmax())
-    assert np.array_equal(margins(X, y), -margins(X, y, Reading(sign="printed")))
+    assert np.array_equal(margins(X, y), -margins(X, y, Variant(sign="printed")))
     assert np.allclose(meant, -printed, rtol=0, atol=1e-12)
     for run in (output_fwell, objective_fwell):
-        first = [run(X, y, 0.1, 1e6, Reading("argmin", sign=s), random_state=0).argmax()
+        first = [run(X, y, 0.1, 1e6, Variant("argmin", sign=s), random_state=0).argmax()
                  for s in ("meant", "printed")]
 
         assert [0, 1] == first, run
@@ -300,7 +300,7 @@ def test_a_hub_moves_all(n, lam, move, claim, printed, printed_claim):
     A, B, y = hub_pair(n)
 
     assert (margins(A, y) != margins(B, y)).any(axis=1).all()
-    for reading, far, times in ((ARGMIN, move, claim), (Reading(), printed, printed_claim)):
+    for reading, far, times in ((ARGMIN, move, claim), (Variant(), printed, printed_claim)):
         first, second = (fwell(X, y, lam, reading) for X in (A, B))
         places = len(str(far).partition(".")[2])
 
@@ -311,7 +311,7 @@ def test_a_hub_moves_all(n, lam, move, claim, printed, printed_claim):
 def test_a_hub_in_a_table_divided_by_its_largest():
     """Dividing all margins by the longest does not help: 235 times, in 30 columns, too."""
     A, B, y = hub_pair(3000, d=30)
-    first, second = (fwell(X, y, 0.1, Reading("argmin", within="largest")) for X in (A, B))
+    first, second = (fwell(X, y, 0.1, Variant("argmin", within="largest")) for X in (A, B))
 
     assert (1.568, 235) == (round(moved(first, second), 3), round(ratio(first, second, 3000, 0.1)))
 
@@ -365,7 +365,7 @@ def test_a_mean_over_samples_does_not_keep_a_hub_still():
     n = 569
     A, B, y = hub_pair(n)
     found = []
-    for reading in (ARGMIN, Reading()):
+    for reading in (ARGMIN, Variant()):
         ensemble = FwellEN(0.1, reading=reading)
         samples = ensemble.samples(n, 0)
         first, second = (ensemble.weights(X, y, samples) for X in (A, B))

@@ -25,9 +25,8 @@ from privsieve.noise.streams import replay
 from privsieve.public.columns import MIDDLE, MISSING, Category, Date, Flag, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
-from privsieve.rows.columns import encoder
+from privsieve.rows.cells import encoder
 from privsieve.summaries.halves import WHOLE
-from privsieve.summaries.moves import Whole
 from privsieve.summaries.persons import settled
 
 # what one person moves, by the method
@@ -41,14 +40,14 @@ def of_race(where, shared, folder):
 
 def of_vectors(where, shared, folder):
     """Rows of a repeat that are others: one at most, and of all repeats no more than is said."""
-    run = where.plan.summarise.keywords["run"]
-    held, sample = pair(where, shared, summary, folder), getattr(run, "sample", Whole())
-    moved = [(Counter(map(tuple, run.learning.rows(held[0], repeat, sample).tolist()))
-              - Counter(map(tuple, run.learning.rows(held[1], repeat, sample).tolist()))).total()
-             for repeat in range(run.learning.repeats)]
-    share = (window_share(run.learning) if where.plan.method.startswith("felp")
-             else Fraction(1, run.learning.vectors))
-    found = Fraction(sum(moved), run.learning.repeats * run.learning.vectors)
+    learning = where.plan.summarise.keywords["learning"]
+    held, sample = pair(where, shared, summary, folder), learning.sample
+    moved = [(Counter(map(tuple, learning.rows(held[0], repeat, sample).tolist()))
+              - Counter(map(tuple, learning.rows(held[1], repeat, sample).tolist()))).total()
+             for repeat in range(learning.asked.repeats)]
+    share = (window_share(learning) if where.plan.method.startswith("felp")
+             else Fraction(1, learning.vectors))
+    found = Fraction(sum(moved), learning.asked.repeats * learning.vectors)
     return max(*moved, float(found / share))
 
 
@@ -105,7 +104,7 @@ MEASURES = {
     "block-fwell": [(of_race, 2, {**ONE, "block": 3, "repeats": 3})],
     "output-fwell": [(of_vectors, 2, {**ONE, "block": 3, "repeats": 3})],
     "objective-fwell": [(of_vectors, 2, {**ONE, "block": 3, "repeats": 3})],
-    "felp": [(of_vectors, 2, {**ONE, "block": 3, "beta": "0.75", "resamples": 4})],
+    "felp": [(of_vectors, 2, {**ONE, "block": 3, "beta": "0.75", "repeats": 4})],
     "kernel-ridge": [(of_weights, 0, {"epsilon": 1, "kernel": "linear"})],
     "noisy-histogram": [(of_counts, 2, {"epsilon": 1})],
     "private-tuning": [(of_halves, 2, {"epsilon": 10, "candidates": CANDIDATES})],

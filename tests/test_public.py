@@ -14,7 +14,7 @@ SRC = Path(ps.__file__).parent
 DECISIONS = Path(__file__).parents[1] / "docs" / "decisions"
 SEEDS = {"seed", "random_state", "rng", "generator", "prng", "noise"}
 PRIVACY = {"epsilon", "delta", "domain", "ledger", "class_prior", "allow_weak"}
-LINES, BODY, ARGUMENTS = 400, 40, 6
+LINES, BODY, ARGUMENTS = 500, 40, 6
 
 
 def callables():
@@ -75,7 +75,7 @@ def excused():
 
 @pytest.mark.parametrize("path", sorted(SRC.rglob("*.py")), ids=lambda p: p.stem)
 def test_sizes(path):
-    """A module has 400 lines, a function 40 and six arguments, unless a decision page names it."""
+    """A module has 500 lines, a function 40 and six arguments, unless a decision page names it."""
     text = path.read_text(encoding="utf-8")
     name = path.relative_to(SRC).as_posix()
     large = []

@@ -19,8 +19,7 @@ from exact import (
     top_k_law,
 )
 from privsieve.errors import ParameterError
-from privsieve.noise.approximate import concentrated
-from privsieve.noise.bounded_range import MOST, lost
+from privsieve.noise.approximate import MOST, concentrated, lost
 from privsieve.noise.race import (
     Race,
     geometric_race,

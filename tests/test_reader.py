@@ -36,10 +36,11 @@ from data_makers import (
 from privsieve.errors import ReleaseFailed, SchemaError
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Csv, Domain
-from privsieve.rows import csv_codes, open_source
-from privsieve.rows.columns import encoder, log_edges
+from privsieve.rows import csv_file as csv_rows
+from privsieve.rows import open_source
+from privsieve.rows.batch import batches
+from privsieve.rows.cells import encoder, log_edges
 from privsieve.rows.csv_file import LARGEST_CELL, LARGEST_LINE
-from privsieve.rows.reader import batches
 
 PARTS = [*DOMAIN.columns, DOMAIN.target, Date("d", "2020-01-01", "2021-01-01", format="%d.%m.%Y"),
          Number("t", 0, 110, missing="level"), Number("l", 1e-300, 1e300, "log", "level"),
@@ -109,12 +110,12 @@ def test_dates(drawn, unit):
 def way(request):
     """CSV lines are read by the kernel, and then by its twin in Python."""
     if request.param == "native":
-        if not csv_codes.readable("utf-8"):
+        if not csv_rows.readable("utf-8"):
             pytest.skip("the native kernels are not built")
         yield
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_codes, "serves", lambda _source: False)
+        patch.setattr(csv_rows, "serves", lambda _source: False)
         yield
 
 

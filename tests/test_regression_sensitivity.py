@@ -10,7 +10,7 @@ import pytest
 from privsieve.errors import ParameterError
 from privsieve.methods.ridge.sensitivity import longest, of_predictions, sensitivity
 
-PAIRS = 2000
+PAIRS = 500
 
 
 def rbf(X, Y, gamma=0.5):

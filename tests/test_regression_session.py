@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import privsieve as ps
+from attacks import RUNS, near
 from privsieve import fit as fitting
 from privsieve.check.audit import audit
 from privsieve.errors import BudgetExceeded, DomainError, ParameterError, ReleaseFailed
@@ -223,9 +224,9 @@ def neighbours(rng, m, *, adversarial):
 
 @pytest.mark.parametrize("adversarial", [False, True])
 def test_whitened_numbers_stay_inside(adversarial):
-    """2,000 pairs of neighbours, asked at their own and other points: no release moves beyond."""
+    """500 pairs of neighbours, asked at their own and other points: no release moves beyond."""
     rng, worst = np.random.default_rng(6 + adversarial), 0.0
-    for _ in range(1000):
+    for _ in range(250):
         name, options = KERNELS[rng.integers(len(KERNELS))]
         kernel, lam = Kernel.of(MIXED, name, **options), str(rng.choice(["0.001", "0.1", "10"]))
         m = int(rng.integers(1, 9))
@@ -314,11 +315,12 @@ def test_right_noise_is_not_exceeded_and_half_noise_is_caught(kind):
 
     made = task(kernel, "1000", 1, codes, kind, cost)
     half = task(kernel, "1000", 1, codes, kind, replace(cost, epsilon=Fraction(2)))
-    options = {"epsilon": 1.0, "delta": float(cost.delta), "profile": "ci"}
+    runs = max(RUNS, 15_000 if kind == "function" else 6000)
+    options = {"epsilon": 1.0, "delta": float(cost.delta), "profile": runs}
     right = audit(released(made, 1), 0, 1, **options)
 
     assert not right.exceeded
-    assert right.bound > 0.3
+    assert right.bound >= near(0.3)
     assert audit(released(half, 2), 0, 1, **options).exceeded
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import privsieve as ps
 import tables
+from attacks import RUNS
 from privsieve.check.pairs import CORNERS, corners
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
@@ -21,7 +22,6 @@ from privsieve.local.constants import ensemble, output, r_max
 from privsieve.local.solver import minimise
 from privsieve.methods import plan
 from privsieve.methods.felp import circle, drawn_share, lists, window_share
-from privsieve.methods.output_fwell import stacked
 from privsieve.noise.streams import replay, system
 from privsieve.rows import open_source, resolve
 from test_block_fwell import BOX, strong
@@ -40,26 +40,33 @@ def planned(method="output-fwell", domain=BOX, **options):
 
 def run_of(made):
     """The public parameters of a plan."""
-    return made.mechanism.keywords["run"]
+    return made.mechanism.keywords["learning"]
+
+
+def law_of(made):
+    """The noise of a plan."""
+    return made.mechanism.keywords["by"]
 
 
 def center(made, batches, key=1):
     """What the weights are before noise."""
-    run, sample = run_of(made), getattr(run_of(made), "sample", None)
+    run = run_of(made)
     summary = made.summarise(batches if isinstance(batches, list) else [batches], key)
-    if sample is None:
-        return minimise(stacked(summary, run.learning), float(run.learning.lam)).w
-    return np.mean([minimise(run.learning.rows(summary, repeat, sample), float(run.learning.lam)).w
-                    for repeat in range(run.learning.repeats)], axis=0)
+    if made.method.startswith("output"):
+        return minimise(run.stacked(summary), float(run.asked.lam)).w
+    sample = run.sample
+    return np.mean([minimise(run.rows(summary, repeat, sample), float(run.asked.lam)).w
+                    for repeat in range(run.asked.repeats)], axis=0)
 
 
 def bound(made):
     """How far a neighbour may move the weights, by the constants."""
-    learning, d = run_of(made).learning, len(made.domain.columns)
+    learning, d = run_of(made), len(made.domain.columns)
+    lam, repeats = learning.asked.lam, learning.asked.repeats
     if made.method.startswith("output"):
-        return float(output(learning.lam, learning.vectors, d, partitions=learning.repeats))
-    share = (window_share if run_of(made).sampling == "balanced" else drawn_share)(learning)
-    return float(ensemble(learning.lam, share, learning.vectors, d))
+        return float(output(lam, learning.vectors, d, partitions=repeats))
+    share = (window_share if learning.asked.sampling == "balanced" else drawn_share)(learning)
+    return float(ensemble(lam, share, learning.vectors, d))
 
 
 def choose(X, y, method="output-fwell", domain=BOX, seed=5, **options):
@@ -75,7 +82,7 @@ def choose(X, y, method="output-fwell", domain=BOX, seed=5, **options):
 @pytest.mark.parametrize(("method", "options"), [
     ("output-fwell", {}), ("output-fwell", {"block": 3}), ("output-fwell", {"repeats": 1}),
     ("output-fwell", {"lam": "0.01"}), ("output-fwell", {"clip": "0.1"}),
-    ("output-fwell", {"delta": "1e-6"}), ("felp", {}), ("felp", {"resamples": 3, "beta": "0.5"}),
+    ("output-fwell", {"delta": "1e-6"}), ("felp", {}), ("felp", {"repeats": 3, "beta": "0.5"}),
     ("felp", {"sampling": "bootstrap"}), ("felp", {"beta": 1}),
 ], ids=str)
 def test_each_option_finds_strong_columns(method, options):
@@ -106,7 +113,7 @@ def test_noise_is_the_shorter_of_two(method):
     pure = planned(method, wide)
 
     assert (0, Fraction(1, 10**6)) == (few.cost.delta, many.cost.delta)
-    assert [run_of(made).noise.law for made in (few, many, pure)] == [
+    assert [law_of(made).law for made in (few, many, pure)] == [
         "gamma-norm", "gaussian", "gamma-norm"]
     assert float(many.forecast["noise_length"]) < float(pure.forecast["noise_length"])
 
@@ -115,7 +122,7 @@ def test_noise_is_the_shorter_of_two(method):
 def test_the_forecast_tells_the_truth(delta):
     """The noise of 500 releases of nothing has the length and the deviation that are said."""
     made = planned(domain=ps.Domain.box(0, 1, columns=60), delta=delta, allow_weak=True)
-    noise = run_of(made).noise
+    noise = law_of(made)
     drawn = np.array([noise.grid.numbers(noise.added([0.0] * 60, replay(seed)))
                       for seed in range(500)])
 
@@ -143,7 +150,7 @@ def test_noise_cannot_be_less_than_what_is_known():
     """Noise over weights is at least 2 d / (N epsilon), whatever lam is."""
     for lam in ("0.001", "0.1", "5"):
         made = planned(lam=lam, rows=6000, epsilon=1)
-        ratio = run_of(made).noise.length * 4 * float(lam)
+        ratio = law_of(made).length * 4 * float(lam)
 
         assert ratio >= 2 * 12 / 1000
         assert float(r_max(lam)) <= 1 / (4 * float(lam)) + 1e-9
@@ -158,12 +165,12 @@ def test_noise_cannot_be_less_than_what_is_known():
     ("output-fwell", {"rows": 10**9, "repeats": 1000}, "fewer repeats"),
     ("output-fwell", {"reference": CORNERS, "domain": ps.Domain.box(0, 1, columns=2), "k": 1,
                       "repeats": 2}, "no blocks"),
-    ("felp", {"resamples": 0}, "resamples"), ("felp", {"beta": 0}, "beta"),
+    ("felp", {"repeats": 0}, "repeats"), ("felp", {"beta": 0}, "beta"),
     ("felp", {"beta": "1.1"}, "beta"), ("felp", {"beta": "0.123456789"}, "few"),
     ("felp", {"beta": "0.01", "rows": 300}, "too few"),
     ("felp", {"sampling": "jackknife"}, "sampling"),
-    ("felp", {"sampling": "bootstrap", "rows": 3 * 10**9, "resamples": 1, "beta": "0.01"},
-     "fewer resamples"),
+    ("felp", {"sampling": "bootstrap", "rows": 3 * 10**9, "repeats": 1, "beta": "0.01"},
+     "fewer repeats"),
 ], ids=str)
 def test_public_mistakes_are_refused(method, options, word):
     """Each names the option and the way out."""
@@ -240,7 +247,7 @@ def test_weights_are_the_released_numbers():
 
 def test_no_column_is_positive():
     """If no weight is above zero, the largest is named all the same."""
-    learning = run_of(planned(k="positive")).learning
+    learning = run_of(planned(k="positive"))
 
     assert ["x3"] == learning.named([-9, -5, -5, -1, *[-7] * 8])
 
@@ -253,7 +260,7 @@ def random_options(rng, method):
     options = {"lam": str(rng.choice(["0.01", "0.1", "1"])), "block": int(rng.integers(3, 6)),
                "clip": None if rng.random() < 0.5 else "0.3", "k": 1, "epsilon": 1}
     if method == "felp":
-        return {**options, "resamples": int(rng.integers(1, 5)),
+        return {**options, "repeats": int(rng.integers(1, 5)),
                 "beta": str(rng.choice(["0.7", "0.9", "1"]))}
     return {**options, "repeats": int(rng.integers(1, 4))}
 
@@ -326,9 +333,9 @@ def test_many_parts_change_one_row_of_a_repeat(method, neighbours, reference, mo
     public = tables.random_codes(rng, "nmf", 6) / 65535, np.array([0, 1, 0, 1, 1, 0])
     options = {"reference": public} if reference else {"block": 3}
     if method == "felp":
-        options |= {"beta": "0.7", "resamples": 3}
+        options |= {"beta": "0.7", "repeats": 3}
     made = plan(method, domain, k=1, epsilon=1, rows=None, **options)
-    learning = run_of(made).learning
+    learning = run_of(made)
     share = window_share(learning) if method == "felp" else Fraction(1, learning.vectors)
     for trial in range(40):
         many, one = int(rng.integers(20, 60)), int(rng.integers(20))
@@ -344,15 +351,16 @@ def test_many_parts_change_one_row_of_a_repeat(method, neighbours, reference, mo
         assert Fraction(sum(moved), len(moved) * learning.vectors) <= share
         seen.add(sum(moved))
     assert learning.parts == 5
-    assert max(seen) > 0.5 * learning.repeats
+    assert max(seen) > 0.5 * learning.asked.repeats
 
 
 def exchanged(made, first, then, key):
     """How many rows of each repeat are others in the second table."""
-    learning, sample = run_of(made).learning, getattr(run_of(made), "sample", _whole())
+    learning = run_of(made)
+    sample = learning.sample
     held = [made.summarise([table], key) for table in (first, then)]
     return [operator.sub(*(Counter(map(tuple, learning.rows(one, repeat, sample).tolist()))
-                           for one in held)).total() for repeat in range(learning.repeats)]
+                           for one in held)).total() for repeat in range(learning.asked.repeats)]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -393,15 +401,8 @@ def test_the_number_of_rows_is_public(method, persons):
     came = [_person(rng, "nn", unit) for unit in range(persons)]
     summary = made.summarise([_joined(rng, came)] if came else [], 5)
 
-    for repeat in range(run.learning.repeats):
-        rows = run.learning.rows(summary, repeat, getattr(run, "sample", None) or _whole())
-        assert (run.learning.vectors, 2) == rows.shape
-
-
-def _whole():
-    from privsieve.summaries.moves import Whole
-
-    return Whole()
+    for repeat in range(run.asked.repeats):
+        assert (run.vectors, 2) == run.rows(summary, repeat, run.sample).shape
 
 
 def corner_pair(n, lam, **options):
@@ -445,15 +446,14 @@ def test_the_share_of_windows():
     """The share is that of the sector in most windows: as much noise as for all units at once."""
     made = planned("felp", rows=570)
 
-    assert window_share(run_of(made).learning) == Fraction(18, 20 * 85)
+    assert window_share(run_of(made)) == Fraction(18, 20 * 85)
     assert bound(made) <= float(output("0.1", 95, 12)) * 1.01
 
 
 @pytest.mark.parametrize(("rows", "block"), [(100, 3), (100, 7), (20, 9), (12, 5)])
 def test_the_share_of_lists_is_counted(rows, block):
     """For each rank, in how many blocks of the lists it stands: the largest count, by loops."""
-    learning = run_of(planned("felp", rows=rows, sampling="bootstrap", block=block, resamples=5)
-                      ).learning
+    learning = run_of(planned("felp", rows=rows, sampling="bootstrap", block=block, repeats=5))
     count, many = [0] * rows, rows * 9 // 10 // block
     for ranks in lists(5, Fraction(9, 10), rows):
         for at in range(many):
@@ -488,7 +488,7 @@ def test_the_ratio_of_densities_is_bounded_and_attained():
     domain = ps.Domain.box(0, 1, columns=1)
     known = (CORNERS[0][:, :1], CORNERS[1])
     made = plan("output-fwell", domain, k=1, epsilon=1, rows=50, lam=1000, reference=known)
-    noise = run_of(made).noise
+    noise = law_of(made)
     codes = np.zeros((50, 1))
     centers = []
     for last in (0, 65535):
@@ -518,7 +518,7 @@ def attacked(epsilon, method):
     made, priced = (plan(method, made.domain, k=1, epsilon=price, rows=20, reference=CORNERS,
                          **options) for price in (1, epsilon))
     centers, drawn = [center(made, end).tolist() for end in ends], system()
-    noise = run_of(priced).noise
+    noise = law_of(priced)
     return lambda table: noise.grid.numbers(noise.added(centers[table], drawn))
 
 
@@ -526,7 +526,7 @@ def attacked(epsilon, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_the_tight_pair_keeps_the_claim(method):
     """The pair that moves the weights as far as is paid for is not refuted."""
-    found = ps.audit(attacked(1, method), 0, 1, epsilon=1, profile="ci")
+    found = ps.audit(attacked(1, method), 0, 1, epsilon=1, profile=RUNS)
 
     assert not found.exceeded
     assert 0 < found.bound <= 1  # how near it comes: half the noise is caught, below
@@ -536,7 +536,7 @@ def test_the_tight_pair_keeps_the_claim(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_half_the_noise_is_caught(method):
     """A twin that adds half of the noise (it runs at epsilon 2) is found out."""
-    assert ps.audit(attacked(2, method), 0, 1, epsilon=1, profile="ci").exceeded
+    assert ps.audit(attacked(2, method), 0, 1, epsilon=1, profile=RUNS).exceeded
 
 
 def test_the_mechanism_is_center_and_noise():
@@ -545,7 +545,7 @@ def test_the_mechanism_is_center_and_noise():
     batch = tables.batch(np.floor(X * 65535), y)
     for method, options in (("output-fwell", {}), ("felp", {}), ("felp", {"delta": "1e-6"})):
         made = planned(method, rows=300, **options)
-        noise = run_of(made).noise
+        noise = law_of(made)
         w = center(made, batch, key=3)
 
         found = made.mechanism(made.summarise([batch], 3), replay(4))
@@ -648,3 +648,14 @@ def test_all_pairs_of_methods_differ_in_theorem():
 
     assert all(a.theorem != b.theorem and a.method != b.method
                for a, b in itertools.combinations(made, 2))
+
+
+def test_resamples_is_the_old_name_of_repeats():
+    """What version 0.1.0 called resamples is taken, and a release still says it so."""
+    with pytest.warns(FutureWarning, match="resamples is called repeats now"):
+        before = planned("felp", resamples=4)
+    with pytest.warns(FutureWarning, match="resamples is called repeats now"):
+        named = ps.FELP(3, epsilon=1, resamples=4)
+
+    assert before.settings == planned("felp", repeats=4).settings
+    assert (4, 4) == (before.settings["resamples"], named.repeats)

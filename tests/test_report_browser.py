@@ -115,42 +115,41 @@ def pages(tmp_path_factory):
     return written
 
 
-def opened(browser, path, width, scheme):
-    """Open a page on a screen of this width."""
+def screen(browser, width, scheme, height=900):
+    """Take a screen of this width."""
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-        "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+        "width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {
         "features": [{"name": "prefers-color-scheme", "value": scheme}]})
-    browser.get(path.as_uri())
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize(("edition", "names"), [
     *((edition, names) for names in ("plain", "long") for edition in EDITIONS),
     *((kind, names) for names in ("one", "many") for kind in KINDS), ("answers", "plain")])
-def test_a_page_fits(browser, pages, edition, names, width, scheme):
+def test_a_page_fits(browser, pages, edition, names):
     """No sideways scrolling, nothing over something, readable contrast, no word on the console."""
-    opened(browser, pages[edition, names], width, scheme)
-
+    browser.get(pages[edition, names].as_uri())
     assert [] == browser.get_log("browser")
-    assert width == browser.execute_script("return document.documentElement.scrollWidth")
-    assert [] == browser.execute_script(WIDER)
-    assert [] == browser.execute_script(OVER)
-    assert browser.execute_script(CONTRAST) >= 4.5
-    shown = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
-    assert ("rgb(255, 255, 255)" if scheme == "light" else "rgb(18, 21, 23)") == shown
-    kept = os.environ.get("PRIVSIEVE_SHOTS")
-    if kept:
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-            "width": width, "height": 3000, "deviceScaleFactor": 1, "mobile": False})
-        browser.save_screenshot(str(Path(kept) / f"{edition}-{names}-{width}-{scheme}.png"))
+    for width, scheme, paper in ((360, "light", "rgb(255, 255, 255)"),
+                                 (1280, "dark", "rgb(18, 21, 23)")):
+        screen(browser, width, scheme)
+
+        assert width == browser.execute_script("return document.documentElement.scrollWidth")
+        assert [] == browser.execute_script(WIDER)
+        assert [] == browser.execute_script(OVER)
+        assert browser.execute_script(CONTRAST) >= 4.5
+        assert paper == browser.execute_script(
+            "return getComputedStyle(document.body).backgroundColor")
+        if kept := os.environ.get("PRIVSIEVE_SHOTS"):
+            screen(browser, width, scheme, 3000)
+            browser.save_screenshot(str(Path(kept) / f"{edition}-{names}-{width}-{scheme}.png"))
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_a_page_prints(browser, pages, edition):
     """Printed on A4 it is a few pages of light paper."""
-    opened(browser, pages[edition, "plain"], 1280, "dark")
+    screen(browser, 1280, "dark")
+    browser.get(pages[edition, "plain"].as_uri())
     printed = base64.b64decode(browser.execute_cdp_cmd(
         "Page.printToPDF", {"preferCSSPageSize": True})["data"])
 
@@ -164,6 +163,6 @@ def test_nothing_runs(browser, tmp_path, pages):
     data = pages["selection", "plain"].read_bytes()
     broken = tmp_path / "broken.html"
     broken.write_bytes(data.replace(b"</main>", b"<img src='x.png' onerror='alert(1)'></main>"))
-    opened(browser, broken, 1280, "light")
+    browser.get(broken.as_uri())
 
     assert [] != browser.get_log("browser")

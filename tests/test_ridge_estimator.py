@@ -29,7 +29,7 @@ from privsieve.methods.ridge.ridge import Released
 from privsieve.noise.streams import replay
 from privsieve.release import Release
 from privsieve.rows import open_source
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::privsieve.fit.UnsignedWarning")
 

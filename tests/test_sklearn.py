@@ -31,7 +31,7 @@ from privsieve.local.fwell import FWELL
 from privsieve.methods.estimator import Selector
 from privsieve.noise.streams import replay
 from privsieve.rows import open_source, resolve
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::privsieve.fit.UnsignedWarning")
 

@@ -283,7 +283,7 @@ def test_nothing_is_shown():
     """A source shows nothing of its table, and compares by identity."""
     source = open_source([["secret"]], ["secret"])
 
-    assert re.fullmatch(r"<privsieve\.sources\.source\.Source object at 0x[0-9a-f]+>", repr(source))
+    assert re.fullmatch(r"<privsieve\.rows\.source\.Source object at 0x[0-9a-f]+>", repr(source))
     assert source != open_source([["secret"]], ["secret"])
 
 
@@ -292,7 +292,7 @@ import sys
 import numpy
 before = set(sys.modules)
 from privsieve.rows import open_source, resolve
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import batches
 from privsieve.public.columns import *
 from privsieve.public.domain import *
 {0}

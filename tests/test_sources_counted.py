@@ -17,8 +17,8 @@ from privsieve.containment.publishable import by_sources
 from privsieve.errors import SchemaError
 from privsieve.kernels.patterns import Rule
 from privsieve.ledger.ledger import Ledger
+from privsieve.rows.long_log import whose
 from privsieve.rows.matrix import Items
-from privsieve.rows.whose import whose
 
 ROWS, PERSONS = 400, 90
 WAYS = [("--profile", "few"), ("--profile", "strict"), ("--method", "greedy"),

@@ -16,11 +16,9 @@ from privsieve.cli import run
 from privsieve.errors import SchemaError
 from privsieve.public.columns import Category, Date, Flag, Label, Number, text_of
 from privsieve.public.domain import Csv, Domain
-from privsieve.rows.cells import date_cell, number_cell
-from privsieve.rows.columns import encoder
+from privsieve.rows.cells import date_cell, encoder, number_cell
 from privsieve.rows.items import Reading, column_of, items_of, table_of
-from privsieve.rows.long_log import Long, People, read_long
-from privsieve.rows.whose import whose
+from privsieve.rows.long_log import Long, Users, read_long, whose
 
 #: Cells of all kinds, and of none.
 CELLS = ["1", "1.0", "+1", "01", "0", "-0", "True", "true", "FALSE", "yes", "Ja", "nein", " ja ",
@@ -212,7 +210,7 @@ def test_columns_that_no_domain_names():
 
 def test_numbers_beside_texts():
     """A number and the text that writes it are one level, in one batch or in two."""
-    from privsieve.rows.gather import Gather
+    from privsieve.rows.coding import Gather
 
     column = Gather("a")
     column.add(np.array([1.0, np.nan, 2.5]))
@@ -253,7 +251,7 @@ def test_files_beside_the_table(tmp_path):
                                                               csv=csv))):
         items, y, classes = read_long(
             tmp_path / log, Long("who", "film", "seen"), domain=said,
-            people=People(tmp_path / "y.csv", "ill"))
+            people=Users(tmp_path / "y.csv", "ill"))
         assert {"B": [], "Ödipus": [1]} == rows_of(items)
         assert ([0, 1], ("nö", "yes")) == (y.tolist(), classes)
 

@@ -20,7 +20,8 @@ from privsieve.ledger.ledger import Ledger
 from privsieve.methods.histogram.noisy_histogram import Axis
 from privsieve.methods.histogram.released import as_csv
 from privsieve.public.columns import Category, Date, Flag, Number
-from privsieve.rows import Source, reader
+from privsieve.rows import Source
+from privsieve.rows import batch as reader
 from test_cli import BUDGET, DOMAIN, place, privsieve, rows, spent  # noqa: F401  # fixtures
 
 GIVEN = ("--domain", "domain.toml", "--epsilon", "1", "--rows", "300")

@@ -216,10 +216,10 @@ def any_claim(rng, width):
 
 
 def test_the_union_is_the_definition():
-    """On 500 tables a publication is refused where all columns break the strictest rule, only."""
+    """On 200 tables a publication is refused where all columns break the strictest rule, only."""
     rng = np.random.default_rng(11)
     refused = 0
-    for _ in range(500):
+    for _ in range(200):
         width = int(rng.integers(2, 5))
         cells = rng.random((int(rng.integers(6, 30)), width)) < rng.choice([0.5, 0.8, 0.95])
         y = rng.integers(0, 2, len(cells))
@@ -249,14 +249,14 @@ def test_the_union_is_the_definition():
                 check_together(table, sealed(table, now), earlier, SEAL)
         else:
             assert () == check_together(table, sealed(table, now), earlier, SEAL)
-    assert 50 <= refused <= 450
+    assert 20 <= refused <= 180
 
 
 def test_what_was_published_counts_while_choosing():
-    """On 300 tables a choice beside earlier columns keeps the strictest rule with them."""
+    """On 120 tables a choice beside earlier columns keeps the strictest rule with them."""
     rng = np.random.default_rng(13)
     more = 0
-    for _ in range(300):
+    for _ in range(120):
         width = int(rng.integers(3, 7))
         cells = rng.random((40, width)) < rng.choice([0.5, 0.8, 0.95])
         y = rng.integers(0, 2, 40)
@@ -287,7 +287,7 @@ def test_what_was_published_counts_while_choosing():
         assert (0, 0) == naive(cells, y, both, chosen)
         assert () == check_together(table, sealed(table, claimed(names, k=rule.k)),
                                     [noted(sealed(table, claim))], SEAL)
-    assert more > 50
+    assert more > 15
 
 
 def test_a_k_that_cannot_be_kept_any_more():
@@ -311,7 +311,7 @@ def test_a_limit_is_counted_together():
     """A share that some publication promised is kept by all columns, or the later is refused."""
     rng = np.random.default_rng(19)
     refused = 0
-    for _ in range(100):
+    for _ in range(50):
         cells, y = (rng.random((24, 2)) < 0.5).astype(int), rng.integers(0, 2, 24)
         table = table_of(cells, y)
         limit = str(rng.choice(["0.75", "0.85", "0.95"]))

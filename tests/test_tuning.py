@@ -11,6 +11,7 @@ import pytest
 
 import privsieve as ps
 import tables
+from attacks import RUNS
 from privsieve.check.audit import audit
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
@@ -170,7 +171,7 @@ def test_an_attack_on_the_predictor(spent, caught):
     def shown(half):
         return np.array(predictor(half, (0,), system(), other)).ravel()[[0, GRID + 1]]
 
-    found = audit(shown, first, second, epsilon=float(tuning.predicting), profile="ci")
+    found = audit(shown, first, second, epsilon=float(tuning.predicting), profile=RUNS)
 
     assert caught == found.exceeded
 

@@ -83,10 +83,10 @@ def smallest(cells, y, folders):
 
 
 def test_bounds_hold_the_truth():
-    """On 400 tables the smallest group of all columns lies between the bounds, often narrow."""
+    """On 160 tables the smallest group of all columns lies between the bounds, often narrow."""
     rng = np.random.default_rng(23)
     narrow = above = 0
-    for _ in range(400):
+    for _ in range(160):
         cells, y, folders = publications(rng)
         found = bounds(folders, Strict.of(folders))
         level = smallest(cells, y, folders)
@@ -95,8 +95,8 @@ def test_bounds_hold_the_truth():
 
         assert found.lowest <= level <= found.highest
         assert differing(folders) is None
-    assert narrow > 50
-    assert above > 50
+    assert narrow > 20
+    assert above > 20
 
 
 def test_bounds_are_reached():
@@ -116,7 +116,7 @@ def test_bounds_are_reached():
 def test_too_much_to_compare(monkeypatch):
     """Where there is too much to compare the bounds are wider, and hold all the same."""
     rng = np.random.default_rng(29)
-    made = [publications(rng) for _ in range(60)]
+    made = [publications(rng) for _ in range(30)]
     tight = [bounds(folders, Strict.of(folders)) for _, _, folders in made]
     for limit in ("MOST", "MOST_KEPT"):
         monkeypatch.setattr(union, limit, 8)
@@ -129,9 +129,9 @@ def test_too_much_to_compare(monkeypatch):
 
 
 def test_the_count_is_the_definition():
-    """On 200 tables the smallest group that is counted from the table is the naive one."""
+    """On 100 tables the smallest group that is counted from the table is the naive one."""
     rng = np.random.default_rng(31)
-    for _ in range(200):
+    for _ in range(100):
         cells, y, folders = publications(rng)
         table = table_of(cells, y, classes=2)
         level = smallest(cells, y, folders)
@@ -146,7 +146,7 @@ def test_folders_of_other_rows():
     """Folders of tables that differ in one row are told apart where what both publish differs."""
     rng = np.random.default_rng(37)
     apart = 0
-    for _ in range(300):
+    for _ in range(150):
         cells, y, folders = publications(rng)
         first, second = folders[0], folders[1]
         less = np.delete(np.arange(len(cells)), rng.integers(len(cells)))
@@ -166,7 +166,7 @@ def test_folders_of_other_rows():
         assert (rows == now) == (found is None)
         fewer = differing([first, folder(cells, y, columns, second.claim, less)])
         assert (1, 0) == (fewer.only_first, fewer.only_second)
-    assert 50 < apart < 300
+    assert 25 < apart < 150
 
 
 # --- the command ----------------------------------------------------------------------------------

@@ -26,10 +26,11 @@ from privsieve.ledger.certificate import UNIT
 from privsieve.public.canonical import plain
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Domain, parse, to_toml
-from privsieve.rows import csv_codes, open_source
+from privsieve.rows import csv_file as csv_rows
+from privsieve.rows import open_source
 from privsieve.rows.inspect import look
 from privsieve.rows.items import items_of
-from privsieve.rows.types import reads
+from privsieve.rows.source import reads
 
 # Many of these releases are of one process, and of nobody.
 pytestmark = pytest.mark.filterwarnings("ignore::privsieve.fit.UnsignedWarning")
@@ -40,7 +41,7 @@ HOSTILE = ["", "x", "NaN", "1e999", "-", "True", "1.5", "007", "2020-13-01", "\u
 def python_codes(path, domain, **options):
     """The codes of a CSV file by the reader in Python."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_codes, "serves", lambda _source: False)
+        patch.setattr(csv_rows, "serves", lambda _source: False)
         return codes(path, domain, **options)
 
 
@@ -233,7 +234,7 @@ def answers(folder, columns, way, domain):
     tags = itertools.count()
     with pytest.MonkeyPatch.context() as patch:
         if way == "python":
-            patch.setattr(csv_codes, "serves", lambda _source: False)
+            patch.setattr(csv_rows, "serves", lambda _source: False)
         parts = read(by_way(folder, columns, way), domain,
                      entropy=lambda n: next(tags).to_bytes(n, "little"))
     # A row of nobody has no answer.

@@ -11,6 +11,7 @@ import opendp.prelude as dp
 import pytest
 from scipy import stats
 
+from exact import gamma_norm
 from privsieve.errors import ParameterError
 from privsieve.noise.approximate import (
     analytic_sigma,
@@ -22,7 +23,7 @@ from privsieve.noise.approximate import (
     rounded_up,
 )
 from privsieve.noise.streams import replay
-from privsieve.noise.values import Grid, gamma, gamma_norm, gaussian, laplace
+from privsieve.noise.values import Grid, gamma, gaussian, laplace
 from privsieve.public.canonical import LARGEST
 
 #: Epsilons and deltas from the smallest to the largest that a ledger knows.

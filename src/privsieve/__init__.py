@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from privsieve.methods.histogram.estimator import NoisyHistogram as NoisyHistogram
     from privsieve.methods.local_learning import FELP as FELP
     from privsieve.methods.local_learning import BlockFWELL as BlockFWELL
+    from privsieve.methods.local_learning import ObjectiveFWELL as ObjectiveFWELL
     from privsieve.methods.local_learning import OutputFWELL as OutputFWELL
-    from privsieve.methods.objective_learning import ObjectiveFWELL as ObjectiveFWELL
     from privsieve.methods.ridge.estimators import PrivateKernelRidge as PrivateKernelRidge
     from privsieve.methods.ridge.session import KernelRidgeSession as KernelRidgeSession
     from privsieve.public.columns import Category as Category
@@ -63,7 +63,7 @@ _HOMES = {
     "NoisyHistogram": "methods.histogram.estimator",
     "NoisyTopK": "methods.estimators",
     "Number": "public.columns",
-    "ObjectiveFWELL": "methods.objective_learning",
+    "ObjectiveFWELL": "methods.local_learning",
     "OutputFWELL": "methods.local_learning",
     "PrivateKernelRidge": "methods.ridge.estimators",
     "PrivateTuning": "methods.estimators",

@@ -89,7 +89,7 @@ def sealed(work: Callable[[Noise], Made], noise: Noise | None) -> Made:
 def _choose(plan: Plan, source: Source, noise: Noise, progress: Callable[[str], None]) -> Any:
     if plan.cost.epsilon == 0:
         return tuple(range(len(plan.domain.columns)))
-    from privsieve.rows.reader import batches
+    from privsieve.rows.batch import batches
 
     progress("reading")
     rows = plan.units if plan.domain.rows_are_public else None

@@ -13,8 +13,8 @@ from privsieve.public.columns import Category
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows.cells import text_cell
 from privsieve.rows.coding import LARGEST_LEVELS
-from privsieve.rows.opening import open_source
-from privsieve.rows.table import BATCH, guarded
+from privsieve.rows.source import open_source
+from privsieve.rows.table import body_of
 
 #: How sdcMicro, R and ARX write a cell that was taken out; an empty cell is missing anyhow.
 SUPPRESSED = ("*", "NA")
@@ -27,7 +27,7 @@ def generalised(path: str | Path, csv: Csv | None = None) -> Domain:
     """
     source = open_source(path, csv=csv)
     found: list[dict[str, None]] = [{} for _ in source.columns]
-    for batch in guarded(source.raw(source.columns, BATCH)):
+    for batch in body_of(source, source.columns):
         for levels, raw in zip(found, batch, strict=True):
             levels.update(dict.fromkeys(map(text_cell, dict.fromkeys(raw))))
     columns = [column for name, levels in zip(source.columns, found, strict=True)

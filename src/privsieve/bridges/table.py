@@ -28,9 +28,8 @@ from privsieve.public.columns import check_name, text_of
 from privsieve.public.domain import Csv
 from privsieve.rows.cells import NUMBER, date_cell, number_cell, text_cell
 from privsieve.rows.matrix import Items
-from privsieve.rows.opening import open_source
-from privsieve.rows.source import RawColumn
-from privsieve.rows.table import BATCH, guarded
+from privsieve.rows.source import RawColumn, open_source
+from privsieve.rows.table import body_of
 
 #: What a table of cells is written in; logs, baskets and matrices hold no cells.
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
@@ -155,7 +154,7 @@ def _cells(path: Path, csv: Csv, names: Sequence[str]) -> list[tuple[tuple[str, 
         raise SchemaError(f"column {absent[0]!r} is not in the table; correct its name")
     known: list[dict[str, int]] = [{} for _ in names]
     pieces: list[list[Codes]] = [[np.zeros(0, np.int32)] for _ in names]
-    for batch in guarded(source.raw(names, BATCH)):
+    for batch in body_of(source, names):
         for place, piece, raw in zip(known, pieces, batch, strict=True):
             piece.append(_coded(raw, place))
     return [(tuple(place), np.concatenate(piece))

@@ -153,7 +153,7 @@ _PAIRS: Mapping[str, Callable[[str], Pair]] = {
         {"method": "rule-sieve", "k": 1, "order": 1, "class_prior": 0.5}]),
     "output-fwell": _of(corners, k=1, lam="0.1", reference=CORNERS),
     "objective-fwell": _of(block, k=1, block=3, lam="0.3"),
-    "felp": _of(corners, k=1, reference=CORNERS, beta=1, resamples=2),
+    "felp": _of(corners, k=1, reference=CORNERS, beta=1, repeats=2),
     "kernel-ridge": _model,
     "noisy-histogram": _counts,
 }

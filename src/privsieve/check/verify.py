@@ -173,7 +173,7 @@ def _check_shape(body: Mapping[str, Any]) -> None:
     contained = isinstance(claim, Mapping) and claim.get("kind") == CONTAINMENT
     shape, entries = {**_SHAPE, "claim": _CLAIM, "domain_sha256": str}, [_LEDGER, _LEDGER_BEFORE]
     if contained:
-        shape, entries = {**_SHAPE, "claim": containment.shape(claim)}, [containment.LEDGER]
+        shape, entries = {**_SHAPE, "claim": containment.shape(body["claim"])}, [containment.LEDGER]
     known = body["ledger"] if _fits(body, shape) else ()
     if known is not None and not any(_fits(known, entry) for entry in entries):
         raise Unreadable(f"the certificate does not have the fields of {FORMAT}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from privsieve.containment.groups import SourceCrowds
     from privsieve.containment.labelled import Labelled, Roles
     from privsieve.containment.measures import Crowd, Risk, Sample
-    from privsieve.containment.union import Counted, Differing, Verified
+    from privsieve.containment.union import Differing, Joined, Verified
     from privsieve.rows.matrix import Items
 
 _EXAMPLE = "Example: privsieve check patients.csv --target ill -k 5"
@@ -404,7 +404,7 @@ def _judge(level: int, k: int, most: str = "") -> None:
                           "take one of them back, and publish what follows with a ledger")
 
 
-def _judge_classes(found: Counted, least: int) -> None:
+def _judge_classes(found: Joined, least: int) -> None:
     if found.poor:
         raise CheckFailed(f"together the folders leave {found.poor} rows in groups of fewer than "
                           f"{least} classes; take one of them back, and publish what follows with "

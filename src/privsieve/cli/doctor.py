@@ -21,16 +21,14 @@ NEEDED = {
     "rich": "progress on a terminal",
     "pyarrow": "Parquet and Arrow tables",
     "scikit-learn": "estimators in Python",
-    "cryptography": "signatures",
-    "jinja2": "reports",
+    "markupsafe": "reports",
     "tomli-w": "domain files",
 }
 OPTIONAL = {
     "pandas": "pandas frames",
     "polars": "polars frames",
     "scipy": "sparse matrices",
-    "pyspark": "Spark",
-    "psycopg": "a ledger in PostgreSQL",
+    "ortools": "exact choices of published columns, faster",
 }
 
 

@@ -1,199 +1,139 @@
-"""The options of single methods: a method that does not know one refuses it."""
+"""The options of single methods, as the command line asks for them: made from their fields."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Mapping, Sequence
-from inspect import Parameter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
 
 from privsieve.errors import ParameterError
+from privsieve.methods import METHODS, options_of
+from privsieve.methods.option import About, abouts, current_abouts, whole_number, yes_or_no
 
-OPTIONS = (
-    click.option("--delta", metavar="D",
-                 help="Allow this much beyond epsilon, for example 1e-9: less noise where many "
-                      "columns are chosen."),
-    click.option("--ordered", is_flag=True, help="Release the order of the columns, too."),
-    click.option("--class-prior", metavar="P",
-                 help="rule-sieve: auto (a tenth of epsilon), centred, unbalanced, average, none, "
-                      "or public class shares such as 0.2 or 0.5,0.3,0.2."),
-    click.option("--order", metavar="1|2|3", type=click.IntRange(1, 3),
-                 help="rule-sieve: columns that a rule may join; the size decides where this is "
-                      "left out."),
-    click.option("--joint", type=click.Choice(["pair", "triple", "quad"]),
-                 help="rule-sieve: begin with the best set of two, three or four columns."),
-    click.option("--numeric", type=click.Choice(["ranks", "all-cuts", "kendall", "median-cut"]),
-                 help="rule-sieve: how a target that is a number is compared."),
-    click.option("--block", metavar="M", type=int,
-                 help="block-fwell, output-fwell, objective-fwell, felp: rows of a block."),
-    click.option("--repeats", metavar="T", type=int,
-                 help="block-fwell, output-fwell, objective-fwell: how often the table is cut into "
-                      "blocks."),
-    click.option("--votes", type=click.Choice(["sign", "clip"]),
-                 help="block-fwell: what a block's vote is."),
-    click.option("--tau", metavar="S", help="block-fwell: the largest vote with --votes clip."),
-    click.option("--reference", metavar="FILE",
-                 help="block-fwell, output-fwell, objective-fwell, felp: public rows in which "
-                      "neighbours are looked for."),
-    click.option("--lam", metavar="L",
-                 help="output-fwell, objective-fwell, felp, kernel-ridge: how strongly weights are "
-                      "held small."),
-    click.option("--clip", metavar="S",
-                 help="output-fwell, objective-fwell, felp: the length of a block's vector that "
-                      "counts as 1."),
-    click.option("--resamples", metavar="T", type=int, help="felp: members of the ensemble."),
-    click.option("--beta", metavar="B", help="felp: the share of rows that a member takes."),
-    click.option("--sampling", type=click.Choice(["balanced", "bootstrap"]),
-                 help="felp: whether members take windows of rows, or draw rows."),
-    click.option("--score", metavar="NAME",
-                 help="noisy-top-k: mean-difference, class-counts, disagreement, "
-                      "mutual-information or correlation."),
-    click.option("--mechanism", type=click.Choice(["exponential", "laplace"]),
-                 help="noisy-top-k: how the race is run."),
-    click.option("--class-share", metavar="P",
-                 help="noisy-top-k: noisy, none, or public class shares."),
-    click.option("--candidate", metavar='"METHOD K NAME=VALUE …"', multiple=True,
-                 help='private-tuning: one of the methods to try, such as "rule-sieve 5" or '
-                      '"block-fwell 3 block=4"; give several.'),
-)
-
-
-def _of(method: str | None, *names: str, **more: Any) -> Callable[..., Any]:
-    """An option of one method; beside those of others its help begins with the method's name."""
-    said = more.pop("help")
-    said = said if method is None else f"{method}: {said[0].lower()}{said[1:]}"
-    return click.option(*names, help=said, **more)
-
-
-def model(method: str | None = None) -> tuple[Callable[..., Any], ...]:
-    """The options of a least-squares model; `method` where others stand beside them."""
-    return (
-        _of(method, "--kernel", type=click.Choice(["rbf", "linear", "cosine", "polynomial"]),
-            help="What a prediction may look like (rbf)."),
-        _of(method, "--gamma", metavar="G",
-            help="Of rbf: how fast near rows become far; one over the number of columns where "
-                 "left out."),
-        _of(method, "--features", metavar="N", type=int,
-            help="Of rbf: how many cosines and sines (200)."),
-        _of(method, "--feature-seed", metavar="N", type=int,
-            help="Of rbf: the public seed of their frequencies (0)."),
-        _of(method, "--degree", metavar="N", type=int,
-            help="Of polynomial: the largest power (2); of cosine: the number of waves (3)."),
-    )
-
-
-def counts(method: str | None = None) -> tuple[Callable[..., Any], ...]:
-    """The options of a table of counts; `method` where others stand beside them."""
-    return (
-        _of(method, "--columns", metavar="A,B,…",
-            help="Tabulate these columns; all where left out."),
-        _of(method, "--share", metavar="S",
-            help="With --top: the part of epsilon for the choice (0.5)."),
-        _of(method, "--no-target", is_flag=True, help="Leave the target out of the table."),
-        _of(method, "--bins", metavar="N", type=int,
-            help="Bins of equal width of a number or date (8)."),
-        _of(method, "--bin", "some_bins", metavar="COLUMN=N", multiple=True,
-            help="Bins of one column; once for each."),
-    )
-
-
-#: Those of methods that choose no columns: `plan` knows them beside their own verbs.
-OTHERS = (*model("kernel-ridge"), *counts("noisy-histogram"))
+#: Options that all verbs share, or that have a way of their own on the command line.
+SHARED = ("epsilon", "allow_weak", "n_features_to_select", "max_ops", "choice")
+#: Where the word of the command line is not the option's name.
+_FLAGS = {"candidates": "--candidate", "target": "--no-target"}
 #: What releases something else than columns, and how.
 VERBS = {"kernel-ridge": "it fits a model: privsieve regress",
          "noisy-histogram": "it counts rows: privsieve synthesize"}
+CHOOSING = tuple(method for method in METHODS if method not in VERBS)
 
 
-def shares(text: str) -> object:
-    """Read class shares, or a word.
+#: What a mapping of Python is on the command line.
+_BIN = click.option("--bin", "some_bins", metavar="COLUMN=N", multiple=True,
+                    help="Bins of one column of a table of counts; once for each.")
 
-    >>> shares("none"), shares("0.2"), shares("0.5,0.3,0.2")
-    (None, '0.2', ['0.5', '0.3', '0.2'])
+
+def options(*methods: str) -> tuple[Callable[..., Any], ...]:
+    """The options of some methods: one for each name, with the methods that know it."""
+    known: dict[str, dict[str, About]] = {}
+    for method in methods:
+        for name, about in abouts(options_of(method)).items():
+            if name not in SHARED:
+                known.setdefault(name, {})[method] = about
+    more = (_BIN,) if "bins" in known else ()
+    return (*(made for name, by in known.items() for made in _options(name, by, methods)), *more)
+
+
+def _options(name: str, by: Mapping[str, About], methods: Sequence[str],
+             ) -> Iterator[Callable[..., Any]]:
+    """The click option of a name, and a hidden one of its old name."""
+    about = next(iter(by.values()))
+    choices = dict.fromkeys(word for one in by.values() for word in one.choices)
+    more: dict[str, Any] = {"metavar": about.metavar, "multiple": about.several}
+    if about.read is yes_or_no:
+        more = {"is_flag": True}
+    elif about.read is int:
+        more["type"] = click.IntRange(*map(int, (min(choices), max(choices)))) if choices else int
+    elif choices:
+        more["type"] = click.Choice(list(choices))
+    yield click.option(flag(name), name, help=_help(by, methods), **more)
+    for old in dict.fromkeys(one.was for one in by.values() if one.was):
+        yield click.option(flag(old), f"was_{old}", hidden=True, **more)
+
+
+def _help(by: Mapping[str, About], methods: Sequence[str]) -> str:
+    """What an option is for, with the methods that know it where not all do."""
+    said = dict.fromkeys(about.says for about in by.values())
+    if len(by) == len(methods) and len(said) == 1:
+        [text] = said
+        return f"{text[0].upper()}{text[1:]}."
+    return "; ".join(f"{', '.join(one for one in by if by[one].says == says)}: {says}"
+                     for says in said) + "."
+
+
+def flag(name: str) -> str:
+    """The word of the command line for an option.
+
+    >>> flag("class_prior"), flag("candidates")
+    ('--class-prior', '--candidate')
     """
-    if text == "none":
-        return None
-    return text.split(",") if "," in text else text
+    return _FLAGS.get(name, f"--{name.replace('_', '-')}")
 
 
-def yes(value: object) -> bool:
-    """Read a flag, or its text.
-
-    >>> yes(True), yes("yes"), yes("no")
-    (True, True, False)
-    """
-    said = {"True": True, "yes": True, "False": False, "no": False}
-    if str(value) not in said:
-        raise ValueError
-    return said[str(value)]
-
-
-#: The name of each in a plan, and how its text is read.
-READ: Mapping[str, Callable[[Any], object]] = {
-    "delta": str, "ordered": yes, "class_prior": shares, "order": int, "joint": str,
-    "numeric": str, "block": int, "repeats": int, "votes": str, "tau": str, "reference": str,
-    "score": str, "mechanism": str, "class_share": shares, "lam": str, "clip": str,
-    "resamples": int, "beta": str, "sampling": str, "kernel": str, "gamma": str,
-    "features": int, "feature_seed": int, "degree": int,
-    "columns": lambda text: text.split(","), "bins": int, "share": str,
-}
-#: Options whose names differ from what they are in a plan.
-_FLAGS = {"candidates": "--candidate", "target": "--no-target", "bins": "--bins (or --bin)"}
-
-
-def given(options: Mapping[str, Any]) -> dict[str, Any]:
+def given(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of the method as far as they were given; refuses those of others."""
-    # 0 was said by somebody, and is refused by the method; a flag that is not given is False
-    found = {name: read(options[name]) for name, read in READ.items()
-             if options.get(name) is not None and options[name] is not False}
-    if options.get("candidate"):
-        found["candidates"] = [candidate(text) for text in options["candidate"]]
+    known, values = abouts(options_of(method)), {}
+    for said, value in options.items():
+        name = _today(said, known)
+        # 0 was said by somebody, and is refused by the method; a flag that is not given is False
+        if name in SHARED or value is None or value is False or value == ():
+            continue
+        if name in known:
+            values[name] = _read(name, known[name], value)
+        elif any(name in current_abouts(options_of(one)) for one in METHODS):
+            raise ParameterError(f"{_word(name)} is no option of {method}; leave it away, or "
+                                 "choose another --method")
     if options.get("some_bins"):
-        found["bins"] = _bins(options["some_bins"], options["bins"])
-    if options.get("no_target"):
-        found["target"] = False
-    _check(options["method"], found)
-    if "k" not in known(options["method"]) and any(
-            options.get(name) is not None for name in ("top", "fraction")):
-        why = (": each candidate says how many columns" if "candidates" in found
-               else ", which chooses no columns")
-        raise ParameterError(f"--top and --fraction are no options of {options['method']}{why}; "
-                             "leave them away")
-    _check_pairs(options, found)
-    return found
+        values["bins"] = bins(options["some_bins"], options["bins"])
+    if "candidates" in known and "candidates" not in values:
+        raise ParameterError("--method private-tuning needs candidates: give --candidate "
+                             '"METHOD K" once for each')
+    _check_count(known, options, method)
+    _check_pairs(values, options)
+    return values
 
 
-def _check_pairs(options: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+def _word(name: str) -> str:
+    return "--bins (or --bin)" if name == "bins" else flag(name)
+
+
+def _today(name: str, known: Mapping[str, About]) -> str:
+    """A name of 0.1.0 by what it is called now."""
+    old = name.removeprefix("was_")
+    return next((now for now, about in known.items() if about.was == old and old != name), old)
+
+
+def _read(name: str, about: About, value: Any) -> object:
+    if flag(name).startswith("--no-"):
+        return not value
+    if about.several:
+        for text in value:
+            choosing(text.partition(" ")[0])
+        return [about.read(text) for text in value]
+    return about.read(value)
+
+
+def _check_pairs(values: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     """Refuse what is said of something that was not asked for."""
-    if "share" in found and options.get("top") is None and options.get("fraction") is None:
+    if "share" in values and options.get("top") is None and options.get("fraction") is None:
         raise ParameterError("--share is for a choice: say --top K, or leave it away")
-    kernel = found.get("kernel", "rbf")
+    kernel = values.get("kernel", "rbf")
     for name in ("features", "feature_seed"):
-        if name in found and kernel != "rbf":
-            raise ParameterError(f"--{name.replace('_', '-')} is for --kernel rbf, and the kernel "
-                                 f"is {kernel}; leave it away")
+        if name in values and kernel != "rbf":
+            raise ParameterError(f"{flag(name)} is for --kernel rbf, and the kernel is {kernel}; "
+                                 "leave it away")
 
 
-def known(method: str) -> Mapping[str, Parameter]:
-    """What a method's plan takes.
-
-    >>> "k" in known("rule-sieve"), "k" in known("private-tuning")
-    (True, False)
-    """
-    from inspect import signature
-
-    from privsieve.methods import _older, options_of
-    from privsieve.methods.option import current_abouts
-
-    kind = options_of(method)
-    if kind is None:
-        return signature(_older(method)).parameters
-    takes: dict[str, Any] = dict(signature(kind).parameters)
-    takes |= {name: takes.get(name) for name in current_abouts(kind)}
-    if "n_features_to_select" in takes:
-        takes["k"] = signature(lambda *, k: k).parameters["k"]
-    return takes
+def _check_count(known: Mapping[str, About], options: Mapping[str, Any], method: str) -> None:
+    if "n_features_to_select" not in known and any(
+            options.get(name) is not None for name in ("top", "fraction")):
+        why = (": each candidate says how many columns" if "candidates" in known
+               else ", which chooses no columns")
+        raise ParameterError(f"--top and --fraction are no options of {method}{why}; leave them "
+                             "away")
 
 
 def choosing(method: str) -> None:
@@ -205,62 +145,15 @@ def choosing(method: str) -> None:
         raise ParameterError(f"{method} chooses no columns; {VERBS[method]}")
 
 
-def _check(method: str, found: Mapping[str, Any]) -> None:
-    takes = known(method)
-    for name in found:
-        if name not in takes:
-            flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
-            raise ParameterError(f"{flag} is no option of {method}; leave it away, or choose "
-                                 "another --method")
-    if "candidates" in takes and "candidates" not in found:
-        raise ParameterError("--method private-tuning needs candidates: give --candidate "
-                             '"METHOD K" once for each')
-
-
-def _bins(each: Sequence[str], every: int | None) -> dict[str, int]:
+def bins(each: Sequence[str], every: int | None) -> dict[str, int]:
     """The columns that have a number of bins of their own."""
     own: dict[str, int] = {}
     for text in each:
         name, _, many = text.rpartition("=")
-        if not name or not _is_whole(many):
+        if not name or not whole_number(many):
             raise ParameterError(f"--bin is {text!r}; write a column, = and a number of bins")
         own[name] = int(many)
     if every is not None:
         raise ParameterError("--bins and --bin are both given; columns without a --bin have 8: "
                              "name each that shall have another number")
     return own
-
-
-def _is_whole(text: str) -> bool:
-    return text.isdecimal() and text.isascii() and len(text) <= 18
-
-
-def candidate(text: str) -> dict[str, Any]:
-    """Read a method, how many columns, and its options.
-
-    >>> candidate("block-fwell 3 block=4")
-    {'method': 'block-fwell', 'k': 3, 'block': 4}
-    """
-    try:
-        words = shlex.split(text)
-    except ValueError:  # a quotation without an end
-        words = []
-    if len(words) < 2 or not _is_whole(words[1]):  # a method and a number
-        raise ParameterError(f"--candidate {text!r} is not read; write a method and a number of "
-                             'columns, such as "rule-sieve 5"')
-    found: dict[str, Any] = {"method": words[0], "k": int(words[1])}
-    own = {}
-    for word in words[2:]:
-        name, _, value = word.partition("=")
-        key = name.replace("-", "_")
-        if key not in READ or key == "delta" or not value:
-            raise ParameterError(f"--candidate {text!r} has {word!r}; write NAME=VALUE with an "
-                                 "option of the method")
-        try:
-            own[key] = READ[key](value)
-        except ValueError:
-            raise ParameterError(f"--candidate {text!r} has {word!r}; its value is not "
-                                 "read") from None
-    choosing(words[0])
-    _check(words[0], own)
-    return {**found, **own}

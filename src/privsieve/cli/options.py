@@ -10,6 +10,8 @@ import click
 
 from privsieve.cli import methods
 from privsieve.errors import DomainError, ParameterError
+from privsieve.methods import METHODS, options_of, plan
+from privsieve.methods.option import abouts
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
 
@@ -71,8 +73,8 @@ def _method(more: str = "") -> Command:
 
 def choosing(command: Command) -> Command:
     """Give a command the options of a selection."""
-    return _given(command, (*_cost(), *_COUNT, _method(), *_UNIT, _ROWS, *methods.OPTIONS,
-                            *_END))
+    return _given(command, (*_cost(), *_COUNT, _method(), *_UNIT, _ROWS,
+                            *methods.options(*methods.CHOOSING), *_END))
 
 
 def planning(command: Command) -> Command:
@@ -80,7 +82,7 @@ def planning(command: Command) -> Command:
     return _given(command, (
         *_cost(), *_COUNT, _method("; or what `regress` (kernel-ridge) or `synthesize` "
                                    "(noisy-histogram) would release"),
-        *_UNIT, _ROWS, *methods.OPTIONS, *methods.OTHERS, *_END))
+        *_UNIT, _ROWS, *methods.options(*METHODS), *_END))
 
 
 def costing(*own: Command) -> Callable[[Command], Command]:
@@ -151,14 +153,13 @@ def opened(domain: Domain, path: str) -> tuple[Domain, Source, int | None]:
 def planned(domain: Domain, rows: int | None, options: Mapping[str, Any], *,
             epsilon: str | None = None) -> Plan:
     """The plan that the options ask for, at their epsilon or at another."""
-    from privsieve.methods import plan
-
-    k = methods.known(options["method"]).get("k")
-    wanted = k is not None and (k.default is k.empty or any(
+    about = abouts(options_of(options["method"])).get("n_features_to_select")
+    wanted = about is not None and (about.needed or any(
         options.get(name) is not None for name in ("top", "fraction")))
     count = {"k": _count(options)} if wanted else {}
     return plan(options["method"], domain, rows=rows, epsilon=epsilon or options["epsilon"],
-                allow_weak=options["allow_weak"], **count, **methods.given(options))
+                allow_weak=options["allow_weak"], **count,
+                **methods.given(options["method"], options))
 
 
 def _count(options: Mapping[str, Any]) -> object:

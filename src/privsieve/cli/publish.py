@@ -17,7 +17,7 @@ from privsieve.public.canonical import Json
 if TYPE_CHECKING:
     from privsieve.containment.choice import Choice
     from privsieve.containment.labelled import Labelled, Roles
-    from privsieve.containment.publish import Issued, People, Promise
+    from privsieve.containment.publish import Issued, Promise, Snapshot
     from privsieve.kernels.patterns import Rule
 
 _EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out columns"
@@ -114,7 +114,7 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
         write(table, promise.rule, choice, issued)
 
 
-def _read(data: str, options: Mapping[str, Any], people: People | None,
+def _read(data: str, options: Mapping[str, Any], people: Snapshot | None,
           ) -> tuple[Labelled, Promise]:
     """The table, recognised by its ledger, and what is to be promised of it."""
     from privsieve.containment.greedy import demand_rule

@@ -22,13 +22,7 @@ _EXAMPLE = ("Example: privsieve regress patients.csv --domain domain.toml --epsi
 @click.command("regress", epilog=_EXAMPLE)
 @click.argument("data")
 @asked.costing(
-    *methods.model(),
-    click.option("--lam", metavar="L",
-                 help="How strongly the model is held small; the noise falls where it grows "
-                      "(auto: by the forecast)."),
-    click.option("--delta", metavar="D",
-                 help="Allow this much beyond epsilon, for example 1e-9: less noise where there "
-                      "are many features."),
+    *methods.options("kernel-ridge"),
 )
 @asked.releasing()
 def command(data: str, **options: Any) -> None:

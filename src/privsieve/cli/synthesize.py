@@ -30,12 +30,9 @@ _NEEDED = ("domain_file", "epsilon", "rows", "ledger", "population", "out")
 @click.command("synthesize", epilog=_EXAMPLE)
 @click.argument("data", required=False)
 @asked.making(
-    click.option("--delta", metavar="D",
-                 help="Allow this much beyond epsilon: then only cells that enough rows share are "
-                      "named, of a table of any size."),
     click.option("--top", metavar="K", type=int,
                  help="Choose so many columns first, in the same release."),
-    *methods.counts(),
+    *methods.options("noisy-histogram"),
     click.option("--rows", metavar="N", type=int, help="How many rows to make."),
 )
 @asked.releasing(required=False)

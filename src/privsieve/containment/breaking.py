@@ -11,8 +11,7 @@ from privsieve.containment.labelled import Ints, Labelled, Masks, narrowed, rows
 from privsieve.containment.measures import Survey, survey_of
 from privsieve.kernels.patterns import Rule, around
 from privsieve.public.canonical import Json
-from privsieve.rows.matrix import Items
-from privsieve.rows.pairs import by_item
+from privsieve.rows.matrix import Items, by_item
 
 #: So many columns are looked at one by one.
 MOST_COLUMNS = 64

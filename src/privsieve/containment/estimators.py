@@ -24,7 +24,7 @@ from privsieve.kernels.patterns import Rule
 from privsieve.rows.arrays import array_of
 from privsieve.rows.items import items_of
 from privsieve.rows.matrix import Items
-from privsieve.rows.opening import names_of, typed
+from privsieve.rows.source import names_of, typed
 
 __all__ = ["ExactContainment", "GreedyContainment", "MaximalContainment", "PublishableColumns"]
 

@@ -28,7 +28,7 @@ from privsieve.containment.breaking import closed
 from privsieve.containment.choice import Choice, standing, tell
 from privsieve.containment.exact import Solving, exact
 from privsieve.containment.greedy import greedy
-from privsieve.containment.groups import sources_at, sources_of
+from privsieve.containment.groups import crowd_sizes, sources_at
 from privsieve.containment.labelled import (
     Bools,
     Codes,
@@ -45,15 +45,8 @@ from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.measures import in_population
 from privsieve.containment.publishable import by_sources, publishable, rule_of
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
-from privsieve.kernels.patterns import Rule, levels, pattern_table
-from privsieve.report.exploring import (
-    Area,
-    ColumnCost,
-    CurvePoint,
-    Findable,
-    Shut,
-    Strangers,
-)
+from privsieve.kernels.patterns import Rule, pattern_table
+from privsieve.report.exploring import Area, ColumnCost, CurvePoint, Findable, Shut, Strangers
 from privsieve.rows.matrix import Items
 
 #: Each k that agencies use, and some between them.
@@ -252,19 +245,9 @@ def strangers(table: Labelled, selected: Sequence[int], k: int) -> Strangers:
     (1, 2, 1)
     """
     part = table.items.take(selected)
-    return Strangers(*_found(part, table, k), *_found(with_classes(part, table.y)[0], table, k))
-
-
-def _found(items: Items, table: Labelled, k: int) -> tuple[Findable, Findable]:
-    """What who knows presences finds, and who knows absences as well."""
-    if table.sources is not None:
-        groups = [sources_of(items, Rule(k, 1, model=model), table.sources)
-                  for model in ("containment", "k-anonymity")]
-    else:
-        counted = levels(cells(items), np.zeros(items.rows, np.int32), 1)
-        groups = [counted.group, counted.equal]
-    first, second = (Findable(int((group < k).sum()), int((group == 1).sum())) for group in groups)
-    return first, second
+    sizes = [one for known in (part, with_classes(part, table.y)[0])
+             for one in crowd_sizes(known, table.sources)]
+    return Strangers(*(Findable(int((one < k).sum()), int((one == 1).sum())) for one in sizes))
 
 
 def largest_share(table: Labelled, rule: Rule, selected: Sequence[int]) -> float:

@@ -79,14 +79,8 @@ class Ridge:
     def of(cls, items: Items, pool: Ints, y: Codes, classes: int, marked: Bools) -> Ridge:
         """The regression on nothing but the intercept, over the marked rows or a sample of them."""
         seen = _seen(y, marked, len(pool))
-        place = np.full(items.rows, -1, np.int32)
-        place[seen] = np.arange(len(seen), dtype=np.int32)
-        held = []
-        for j in pool:
-            at = place[rows_of(items, j)]
-            held.append(at[at >= 0])
-        size = np.array([len(at) for at in held], np.int64)
-        rows = np.concatenate([np.zeros(0, np.int64), *held])
+        part = some_rows(items.take(pool.tolist()), seen)
+        rows, size = part.indices.astype(np.int64), np.diff(part.indptr)
         column = np.repeat(np.arange(len(pool)), size)
         targets = centred(y[seen], classes)
         n = len(targets)

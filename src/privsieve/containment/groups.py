@@ -24,7 +24,7 @@ from privsieve.containment.labelled import (
 )
 from privsieve.containment.measures import Crowd, Survey, crowd, read
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.kernels.patterns import Rule, around, pattern_table
+from privsieve.kernels.patterns import Rule, around, levels, pattern_table
 from privsieve.rows.matrix import Items
 
 #: Sources that are counted at a time: bounds memory.
@@ -164,6 +164,19 @@ def sources_of(items: Items, rule: Rule, sources: Codes, y: Codes | None = None,
         return codes_around(masks, pattern, sources)[pattern]
     asked, place = np.unique(pattern[who], return_inverse=True)
     return codes_around(masks, pattern, sources, masks[asked])[place]
+
+
+def crowd_sizes(items: Items, sources: Codes | None = None) -> tuple[Ints, Ints]:
+    """For each row the rows, or sources, that hold all that it holds; and that hold just that.
+
+    >>> [sizes.tolist() for sizes in crowd_sizes(Items.dense([[1], [1], [0]]))]
+    [[2, 2, 3], [2, 2, 1]]
+    """
+    if sources is None:
+        both = levels(cells(items), np.zeros(items.rows, np.int32), 1)
+        return both.group, both.equal
+    return (sources_of(items, Rule(1, 1), sources),
+            sources_of(items, Rule(1, 1, model="k-anonymity"), sources))
 
 
 def codes_around(masks: Masks, pattern: Codes, codes: Codes, asked: Masks | None = None,

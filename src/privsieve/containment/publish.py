@@ -34,7 +34,7 @@ from privsieve.containment.breaking import MOST_COLUMNS, MOST_PAIRS, gains
 from privsieve.containment.choice import Choice, kept_rows
 from privsieve.containment.disclosure import disclosures
 from privsieve.containment.fingerprint import Seal, fingerprint, seal_of
-from privsieve.containment.groups import sources_at
+from privsieve.containment.groups import crowd_sizes, sources_at
 from privsieve.containment.labelled import (
     Bools,
     Codes,
@@ -42,7 +42,6 @@ from privsieve.containment.labelled import (
     Labelled,
     Roles,
     as_known,
-    cells,
     crowds,
     narrowed,
     rows_of,
@@ -52,7 +51,7 @@ from privsieve.containment.measures import Crowd, Hub, crowd, hub
 from privsieve.containment.publishable import largest_k
 from privsieve.containment.together import check_snapshot, check_together, claims_of
 from privsieve.errors import CheckFailed, DomainError, LedgerError, NothingFits, SchemaError
-from privsieve.kernels.patterns import Rule, levels
+from privsieve.kernels.patterns import Rule
 from privsieve.ledger.certificate import contained
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Entry, Ledger, populations
@@ -298,20 +297,16 @@ def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
 def _strangers(table: Projection, items: Items, absent: Bools, label: Label | None,
                ) -> Iterator[tuple[str, Ints]]:
     """Each stranger, and the crowd of each row for who knows so much."""
-    def sizes(known: Items) -> tuple[Ints, Ints]:
-        both = levels(cells(known), np.zeros(items.rows, np.int32), 1)
-        return both.group, both.equal
-
     whole = items
-    yield from zip(("known", "all"), sizes(as_known(items, absent, None)), strict=True)
+    yield from zip(("known", "all"), crowd_sizes(as_known(items, absent, None)), strict=True)
     if label is not None:
         whole = as_known(items, None, label)
-        yield from zip(("known_class", "all_class"), sizes(as_known(items, absent, label)),
+        yield from zip(("known_class", "all_class"), crowd_sizes(as_known(items, absent, label)),
                        strict=True)
     for name, texts in table.sensitive:
         whole = as_known(whole, None, _label(name, texts))
     if table.sensitive:
-        yield "everything", sizes(whole)[1]
+        yield "everything", crowd_sizes(whole)[1]
 
 
 def _label(name: str, texts: Sequence[str]) -> Label:
@@ -366,7 +361,7 @@ def _starts(k: int, largest: int) -> Iterator[int]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class People:
+class Snapshot:
     """Whose rows these are, and the state of their table; `signed` vouches for other people.
 
     seal : what fingerprints of the table are made with.
@@ -405,7 +400,7 @@ class Issued:
 
 
 def people_of(path: str, population: str, snapshot: str, *, signed: str | None = None,
-              first: bool = False) -> People:
+              first: bool = False) -> Snapshot:
     """The people of a ledger, who may be new only if this is said to be the first of them."""
     ledger = Ledger(path, population=population)
     known = {one.population for one in populations(path)} if os.path.lexists(path) else set()
@@ -417,12 +412,12 @@ def people_of(path: str, population: str, snapshot: str, *, signed: str | None =
         ledger.introduce()
     earlier = ledger.publications()
     check_snapshot(earlier, snapshot, signed=signed is not None)
-    return People(ledger, seal_of(ledger, snapshot), claims_of(earlier, snapshot), signed,
+    return Snapshot(ledger, seal_of(ledger, snapshot), claims_of(earlier, snapshot), signed,
                   earlier[-1].seq if earlier else 0)
 
 
 def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder: Folder, *,
-          people: People | None = None) -> Issued:
+          people: Snapshot | None = None) -> Issued:
     """Publish a choice; a refusal comes before the note, and nothing has its name by then."""
     rule = promise.rule
     projected = project(table, choice, rule, with_target=form.with_target,
@@ -471,7 +466,7 @@ def _told(table: Labelled, choice: Choice, rule: Rule, form: Form) -> list[Json]
     return [one.json() for one in disclosures(part, known)]
 
 
-def _note(table: Labelled, claim: Mapping[str, Any], release_sha256: str, people: People | None,
+def _note(table: Labelled, claim: Mapping[str, Any], release_sha256: str, people: Snapshot | None,
           ) -> tuple[Entry | None, tuple[str, ...]]:
     """The ledger's entry, unless all publications of the snapshot together break a promise."""
     if people is None:

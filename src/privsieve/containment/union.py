@@ -182,7 +182,7 @@ class Strict:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Counted:
+class Joined:
     """What folders tell together, counted from their table.
 
     level : rows, or sources, in the smallest group.
@@ -197,7 +197,7 @@ class Counted:
 
 
 def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], k: int,
-            ) -> Counted:
+            ) -> Joined:
     """Count the smallest group of all columns of folders from their table.
 
     `tables` is the table as it is read with each target on which a folder rests (`targets`).
@@ -236,7 +236,7 @@ def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], 
     if limits_of([one.claim for one in folders]):
         notes.append("limits of what a group tells were promised, and are not counted here; "
                      "`publish` with a ledger counts them")
-    return Counted(int(groups.min()), int((groups < k).sum()), poor, tuple(dict.fromkeys(notes)))
+    return Joined(int(groups.min()), int((groups < k).sum()), poor, tuple(dict.fromkeys(notes)))
 
 
 def targets(folders: Sequence[Verified]) -> tuple[str, ...]:

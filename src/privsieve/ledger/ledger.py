@@ -303,7 +303,7 @@ def populations(path: str) -> tuple[Ledger, ...]:
 def recount(path: str) -> tuple[ChainReport, tuple[Entry, ...]]:
     """Recount a ledger file; the report and the entries that it rests on."""
     with sql.reading(accounts.checked_path(path)) as db:
-        return sql.recounted(db)[:2]
+        return sql.recounted(db)
 
 
 def _now() -> str:

@@ -164,7 +164,7 @@ def account_of(db: sqlite3.Connection, population: str) -> Account:
     """A population's account, of a ledger of 0.1.0 as it will be when that is taken over."""
     found: Account | None
     if version_of(db) != VERSION:
-        found = balance_of(db).population.get(population)
+        found = _before(db).population.get(population)
     else:
         row = db.execute(f"SELECT {_COLUMNS} FROM population WHERE id = ?",  # noqa: S608 - constant names
                          (population,)).fetchone()
@@ -183,7 +183,7 @@ def charges_of(db: sqlite3.Connection, population: str) -> tuple[Request, ...]:
     """Every charge of a population, in the change that it protects."""
     account_of(db, population)
     if version_of(db) != VERSION:
-        found = balance_of(db).request.values()
+        found = _before(db).request.values()
         return tuple(made for made in found if made.population == population)
     return tuple(Request(*row) for row in db.execute(
         "SELECT population, units, delta_units, state, seq, rho_units, factor FROM request "
@@ -309,7 +309,7 @@ def append(db: sqlite3.Connection, kind: str, body: Mapping[str, Json]) -> Entry
     return entry
 
 
-def recounted(db: sqlite3.Connection) -> tuple[ChainReport, tuple[Entry, ...], Balance]:
+def recounted(db: sqlite3.Connection) -> tuple[ChainReport, tuple[Entry, ...]]:
     """Recount an open ledger from its entries alone, and compare its tables with that."""
     version, entries = version_of(db), chain(db)
     tables = {name: set(db.execute(f"SELECT * FROM {name}"))  # noqa: S608 - constant names
@@ -321,7 +321,7 @@ def recounted(db: sqlite3.Connection) -> tuple[ChainReport, tuple[Entry, ...], B
         reasons += ("the entries are of another version than the tables",)
     if safeguards(db) != expected_safeguards(version):
         reasons += ("the tables, checks or triggers were changed",)
-    return ChainReport(len(entries), head, reasons), entries, balance
+    return ChainReport(len(entries), head, reasons), entries
 
 
 def migrate(db: sqlite3.Connection) -> None:
@@ -339,7 +339,7 @@ def migrate(db: sqlite3.Connection) -> None:
 
 
 def _taken_over(db: sqlite3.Connection) -> None:
-    report, entries, _ = recounted(db)
+    report, entries = recounted(db)
     if not report.valid:
         raise LedgerError("the ledger is of version 0.1.0 and does not add up, and was left as it "
                           "is: restore it from its newest copy")
@@ -355,13 +355,11 @@ def _taken_over(db: sqlite3.Connection) -> None:
     db.execute(f"PRAGMA user_version={VERSION}")
 
 
-def balance_of(db: sqlite3.Connection) -> Balance:
-    """What the entries add up to: of a ledger of 0.1.0, as when it is taken over."""
+def _before(db: sqlite3.Connection) -> Balance:
+    """What the entries of a ledger of 0.1.0 will add up to when it is taken over."""
     entries = chain(db)
-    if version_of(db) != VERSION:
-        entries += (Entry.after(entries[-1] if entries else None, "schema",
-                                {"version": VERSION}),)
-    return replay(entries)[0]
+    marker = Entry.after(entries[-1] if entries else None, "schema", {"version": VERSION})
+    return replay((*entries, marker))[0]
 
 
 def safeguards(db: sqlite3.Connection) -> set[tuple[str, str]]:

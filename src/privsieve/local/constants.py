@@ -7,8 +7,7 @@ in balls, and what leaves is a fraction on the safe side.  See `constants.proof.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from functools import cache
 from math import ceil, lcm
@@ -28,17 +27,14 @@ TOLERANCE, FIRST = Fraction(1, 2**16), 3
 CURVATURE = Fraction(1, 4)
 
 
-def r_max(lam: object) -> Fraction:
+@cache  # its keys are public: a ridge
+def r_max(lam: Hashable) -> Fraction:
     """A bound of the minimiser's length for every table, rounded up.
 
     >>> round(float(r_max("0.1")), 6), round(float(r_max("0.01")), 6)
     (1.177505, 3.731384)
     """
-    return _r_max(ridge(lam))
-
-
-@cache  # its keys are public: a ridge
-def _r_max(lam: Fraction) -> Fraction:
+    lam = ridge(lam)
     with arithmetic(PRECISION):
         w = arb(-1).exp().lambertw()
         # [far] always a bound
@@ -56,17 +52,13 @@ def _r_max(lam: Fraction) -> Fraction:
         return _up(_ball(high))
 
 
-def g(lam: object) -> Fraction:
-    """A bound of |s(-w.z) z - s(-w.z') z'| over all rows and minimisers, rounded up; at most 2.
+@cache  # its keys are public: a bound that follows from a ridge
+def g(radius: Fraction) -> Fraction:
+    """A bound of |s(-w.z) z - s(-w.z') z'| over all rows and |w| <= radius, rounded up; at most 2.
 
-    >>> round(float(g("0.1")), 4), round(float(g("0.01")), 4)
+    >>> round(float(g(r_max("0.1"))), 4), round(float(g(r_max("0.01"))), 4)
     (1.1286, 1.5054)
     """
-    return _g(_r_max(ridge(lam)))
-
-
-@cache  # its keys are public: a bound that follows from a ridge
-def _g(radius: Fraction) -> Fraction:
     with arithmetic(PRECISION):
         # [at-most-two]
         return min(Fraction(2), _up(_largest(_ball(radius)).sqrt()))
@@ -142,9 +134,9 @@ def ensemble(lam: object, share: Fraction, rows: int, columns: int) -> Fraction:
     True
     """
     value = ridge(lam)
-    radius = _r_max(value)
+    radius = r_max(value)
     # [moved]
-    moved = min(share * _g(radius) / (2 * value), 2 * radius)
+    moved = min(share * g(radius) / (2 * value), 2 * radius)
     # [solver]
     return moved + 2 * distance(value, _counted(rows), columns, radius)
 
@@ -183,19 +175,14 @@ def ensemble_share(uses: Sequence[Sequence[int]], rows: Sequence[int]) -> Fracti
     return Fraction(most, common * len(rows))
 
 
-@dataclass(frozen=True)
-class Objective:
-    """What objective perturbation uses: epsilon of its noise, and a second ridge D |w|^2 / 2."""
-
-    epsilon: Fraction
-    ridge: Fraction
-
-
-def objective(lam: object, rows: int, epsilon: Fraction, *, partitions: int = 1) -> Objective:
+def objective(lam: object, rows: int, epsilon: Fraction, *, partitions: int = 1,
+              ) -> tuple[Fraction, Fraction]:
     """How an epsilon is split between the noise in the objective and its change of volume.
 
-    >>> split = objective("0.1", 66, Fraction(99, 100))
-    >>> round(float(split.epsilon), 6), split.ridge
+    What is returned is the epsilon of the noise, and D of a second ridge D |w|^2 / 2.
+
+    >>> noise, second = objective("0.1", 66, Fraction(99, 100))
+    >>> round(float(noise), 6), second
     (0.971238, Fraction(0, 1))
     """
     value = ridge(lam)
@@ -208,11 +195,11 @@ def objective(lam: object, rows: int, epsilon: Fraction, *, partitions: int = 1)
         volume = (1 + _ball(ratio / partitions)).log() * partitions
         left = -_up(volume - _ball(epsilon))
         if left >= epsilon / 2:
-            return Objective(left, Fraction(0))
+            return left, Fraction(0)
         # [second-ridge]
         grown = ((_ball(epsilon) / (2 * partitions)).exp() - 1) * rows * partitions
         needed = _up(_ball(CURVATURE) / grown - 2 * _ball(value))
-        return Objective(epsilon / 2, max(Fraction(0), needed))
+        return epsilon / 2, max(Fraction(0), needed)
 
 
 def _counted(rows: int) -> int:

@@ -15,6 +15,7 @@ from fractions import Fraction
 from math import ceil, isfinite
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Literal, Self, TextIO
+from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
@@ -280,8 +281,8 @@ class FWELLEnsemble(FWELL):
     ----------
     n_features_to_select, lam, metric, categorical_features, verbose
         as in `FWELL`.
-    resamples : int
-        how many samples are drawn.
+    repeats : int
+        how many samples are drawn; `resamples` in version 0.1.0, which is still taken.
     beta : number
         rows of a sample, as a share of all; above 0, and at most 1.
     replace : bool
@@ -298,15 +299,20 @@ class FWELLEnsemble(FWELL):
     """
 
     _: KW_ONLY
-    resamples: int = 20
+    repeats: int = 20
     beta: float = 0.9
     replace: bool = False
     random_state: Any = None
+    resamples: int | None = None
 
     def _weights(self, learning: LocalLearning, X: F64, label: I32) -> tuple[F64, float]:
-        many: Any = self.resamples
+        many: Any = self.repeats
+        if self.resamples is not None:
+            many = self.resamples
+            warn("resamples is called repeats now, and its old name will go", FutureWarning,
+                 stacklevel=3)
         if isinstance(many, bool) or not isinstance(many, (int, np.integer)) or many < 1:
-            raise ParameterError(f"resamples is {many!r}; write a whole number from 1")
+            raise ParameterError(f"repeats is {many!r}; write a whole number from 1")
         _demand_number("beta", self.beta, above=0, most=1)
         random, n, replace = check_random_state(self.random_state), len(X), bool(self.replace)
         size = sample_size(n, self.beta)

@@ -57,8 +57,8 @@ class Problem:
     def of(cls, lam: object, rows: int, columns: int, epsilon: Fraction, *,
            partitions: int = 1) -> Problem:
         """The problem whose exact minimiser is epsilon-DP."""
-        split = objective(lam, rows, epsilon, partitions=partitions)
-        half = ridge(lam) + split.ridge / 2
+        noise, second = objective(lam, rows, epsilon, partitions=partitions)
+        half = ridge(lam) + second / 2
         if half > LARGEST_LAM:
             raise ParameterError(f"epsilon is {float(epsilon):.3g} with {rows} vectors: they would "
                                  f"need a ridge above {LARGEST_LAM}; take more, or a larger "
@@ -69,7 +69,7 @@ class Problem:
         # [exponent] from public numbers alone
         k = _log2(near / per) - FINENESS
         # [away]
-        return cls(rows, columns, split.epsilon, half, k, near + per * Fraction(2) ** k)
+        return cls(rows, columns, noise, half, k, near + per * Fraction(2) ** k)
 
     @property
     def shift(self) -> Fraction:

@@ -18,7 +18,7 @@ METHODS = {
     "output-fwell": ("output_fwell", "OutputOptions"),
     "objective-fwell": ("objective_fwell", "ObjectiveOptions"),
     "felp": ("felp", "EnsembleOptions"),
-    "kernel-ridge": ("ridge.ridge", "RidgeOptions"),
+    "kernel-ridge": ("ridge", "RidgeOptions"),
     "noisy-histogram": ("histogram.noisy_histogram", "HistogramOptions"),
 }
 
@@ -32,7 +32,7 @@ def options_of(method: str) -> Any:
     if method not in METHODS:
         raise ParameterError(f"method is {method!r}; known are: {', '.join(METHODS)}")
     module, kind = METHODS[method]
-    return getattr(import_module(f"privsieve.methods.{module}"), kind, None)
+    return getattr(import_module(f"privsieve.methods.{module}"), kind)
 
 
 def plan(method: str, domain: Domain, *, rows: int | None = None, **options: object) -> Plan:
@@ -44,22 +44,8 @@ def plan(method: str, domain: Domain, *, rows: int | None = None, **options: obj
     """
     from privsieve.methods.option import asked
 
-    kind = options_of(method)
-    if kind is None:
-        older: Plan = _older(method)(domain, rows=rows, **_named(options))
-        return older
-    chosen = asked(method, kind, options)
-    made: Plan = chosen.planned(whole(domain), rows)
+    made: Plan = asked(method, options_of(method), options).planned(whole(domain), rows)
     return made
-
-
-def _older(method: str) -> Any:
-    return import_module(f"privsieve.methods.{METHODS[method][0]}").plan
-
-
-def _named(options: dict[str, object]) -> dict[str, object]:
-    return {{"n_features_to_select": "k"}.get(name, name): value
-            for name, value in options.items()}
 
 
 def whole(domain: Domain) -> Domain:

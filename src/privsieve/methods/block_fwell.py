@@ -8,24 +8,22 @@ block_fwell.proof.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from math import log
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from privsieve.errors import DomainError, ParameterError
-from privsieve.methods import choosing as forecast
-from privsieve.methods.blocks import digest_of, parts_of, public_rows, sizes
-from privsieve.methods.choosing import charged, count
-from privsieve.public.canonical import Json
+from privsieve.errors import ParameterError
+from privsieve.methods.blocks import Blocked, digest_of, parts_of, public_rows, sizes
+from privsieve.methods.choosing import GAPS, USUAL, Forecast, charged, count, expected, selection
+from privsieve.methods.option import Choosing, declared, option, settings, settled
 from privsieve.public.cost import Cost, exact
-from privsieve.public.domain import Box, Domain
-from privsieve.public.plan import NoiseSize, Plan, assumed
+from privsieve.public.domain import Domain
+from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
-    from privsieve.kernels.blocks import Rows
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
@@ -35,24 +33,60 @@ METHOD = "block-fwell/1"
 #: 1 on the grid.
 WHOLE = 65535
 #: Of the blocks, by what share a useful column beats the others on a usual table (measured .14
-#: to .45): twice the gap that `forecast` takes as usual.
-USUAL_GAP = 2 * forecast.USUAL
+#: to .45): twice the gap that `choosing` takes as usual.
+USUAL_GAP = 2 * USUAL
 
 
-@dataclass(frozen=True)
-class Voting:
-    """The public parameters of one run."""
+@declared
+class BlockOptions(Choosing, Blocked):
+    """What BlockFWELL is asked for."""
+
+    votes: Literal["sign", "clip"] = option(
+        default="sign", choices=("sign", "clip"),
+        says="what a block's vote is: the sign of what it found, or that itself, at most tau")
+    tau: Any = option(default="0.06", metavar="S",
+                         says="the largest vote, as a share of a column's range")
+
+    def planned(self, domain: Domain, rows: int | None) -> Plan:
+        """Plan one selection; reads no row.  `reference` is public: it is read here."""
+        cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
+        d, _ = len(domain.columns), domain.classes
+        k = count(self.n_features_to_select, d)
+        units = domain.public_units(rows)
+        known = None if self.reference is None else public_rows(self.reference, domain)
+        block, repeats = sizes(units, self.block, self.repeats, alone=known is not None)
+        voting = settled(
+            Voting, self, n_features_to_select=k, epsilon=cost.epsilon, delta=cost.delta,
+            block=block, repeats=repeats, tau=_tau(self.votes, self.tau, block), reference=known,
+            domain=domain, units=units)
+        cost.check_units(units)
+        cost = charged(cost, voting.race)
+        voting = replace(voting, delta=cost.delta)
+        return _by_votes(voting, selection(
+            voting, cost, lambda one: one.forecast, method=METHOD, settings=voting.settings,
+            noise=voting.race.scale, theorem="block-fwell",
+            summarise=partial(summarise, voting=voting),
+            mechanism=partial(mechanism, voting=voting)))
+
+
+@declared
+class Voting(BlockOptions):
+    """The public parameters of one run: the options, settled, and the public facts.
+
+    block : 1 with a reference, where each unit votes on its own
+    tau : the largest vote on the grid; 0 for signs
+    """
 
     domain: Domain
-    k: int
-    epsilon: Fraction
     units: int
-    ordered: bool
-    block: int  # 1 with a reference: each unit votes on its own
-    repeats: int
-    tau: int  # 0: signs
-    reference: Rows | None = field(repr=False, compare=False)
-    delta: Fraction = Fraction(0)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a release says of the parameters."""
+        alone = self.reference is not None
+        return settings(self, block=None if alone else self.block,
+                        tau=str(self.tau) if self.tau else None,
+                        reference=digest_of(self.reference) if alone else None)
 
     @property
     def replace(self) -> bool:
@@ -68,21 +102,21 @@ class Voting:
                     ordered=self.ordered)
 
     @property
-    def forecast(self) -> forecast.Forecast:
+    def forecast(self) -> Forecast:
         """What the race is expected to find, by gaps of half of the votes."""
         # A block of m units has one vote, so that m times as many units are needed.
         doubled = 2 if self.reference is not None and not self.replace else 1
-        return forecast.expected(self.race, len(self.domain.columns), self.k,
-                                 Fraction(doubled * self.units, self.block))
+        return expected(self.race, len(self.domain.columns), self.k,
+                        Fraction(doubled * self.units, self.block))
 
     # [sensitivity]
     @property
     def sensitivity(self) -> int:
         """How far one unit can move a sum of votes."""
-        largest = self.tau or 1
+        largest: int = self.tau or 1
         if self.reference is not None:
             return (2 if self.replace else 1) * largest
-        return 2 * self.repeats * largest
+        return 2 * int(self.repeats) * largest
     # [/sensitivity]
 
     @property
@@ -95,56 +129,6 @@ class Voting:
         known = self.domain.rows_are_public
         blocks = None if known else max(1, self.units // (self.block * parts))
         return Scheme(self.block, self.repeats, parts, blocks, self.tau)
-
-
-def plan(  # the method's public options, all keyword-only
-    domain: Domain,
-    *,
-    k: float | Fraction,
-    epsilon: object,
-    delta: object = 0,
-    rows: int | None = None,
-    block: int = 6,
-    repeats: int | None = None,
-    votes: Literal["sign", "clip"] = "sign",
-    tau: object = "0.06",
-    ordered: bool = False,
-    reference: object = None,
-    allow_weak: bool = False,
-) -> Plan:
-    """Plan one selection; reads no row.  `reference` is public: it is read here.
-
-    >>> from privsieve.public.domain import Domain
-    >>> made = plan(Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=4000)
-    >>> made.cost.text, made.settings["repeats"]
-    ('1', 50)
-    """
-    cost = Cost.of(epsilon, delta=delta, allow_weak=allow_weak)
-    if isinstance(domain, Box):
-        raise DomainError("this domain fits arrays of any width; to plan before there is one, say "
-                          "how many columns: Domain.box(low, high, columns=30)")
-    d, _ = len(domain.columns), domain.classes
-    k = count(k, d)
-    units = domain.public_units(rows)
-    known = None if reference is None else public_rows(reference, domain)
-    block, repeats = sizes(units, block, repeats, alone=known is not None)
-    voting = Voting(domain, k, cost.epsilon, units, ordered, block, repeats,
-                    _tau(votes, tau, block), known, cost.delta)
-    cost.check_units(units)
-    race = voting.race
-    cost = charged(cost, race)
-    voting = replace(voting, delta=cost.delta)
-    free = k == d and not ordered
-    expected = voting.forecast
-    costs = forecast.by_cost(cost.epsilon, lambda other: replace(voting, epsilon=other).forecast)
-    return Plan(
-        method=METHOD, kind="selection", domain=domain,
-        cost=Cost(Fraction(0)) if free else cost, units=units, settings=_settings(voting),
-        noise=NoiseSize(race.scale, "units on a score"), forecast=_json(expected, costs),
-        warning=None if free else _warning(expected, voting),
-        theorem="block-fwell", assumes=assumed("block-fwell"),
-        summarise=partial(summarise, voting=voting), mechanism=partial(mechanism, voting=voting),
-    )
 
 
 def least_epsilon(units: int, d: int, k: int, block: int = 6,
@@ -190,29 +174,13 @@ def _tau(votes: object, tau: object, block: int) -> int:
     return int(share * WHOLE) * block
 
 
-def _json(made: forecast.Forecast, costs: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The forecast as it stands on a release, by gaps of votes."""
-    plain = forecast.json(made, costs)
-    return {**plain, "usual_gap": str(float(USUAL_GAP)), "found_percent": {
-        str(float(2 * gap)): int(100 * share)
-        for gap, share in zip(forecast.GAPS, made.recall, strict=True)}}
-
-
-def _warning(made: forecast.Forecast, voting: Voting) -> str | None:
-    said = forecast.warning(made)
-    if said is None:
-        return None
+def _by_votes(voting: Voting, plan: Plan) -> Plan:
+    """The plan with its forecast by gaps of votes, which are twice those of rows."""
+    shares: Any = plan.forecast["found_percent"]
+    said = {**plan.forecast, "usual_gap": str(float(USUAL_GAP)), "found_percent": {
+        str(float(2 * gap)): share for gap, share in zip(GAPS, shares.values(), strict=True)}}
+    if plan.warning is None:
+        return replace(plan, forecast=said)
     least = least_epsilon(voting.units, len(voting.domain.columns), voting.k, voting.block)
-    return f"{said} (this method is useful here from an epsilon of about {float(least):.2g})"
-
-
-def _settings(voting: Voting) -> Mapping[str, Json]:
-    return {
-        "k": voting.k,
-        "block": None if voting.reference is not None else voting.block,
-        "repeats": voting.repeats,
-        "votes": "clip" if voting.tau else "sign",
-        "tau": str(voting.tau) if voting.tau else None,
-        "ordered": voting.ordered,
-        "reference": None if voting.reference is None else digest_of(voting.reference),
-    }
+    return replace(plan, forecast=said, warning=(
+        f"{plan.warning} (this method is useful here from an epsilon of about {float(least):.2g})"))

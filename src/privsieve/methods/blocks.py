@@ -1,11 +1,12 @@
-"""What methods by blocks, or by public rows, read of their public parameters."""
+"""What methods by blocks, or by public rows, are asked for, and how it is read."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
+from privsieve.methods.option import Options, declared, option
 from privsieve.public.domain import Domain
 
 if TYPE_CHECKING:
@@ -17,6 +18,21 @@ PART_UNITS, MOST_PARTS = 16_384, 1024
 #: Repeats are free of charge; beyond 50, or this many units in all, they bring next to nothing.
 ENOUGH_UNITS, MOST_REPEATS = 200_000, 50
 SMALLEST_BLOCK, LARGEST_BLOCK, LARGEST_REPEATS = 3, 64, 1000
+
+
+@declared
+class Blocked(Options):
+    """What a method is asked for that finds neighbours in random blocks, or among public rows."""
+
+    block: int = option(default=6, read=int, metavar="M", says="units of a block, from 3")
+    repeats: Any = option(
+        default=None, read=int, metavar="T",
+        says="how often the table is cut into blocks, free of charge; the size decides where this "
+             "is left out")
+    reference: Any = option(
+        default=None, metavar="FILE",
+        says="public rows of the same columns with labels, as a frame, a path or (X, y): each unit "
+             "then looks for its hit and miss there, and stands alone")
 
 
 def parts_of(units: int) -> int:
@@ -34,8 +50,7 @@ def public_rows(reference: object, domain: Domain) -> Rows:
 
     from privsieve.kernels.blocks import Rows
     from privsieve.rows import open_source, resolve
-    from privsieve.rows.batch import Batch
-    from privsieve.rows.reader import batches
+    from privsieve.rows.batch import Batch, batches
 
     X, y = reference if isinstance(reference, tuple) and len(reference) == 2 else (reference, None)
     rows_alone = replace(domain, person=None, persons=None, rows_per_person=1, rows=None,

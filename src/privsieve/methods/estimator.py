@@ -25,8 +25,7 @@ from privsieve.public.domain import Box, Domain
 from privsieve.public.plan import Plan
 from privsieve.release import Release
 from privsieve.rows import open_source, resolve
-from privsieve.rows.opening import names_of, typed
-from privsieve.rows.source import fold
+from privsieve.rows.source import fold, names_of, typed
 
 Kind = TypeVar("Kind")
 

@@ -7,22 +7,24 @@ grid.  Here are the public parameters, the noise, and what a plan and a release 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from decimal import Decimal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from math import isqrt, sqrt
 from typing import TYPE_CHECKING, Any, Self
 
-from privsieve.errors import DomainError, ParameterError
-from privsieve.methods.blocks import digest_of, parts_of, public_rows, sizes
+from privsieve.errors import ParameterError
+from privsieve.methods.blocks import Blocked, digest_of, parts_of, public_rows, sizes
 from privsieve.methods.choosing import count
+from privsieve.methods.option import declared, option, settings
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost, exact
-from privsieve.public.domain import Box, Domain
+from privsieve.public.domain import Domain
+from privsieve.public.plan import NoiseSize, Plan, assumed
+from privsieve.release import ColumnWeights, GridNumbers, NoiseLaw, exactly, figure
 
 if TYPE_CHECKING:
-    from privsieve.kernels.blocks import Rows
     from privsieve.methods.objective_fwell import Perturbing
     from privsieve.noise.streams import Noise
     from privsieve.noise.values import Grid
@@ -39,67 +41,79 @@ USUAL_NUMBERS, MOST_NUMBERS = 2**27, 2**31
 CLIP = Fraction(1, 20)
 
 
-@dataclass(frozen=True)
-class Learning:
-    """The public parameters by which a table becomes rows, and rows become named columns."""
+@declared
+class WeightOptions(Blocked):
+    """What a method is asked for that releases weights."""
 
+    n_features_to_select: Any = option(
+        default=5, kw_only=False, needed=True, setting="k",
+        says='how many columns, which fraction, or "positive": those with a weight above zero '
+             "(at least one)")
+    lam: Any = option(default="0.1", metavar="L",
+                      says="how strongly weights are held small; from 1e-6 to 1e6")
+    clip: Any = option(
+        default=None, metavar="S",
+        says="the length of a block's mean vector that counts as 1, where 1 is the range of a "
+             "column; longer ones are shortened to it.  A twentieth of the root of the number of "
+             "columns where this is left out")
+
+
+@dataclass(frozen=True, repr=False)
+class Learning:
+    """The public parameters by which a table becomes rows, and rows become named columns.
+
+    asked : the options, settled: numbers, and public rows; a block is 1 with a reference
+    share : of the units, that a repeat takes
+    """
+
+    asked: Any
     domain: Domain
-    k: int | None  # None: the columns whose weight is positive
-    lam: Fraction
-    clip: Fraction  # the length that becomes 1, where 1 is the range of a column
     units: int
-    block: int  # 1 with a reference
-    repeats: int
     parts: int
-    share: Fraction  # of the units, that a repeat takes
-    reference: Rows | None = field(repr=False, compare=False)
+    share: Fraction
 
     @classmethod
-    def of(cls, domain: Domain, options: Mapping[str, Any]) -> Self:
+    def of(cls, asked: WeightOptions, domain: Domain, rows: int | None, *,
+           members: int | None = None, parts: int | None = None,
+           share: Fraction = Fraction(1)) -> Self:
         """Read and check the options that all methods share; reads no row.
 
-        options : k, rows, lam, clip, block, reference, and repeats; or resamples, share and
-            perhaps parts
+        members : of an ensemble, in the place of repeats
         """
         from privsieve.local.limits import ridge
 
-        if isinstance(domain, Box):
-            raise DomainError("this domain fits arrays of any width; to plan before there is one, "
-                              "say how many columns: Domain.box(low, high, columns=30)")
         d, _ = len(domain.columns), domain.classes
-        units = domain.public_units(options["rows"])
-        reference = options["reference"]
-        known = None if reference is None else public_rows(reference, domain)
-        asked = options.get("repeats")
-        block, repeats = sizes(units, options["block"], asked, alone=known is not None)
-        repeats = options.get("resamples", repeats)
-        made = cls(domain, _wanted(options["k"], d), ridge(options["lam"]),
-                   _clip(options["clip"], d), units, block, repeats,
-                   options.get("parts", parts_of(units)), options.get("share", Fraction(1)), known)
-        return made.fitting(chosen=asked is not None or "resamples" in options)
+        units = domain.public_units(rows)
+        known = None if asked.reference is None else public_rows(asked.reference, domain)
+        chosen = asked.repeats if members is None else None
+        block, repeats = sizes(units, asked.block, chosen, alone=known is not None)
+        read = replace(asked, n_features_to_select=_wanted(asked.n_features_to_select, d),
+                       lam=ridge(asked.lam), clip=_clip(asked.clip, d), block=block,
+                       repeats=members or repeats, reference=known)
+        learning = cls(read, domain, units, parts or parts_of(units), share)
+        return learning.fitting(chosen=asked.repeats is not None)
 
     def fitting(self, *, chosen: bool) -> Self:
         """The same with as many repeats as memory holds, unless somebody chose how many."""
-        from dataclasses import replace
-
-        each = self.vectors * len(self.domain.columns)
-        repeats = self.repeats if chosen else max(1, min(self.repeats, USUAL_NUMBERS // each))
-        held = each * (repeats if self.reference is None else 1)
+        repeats, each = self.asked.repeats, self.vectors * len(self.domain.columns)
+        if not chosen:
+            repeats = max(1, min(repeats, USUAL_NUMBERS // each))
+        held = each * (repeats if self.asked.reference is None else 1)
         # [squares] the squared length of a vector fits 63 bits
         if held > MOST_NUMBERS or len(self.domain.columns) * self.most**2 >= 2**63:
             raise ParameterError(
                 f"{repeats} times {self.vectors} vectors of {len(self.domain.columns)} columns are "
                 "too many to hold: choose larger blocks, fewer repeats or fewer columns")
-        return replace(self, repeats=repeats)
+        return replace(self, asked=replace(self.asked, repeats=repeats))
 
     # [vectors]
     @property
     def vectors(self) -> int:
         """How many rows a repeat has: public, whoever came."""
-        taken = int(self.share * self.units)
-        if self.reference is not None:
+        taken, block = int(self.share * self.units), int(self.asked.block)
+        if self.asked.reference is not None:
             return max(1, taken)
-        return max(1, taken // (self.block * self.parts)) * self.parts
+        return max(1, taken // (block * self.parts)) * self.parts
 
     @property
     def scheme(self) -> Scheme:
@@ -107,44 +121,66 @@ class Learning:
         from privsieve.summaries.blocks import Scheme
 
         coins = None if self.domain.rows_are_public else self.vectors // self.parts
-        return Scheme(self.block, self.repeats, self.parts, coins, 0)
+        return Scheme(self.asked.block, self.asked.repeats, self.parts, coins, 0)
     # [/vectors]
 
     @property
     def most(self) -> int:
         """How far a number of a vector counts."""
-        return self.block * WHOLE
+        return int(self.asked.block * WHOLE)
 
-    def summarise(self, batches: Iterable[Batch], key: int, sample: Sample) -> Moves:
-        """Rows become vectors; `key` is fresh, secret and dropped."""
-        from privsieve.summaries.moves import block_moves, reference_moves
+    @property
+    def sample(self) -> Sample:
+        """Which units each repeat takes: all."""
+        from privsieve.summaries.moves import Whole
 
-        if self.reference is not None:
-            return reference_moves(batches, key, domain=self.domain, scheme=self.scheme,
-                                   reference=self.reference)
-        return block_moves(batches, key, domain=self.domain, scheme=self.scheme, sample=sample)
+        return Whole()
 
     def rows(self, moves: Moves, repeat: int, sample: Sample) -> Doubles:
         """The rows of a repeat: as many as planned, each of length up to 1."""
-        where = (moves.of_repeat(repeat) if self.reference is None
+        where = (moves.of_repeat(repeat) if self.asked.reference is None
                  else moves.of_sample(sample, repeat))
-        return moves.rows(where, self.vectors, self.most, float(self.clip * self.most))
+        return moves.rows(where, self.vectors, self.most, float(self.asked.clip * self.most))
+
+    def stacked(self, moves: Moves) -> Doubles:
+        """The rows of all repeats, one repeat after another."""
+        import numpy as np
+
+        many, sample = self.vectors, self.sample
+        rows = np.empty((self.asked.repeats * many, len(self.domain.columns)))
+        for repeat in range(self.asked.repeats):
+            rows[repeat * many:][:many] = self.rows(moves, repeat, sample)
+        return rows
 
     def named(self, weights: Sequence[int]) -> list[str]:
         """The columns of the largest weights, in the order of the table; ties go to the first."""
         best = sorted(range(len(weights)), key=lambda j: -weights[j])
-        k = self.k or max(1, sum(weight > 0 for weight in weights))
+        k = self.asked.n_features_to_select
+        if k == "positive":
+            k = max(1, sum(weight > 0 for weight in weights))
         return [self.domain.names[j] for j in sorted(best[:k])]
 
     def settings(self) -> dict[str, Json]:
         """What a release says of the parameters."""
-        alone = self.reference is not None
-        return {
-            "k": self.k or "positive", "lam": decimals(self.lam), "clip": decimals(self.clip),
-            "block": None if alone else self.block, "repeats": self.repeats,
-            "vectors": self.vectors,
-            "reference": None if self.reference is None else digest_of(self.reference),
-        }
+        read, known = self.asked, self.asked.reference
+        numbers = {name: exactly(getattr(read, name)) for name in ("lam", "clip", "beta")
+                   if hasattr(read, name)}
+        return settings(read, **numbers, block=read.block if known is None else None,
+                        vectors=self.vectors,
+                        reference=None if known is None else digest_of(known))
+
+
+# [summarise]
+def summarise(batches: Iterable[Batch], key: int, *, learning: Learning) -> Moves:
+    """Rows become vectors of blocks, or of units; `key` is fresh, secret and dropped."""
+    from privsieve.summaries.moves import block_moves, reference_moves
+
+    if learning.asked.reference is not None:
+        return reference_moves(batches, key, domain=learning.domain, scheme=learning.scheme,
+                               reference=learning.asked.reference)
+    return block_moves(batches, key, domain=learning.domain, scheme=learning.scheme,
+                       sample=learning.sample)
+# [/summarise]
 
 
 @dataclass(frozen=True)
@@ -220,25 +256,43 @@ class VectorNoise:
         return tuple(gamma(q, self.grid, self.epsilon, noise))
     # [/noise]
 
-    def json(self) -> dict[str, Json]:
-        """What a release says of the noise."""
-        return {"law": self.law, "each": figure(self.each)}
+
+def vector_plan(learning: Learning, cost: Cost, moved: Fraction, **own: Any) -> Plan:
+    """The plan of weights that one unit moves by `moved`, with noise on what was computed."""
+    from privsieve.local.constants import r_max
+
+    cost.check_units(learning.units)
+    by = VectorNoise.of(len(learning.domain.columns), moved, cost)
+    longest = r_max(learning.asked.lam)
+    # the delta is not spent where it would buy nothing
+    return weights_plan(learning, by, longest, moved,
+                        cost=replace(cost, delta=by.delta, rho=by.rho),
+                        settings=learning.settings(), warning=warning(by, longest, learning), **own)
 
 
-def released(q: Sequence[int], *, learning: Learning, noise: VectorNoise | Perturbing,
+def weights_plan(learning: Learning, by: VectorNoise | Perturbing, longest: Fraction,
+                 moved: Fraction, *, mechanism: Any, **own: Any) -> Plan:
+    """The plan of a release of weights.
+
+    longest, moved : how long weights can be, and how far one unit moves them
+    own : what is the method's own: name, theorem, cost, settings, and a warning
+    """
+    return Plan(
+        kind=ColumnWeights.kind, domain=learning.domain, units=learning.units,
+        noise=NoiseSize(Fraction(by.length) / moved, "units on the weights"),
+        assumes=assumed(own["theorem"]),
+        forecast={"noise_each": figure(by.each), "noise_length": figure(by.length),
+                  "longest": figure(longest)},
+        summarise=partial(summarise, learning=learning),
+        mechanism=partial(mechanism, learning=learning, by=by),
+        says=partial(released, learning=learning, by=by), **own)
+
+
+def released(q: Sequence[int], *, learning: Learning, by: VectorNoise | Perturbing,
              ) -> dict[str, Json]:
     """What a release says of weights that left."""
-    return {
-        "selected": learning.named(q),
-        "values": {"exponent": noise.exponent, "q": list(q)},
-        "noise": noise.json(),
-    }
-
-
-def forecast(noise: VectorNoise | Perturbing, longest: Fraction) -> dict[str, Json]:
-    """What is known of the weights before rows are read: the noise, and how long they can be."""
-    return {"noise_each": figure(noise.each), "noise_length": figure(noise.length),
-            "longest": figure(longest)}
+    return ColumnWeights(tuple(learning.named(q)), GridNumbers(by.exponent, tuple(q)),
+                         NoiseLaw(by.law, figure(by.each))).write()
 
 
 def warning(noise: VectorNoise, longest: Fraction, learning: Learning) -> str | None:
@@ -256,24 +310,14 @@ def warning(noise: VectorNoise, longest: Fraction, learning: Learning) -> str | 
             "columns take a method that releases no weights")
 
 
-def figure(value: float | Fraction, digits: int = 4) -> str:
-    """A number for people, in plain decimals of a few digits.
-
-    >>> figure(0.000123456), figure(1234.5678, 2), figure(Fraction(1, 2))
-    ('0.0001235', '1200', '0.5')
-    """
-    text = f"{Decimal(f'{float(value):.{digits - 1}e}'):f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _wanted(k: Any, d: int) -> int | None:
-    """How many columns to name; None for those of positive weight."""
-    if isinstance(k, str):
-        if k != "positive":
-            raise ParameterError(f"the number of columns to choose is {k!r}; write a whole number "
-                                 'from 1, a fraction between 0 and 1, or "positive"')
-        return None
-    return count(k, d)
+def _wanted(k: object, d: int) -> int | str:
+    """How many columns to name, or "positive"."""
+    if not isinstance(k, str):
+        return count(k, d)
+    if k != "positive":
+        raise ParameterError(f"the number of columns to choose is {k!r}; write a whole number "
+                             'from 1, a fraction between 0 and 1, or "positive"')
+    return k
 
 
 def _clip(clip: object, d: int) -> Fraction:
@@ -285,13 +329,3 @@ def _clip(clip: object, d: int) -> Fraction:
         raise ParameterError(f"clip is {clip}; write a number above 0 and at most the root of the "
                              f"{d} columns ({sqrt(d):.4g}): no vector is longer")
     return value
-
-
-def decimals(value: Fraction) -> str:
-    """A fraction as decimals where it has them, and as a quotient else.
-
-    >>> decimals(Fraction(9, 10)), decimals(Fraction(1, 3))
-    ('0.9', '1/3')
-    """
-    text = format(Decimal(value.numerator) / Decimal(value.denominator), "f")
-    return text if Fraction(text) == value else str(value)

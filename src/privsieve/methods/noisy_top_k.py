@@ -20,12 +20,12 @@ from privsieve.methods.option import Choosing, declared, option, settings, settl
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
-from privsieve.rows.batch import Batch
 from privsieve.summaries.scores import SCORES, Counted, Public, Score, score_of
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
+    from privsieve.rows.batch import Batch
 
 METHOD = "noisy-top-k/1"
 #: The share of epsilon that class_prior="noisy" spends on the class counts.

@@ -7,25 +7,23 @@ See objective_fwell.proof.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from math import isqrt, sqrt
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
-from privsieve.methods.local_weights import Learning, figure, forecast, released
-from privsieve.public.canonical import Json
+from privsieve.methods.local_weights import Learning, WeightOptions, weights_plan
+from privsieve.methods.option import declared, option
 from privsieve.public.cost import LARGEST_EPSILON, Cost
 from privsieve.public.domain import Domain
-from privsieve.public.plan import NoiseSize, Plan, assumed
+from privsieve.public.plan import Plan
+from privsieve.release import figure
 
 if TYPE_CHECKING:
     from privsieve.local.objective import Problem
     from privsieve.local.solver import Doubles
     from privsieve.noise.streams import Noise
     from privsieve.noise.values import Grid
-    from privsieve.rows.batch import Batch
     from privsieve.summaries.moves import Moves
 
 METHOD = "objective-fwell/1"
@@ -33,6 +31,30 @@ METHOD = "objective-fwell/1"
 SECOND = Fraction(1, 100)
 #: The step of the numbers that leave is about 2^-16 of their noise.
 FINENESS = 16
+
+
+@declared
+class ObjectiveOptions(WeightOptions):
+    """What ObjectiveFWELL is asked for."""
+
+    repeats: Any = option(default=1, read=int, metavar="T",
+                          says="how often the table is cut into blocks")
+
+    def planned(self, domain: Domain, rows: int | None) -> Plan:
+        """Plan a release of weights; reads no row.  `reference` is public: it is read here."""
+        from privsieve.local.constants import output, r_max
+
+        cost = Cost.of(self.epsilon, allow_weak=self.allow_weak)
+        learning = Learning.of(self, domain, rows)
+        d, many, read = len(domain.columns), learning.vectors, learning.asked
+        by = Perturbing.of(read.lam, many, d, cost.epsilon, partitions=read.repeats)
+        longest = r_max(by.problem.ridge)
+        moved = output(read.lam, many, d, partitions=read.repeats)
+        second = {"second_ridge": figure(2 * (by.problem.ridge - read.lam))}
+        return weights_plan(
+            learning, by, longest, moved, method=METHOD, cost=cost,
+            settings={**learning.settings(), **second}, theorem="objective-fwell",
+            warning=_warning(learning, by, cost.epsilon), mechanism=mechanism)
 
 
 @dataclass(frozen=True)
@@ -88,73 +110,17 @@ class Perturbing:
         """The standard deviation of one number, at most."""
         return float(self.scale) * sqrt(self.fine.d + 1)
 
-    def json(self) -> dict[str, Json]:
-        """What a release says of the noise."""
-        return {"law": "gamma-norm", "each": figure(self.each)}
-
-
-@dataclass(frozen=True)
-class Objective:
-    """The public parameters of one run."""
-
-    learning: Learning
-    by: Perturbing
-
-
-def plan(  # the method's public options, all keyword-only
-    domain: Domain,
-    *,
-    k: float | Fraction | Literal["positive"],
-    epsilon: object,
-    rows: int | None = None,
-    lam: object = "0.1",
-    clip: object = None,
-    block: int = 6,
-    repeats: int = 1,
-    reference: object = None,
-    allow_weak: bool = False,
-) -> Plan:
-    """Plan a release of weights; reads no row.  `reference` is public: it is read here.
-
-    >>> from privsieve.public.domain import Domain
-    >>> made = plan(Domain.box(0, 1, columns=10), k=3, epsilon=1, rows=20_000)
-    >>> made.forecast
-    {'noise_each': '0.01006', 'noise_length': '0.03033', 'longest': '1.178'}
-    """
-    from privsieve.local.constants import output, r_max
-
-    cost = Cost.of(epsilon, allow_weak=allow_weak)
-    learning = Learning.of(domain, {"k": k, "rows": rows, "lam": lam, "clip": clip, "block": block,
-                                    "repeats": repeats, "reference": reference})
-    d, many = len(domain.columns), learning.vectors
-    by = Perturbing.of(learning.lam, many, d, cost.epsilon, partitions=learning.repeats)
-    run, longest = Objective(learning, by), r_max(by.problem.ridge)
-    moved = output(learning.lam, many, d, partitions=learning.repeats)
-    return Plan(
-        method=METHOD, kind="weights", domain=domain, cost=cost, units=learning.units,
-        settings={**learning.settings(),
-                  "second_ridge": figure(2 * (by.problem.ridge - learning.lam))},
-        noise=NoiseSize(by.length / moved, "units on the weights"), forecast=forecast(by, longest),
-        warning=_warning(run, cost.epsilon, longest),
-        theorem="objective-fwell", assumes=assumed("objective-fwell"),
-        summarise=partial(summarise, run=run), mechanism=partial(mechanism, run=run),
-        says=partial(released, learning=learning, noise=by),
-    )
+    @property
+    def law(self) -> str:
+        """The law's name."""
+        return "gamma-norm"
 
 
 # [mechanism]
-def summarise(batches: Iterable[Batch], key: int, *, run: Objective) -> Moves:
-    """Rows become vectors of blocks, or of units; `key` is fresh, secret and dropped."""
-    from privsieve.summaries.moves import Whole
-
-    return run.learning.summarise(batches, key, Whole())
-
-
-def mechanism(summary: Moves, noise: Noise, *, run: Objective) -> tuple[int, ...]:
+def mechanism(summary: Moves, noise: Noise, *, learning: Learning, by: Perturbing,
+              ) -> tuple[int, ...]:
     """The minimiser over all rows of an objective that met noise."""
-    from privsieve.methods.output_fwell import stacked
-
-    return perturbed(stacked(summary, run.learning), run.by, noise)
+    return perturbed(learning.stacked(summary), by, noise)
 # [/mechanism]
 
 
@@ -186,18 +152,18 @@ def perturbed(Z: Doubles, by: Perturbing, noise: Noise) -> tuple[int, ...]:
                  for at, add in zip(near, more, strict=True))
 
 
-def _warning(run: Objective, epsilon: Fraction, longest: Fraction) -> str | None:
+def _warning(learning: Learning, by: Perturbing, epsilon: Fraction) -> str | None:
     """A sentence where noise moves weights by more than any weights are long."""
-    if run.by.length <= longest:
-        return None
     from privsieve.local.constants import r_max
 
-    learning, by, enough = run.learning, run.by, epsilon
-    while by.length > r_max(by.problem.ridge) and enough < LARGEST_EPSILON:
+    longest, enough, more = r_max(by.problem.ridge), epsilon, by
+    if by.length <= longest:
+        return None
+    while more.length > r_max(more.problem.ridge) and enough < LARGEST_EPSILON:
         enough *= 2
-        by = Perturbing.of(learning.lam, learning.vectors, by.fine.d, enough,
-                           partitions=learning.repeats)
-    return (f"the weights will be mostly noise: it moves them by about {float(run.by.length):.2g}, "
+        more = Perturbing.of(learning.asked.lam, learning.vectors, by.fine.d, enough,
+                             partitions=learning.asked.repeats)
+    return (f"the weights will be mostly noise: it moves them by about {float(by.length):.2g}, "
             f"and no table's weights are longer than {float(longest):.2g}; they could be as long "
             f"from an epsilon of about {float(enough):.2g}, and are usually shorter: take more "
             "rows, a larger lam, or, to choose columns, a method that releases no weights")

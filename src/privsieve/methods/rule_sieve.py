@@ -41,11 +41,11 @@ from privsieve.public.columns import Number
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
-from privsieve.rows.batch import Batch
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
+    from privsieve.rows.batch import Batch
     from privsieve.summaries.layout import Layout
     from privsieve.summaries.rules import RuleTables, Weighing
 

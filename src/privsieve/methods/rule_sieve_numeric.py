@@ -23,7 +23,6 @@ from privsieve.public.columns import Label, Number
 from privsieve.public.cost import EPSILON_UNITS, Cost
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan, assumed
-from privsieve.rows.batch import Batch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from privsieve.methods.rule_sieve import RuleSieveOptions
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
+    from privsieve.rows.batch import Batch
     from privsieve.summaries.layout import Layout
     from privsieve.summaries.numbers import Held, NumberTables
 

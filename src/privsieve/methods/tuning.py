@@ -58,6 +58,8 @@ def written_candidate(text: str) -> dict[str, Any]:
     for word in words[2:]:
         name, _, value = word.partition("=")
         about = known.get(name.replace("-", "_"))
+        if value and about is None and name.isidentifier():
+            raise ParameterError(f"--{name} is no option of {words[0]}; leave it away")
         if about is None or name == "delta" or not value:
             raise ParameterError(f"--candidate {text!r} has {word!r}; write NAME=VALUE with an "
                                  "option of the method")

@@ -118,7 +118,7 @@ class Race:
         """The scale with the delta, at sensitivity 1; None where that finds no more."""
         if not self.delta or not self.named:
             return None
-        from privsieve.noise.bounded_range import gumbel_scale
+        from privsieve.noise.approximate import gumbel_scale
 
         # [delta-scale] at sensitivity 1, so that the choice below does not depend on it
         scale = gumbel_scale(self.named, self.epsilon, self.delta)

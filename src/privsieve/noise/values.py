@@ -136,7 +136,7 @@ def gamma(w: Sequence[int], grid: Grid, epsilon: Fraction, noise: Noise) -> list
     """
     beta = grid.beta(epsilon)
     _check(w, grid, grid.d / beta)
-    return gamma_norm(w, beta, grid.exponent, noise)
+    return added(w, gamma_drawn(grid.d, beta, grid.exponent, noise))
 
 
 def laplace(w: Sequence[int], grid: Grid, epsilon: Fraction, noise: Noise) -> list[int]:
@@ -194,27 +194,10 @@ def rounded(law: Law, per: int, scale: Fraction, count: int, noise: Noise) -> li
     return drawn[:count]
 
 
-def gamma_norm(w: Sequence[int], beta: Fraction, k: int, noise: Noise) -> list[int]:
-    """The vector w 2^k + b, rounded to the grid 2^k, where b has density ~ exp(-beta ||b||_2).
-
-    `w` and the answer are in units of 2^k; the answer is clamped at 2^53 - 1.  If neighbours move
-    w 2^k by at most D in the Euclidean norm, it is (beta D)-DP.
-
-    >>> from privsieve.noise.streams import system
-    >>> len(gamma_norm([0, 0, 0], Fraction(1), -20, system()))
-    3
-    """
-    check_exponent(k)
-    if not w or beta <= 0 or len(w) >= LARGEST * beta * Fraction(2) ** k:
-        raise ParameterError(
-            f"noise of {len(w)} coordinates with beta = {beta} does not fit the grid 2^{k}; "
-            "choose at least one coordinate, beta > 0, and a grid above 2^-53 of the noise"
-        )
-    return added(w, gamma_drawn(len(w), beta, k, noise))
-
-
 def gamma_drawn(d: int, beta: Fraction, k: int, noise: Noise) -> list[int]:
-    """The noise b of `gamma_norm` alone, rounded to the grid, in units of 2^k, and not clamped.
+    """Noise of density ~ exp(-beta ||b||_2), rounded to the grid 2^k, in units of it; not clamped.
+
+    If neighbours move w 2^k by at most D in the Euclidean norm, w + b is (beta D)-DP.
 
     >>> from privsieve.noise.streams import replay
     >>> gamma_drawn(2, Fraction(1), 0, replay(1))

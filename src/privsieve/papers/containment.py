@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +23,10 @@ import numpy.typing as npt
 from privsieve.containment.choice import Choice
 from privsieve.errors import ParameterError
 from privsieve.kernels.mining import TopRule, top_maximal
-
-if TYPE_CHECKING:
-    from privsieve.rows.matrix import Items
-
-    Model = Literal["containment", "k-anonymity"]
+from privsieve.rows.matrix import Items
 
 Ints = npt.NDArray[np.int64]
+Model = Literal["containment", "k-anonymity"]
 
 __all__ = ["classification_metric", "cm_greedy", "distcnt", "greedy_distcnt", "greedy_hamdist",
            "hamdist", "hamdist_of_each", "level", "maximal"]
@@ -43,7 +40,6 @@ def hamdist_of_each(items: Items, y: npt.ArrayLike) -> tuple[Ints, int]:
 
     HamDist of a set is the sum over its items (Theorem 1), divided by the number of pairs.
 
-    >>> from privsieve.rows.matrix import Items
     >>> hamdist_of_each(Items.dense([[1, 0], [1, 1], [0, 1]]), [1, 0, 0])
     (array([1, 2]), 2)
     """
@@ -58,7 +54,6 @@ def hamdist_of_each(items: Items, y: npt.ArrayLike) -> tuple[Ints, int]:
 def hamdist(items: Items, y: npt.ArrayLike, selected: Sequence[int]) -> Fraction:
     """Definition 8: the average Hamming distance of rows of different classes.
 
-    >>> from privsieve.rows.matrix import Items
     >>> hamdist(Items.dense([[1, 0], [1, 1], [0, 1]]), [1, 0, 0], [0, 1])
     Fraction(3, 2)
     """
@@ -69,7 +64,6 @@ def hamdist(items: Items, y: npt.ArrayLike, selected: Sequence[int]) -> Fraction
 def distcnt(items: Items, y: npt.ArrayLike, selected: Sequence[int]) -> Fraction:
     """Definition 9: the share of cross-class pairs that the set tells apart.
 
-    >>> from privsieve.rows.matrix import Items
     >>> distcnt(Items.dense([[1, 0], [1, 1], [0, 1]]), [1, 0, 0], [0])
     Fraction(1, 2)
     """
@@ -82,7 +76,6 @@ def distcnt(items: Items, y: npt.ArrayLike, selected: Sequence[int]) -> Fraction
 def classification_metric(items: Items, y: npt.ArrayLike, selected: Sequence[int], k: int) -> int:
     """Definition 2: rows in groups below k, and of the others those of the minority class.
 
-    >>> from privsieve.rows.matrix import Items
     >>> classification_metric(Items.dense([[1], [1], [1], [0]]), [1, 0, 0, 1], [0], k=2)
     2
     """
@@ -95,7 +88,6 @@ def level(items: Items, selected: Sequence[int], model: Model = "containment") -
     The paper calls AC the smallest k for which the data are anonymous; its example, and every use,
     is the largest.
 
-    >>> from privsieve.rows.matrix import Items
     >>> table = Items.dense([[1, 1], [1, 0], [1, 1]])
     >>> level(table, [0, 1]), level(table, [0, 1], "k-anonymity")
     (2, 1)
@@ -115,7 +107,6 @@ def greedy_hamdist(items: Items, y: npt.ArrayLike, k: int, model: Model = "conta
     The paper's claim that the set is optimal for its size holds (it is the top of a list); it says
     nothing about the problem that was posed, whose sets may be larger.  Ties: the smaller index.
 
-    >>> from privsieve.rows.matrix import Items
     >>> greedy_hamdist(Items.dense([[1, 0], [1, 1], [0, 1], [0, 1]]), [1, 0, 0, 1], k=2).selected
     (0,)
     """
@@ -136,7 +127,6 @@ def greedy_distcnt(items: Items, y: npt.ArrayLike, k: int, model: Model = "conta
     item that keeps k; `until AC < k` is meant.  Where no item gains anything the printed loop
     never ends; here it ends.  Ties: the smaller index.
 
-    >>> from privsieve.rows.matrix import Items
     >>> greedy_distcnt(Items.dense([[1, 0], [1, 1], [0, 1], [0, 1]]), [1, 0, 0, 1], k=2).selected
     (0,)
     """
@@ -163,7 +153,6 @@ def cm_greedy(items: Items, y: npt.ArrayLike, k: int) -> Choice:
     data no single item does, and its table has five items.  Ties: HamDist, then the smaller index.
     The objective is minus the metric.
 
-    >>> from privsieve.rows.matrix import Items
     >>> cm_greedy(Items.dense([[1, 0], [1, 1], [0, 1], [0, 1]]), [1, 1, 0, 0], k=2).selected
     (0,)
     """
@@ -194,7 +183,6 @@ def maximal(items: Items, y: npt.ArrayLike, k: int, r: int = 20) -> Choice:
     sets of its own e-mail data have 694, 617 and 577 items for k = 5, 8 and 11, not 121, 66, 58.
     Ties in size and in HamDist: the lexicographically smaller set.
 
-    >>> from privsieve.rows.matrix import Items
     >>> maximal(Items.dense([[1, 1, 0], [1, 1, 1], [0, 0, 1]]), [1, 0, 0], k=2).selected
     (0, 1)
     """

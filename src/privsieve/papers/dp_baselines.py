@@ -24,16 +24,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ParameterError
 from privsieve.papers.containment import hamdist_of_each
-
-if TYPE_CHECKING:
-    from privsieve.rows.matrix import Items
+from privsieve.rows.matrix import Items
 
 __all__ = ["ACCOUNTINGS", "LARGEST", "Baseline", "Mechanism", "Synthetic", "sensitivity"]
 
@@ -143,7 +141,6 @@ class Baseline:
             random_state: int | np.random.Generator | None = None) -> Synthetic:
         """Choose, then publish.
 
-        >>> from privsieve.rows.matrix import Items
         >>> method = Baseline("exponential", "printed", columns=1, epsilon=Fraction(1000))
         >>> made = method.run(Items.dense([[1, 1], [1, 1], [0, 1]]), [1, 1, 0], random_state=0)
         >>> made.selected, made.held.tolist(), made.y.tolist()

@@ -15,12 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ParameterError
-from privsieve.papers.fwell import Reading, fwell
-from privsieve.papers.private_fwell import gamma_noise, printed_sensitivity
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Seed = int | np.random.Generator | None
+from privsieve.papers.fwell import Floats, Ints, Variant, fwell
+from privsieve.papers.private_fwell import Seed, gamma_noise, printed_sensitivity
 
 __all__ = ["FwellEN", "felp", "stability"]
 
@@ -46,7 +42,7 @@ class FwellEN:
     lam: float
     k: int = 20
     beta: float = 0.9
-    reading: Reading = field(default_factory=Reading)
+    reading: Variant = field(default_factory=Variant)
 
     def __post_init__(self) -> None:
         if self.k < 1 or not 0 < self.beta <= 1:

@@ -7,7 +7,7 @@ large.  `algorithm_1` is what is printed; `argmin` is what the analysis of it sp
 Not private, any of it: no noise is added here, and one record may be the hit or miss of all others.
 
 Where the papers are silent: among equally near records the first is taken; a record without a hit
-or without a miss has margin zero; how margins come to have length one is a part of `Reading`.
+or without a miss has margin zero; how margins come to have length one is a part of `Variant`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from privsieve.errors import ParameterError
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-__all__ = ["Reading", "algorithm_1", "argmin", "fwell", "margins", "neighbours"]
+__all__ = ["Variant", "algorithm_1", "argmin", "fwell", "margins", "neighbours"]
 
 #: Rows whose distances to all others are held at a time.
 BLOCK = 256
@@ -32,7 +32,7 @@ STEPS = 100
 
 
 @dataclass(frozen=True)
-class Reading:
+class Variant:
     """How the papers are read where they leave a choice.  Not private, whichever is taken.
 
     weights : "printed" is Algorithm 1, "argmin" the minimiser that its analysis takes it for.
@@ -42,7 +42,7 @@ class Reading:
         longer; "largest" divides all by the longest, so that every margin depends on all records;
         "none" leaves them.
 
-    >>> Reading(weights="argmin").sign
+    >>> Variant(weights="argmin").sign
     'meant'
     """
 
@@ -74,7 +74,7 @@ def neighbours(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Ints, Ints]:
     return hit, miss
 
 
-def margins(X: npt.ArrayLike, y: npt.ArrayLike, reading: Reading | None = None) -> Floats:
+def margins(X: npt.ArrayLike, y: npt.ArrayLike, reading: Variant | None = None) -> Floats:
     """The z of each record: how much nearer its hit is than its miss, column by column.
 
     Not private: the printed proof supposes that z_i depends on x_i only, but where a record is the
@@ -85,7 +85,7 @@ def margins(X: npt.ArrayLike, y: npt.ArrayLike, reading: Reading | None = None) 
            [ 0.5 ,  0.  ],
            [ 0.  ,  0.  ]])
     """
-    reading = reading or Reading()
+    reading = reading or Variant()
     table, _ = _checked(X, y)
     hit, miss = neighbours(X, y)
     both = (hit >= 0) & (miss >= 0)
@@ -159,7 +159,7 @@ def argmin(Z: npt.ArrayLike, lam: float, linear: npt.ArrayLike | None = None,
 
 
 def fwell(X: npt.ArrayLike, y: npt.ArrayLike, lam: float,
-          reading: Reading | None = None) -> Floats:
+          reading: Variant | None = None) -> Floats:
     """FWELL: the weights of the columns; the largest are selected.
 
     Not private: it adds no noise.
@@ -167,7 +167,7 @@ def fwell(X: npt.ArrayLike, y: npt.ArrayLike, lam: float,
     >>> fwell([[0, 0], [0, 0.5], [1, 0], [1, 0.5]], [0, 0, 1, 1], 0.1).argmax()
     np.int64(0)
     """
-    reading = reading or Reading()
+    reading = reading or Variant()
     solve = algorithm_1 if reading.weights == "printed" else argmin
     return solve(margins(X, y, reading), lam)
 

@@ -6,7 +6,7 @@ It is made of floating-point numbers, from a seed.  The papers tune lambda on th
 which no epsilon pays for.
 
 `private_fwell` and `output_fwell` are one algorithm: the second paper is the first, extended, with
-the sign of the margins reversed (`Reading(sign="printed")`).
+the sign of the margins reversed (`Variant(sign="printed")`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ParameterError
-from privsieve.papers.fwell import Reading, argmin, fwell, margins
+from privsieve.papers.fwell import Floats, Variant, argmin, fwell, margins
 
-Floats = npt.NDArray[np.float64]
 Seed = int | np.random.Generator | None
 
 __all__ = ["gamma_noise", "objective_budget", "objective_fwell", "output_fwell",
@@ -59,11 +58,11 @@ def gamma_noise(d: int, rate: float, random_state: Seed = None) -> Floats:
 
 
 def private_fwell(X: npt.ArrayLike, y: npt.ArrayLike, lam: float, epsilon: float,
-                  reading: Reading | None = None, *, random_state: Seed = None) -> Floats:
+                  reading: Variant | None = None, *, random_state: Seed = None) -> Floats:
     """Algorithm 2: the weights of FWELL, plus noise of rate n epsilon lambda / 2.
 
     The step "obtain w according to Algorithm 1" is not the minimiser that the proof takes w for;
-    `Reading(weights="argmin")` is.
+    `Variant(weights="argmin")` is.
 
     Not private: the noise is for a sensitivity of 2/(lambda n), which holds for neither reading.
 
@@ -78,16 +77,16 @@ def private_fwell(X: npt.ArrayLike, y: npt.ArrayLike, lam: float, epsilon: float
 
 
 def output_fwell(X: npt.ArrayLike, y: npt.ArrayLike, lam: float, epsilon: float,
-                 reading: Reading | None = None, *, random_state: Seed = None) -> Floats:
+                 reading: Variant | None = None, *, random_state: Seed = None) -> Floats:
     """Output-FWELL: `private_fwell` under the name that it has in the second paper.
 
-    There z is printed as |x - NH| - |x - NM|: with `Reading(sign="printed")` the columns that tell
+    There z is printed as |x - NH| - |x - NM|: with `Variant(sign="printed")` the columns that tell
     the classes apart come last.
 
     Not private: it is the same noise, for the same sensitivity that does not hold.
 
     >>> X, y = [[0, 0], [0, 0.5], [1, 0], [1, 0.5]], [0, 0, 1, 1]
-    >>> output_fwell(X, y, 0.1, 1000, Reading("argmin", sign="printed"), random_state=0).argmin()
+    >>> output_fwell(X, y, 0.1, 1000, Variant("argmin", sign="printed"), random_state=0).argmin()
     np.int64(0)
     """
     return private_fwell(X, y, lam, epsilon, reading, random_state=random_state)
@@ -113,7 +112,7 @@ def objective_budget(n: int, lam: float, epsilon: float) -> tuple[float, float]:
 
 
 def objective_fwell(X: npt.ArrayLike, y: npt.ArrayLike, lam: float, epsilon: float,
-                    reading: Reading | None = None, *, random_state: Seed = None) -> Floats:
+                    reading: Variant | None = None, *, random_state: Seed = None) -> Floats:
     """Objective-FWELL: the minimiser of the objective plus b.w / n, where b is noise.
 
     Our copy of the paper ends before this algorithm; this is the one of 2011 that it names.  It

@@ -13,16 +13,13 @@ the complete row of a real person, k times.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ParameterError
-
-if TYPE_CHECKING:
-    from privsieve.rows.matrix import Items
-
+from privsieve.rows.matrix import Items
 
 Bits = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]

@@ -6,7 +6,7 @@ import datetime as dt
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any, Literal
@@ -31,6 +31,7 @@ LARGEST_NAME = 128
 LARGEST_DIGITS = 100
 LARGEST_CUTS = 1000
 _ROLES = ("known", "presences", "both", "sensitive")
+_SCALES, _MISSING = ("linear", "log"), ("middle", "level")
 #: Controls, formats, halves of characters, private ones, and ends of lines and paragraphs.
 _NOT_IN_NAMES = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 
@@ -67,6 +68,7 @@ class Number:
     cuts: tuple[float, ...] = field(default=(), metadata={"optional": True})
     role: Role = field(default="known", metadata={"optional": True})
     kind = "number"
+    levels = None
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -79,19 +81,13 @@ class Number:
             raise DomainError(f"column {self.name!r}: low is {self.low:g} and high is "
                               f"{self.high:g}; no grid fits between them: bring them to bounds "
                               "that a value could have")
-        if self.scale not in ("linear", "log"):
-            raise DomainError(f"column {self.name!r}: scale is {quoted(self.scale)}; "
-                              'write "linear" or "log"')
+        _check_word(self, "scale", _SCALES)
         if self.scale == "log" and self.low <= 0:
             raise DomainError(f"column {self.name!r}: scale is log and low is {self.low:g}; "
                               "a log scale needs low above 0")
-        _check_missing(self.name, self.missing)
+        _check_word(self, "missing", _MISSING)
         object.__setattr__(self, "cuts", _cuts(self, _finite, "[18, 65]"))
-        _check_role(self.name, self.role)
-
-    @property
-    def levels(self) -> None:
-        """A number has no levels."""
+        _check_word(self, "role", _ROLES)
 
     @property
     def missing_level(self) -> bool:
@@ -116,6 +112,7 @@ class Date:
     role: Role = field(default="known", metadata={"optional": True})
     kind = "date"
     scale = "linear"
+    levels = None
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -125,13 +122,9 @@ class Date:
             raise DomainError(f"column {self.name!r}: low is {self.low} and high is {self.high}; "
                               "low must be the earlier")
         _check_format(self.name, self.format)
-        _check_missing(self.name, self.missing)
+        _check_word(self, "missing", _MISSING)
         object.__setattr__(self, "cuts", _cuts(self, _moment, "[2020-01-01]"))
-        _check_role(self.name, self.role)
-
-    @property
-    def levels(self) -> None:
-        """A date has no levels."""
+        _check_word(self, "role", _ROLES)
 
     @property
     def missing_level(self) -> bool:
@@ -155,6 +148,7 @@ class Flag:
     false: tuple[str, ...] = field(default=(), metadata={"optional": True})
     role: Role = field(default="known", metadata={"optional": True})
     kind = "flag"
+    levels = 2
     missing_level = False
 
     def __post_init__(self) -> None:
@@ -168,12 +162,7 @@ class Flag:
         if both:
             raise DomainError(f"column {self.name!r}: {quoted(min(both))} stands for true and for "
                               "false; take one away")
-        _check_role(self.name, self.role)
-
-    @property
-    def levels(self) -> int:
-        """No, yes."""
-        return 2
+        _check_word(self, "role", _ROLES)
 
     @property
     def words(self) -> dict[str, int]:
@@ -199,7 +188,7 @@ class Category:
     def __post_init__(self) -> None:
         check_name(self.name)
         object.__setattr__(self, "values", _values(self.values, self.name))
-        _check_role(self.name, self.role)
+        _check_word(self, "role", _ROLES)
 
     @property
     def levels(self) -> int:
@@ -388,16 +377,12 @@ def _plainly(point: float | dt.datetime) -> str:
     return f"{point:g}"
 
 
-def _check_role(name: str, role: object) -> None:
-    if not isinstance(role, str) or role not in _ROLES:
-        raise DomainError(f"column {name!r}: role is {quoted(role)}; write "
-                          '"known", "presences", "both" or "sensitive"')
-
-
-def _check_missing(name: str, missing: object) -> None:
-    if missing not in ("middle", "level"):
-        raise DomainError(f"column {name!r}: missing is {quoted(missing)}; write "
-                          '"middle" or "level"')
+def _check_word(part: Column, key: str, words: Sequence[str]) -> None:
+    value = getattr(part, key)
+    if not isinstance(value, str) or value not in words:
+        *first, last = (f'"{word}"' for word in words)
+        raise DomainError(f"column {part.name!r}: {key} is {quoted(value)}; write "
+                          f"{', '.join(first)} or {last}")
 
 
 def _check_format(name: str, form: object) -> None:

@@ -16,7 +16,7 @@ from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from math import lcm
 from operator import index
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from privsieve.errors import DomainError
 from privsieve.public.canonical import Json, canonical, digest, quoted
@@ -41,7 +41,6 @@ ROUNDED_WEIGHT = 4096
 
 _COLUMNS = {"number": Number, "category": Category, "flag": Flag, "date": Date}
 _TARGETS = {"label": Label, "number": Number}
-_PARTS = ("table", "column", "target")
 _TABLE = ("unit", "person", "rows_per_person", "neighbours", "rows", "persons", "csv")
 #: A domain file is far below; more is a mistake, or an attack on memory.
 LARGEST_FILE = 64 * 2**20
@@ -51,13 +50,6 @@ _DEEP_KEY = re.compile(rf"(?:{_KEY}[ \t]*\.[ \t]*){{16}}")
 _DEEP = "the domain file is nested too deeply; tables, columns and lists of values are all it needs"
 #: Keys that a constructor needs; where one is missing, the constructor says what to write.
 _NEEDED = ("low", "high", "values")
-
-
-class HasShape(Protocol):
-    """What a draft needs of an opened source: names and physical types."""
-
-    def shape(self, *, count_rows: bool) -> Any:
-        """The structure of the table."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +182,7 @@ class Domain:
         return parse(text)
 
     @staticmethod
-    def draft(source: HasShape) -> str:
+    def draft(source: Any) -> str:
         """A domain file to fill in, from the names and physical types of an opened source."""
         from privsieve.public.draft import draft
 
@@ -346,7 +338,7 @@ def parse(text: str) -> Domain:
     ('age',)
     """
     content = _content(text)
-    _check_keys(content, _PARTS, "the domain file")
+    _check_keys(content, ("table", "column", "target"), "the domain file")
     table = _table(content.get("table", {}), "[table]")
     _check_keys(table, _TABLE, "[table]")
     columns = content.get("column", [])
@@ -355,8 +347,7 @@ def parse(text: str) -> Domain:
                           "for each column")
     parts = [_column(_table(entry, "[[column]]"), at) for at, entry in enumerate(columns, 1)]
     target = _target(_table(content["target"], "[target]")) if "target" in content else None
-    options = {name: table[name] for name in _TABLE if name in table}
-    return Domain(tuple(parts), target, **_unit(options))
+    return Domain(tuple(parts), target, **_unit(table))
 
 
 def _content(text: str) -> dict[str, Any]:
@@ -406,9 +397,8 @@ def to_toml(domain: Domain) -> str:
 
 def _column(entry: Mapping[str, Any], at: int) -> Column:
     where = f"column {quoted(entry.get('name', ''))} ({_ordinal(at)} [[column]])"
-    made = _made(entry, _COLUMNS, where, f"{_ordinal(at)} [[column]]")
-    assert isinstance(made, (Number, Category, Flag, Date))
-    return made
+    column: Column = _made(entry, _COLUMNS, where, f"{_ordinal(at)} [[column]]")
+    return column
 
 
 def _target(entry: Mapping[str, Any]) -> Target:
@@ -416,12 +406,11 @@ def _target(entry: Mapping[str, Any]) -> Target:
     if "role" in entry:
         raise DomainError(f"{where}: role is for columns; whether the target is known is said "
                           "where it is published: take it away")
-    made = _made(entry, _TARGETS, where, "[target]")
-    assert isinstance(made, (Label, Number))
-    return made
+    target: Target = _made(entry, _TARGETS, where, "[target]")
+    return target
 
 
-def _made(entry: Mapping[str, Any], kinds: Mapping[str, type], where: str, place: str) -> object:
+def _made(entry: Mapping[str, Any], kinds: Mapping[str, type], where: str, place: str) -> Any:
     if "name" not in entry:
         raise DomainError(f"{place}: name is missing; write name = \"the column's name\"")
     kind = entry.get("kind")
@@ -443,10 +432,10 @@ def _made(entry: Mapping[str, Any], kinds: Mapping[str, type], where: str, place
         raise DomainError(said) from None
 
 
-def _unit(options: dict[str, Any]) -> dict[str, Any]:
+def _unit(table: Mapping[str, Any]) -> dict[str, Any]:
     """`unit` says in words what `person` says by being there; the two have to agree."""
-    unit = options.pop("unit", None)
-    person = options.get("person")
+    options = dict(table)
+    unit, person = options.pop("unit", None), options.get("person")
     if unit not in (None, "row", "person"):
         raise DomainError(f'[table]: unit is {quoted(unit)}; write "row" or "person"')
     if unit == "person" and person is None:

@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from privsieve.report.charts import Piece, Series, bar, curves
-from privsieve.report.page import count, document, name, share_up
+from privsieve.report.page import count, document, name, place, share_up, some
 
 #: Closed columns that are shown.
 _CLOSED = 15
@@ -192,8 +192,8 @@ def page(explored: Explored) -> bytes:
         units="sources" if asked.sources else "rows", format=format, nearly=nearly,
         fraction=_fraction, guess=_guess(explored), passed=explored.passed_over
         + len(explored.shut) - len(shown),
-        marked=explored.ks.index(asked.k) if asked.k in explored.ks else None,
-        closed_rows=[[name(one.name), count(one.level), _rows(one.below), _rows(one.poor)]
+        marked=place(explored.ks, asked.k),
+        closed_rows=[[name(one.name), count(one.level), some(one.below), some(one.poor)]
                      for one in shown],
         share_rows=_share_rows(explored), **_figures(explored))
 
@@ -284,10 +284,10 @@ def _stranger_rows(explored: Explored, way: str) -> Iterator[list[str]]:
     """Rows below k, and alone, for the four usual strangers."""
     for one in (point for k in explored.ks if (point := explored.point(way, k))):
         found = one.strangers
-        some = [found.has, found.every]
+        each = [found.has, found.every]
         if explored.asked.classes > 1:
-            some += [found.has_class, found.every_class]
-        yield [count(one.k), *map(_lost, some)]
+            each += [found.has_class, found.every_class]
+        yield [count(one.k), *map(_lost, each)]
 
 
 def _lost(rows: Findable) -> str:
@@ -299,10 +299,6 @@ def _lost(rows: Findable) -> str:
 def _share_rows(explored: Explored) -> list[list[str]]:
     return [[count(k), *(nearly(point.share) if (point := explored.point(way, k))
                          else _UNREACHED for way in explored.ways)] for k in explored.ks]
-
-
-def _rows(number: int) -> str:
-    return count(number) if number else "none"
 
 
 def _fraction(rows: int, people: int) -> str:

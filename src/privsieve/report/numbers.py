@@ -19,7 +19,6 @@ from markupsafe import Markup
 from privsieve.release import (
     ANSWERS,
     ColumnWeights,
-    GridNumbers,
     Histogram,
     NoiseLaw,
     Regression,
@@ -30,7 +29,6 @@ from privsieve.report.page import (
     MANY,
     clean,
     count,
-    document,
     last_place,
     name,
     plain,
@@ -125,16 +123,6 @@ class _NumbersPage(PrivatePage):
         """A public number of the forecast; None where it does not stand there."""
         return number(self.forecast[key]) if key in self.forecast else None
 
-    @property
-    def length(self) -> Fraction | None:
-        """How long the noise on all numbers is."""
-        return self.amount("noise_length")
-
-    @property
-    def longest(self) -> Fraction | None:
-        """How long the numbers without noise can be."""
-        return self.amount("longest")
-
 
 class Weighed(NamedTuple):
     """A column with its released weight, and whether it was chosen."""
@@ -163,23 +151,13 @@ class WeightsPage(_NumbersPage):
         """The chosen ones first, then the larger ones."""
         chosen = set(self.content.selected)
         weights = [Weighed(column, value, column in chosen) for column, value in
-                   zip(self.columns, self.content.values.exact, strict=True)]
+                   zip(self.release["columns"], self.content.values.exact, strict=True)]
         return sorted(weights, key=lambda one: (not one.chosen, -one.value, one.name))
 
     @property
     def chosen(self) -> list[str]:
         """The names of the chosen columns, the largest weight first."""
         return [one.name for one in self.weights if one.chosen]
-
-    @property
-    def k(self) -> int:
-        """How many were chosen."""
-        return len(self.chosen)
-
-    @property
-    def d(self) -> int:
-        """Of how many."""
-        return len(self.weights)
 
     @property
     def clear(self) -> int:
@@ -202,26 +180,6 @@ class RegressionPage(_NumbersPage):
         return Regression.read(self.release)
 
     @property
-    def map(self) -> str:
-        """The name of the map."""
-        return self.content.map
-
-    @property
-    def numbers(self) -> GridNumbers:
-        """The numbers that left."""
-        return self.content.values
-
-    @property
-    def used(self) -> Sequence[str]:
-        """The columns of the formula."""
-        return self.content.selected
-
-    @property
-    def d(self) -> int:
-        """How many they are."""
-        return len(self.used)
-
-    @property
     def features(self) -> list[tuple[str, Markup]]:
         """The public parameters of the map."""
         return [(clean(key), name(value)) for key, value in settings(
@@ -232,7 +190,7 @@ class RegressionPage(_NumbersPage):
         """The noise on each number, or on each answer."""
         noise = ShownNoise.of_law(self.content.noise)
         # what leaves is on another scale; the forecast speaks of an answer
-        each = self.amount("noise_each") if self.map == ANSWERS else None
+        each = self.amount("noise_each") if self.content.map == ANSWERS else None
         return noise if each is None else ShownNoise(noise.law, each)
 
     @cached_property
@@ -245,28 +203,13 @@ class RegressionPage(_NumbersPage):
     @property
     def bars(self) -> Markup | None:
         """The weight of each column, where a number belongs to one, and not too many."""
-        labels = labels_of(self.domain) if self.map == "linear" else []
-        if len(labels) != len(self.numbers) or not 0 < len(labels) <= _MOST:
+        labels = labels_of(self.domain) if self.content.map == "linear" else []
+        if len(labels) != len(self.content.values) or not 0 < len(labels) <= _MOST:
             return None
         weights = [Weighed(label, value, chosen=True) for label, value in
-                   zip(labels, self.numbers.exact, strict=True)]
+                   zip(labels, self.content.values.exact, strict=True)]
         return bars("The weight of each column, the farthest from zero first",
                     sorted(weights, key=lambda one: (-abs(one.value), one.name)), self.noise)
-
-    @property
-    def prediction(self) -> Fraction | None:
-        """The noise on a prediction."""
-        return self.amount("noise_prediction")
-
-    @property
-    def error(self) -> Fraction | None:
-        """The expected error of a prediction."""
-        return self.amount("expected_error")
-
-    @property
-    def bound(self) -> Fraction | None:
-        """The bound of that error."""
-        return self.amount("error_bound")
 
 
 class TableAxis(NamedTuple):
@@ -309,26 +252,6 @@ class HistogramPage(_NumbersPage):
                           counts) for axis, counts in zip(held.names, sums, strict=True)]
 
     @property
-    def cells(self) -> int:
-        """How many cells there are."""
-        return self.content.cells
-
-    @property
-    def held(self) -> int:
-        """How many of them have a count."""
-        return len(self.content.q)
-
-    @property
-    def whole(self) -> bool:
-        """Whether all have."""
-        return self.content.place is None
-
-    @property
-    def moved(self) -> Fraction | None:
-        """The share of units that noise moves to other cells."""
-        return self.amount("expected_error")
-
-    @property
     def choice(self) -> Mapping[str, str] | None:
         """How the columns were chosen before, and for which part of the cost."""
         return self.release["plan"]["settings"].get("choice")  # type: ignore[no-any-return]
@@ -350,7 +273,7 @@ class HistogramPage(_NumbersPage):
 
     def added(self, axis: TableAxis) -> int:
         """How many cells make one sum of a column: at most those that are held."""
-        return max(1, min(self.cells // len(axis.labels), self.held))
+        return max(1, min(self.content.cells // len(axis.labels), len(self.content.q)))
 
     @property
     def sums(self) -> list[int]:
@@ -374,7 +297,7 @@ def page(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> bytes:
     """The page of weights, of a formula, or of a table of counts."""
     pages = {"weights": WeightsPage, "regression": RegressionPage, "histogram": HistogramPage}
     kind = release["kind"]
-    return document("private", kind, kind="public", page=pages[kind](release, certificate))
+    return pages[kind](release, certificate).document("private", kind)
 
 
 def bars(caption: str, weights: Sequence[Weighed], noise: ShownNoise, *, chosen: bool = False,

@@ -15,6 +15,7 @@ import unicodedata
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cache
@@ -27,7 +28,9 @@ from markupsafe import Markup, escape
 
 from privsieve._version import __version__
 from privsieve.errors import SchemaError
-from privsieve.public.canonical import Json
+from privsieve.ledger.certificate import sentence
+from privsieve.public.canonical import Json, canonical
+from privsieve.public.canonical import digest as sha256
 from privsieve.release import WRONG
 
 NAME = "report.html"
@@ -112,6 +115,29 @@ def stage_report(folder: Place, release: Mapping[str, Any], certificate: Mapping
         folder.stage(NAME, html(release, certificate))
 
 
+@dataclass(frozen=True)
+class TwoFiles:
+    """What a page works out from release.json and certificate.json, in words for its template."""
+
+    release: Mapping[str, Any]
+    certificate: Mapping[str, Any]
+
+    @property
+    def claim(self) -> Mapping[str, Any]:
+        """The claim, in the certificate's own terms."""
+        return self.certificate["claim"]  # type: ignore[no-any-return]
+
+    @property
+    def software(self) -> str:
+        """What made the release."""
+        return pairs(sorted(self.certificate["software"].items()))
+
+    def document(self, *templates: str, kind: str = "public", **names: Any) -> bytes:
+        """The page: its templates know the two files, and this as `page`."""
+        return document(*templates, page=self, release=self.release, claim=self.claim,
+                        certificate=self.certificate, kind=kind, **names)
+
+
 def document(*templates: str, **names: Any) -> bytes:
     """A whole page of some templates; the blocks of a later one go before those of an earlier.
 
@@ -140,7 +166,8 @@ def _compiled(template: str) -> CodeType:
 
 def _program(text: str) -> Iterator[str]:
     """The Python of a template: each block is a function that gives markup."""
-    depth, opened = 0, []
+    depth = 0
+    opened: list[str] = []
     for token in _TOKEN.split(_OWN_LINE.sub(r"\1", f"\n{text}\n")):
         indent = "    " * depth
         if token.startswith("{{"):
@@ -171,8 +198,9 @@ def _pieces() -> dict[str, Any]:
     """What every template may use."""
     pieces: list[Callable[..., Any]] = [
         escape, clean, clean_sentence, flowing, name, names, joined, facts, table, digest, count,
-        plural, listed, factor, belief, percent, share_up, up]
-    return {"Markup": Markup, "MANY": MANY, **{piece.__name__: piece for piece in pieces}}
+        plural, listed, place, factor, share_up, up, canonical, sentence]
+    return {"sha256": sha256, "Markup": Markup, "MANY": MANY,
+            **{piece.__name__: piece for piece in pieces}}
 
 
 def clean(text: object) -> str:
@@ -270,6 +298,11 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *,
                       kind, caption, cells(head, ('th scope="col"',) * 2), joined(lines))
 
 
+def pairs(said: Iterable[tuple[object, object]]) -> str:
+    """Names and their values, in a line."""
+    return ", ".join(f"{clean(key)} {clean(value)}" for key, value in said)
+
+
 def digest(text: object) -> Markup:
     """A digest, broken wherever it has to be."""
     return Markup('<code class="d">{}</code>').format(clean(text))
@@ -284,6 +317,11 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def some(number: int) -> str:
+    """The same, or that there is none."""
+    return count(number) if number else "none"
+
+
 def plural(number: int, noun: str) -> str:
     """A number of things, in words.
 
@@ -291,6 +329,11 @@ def plural(number: int, noun: str) -> str:
     ('1 column', '1,200 columns')
     """
     return f"1 {noun}" if number == 1 else f"{count(number)} {noun}s"
+
+
+def place(values: Sequence[object], value: object) -> int | None:
+    """Where a value stands, if it does."""
+    return values.index(value) if value in values else None
 
 
 def factor(epsilon: Fraction) -> str | None:

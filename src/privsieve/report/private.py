@@ -13,13 +13,13 @@ from typing import Any
 from markupsafe import Markup
 
 from privsieve._version import __version__
-from privsieve.ledger.certificate import UNIT, conversion, sentence
+from privsieve.ledger.certificate import UNIT, conversion
 from privsieve.public.canonical import canonical, digest
 from privsieve.public.cost import exact
 from privsieve.public.plan import SENTENCES
 from privsieve.release import Selection, number
 from privsieve.report.charts import CostMark, Piece, bar, costs
-from privsieve.report.page import belief, clean, count, document, name, percent, table
+from privsieve.report.page import TwoFiles, belief, clean, count, name, percent
 
 #: A proof that names another.
 _REFERENCE = re.compile(r"(?:([a-z_/]+)/)?([a-z_]+\.proof\.md)")
@@ -29,11 +29,8 @@ _NOUNS = {words: noun for noun, words in UNIT.items()}
 
 
 @dataclass(frozen=True)
-class PrivatePage:
-    """What all private releases say alike, worked out from the two files of one."""
-
-    release: Mapping[str, Any]
-    certificate: Mapping[str, Any]
+class PrivatePage(TwoFiles):
+    """What all private releases say alike."""
 
     def __post_init__(self) -> None:
         """Refuse a domain that is not the certified one."""
@@ -47,30 +44,10 @@ class PrivatePage:
         return self.release.get("domain")
 
     @property
-    def claim(self) -> Mapping[str, Any]:
-        """The claim, in the certificate's own terms."""
-        return self.certificate["claim"]  # type: ignore[no-any-return]
-
-    @property
-    def charge(self) -> Mapping[str, Any] | None:
-        """Where the charge stands in the ledger; None without one."""
-        return self.certificate["ledger"]  # type: ignore[no-any-return]
-
-    @property
-    def population(self) -> str:
-        """Who was charged."""
-        return self.certificate["population"]  # type: ignore[no-any-return]
-
-    @property
-    def date(self) -> str:
-        """The day of the charge."""
-        return str(self.certificate["ledger"]["reserved_at"][:10])
-
-    @property
     def converted(self) -> Mapping[str, Any] | None:
         """What was charged where the population protects another change than the release."""
         # A certificate of version 0.1.0 knows no conversion.
-        said = self.charge.get("charged") if self.charge else None
+        said = (self.certificate["ledger"] or {}).get("charged")
         return said if said and conversion(said, self.certificate) else None
 
     @property
@@ -82,16 +59,6 @@ class PrivatePage:
     def charged_noun(self) -> str:
         """What the population protects."""
         return _NOUNS[(self.converted or {})["unit"]]
-
-    @property
-    def short(self) -> str:
-        """The first digits of the release's digest."""
-        return str(self.certificate["release_sha256"][:12])
-
-    @property
-    def sentence(self) -> str:
-        """The claim, in a sentence."""
-        return sentence(self.certificate)
 
     @cached_property
     def epsilon(self) -> Fraction:
@@ -119,11 +86,6 @@ class PrivatePage:
         return self.epsilon == 0
 
     @property
-    def columns(self) -> Sequence[str]:
-        """The names that could have been chosen."""
-        return self.release["columns"]  # type: ignore[no-any-return]
-
-    @property
     def target(self) -> Mapping[str, Any] | None:
         """The target as the domain declares it."""
         return self.domain["target"] if self.domain else None
@@ -140,16 +102,6 @@ class PrivatePage:
         return None if units is None else count(int(units))
 
     @property
-    def rows_per_person(self) -> int | None:
-        """How many rows of a person are used."""
-        return self.domain["rows_per_person"] if self.domain else None
-
-    @property
-    def warning(self) -> str | None:
-        """What was said before the charge."""
-        return self.release.get("warning")
-
-    @property
     def forecast(self) -> Mapping[str, Any]:
         """Public numbers that were known before a row was read."""
         return self.release.get("forecast") or {}
@@ -159,17 +111,6 @@ class PrivatePage:
         """The settings of the plan, for experts."""
         return [(clean(key), name(value)) for key, value in
                 settings(self.release["plan"]["settings"])]
-
-    @property
-    def software(self) -> str:
-        """What made the release."""
-        return ", ".join(f"{clean(key)} {clean(of)}" for key, of in
-                         sorted(self.certificate["software"].items()))
-
-    @property
-    def certificate_sha256(self) -> str:
-        """The digest of the certificate."""
-        return digest(canonical(self.certificate))
 
     @property
     def assumptions(self) -> list[Markup]:
@@ -239,40 +180,15 @@ class SelectionPage(PrivatePage):
         return selected if self.ordered else sorted(selected, key=lambda one: (one.casefold(), one))
 
     @property
-    def first(self) -> Markup | str:
-        """One of them, for an example."""
-        return name(self.chosen[0]) if self.chosen else "A column"
-
-    @property
-    def k(self) -> int:
-        """How many were chosen."""
-        return len(self.chosen)
-
-    @property
-    def d(self) -> int:
-        """Of how many."""
-        return len(self.columns)
-
-    @property
-    def result(self) -> str:
-        """What the names are."""
-        return "list" if self.ordered else "set"
-
-    @property
     def forecast(self) -> Mapping[str, Any]:
         """Per cent of the best columns that would be found, from public numbers alone."""
         return super().forecast if "found_percent" in super().forecast else {}
 
     @property
-    def guessing(self) -> int:
-        """What guessing finds, in per cent."""
-        return int(self.forecast["guessing_percent"])
-
-    @property
     def right(self) -> int | None:
         """How many of the names would be right on a usual table."""
-        usual = dict(self.gaps).get(self.forecast.get("usual_gap")) if self.forecast else None
-        return None if self.free or usual is None else usual * self.k // 100
+        usual = dict(self.gaps).get(str(self.forecast.get("usual_gap"))) if self.forecast else None
+        return None if self.free or usual is None else usual * len(self.chosen) // 100
 
     @property
     def gaps(self) -> list[tuple[str, int]]:
@@ -288,40 +204,30 @@ class SelectionPage(PrivatePage):
                 _increasing(self.forecast.get("by_cost", {}))]
 
     @property
-    def costs_chart(self) -> Markup:
-        """That, drawn."""
-        return costs(self.costs, self.guessing)
-
-    @property
-    def costs_table(self) -> Markup:
+    def cost_rows(self) -> list[list[str]]:
         """The same in numbers."""
-        this = [at for at, one in enumerate(self.costs) if one.this]
-        return table(
-            f"The same in numbers, where the best columns stand out in "
-            f"{_hundredths(self.forecast['usual_gap'])} of the {self.noun}s",
-            ["Cost (ε)", "Found", "Share"],
-            [[f"{one.text}{', this release' if one.this else ''}",
-              f"{one.percent * self.k // 100} of {self.k}", f"{one.percent} %"]
-             for one in self.costs], marked=this[0] if this else None)
+        return [[f"{one.text}{', this release' if one.this else ''}", self._found(one.percent),
+                 f"{one.percent} %"] for one in self.costs]
 
     @property
-    def gaps_table(self) -> Markup:
-        """What is found at the cost of this release."""
-        known = [gap for gap, _ in self.gaps]
-        usual = self.forecast.get("usual_gap")
-        return table(
-            "At the cost of this release",
-            ["How much the best columns stand out, and what is found (line: guessing)", "Found",
-             "Share"],
-            [[bar(f"{_hundredths(gap)} of the {self.noun}s", [Piece(0, found)], self.guessing),
-              f"{found * self.k // 100} of {self.k}", f"{found} %"] for gap, found in self.gaps],
-            marked=known.index(usual) if usual in known else None)
+    def gap_rows(self) -> list[list[Markup | str]]:
+        """What is found at the cost of this release; a line marks guessing."""
+        guessing = int(self.forecast["guessing_percent"])
+        return [[bar(f"{_hundredths(gap)} of the {self.noun}s", [Piece(0, share)], guessing),
+                 self._found(share), f"{share} %"] for gap, share in self.gaps]
+
+    @property
+    def usual(self) -> str:
+        """The usual gap, in per cent of the units."""
+        return _hundredths(self.forecast["usual_gap"])
+
+    def _found(self, share: int) -> str:
+        return f"{share * len(self.chosen) // 100} of {len(self.chosen)}"
 
 
 def page(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> bytes:
     """The page of chosen columns."""
-    return document("private", "selection", kind="public",
-                    page=SelectionPage(release, certificate))
+    return SelectionPage(release, certificate).document("private", "selection", costs=costs)
 
 
 def settings(said: object, prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from privsieve.ledger.certificate import sentence
-from privsieve.public.canonical import canonical, digest
 from privsieve.public.strangers import (
     BOTH,
     PRESENCES,
@@ -29,7 +27,7 @@ from privsieve.public.strangers import (
     spoken,
 )
 from privsieve.report.charts import Piece, bar
-from privsieve.report.page import clean, count, document, flowing, name, share_up
+from privsieve.report.page import TwoFiles, count, flowing, name, pairs, share_up, some
 
 #: Figures of groups stand in a release in millionths, chances in billionths.
 _MILLION, _BILLION = 10**6, 10**9
@@ -84,80 +82,21 @@ class GroupFigures:
         return self.above[-1][1] if self.above else 0
 
     @property
-    def caption(self) -> Markup:
-        """The caption of the table of its steps."""
-        return Markup("How many rows lie in groups of nearly one value of {}").format(
-            name(self.column))
-
-    @property
     def steps(self) -> list[list[Markup | str]]:
         """For each share of the commonest value, the rows whose group has it."""
         return [[bar(f"at least {step}", [Piece(0, 100 * rows / max(self.rows, 1))]),
-                 count(rows) if rows else "none", share_up(rows, max(self.rows, 1))]
+                 some(rows), share_up(rows, max(self.rows, 1))]
                 for step, rows in self.above]
 
 
 @dataclass(frozen=True)
-class PublicationPage:
-    """What both editions say, worked out from the two files of a publication."""
-
-    release: Mapping[str, Any]
-    certificate: Mapping[str, Any]
-
-    @property
-    def claim(self) -> Mapping[str, Any]:
-        """The claim, in the certificate's own terms."""
-        return self.certificate["claim"]  # type: ignore[no-any-return]
-
-    @property
-    def ledger(self) -> Mapping[str, Any] | None:
-        """The ledger's note; None where none noted it."""
-        return self.certificate["ledger"]  # type: ignore[no-any-return]
-
-    @property
-    def population(self) -> str | None:
-        """Who is in the table, by the ledger."""
-        return self.certificate["population"]  # type: ignore[no-any-return]
-
-    @property
-    def snapshot(self) -> str | None:
-        """The state of the table, by the ledger."""
-        return self.ledger["snapshot"] if self.ledger else None
-
-    @property
-    def entry(self) -> str | None:
-        """Where the ledger notes it."""
-        return str(self.ledger["publish"]["seq"]) if self.ledger else None
-
-    @property
-    def short(self) -> str:
-        """The first digits of the release's digest."""
-        return str(self.certificate["release_sha256"][:12])
-
-    @property
-    def certificate_sha256(self) -> str:
-        """The digest of the certificate."""
-        return digest(canonical(self.certificate))
-
-    @property
-    def sentence(self) -> str:
-        """The claim, in a sentence."""
-        return sentence(self.certificate)
+class PublicationPage(TwoFiles):
+    """What both editions say."""
 
     @property
     def columns(self) -> Sequence[str]:
         """The published columns, from A to Z."""
         return sorted(self.claim["columns"], key=lambda name: (name.casefold(), name))
-
-    @property
-    def partial(self) -> Sequence[tuple[str, Sequence[str]]]:
-        """Columns of the table of which only some columns are published."""
-        return sorted(self.release["partial"].items())
-
-    @property
-    def target(self) -> str | None:
-        """The published class."""
-        return self.claim["target"]  # type: ignore[no-any-return]
 
     @property
     def k(self) -> str:
@@ -170,19 +109,10 @@ class PublicationPage:
         return count(int(self.claim["level"]))
 
     @property
-    def equal(self) -> bool:
-        """Whether rows have to be equal."""
-        return bool(self.claim["model"] == "k-anonymity")
-
-    @property
     def model(self) -> str:
         """The promise, as a term."""
-        return "k-anonymity" if self.equal else "k-anonymity by containment"
-
-    @property
-    def knows(self) -> str:
-        """What the stranger of the promise knows."""
-        return known(self.claim)
+        return ("k-anonymity" if self.claim["model"] == "k-anonymity"
+                else "k-anonymity by containment")
 
     @property
     def roles(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -208,30 +138,10 @@ class PublicationPage:
                 for name in by_role.get(role, ())]
 
     @property
-    def l_diversity(self) -> int:
-        """How many classes every crowd has, at least."""
-        return int(self.claim["l_diversity"])
-
-    @property
-    def suppressed(self) -> int:
-        """Rows that were left out."""
-        return int(self.claim["suppressed"])
-
-    @property
-    def sources(self) -> bool:
-        """Whether k counts sources, not rows."""
-        return bool(self.claim.get("counted") == "sources")
-
-    @property
     def settings(self) -> str:
         """The settings of the choice."""
-        return _pairs((key, "none" if value is None else value)
+        return pairs((key, "none" if value is None else value)
                       for key, value in sorted(self.certificate["plan"].items()))
-
-    @property
-    def software(self) -> str:
-        """What made the release."""
-        return _pairs(sorted(self.certificate["software"].items()))
 
     @cached_property
     def measured(self) -> Mapping[str, Any]:
@@ -242,19 +152,14 @@ class PublicationPage:
         if "strangers" in said:
             return said  # type: ignore[no-any-return]
         # Version 0.1.0 counted who knows what a row has, and who knows all of its cells.
-        return {**said, "promised": "known",
-                "one_class": said["one_class_equals" if self.equal else "one_class"],
+        key = "one_class_equals" if self.model == "k-anonymity" else "one_class"
+        return {**said, "promised": "known", "one_class": said[key],
                 "strangers": {"known": {**said["has"], "alone": None}, "all": said["all"]}}
 
     @property
     def rows(self) -> int:
         """The rows of the published table."""
         return int(self.measured["rows"])
-
-    @property
-    def patterns(self) -> int:
-        """How many of them differ."""
-        return int(self.measured["patterns"])
 
     @property
     def one_class(self) -> int | None:
@@ -265,7 +170,7 @@ class PublicationPage:
     def strangers(self) -> dict[str, Crowds]:
         """What each kind of stranger finds."""
         said = self.measured["strangers"]
-        return {who: Crowds.of(words.format(target=self.target), said[who])
+        return {who: Crowds.of(words.format(target=self.claim["target"]), said[who])
                 for who, words in WHO.items() if who in said}
 
     @property
@@ -314,24 +219,8 @@ class PublicationPage:
         bins = self.measured["strangers"][self.measured["promised"]]["bins"]
         most = max(int(rows) for _, _, rows in bins)
         return [[bar(_span(int(low), high, at), [Piece(0, 100 * int(rows) / most)]),
-                 count(int(rows)) if rows else "none", share_up(int(rows), self.rows)]
+                 some(int(rows)), share_up(int(rows), self.rows)]
                 for at, (low, high, rows) in enumerate(bins)]
-
-    @property
-    def risks(self) -> list[list[Markup | str]]:
-        """The three usual strangers, by what they know."""
-        has, every = self.promised, self.every
-        kept = Markup("<b>yes</b>: 1 in {} at most").format(self.k)
-        worst = (f"1 in 1, for {count(every.alone or 0)} rows" if every.level == 1 else
-                 f"1 in {count(every.level)} at most")
-        return [
-            [_stranger("For one known row", "prosecutor"), f"1 in {count(has.level)} at most",
-             worst],
-            [_stranger("For anybody at all", "journalist"), f"1 in {count(has.level)} at most",
-             f"up to 1 in {count(every.level)}"],
-            [_stranger("For everybody on a list", "marketer"), self._list(has), self._list(every)],
-            [Markup("<b>Promised here</b>"), kept, Markup("<b>no</b>") if self.hidden else kept],
-        ]
 
     @cached_property
     def groups(self) -> list[GroupFigures] | None:
@@ -343,11 +232,6 @@ class PublicationPage:
     def worst(self) -> GroupFigures:
         """The column of which groups tell most."""
         return max(self.groups or (), key=lambda one: one.surest)
-
-    @property
-    def ordered(self) -> list[str]:
-        """Columns of which near values count as less different."""
-        return [one.column for one in self.groups or () if one.ordered]
 
     @property
     def limits(self) -> list[Markup]:
@@ -363,7 +247,8 @@ class PublicationPage:
     def _share(self, part: int) -> str:
         return f"{count(part)} ({share_up(part, self.rows)})" if part else "none"
 
-    def _list(self, crowd: Crowds) -> Markup:
+    def hits(self, crowd: Crowds) -> Markup:
+        """How many of all rows are found by guessing."""
         hits = -(-crowd.billionths * self.rows // _BILLION)
         return Markup('about {} of {} right <span class="nb">({})</span>').format(
             count(min(hits, self.rows)), count(self.rows), share_up(crowd.billionths, _BILLION))
@@ -371,29 +256,20 @@ class PublicationPage:
 
 def page(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> bytes:
     """The public edition."""
-    return document("publication", kind="public", page=PublicationPage(release, certificate))
+    return PublicationPage(release, certificate).document("publication", known=known)
 
 
 def internal_page(release: Mapping[str, Any], certificate: Mapping[str, Any],
                   closed: Mapping[str, Any]) -> bytes:
     """The internal edition: the public one, and what `containment.closed` says."""
-    told = PublicationPage(release, certificate)
     k = int(certificate["claim"]["k"])
     most = max([k, *(min(level, 2 * k) for _, level, _, _ in closed["closed"])])
     would_do = [[bar(name(column), [Piece(0, 100 * min(level, 2 * k) / most, "f2")],
-                     100 * k / most), count(level), _rows(below), _rows(poor)]
+                     100 * k / most), count(level), some(below), some(poor)]
                 for column, level, below, poor in closed["closed"]]
-    free = sum(not below and not poor for _, _, below, poor in closed["closed"])
-    return document("publication", "internal", kind="internal", page=told, closed=closed,
-                    would_do=would_do, free=free)
-
-
-def _pairs(said: Any) -> str:
-    return ", ".join(f"{clean(key)} {clean(value)}" for key, value in said)
-
-
-def _rows(number: int) -> str:
-    return count(number) if number else "none"
+    return PublicationPage(release, certificate).document(
+        "publication", "internal", kind="internal", known=known, closed=closed, would_do=would_do,
+        free=sum(not below and not poor for _, _, below, poor in closed["closed"]))
 
 
 def _span(low: int, high: int | None, at: int) -> str:
@@ -401,10 +277,6 @@ def _span(low: int, high: int | None, at: int) -> str:
         return f"{count(low)} or more"
     said = count(low) if low == high else f"{count(low)} to {count(high)}"
     return f"{said} (forbidden)" if at == 0 else said
-
-
-def _stranger(plain: str, term: str) -> Markup:
-    return Markup("<b>{}</b><br>{}").format(plain, term)
 
 
 def _percent(millionths: int) -> str:

@@ -1,10 +1,9 @@
 """Sources: any table becomes batches of integers on the domain's public grid.
 
 Structure first (`open_source`, `Source.shape`, `resolve`): public, before the charge, with errors
-in words.  Then the body (`reader.batches`): total, silent, each code a function of its own cell.
+in words.  Then the body (`batch.batches`): total, silent, each code a function of its own cell.
 """
 
-from privsieve.rows.opening import open_source, resolve
-from privsieve.rows.source import RawColumn, Shape, Source
+from privsieve.rows.source import RawColumn, Shape, Source, open_source, resolve
 
 __all__ = ["RawColumn", "Shape", "Source", "open_source", "resolve"]

@@ -1,18 +1,28 @@
-"""Arrays: NumPy, lists of rows, SciPy sparse matrices.  Their columns have positions, no names."""
+"""Arrays and pandas frames: NumPy, lists of rows, SciPy sparse matrices, and what is called y.
+
+pandas is never imported: what came from it is known by its methods.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import SchemaError
-from privsieve.rows.source import Source, check_width, simple, slices, type_of
-
-if TYPE_CHECKING:
-    from privsieve.rows.source import RawColumn, Type
+from privsieve.rows.source import (
+    RawColumn,
+    Source,
+    Type,
+    check_lengths,
+    check_width,
+    foreign,
+    simple,
+    slices,
+    type_of,
+)
 
 
 def open_array(X: npt.NDArray[Any], y: RawColumn | None) -> Source:
@@ -46,7 +56,7 @@ def open_rows(X: Sequence[Any], y: RawColumn | None) -> Source:
         return [row[j] for row in rows[start:stop]]
 
     if not rows:
-        check_target(0, y)
+        check_lengths(0, y)
         return Source((), (), "position", lambda: 0, slices(0, cut), y)
     return positional((len(rows), len(rows[0])), "other", slices(len(rows), cut), y)
 
@@ -68,65 +78,40 @@ def positional(shape: tuple[int, ...], types: Type | tuple[Type, ...], read: Any
     """A source of columns without names; of one type, or each of its own."""
     rows, width = shape
     check_width(width)
-    check_target(rows, y)
+    check_lengths(rows, y)
     each = types if isinstance(types, tuple) else (types,) * width
     return Source(tuple(f"x{j}" for j in range(width)), each, "position", lambda: rows, read, y)
 
 
 def array_of(X: Any) -> npt.NDArray[Any]:
     """What says of itself that it is an array."""
-    try:
-        found = np.asarray(X)
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # noqa: BLE001  # the text of a foreign library could speak of rows
-        found = None
-    if found is None:
-        raise SchemaError("the object cannot be taken for an array; give a NumPy array or a frame")
-    return found
+    return foreign(lambda: np.asarray(X), SchemaError(
+        "the object cannot be taken for an array; give a NumPy array or a frame"))
 
 
-def target(y: Any) -> RawColumn:
-    """The target as one column, whatever holds it."""
+def target(y: Any) -> tuple[RawColumn, Type]:
+    """The target as one column, whatever holds it, and the type that its container declares."""
     if hasattr(y, "to_pandas") and hasattr(y, "to_list"):  # polars keeps nulls apart from NaN
-        return list(y.to_list())
+        return list(y.to_list()), _polars_type(y.dtype)
     if hasattr(y, "array") and hasattr(y, "dtype") and hasattr(y, "iloc"):
-        from privsieve.rows.pandas_frame import column
-
-        return column(y)
+        return column(y), type_of_dtype(y.dtype)
     if hasattr(y, "to_pylist"):
-        from privsieve.rows.arrow import column as arrow_column
+        from privsieve.rows import arrow
 
-        return [cell for chunk in getattr(y, "chunks", [y]) for cell in arrow_column(chunk)]
+        return [cell for chunk in getattr(y, "chunks", [y])
+                for cell in arrow.column(chunk)], arrow.type_of_arrow(y.type)
     if isinstance(y, (list, tuple)):
         if any(isinstance(cell, (list, tuple)) and len(cell) != 1 for cell in y):
             raise SchemaError("y has 2 dimensions; give one label for each row")
         return [cell[0] if isinstance(cell, (list, tuple)) and len(cell) == 1 else cell
-                for cell in y]
-    found = y if isinstance(y, np.ndarray) else array_of(y)
-    type_of(found.dtype.kind)
-    if found.ndim == 2 and found.shape[1] == 1:
-        found = found[:, 0]
-    if found.ndim != 1:
-        raise SchemaError(f"y has {found.ndim} dimensions; give one label for each row")
-    return simple(found)
-
-
-def target_type(y: Any) -> Type:
-    """The type that the container of a target declares; a list declares none."""
-    if hasattr(y, "to_pandas") and hasattr(y, "to_list"):
-        return _polars_type(y.dtype)
-    if hasattr(y, "array") and hasattr(y, "dtype") and hasattr(y, "iloc"):
-        from privsieve.rows.pandas_frame import type_of_dtype
-
-        return type_of_dtype(y.dtype)
-    if hasattr(y, "to_pylist"):
-        from privsieve.rows.arrow import type_of_arrow
-
-        return type_of_arrow(y.type)
-    if isinstance(y, (list, tuple)):
-        return "other"
-    return type_of((y if isinstance(y, np.ndarray) else array_of(y)).dtype.kind)
+                for cell in y], "other"
+    cells = y if isinstance(y, np.ndarray) else array_of(y)
+    kind = type_of(cells.dtype.kind)
+    if cells.ndim == 2 and cells.shape[1] == 1:
+        cells = cells[:, 0]
+    if cells.ndim != 1:
+        raise SchemaError(f"y has {cells.ndim} dimensions; give one label for each row")
+    return simple(cells), kind
 
 
 def _polars_type(dtype: Any) -> Type:
@@ -139,7 +124,47 @@ def _polars_type(dtype: Any) -> Type:
     return words.get(str(dtype).partition("(")[0], "unreadable")
 
 
-def check_target(rows: int, y: RawColumn | None) -> None:
-    """Refuse a target that is not as long as the table."""
-    if y is not None and len(y) != rows:
-        raise SchemaError("X and y have different numbers of rows; give one label for each row")
+def open_pandas(frame: Any, y: RawColumn | None) -> Source:
+    """A frame; one whose columns are called 0, 1, 2, … is an array."""
+    names = list(frame.columns)
+
+    def cut(start: int, stop: int, j: int) -> RawColumn:
+        return column(frame.iloc[start:stop, j])
+
+    read = slices(len(frame), cut)
+    types = tuple(type_of_dtype(kind) for kind in frame.dtypes)
+    if names and all(isinstance(name, (int, np.integer)) for name in names):
+        return positional(frame.shape, types, read, y)
+    if not all(isinstance(name, str) for name in names):
+        raise SchemaError("a column of the frame is not named by a text; rename it "
+                          "(frame.columns = [...])")
+    check_lengths(len(frame), y)
+    return Source(tuple(map(str, names)), types, "name", lambda: len(frame), read, y)
+
+
+def column(series: Any) -> RawColumn:
+    """A piece of a column: an array where pandas holds one, else its cells as objects."""
+    if hasattr(series.dtype, "tz"):
+        return simple(series.dt.tz_convert(None).to_numpy())
+    if isinstance(series.dtype, np.dtype):
+        return simple(series.to_numpy())
+    # Nullable, Arrow, category, sparse, period: no cell may change by what stands beside it.
+    return list(series.astype(object))
+
+
+def type_of_dtype(dtype: Any) -> Type:
+    """The word for a type of pandas; a category has the type of its categories."""
+    if isinstance(dtype, np.dtype):
+        return type_of(dtype.kind)
+    if hasattr(dtype, "tz"):
+        return "date"
+    if hasattr(dtype, "categories"):
+        # Without a category there is no cell, and nothing that could be read otherwise.
+        return type_of_dtype(dtype.categories.dtype) if len(dtype.categories) else "other"
+    if hasattr(dtype, "pyarrow_dtype"):
+        from privsieve.rows.arrow import type_of_arrow
+
+        return type_of_arrow(dtype.pyarrow_dtype)
+    if type(dtype).__name__ in ("PeriodDtype", "IntervalDtype"):
+        return "unreadable"
+    return type_of(getattr(dtype, "kind", "O"))

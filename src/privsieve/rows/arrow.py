@@ -5,19 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from privsieve.errors import SchemaError
-from privsieve.rows.arrays import check_target
-from privsieve.rows.source import Source
-
-if TYPE_CHECKING:
-    from privsieve.rows.source import RawColumn, Type
-
+from privsieve.rows.source import RawColumn, Source, Type, check_lengths, foreign
 
 #: Rows of one byte at most: a page of equal cells is short, but each group of rows has a header.
 ROWS_A_BYTE = 2**16
@@ -27,7 +22,7 @@ def open_table(table: Any, y: RawColumn | None) -> Source:
     """A `pyarrow.Table` or `RecordBatch`."""
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
-    check_target(table.num_rows, y)
+    check_lengths(table.num_rows, y)
 
     def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
         for batch in table.select(list(positions)).to_batches(max_chunksize=batch_rows):
@@ -41,14 +36,8 @@ def open_stream(stream: Any, y: RawColumn | None) -> Source:
     if y is not None:
         raise SchemaError("X is a stream and y came apart; put the target into the stream, under "
                           "the name that the domain gives it")
-    try:
-        reader = pa.RecordBatchReader.from_stream(stream)
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # noqa: BLE001  # the text of a foreign library could speak of rows
-        reader = None
-    if reader is None:
-        raise SchemaError("the object gives no Arrow stream of rows; give a table")
+    reader = foreign(lambda: pa.RecordBatchReader.from_stream(stream),
+                     SchemaError("the object gives no Arrow stream of rows; give a table"))
 
     def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
         for batch in reader:
@@ -63,16 +52,13 @@ def open_parquet(path: Path) -> Source:
     """A Parquet file: its footer now, its pages after the charge."""
     import pyarrow.parquet as pq
 
-    try:
+    def footer() -> tuple[Any, Any, int]:
         file = pq.ParquetFile(path)
-        schema, rows = file.schema_arrow, _rows_of(file.metadata, path.stat().st_size)
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # noqa: BLE001  # the text could name the file
-        file = None
-    if file is None:
-        raise SchemaError("the Parquet file is truncated or not one: its footer cannot be read; "
-                          "copy or write it again")
+        return file, file.schema_arrow, _rows_of(file.metadata, path.stat().st_size)
+
+    file, schema, rows = foreign(footer, SchemaError(
+        "the Parquet file is truncated or not one: its footer cannot be read; copy or write it "
+        "again"))
     names = schema.names
 
     def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
@@ -80,7 +66,7 @@ def open_parquet(path: Path) -> Source:
         for batch in file.iter_batches(batch_rows, columns=wanted):
             yield [column(batch.column(name)) for name in wanted]
 
-    return _source(schema, lambda: int(rows), read, None)
+    return _source(schema, lambda: rows, read, None)
 
 
 def _rows_of(footer: Any, size: int) -> int:

@@ -1,7 +1,7 @@
 """inspect: what the reader will make of a table, for the eyes of its holder only.
 
-It looks at rows, so nothing of it may leave.  The rules are those of the reader, from `cells` and
-`columns`: what is counted here is what becomes a default, a bound or "other" there.
+It looks at rows, so nothing of it may leave.  The rules are those of the reader, from `cells`:
+what is counted here is what becomes a default, a bound or "other" there.
 """
 
 from __future__ import annotations
@@ -11,20 +11,16 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Scalar, Target
 from privsieve.public.domain import Domain
-from privsieve.rows.cells import is_missing
-from privsieve.rows.columns import bounds, days, known, numbers, texts
-from privsieve.rows.opening import open_source, resolve
-from privsieve.rows.reader import BATCH_CELLS, LARGEST_BATCH, names_read
-
-if TYPE_CHECKING:
-    from privsieve.rows.source import RawColumn
+from privsieve.rows.batch import BATCH_CELLS, LARGEST_BATCH
+from privsieve.rows.cells import bounds, days, is_missing, known, numbers, texts
+from privsieve.rows.source import RawColumn, needed, open_source, resolve
 
 #: How many spellings of a column are kept, and shown.
 _KEPT, _SHOWN = 10_000, 10
@@ -172,7 +168,7 @@ def inspect(X: Any, domain: Domain, y: Any = None) -> Inspection:
     people: Counter[str] = Counter()
     rows = lost = 0
     size = max(1, min(LARGEST_BATCH, BATCH_CELLS // len(parts)))
-    names = names_read(source, domain)
+    names = needed(domain, source)
     open_quotes = source.file.open_quotes(source.positions(names)) if source.file else 0
     for columns in source.raw(names, size):
         rows += len(columns[0])

@@ -10,41 +10,39 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.public.domain import Csv, Domain
-from privsieve.rows.arrays import target, target_type
-from privsieve.rows.classes import Valued, distinct, labels
-from privsieve.rows.coding import Thermometer
-from privsieve.rows.cutting import BINS, SHARED
-from privsieve.rows.gather import Coded, Gather
+from privsieve.public.domain import Csv
+from privsieve.rows.arrays import target
+from privsieve.rows.coding import Coded, Gather, Thermometer
 from privsieve.rows.matrix import Items, check_size
-from privsieve.rows.opening import open_source
-from privsieve.rows.pairs import by_item
-from privsieve.rows.source import Source
-from privsieve.rows.table import BATCH, Reading, Table, guarded, how_coded, tabular
-
-if TYPE_CHECKING:
-    from privsieve.rows.source import RawColumn
-
+from privsieve.rows.source import RawColumn, Source, check_lengths, open_source
+from privsieve.rows.table import (
+    Reading,
+    Table,
+    Valued,
+    body_of,
+    how_coded,
+    labels,
+    tabular,
+    unmerged,
+)
 
 Labels = tuple[npt.NDArray[np.int32], tuple[Any, ...]]
 Found = tuple[Items, npt.NDArray[np.int32], tuple[Any, ...]]
 
-__all__ = ["Reading", "Table", "Thermometer", "column_of", "from_pairs", "items_of", "label_codes",
+__all__ = ["Reading", "Table", "Thermometer", "column_of", "items_of", "label_codes",
            "restricted", "table_of", "without_labels"]
 
 _FORMS = {".npz": "npz", ".dat": "basket", ".basket": "basket", ".svm": "svmlight",
           ".svmlight": "svmlight", ".libsvm": "svmlight"}
 
 
-def items_of(X: Any, y: Any = None, *, domain: Domain | None = None,
-             columns: Sequence[str] | Mapping[Any, Any] | None = None, cuts: int = BINS,
-             missing: str = "absent", k: int = SHARED) -> Found:
+def items_of(X: Any, y: Any = None, **how: Any) -> Found:
     """A table as items, the class of each row, and the classes.
 
     Parameters
@@ -53,17 +51,8 @@ def items_of(X: Any, y: Any = None, *, domain: Domain | None = None,
         a path may be CSV, Parquet, .npz, .dat or .basket (a line of items a row) or .svm.
     y : array, or the name of a column, optional
         without it all rows are of one class, None.
-    domain : Domain, optional
-        which columns there are, of what kind, and how they are written; otherwise their cells say
-        it.  Those that it calls sensitive are no items.
-    columns : names, or a mapping of name to how it is coded, optional
-        how: None, a number of bins, a list of cut points (numbers or dates) or of levels (texts:
-        the others are not told apart), a `Thermometer`, or False (leave it out).  The key `...`
-        stands for all other columns.  A target that is cut, or of which levels are listed, has
-        the bins, or these levels and "other", as classes.
-    cuts : into how many bins a number is cut where nobody gave cut points, by quantiles.
-    missing : "absent" (a missing cell holds no item) or "level" (an item of its own).
-    k : so many rows share a cut point that nobody gave, and stand in each bin.
+    **how : how the table is read
+        the fields of `Reading`: domain, columns, cuts, missing, k, ...
 
     Examples
     --------
@@ -71,7 +60,7 @@ def items_of(X: Any, y: Any = None, *, domain: Domain | None = None,
     >>> items.names, items.origin, y.tolist(), classes
     (('x0', 'x1=A', 'x1=B'), ('x0', 'x1', 'x1'), [0, 1], ('no', 'yes'))
     """
-    found = table_of(X, y, Reading(domain, columns, cuts, missing, k))
+    found = table_of(X, y, Reading(**how))
     return found.items, found.y, found.classes
 
 
@@ -89,7 +78,8 @@ def table_of(X: Any, y: Any = None, reading: Reading | None = None) -> Table:
     if whole is None:
         csv, apart = reading.domain.csv if reading.domain else None, not isinstance(y, str)
         if apart and y is not None and isinstance(X, str | os.PathLike):
-            source = replace(open_source(X, csv=csv), y=target(y), y_type=target_type(y))
+            cells, kind = target(y)
+            source = replace(open_source(X, csv=csv), y=cells, y_type=kind)
         else:
             source = open_source(X, y if apart else None, csv=csv)
         return tabular(source, None if apart else y, reading)
@@ -141,17 +131,6 @@ def restricted(items: Items, columns: Sequence[str] | Mapping[Any, Any] | None) 
     return items.take([place[name] for name in columns])
 
 
-def from_pairs(row: npt.NDArray[np.integer[Any]], item: npt.NDArray[np.integer[Any]], rows: int,
-               names: Sequence[str]) -> Items:
-    """Items from pairs of a row and an item; a pair that comes twice counts once.
-
-    >>> from_pairs(np.array([1, 0, 1, 1]), np.array([0, 1, 1, 1]), 2, ["a", "b"]).indices.tolist()
-    [1, 0, 1]
-    """
-    indptr, indices = by_item(row, item, rows, len(names))
-    return Items(indptr, indices, rows, tuple(names), tuple(names))
-
-
 def column_of(path: Path, name: str | None, csv: Csv | None = None) -> list[Any]:
     """One column: of a table the one of this name, of other files each line."""
     if path.suffix.lower() not in (".csv", ".tsv", ".parquet", ".pq"):
@@ -163,7 +142,7 @@ def column_of(path: Path, name: str | None, csv: Csv | None = None) -> list[Any]
     source = open_source(path, csv=csv)
     if name is None or name not in source.columns:
         raise SchemaError("the file of labels is a table; name its column of labels as target")
-    return [cell for batch in guarded(source.raw([name], BATCH))
+    return [cell for batch in body_of(source, [name])
             for cell in (batch[0] if isinstance(batch[0], list) else batch[0].tolist())]
 
 
@@ -180,12 +159,9 @@ def _whole(X: Any, y: Any) -> Found | None:
             return None
         if not Path(X).is_file():
             raise SchemaError("the data file does not exist, or is not a file; check the path")
-        from importlib import import_module
-
-        items, code, classes = import_module(f"privsieve.rows.{form}").read(
-            Path(X), y if isinstance(y, str) else None)
-        return (items, code, classes) if isinstance(y, str) else (
-            items, *_labels(y, items.rows, (code, classes)))
+        whole, code, classes = _read(form, Path(X), y if isinstance(y, str) else None)
+        return (whole, code, classes) if isinstance(y, str) else (
+            whole, *_labels(y, whole.rows, (code, classes)))
     if isinstance(X, Items):
         return X, *_labels(y, X.rows, without_labels(X.rows))
     items = _matrix(X)
@@ -194,6 +170,14 @@ def _whole(X: Any, y: Any) -> Found | None:
     if isinstance(y, str):
         raise SchemaError("y is a name, and an array has none; give one label for each row")
     return items, *_labels(y, items.rows, without_labels(items.rows))
+
+
+def _read(form: str, path: Path, label: str | None) -> Found:
+    """A file of one of the forms that hold yes and no only."""
+    from privsieve.rows import npz, svmlight
+
+    read = {"npz": npz.read, "basket": svmlight.read_basket, "svmlight": svmlight.read}[form]
+    return read(path, label)
 
 
 def _matrix(X: Any) -> Items | None:
@@ -231,9 +215,8 @@ def _labels(y: Any, rows: int, otherwise: Labels) -> Labels:
     """The classes of labels that came apart from the table."""
     if y is None:
         return otherwise
-    raw = target(y)
-    if len(raw) != rows:
-        raise SchemaError("X and y have different numbers of rows; give one label for each row")
+    raw, _kind = target(y)
+    check_lengths(rows, raw)
     return label_codes(raw)
 
 
@@ -245,4 +228,4 @@ def label_codes(raw: RawColumn) -> Labels:
     """
     column = Gather("y")
     column.add(raw)
-    return distinct(column.coded())
+    return unmerged(column.coded())

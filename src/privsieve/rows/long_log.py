@@ -1,21 +1,26 @@
-"""Long logs: a line says that a user has an item.  Users become rows, items become columns."""
+"""Long logs: a line says that a user has an item.  Users become rows, items become columns.
+
+Of other tables a column says whose row it is: that column never leaves.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from privsieve.errors import SchemaError
+from privsieve.errors import ParameterError, SchemaError
 from privsieve.public.columns import Column, Target
-from privsieve.public.domain import Domain
-from privsieve.rows.classes import labels
-from privsieve.rows.gather import Coded, Gather
-from privsieve.rows.items import Found, Labels, from_pairs, without_labels
-from privsieve.rows.opening import open_source
-from privsieve.rows.table import BATCH, guarded
+from privsieve.public.domain import Csv, Domain
+from privsieve.rows.coding import Coded, Gather
+from privsieve.rows.items import Found, Labels, without_labels
+from privsieve.rows.matrix import from_pairs
+from privsieve.rows.source import open_source
+from privsieve.rows.table import gathered, labels
 
 
 @dataclass(frozen=True)
@@ -31,14 +36,14 @@ class Long:
 
 
 @dataclass(frozen=True, repr=False)
-class People:
+class Users:
     """A table of the users, one row each: who is in no line has no item, and may have a class."""
 
     table: Any
     target: str | None = None
 
 
-def read_long(log: Any, how: Long, *, people: People | None = None,
+def read_long(log: Any, how: Long, *, people: Users | None = None,
               items: Sequence[str] | None = None, domain: Domain | None = None) -> Found:
     """Items of a log (a path or a frame); a line that comes twice counts once.
 
@@ -60,9 +65,8 @@ def read_long(log: Any, how: Long, *, people: People | None = None,
     keep = _kept(value[0]) if value else np.ones(len(user.codes), np.bool_)
     known, found = (_people(people, how.user, domain) if people
                     else (sorted(user.texts()), None))
-    row = _looked_up(user, known, "user")
-    column = _looked_up(item, items if items is not None else sorted(item.texts()), "item")
     names = list(items) if items is not None else sorted(item.texts())
+    row, column = _looked_up(user, known, "user"), _looked_up(item, names, "item")
     made = from_pairs(row[keep], column[keep], len(known), names)
     return made, *(found or without_labels(len(known)))
 
@@ -79,15 +83,12 @@ def _columns(table: Any, names: Sequence[str], what: str, domain: Domain | None)
     # Users and items are known by their texts, whatever a domain says.
     texts = 2 if what == "the log" else 1
     decimal = domain.csv.decimal if domain else "."
-    gathered = [Gather(name) if at < texts else Gather(name, parts.get(name), decimal)
-                for at, name in enumerate(names)]
-    for batch in guarded(source.raw(names, BATCH)):
-        for column, raw in zip(gathered, batch, strict=True):
-            column.add(raw)
-    return [column.coded() for column in gathered]
+    return gathered(source, [Gather(name, parts.get(name) if at >= texts else None,
+                                    decimal if at >= texts else ".")
+                             for at, name in enumerate(names)], names)
 
 
-def _people(people: People, user: str, domain: Domain | None,
+def _people(people: Users, user: str, domain: Domain | None,
             ) -> tuple[list[str], Labels | None]:
     """The users in the order of their names, and their classes."""
     wanted = [user, *([people.target] if people.target else [])]
@@ -122,3 +123,22 @@ def _kept(value: Coded) -> Any:
         raise SchemaError(f"column {value.name!r} of the log holds other values than 0 and 1; "
                           "cut it into yes and no first")
     return numbers[value.codes] == 1
+
+
+TABLES = (".csv", ".tsv", ".parquet", ".pq")
+
+
+def whose(path: str, name: str, csv: Csv | None = None) -> npt.NDArray[np.int32]:
+    """The source of each row of a table, as a number.
+
+    Rows that name no source may all be of one person, and so count as one; two spellings of a
+    name count as two.
+    """
+    if Path(path).suffix.lower() not in TABLES:
+        raise ParameterError("--source is a column of a CSV or Parquet table; this file has no "
+                             "other columns than its items")
+    source = open_source(path, csv=csv)
+    if name not in source.columns:
+        raise SchemaError(f"the source {name!r} is not in the table; correct its name")
+    codes = gathered(source, [Gather(name)], [name])[0].codes
+    return np.where(codes < 0, codes.max(initial=-1) + 1, codes).astype(np.int32)

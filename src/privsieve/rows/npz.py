@@ -14,8 +14,8 @@ import numpy.typing as npt
 from numpy.lib import format as npy
 
 from privsieve.errors import SchemaError
-from privsieve.rows.items import Found, from_pairs, label_codes, without_labels
-from privsieve.rows.matrix import Items, check_size
+from privsieve.rows.items import Found, label_codes, without_labels
+from privsieve.rows.matrix import Items, check_size, from_pairs
 from privsieve.rows.source import check_name_of
 
 Array = npt.NDArray[Any]

@@ -1,32 +1,49 @@
-"""Source: a table in two steps, its structure (public) and its body (after the charge)."""
+"""Source: a table in two steps, its structure (public) and its body (after the charge).
+
+A table is opened by what it is, and its columns are matched with the domain's by name and declared
+type.  A container that declares a type has decided it for all rows alike, so that a refusal by it
+speaks of no row.  Texts are always taken: each is read alone.  A type is refused where its cells
+cannot say what the domain lists: the text was lost before, and one odd cell would bring it back
+for all.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from privsieve.errors import DomainError, SchemaError
-from privsieve.public.columns import check_name
+from privsieve.errors import DomainError, PrivsieveError, SchemaError
+from privsieve.public.canonical import coded, is_whole, reads_flags
+from privsieve.public.columns import (
+    Category,
+    Column,
+    Date,
+    Flag,
+    Label,
+    Number,
+    Target,
+    check_name,
+    text_of,
+)
+from privsieve.public.domain import Box, Csv, Domain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
-
-    import numpy.typing as npt
-
     from privsieve.rows.csv_file import File
 
-    #: A column of some rows: an array of bool, int, float or datetime64, or a list of objects.
-    RawColumn = npt.NDArray[Any] | list[Any]
-    #: The body: columns at these positions, in batches of at most so many rows.
-    Read = Callable[[Sequence[int], int], Iterator[list[RawColumn]]]
-else:
-    RawColumn = object
-
+T = TypeVar("T")
+#: A column of some rows: an array of bool, int, float or datetime64, or a list of objects.
+RawColumn = npt.NDArray[Any] | list[Any]
+#: The body: columns at these positions, in batches of at most so many rows.
+Read = Callable[[Sequence[int], int], Iterator[list[RawColumn]]]
 #: "number", "text", "flag", "date"; "other" where the container does not say (a CSV file, a list);
 #: "unreadable" for what no rule of `cells` reads (durations, lists, records).
 Type = Literal["number", "text", "flag", "date", "other", "unreadable"]
@@ -67,7 +84,7 @@ class Source:
     count : () -> rows
         the number of rows, for domains where it is public; None where nobody can know it.
     read : (positions, batch rows) -> batches of raw columns
-        the body.  Only `reader`, `inspect` and `items` call it.
+        the body.
     y : the target, where it came apart from the table
     file : a CSV file, whose lines a kernel can read
     y_type : the declared type of `y`
@@ -93,8 +110,13 @@ class Source:
     def shape(self, *, count_rows: bool) -> Shape:
         """The structure; the number of rows only where the domain makes it public."""
         rows = self.count() if count_rows and self.count is not None else None
-        return Shape(self.columns, self.types, rows, self.by, self.y is not None, self.y_type,
+        return Shape(self.columns, self.types, rows, self.by, self.labelled, self.y_type,
                      self.path)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether `y` came apart from the table."""
+        return self.y is not None
 
     @property
     def record(self) -> Literal["row", "line"]:
@@ -121,6 +143,26 @@ class Source:
     def _target(self, at: int, n: int) -> RawColumn:
         assert self.y is not None
         return self.y[at:at + n]
+
+
+def foreign(ask: Callable[[], T], refusal: PrivsieveError) -> T:
+    """What a foreign library gives; the text of its own errors could speak of rows."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ask()
+    except KeyboardInterrupt:
+        raise  # it is whoever reads that is stopped: `fit` after its charge, or a prediction
+    except BaseException:  # noqa: BLE001, S110  # a panic too
+        pass
+    # Raised here, and not above, so that it carries no context.
+    raise refusal
+
+
+def guarded(body: Iterator[T], refusal: PrivsieveError) -> Iterator[T]:
+    """The body of a table, without the warnings and the error texts of foreign libraries."""
+    while (batch := foreign(lambda: next(body, None), refusal)) is not None:
+        yield batch
 
 
 def slices(rows: int, cut: Callable[[int, int, int], RawColumn]) -> Read:
@@ -161,6 +203,19 @@ def repeated(names: Sequence[str]) -> bool:
     True
     """
     return len({fold(name).casefold() for name in names}) < len(names)
+
+
+def check_lengths(rows: int, y: RawColumn | None) -> None:
+    """Refuse a target that is not as long as the table."""
+    if y is not None and len(y) != rows:
+        raise SchemaError("X and y have different numbers of rows; give one label for each row")
+
+
+def check_fields(width: int, domain: Domain) -> None:
+    """Refuse an array of another width than the domain's."""
+    if width != len(domain.columns):
+        raise SchemaError(f"the array has {width} columns and the domain names "
+                          f"{len(domain.columns)}; give both the same columns in the same order")
 
 
 def check_width(width: int) -> None:
@@ -215,3 +270,292 @@ def simple(array: npt.NDArray[Any]) -> RawColumn:
         return list(array.tolist())
     # Complex numbers, durations, records: no rule reads them, so each is missing.
     return [None] * len(array)
+
+
+_WORDS = {"number": "numbers", "flag": "true and false", "date": "dates",
+          "unreadable": "cells that no rule reads (durations, lists, records)"}
+_WAY_OUT = ("give the path of the file, or the column as text (pandas: dtype=str), or correct the "
+            "domain")
+
+
+def check_types(domain: Domain, shape: Shape, types: Iterable[Type]) -> None:
+    """Refuse a column whose declared type cannot be read as the domain says.
+
+    `types` are those of the domain's columns, in its order, then of its target and its person.
+    """
+    target = [] if domain.target is None else [domain.target]
+    parts: list[Column | Target | str] = [*domain.columns, *target]
+    if domain.person is not None:
+        parts.append(domain.person)
+    for part, kind in zip(parts, types, strict=True):
+        if isinstance(part, str):
+            if kind == "unreadable":
+                raise SchemaError(f"the person {part!r} is a column of {_WORDS[kind]}; {_WAY_OUT}")
+        else:
+            check_type(part, kind, array=shape.by == "position")
+
+
+def check_type(part: Column | Target, kind: Type, *, array: bool = False) -> None:
+    """Refuse a declared type whose cells cannot be read as a part of the domain."""
+    if not reads(part, kind, array=array):
+        raise SchemaError(_refusal(part, kind))
+
+
+def reads(part: Column | Target, kind: Type, *, array: bool = False) -> bool:
+    """Whether cells of a declared type are read as a part of the domain.
+
+    `array`: all columns have one type, that the caller chose; its true and false are 1 and 0.
+
+    >>> reads(Category("zip", ["01", "02"]), "number"), reads(Category("n", [1, 2]), "number")
+    (False, True)
+    """
+    if kind in ("text", "other"):
+        return True
+    if kind == "number":
+        return _of_numbers(part)
+    if kind == "flag":
+        if isinstance(part, (Category, Label)):
+            return reads_flags(coded([text_of(value) for value in part.values]))
+        return isinstance(part, Flag) or (array and isinstance(part, Number))
+    return kind == "date" and isinstance(part, Date)
+
+
+def _of_numbers(part: Column | Target) -> bool:
+    if isinstance(part, (Category, Label)):
+        return all(is_whole(text_of(value)) for value in part.values)
+    if isinstance(part, Date):
+        # A year in front keeps its zeros: 20200601 is the text that the format reads.
+        return (part.format is not None and part.format.startswith("%Y")
+                and is_whole(part.low.strftime(part.format)))
+    return True
+
+
+def _refusal(part: Column | Target, kind: Type) -> str:
+    what = "target" if isinstance(part, Label) else "column"
+    said = f"{what} {part.name!r} holds {_WORDS[kind]} by its type, and the domain says {part.kind}"
+    if kind == "number" and isinstance(part, (Category, Label)):
+        odd = next(text for value in part.values if not is_whole(text := text_of(value)))
+        said += f" with the value {odd!r}, which no number says"
+    return f"{said}; {_WAY_OUT}"
+
+
+_TEXT_FILES = (".csv", ".tsv", ".txt")
+_PARQUET_FILES = (".parquet", ".pq")
+_ACCEPTED = ("give a path (.csv, .tsv, .txt, .parquet), an array, a list of rows, a sparse matrix, "
+             "a pandas or polars frame, or an Arrow table or stream")
+
+
+def open_source(X: Any, y: Any = None, *, csv: Csv | None = None) -> Source:
+    """Open a table without reading a row.
+
+    Parameters
+    ----------
+    X : path, array, list of rows, sparse matrix, pandas or polars frame, Arrow table or stream
+        the table; a `Source` is given back as it is.
+    y : array or column name, optional
+        the target, where X does not hold it under the domain's name.
+    csv : Csv, optional
+        how a CSV file is written.
+
+    Examples
+    --------
+    >>> open_source([[1, "A"], [2, "B"]], y=[0, 1]).shape(count_rows=True).rows
+    2
+    """
+    if isinstance(X, (str, os.PathLike)):
+        if y is not None:
+            raise SchemaError("X is a file and y came apart; name the target in the domain")
+        return _open_path(Path(X), csv or Csv())
+    if isinstance(X, Source):
+        return X
+    home = _homes(X)
+    if "pyspark" in home:
+        raise SchemaError("X is a Spark frame, whose rows have no stable order; write it to "
+                          "Parquet and give the file")
+    if isinstance(y, str):
+        X, y = _split(X, y)
+    return _open_object(X, y, home)
+
+
+def resolve(domain: Domain, shape: Shape, *, strict: bool = True) -> Domain:
+    """Check that a table has what the domain names; a box takes the table's width.
+
+    `strict` refuses columns of a frame that the domain does not name; else, and of a file, they are
+    never read.
+
+    >>> box = Domain.box(0, 1)
+    >>> resolve(box, Shape(("x0", "x1"), ("number",) * 2, by="position", labelled=True)).names
+    ('x0', 'x1')
+    """
+    if isinstance(domain, Box):
+        if not shape.columns:
+            raise SchemaError("the list has no row, and so no width; name the columns of the box "
+                              "(Domain.box(..., columns=[...]))")
+        label = domain.target.name if domain.target and not shape.labelled else None
+        domain = domain.of_width([name for name in shape.columns if name != label])
+    if shape.labelled and domain.target is None:
+        raise SchemaError("y is given and the domain has no target; add target=Label(...) to it")
+    if shape.by == "position":
+        _check_positions(domain, shape)
+    else:
+        _check_names(domain, shape, strict=strict)
+    return domain
+
+
+def needed(domain: Domain, shape: Shape | Source) -> list[str]:
+    """What is read, by the names of the table: columns, target (or `TARGET`), person."""
+    labelled = domain.target is not None and shape.labelled
+    if shape.by == "position":
+        return [*shape.columns, *[TARGET] * labelled]
+    target = [] if domain.target is None else [TARGET if labelled else domain.target.name]
+    return [*domain.names, *target, *([domain.person] if domain.person is not None else [])]
+
+
+def names_of(X: Any) -> tuple[str, ...] | None:
+    """The names of a frame's columns; None for what has positions only.
+
+    >>> import pyarrow as pa
+    >>> names_of(pa.table({"age": [1]})), names_of([[1]])
+    (('age',), None)
+    """
+    # pyarrow: its `columns` are the cells
+    names: Any = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ())
+    found: tuple[object, ...] = tuple(names)
+    if not found or not all(isinstance(name, str) for name in found):
+        return None
+    return tuple(map(str, found))
+
+
+def typed(kept: Any, X: Any) -> Any:
+    """Columns that scikit-learn took through an array, with the types that they had in X.
+
+    >>> typed([1], [[1, 2]])
+    [1]
+    """
+    if type(kept) is type(X) and "polars" in _homes(X):
+        return X.select(kept.columns)
+    return kept
+
+
+def _open_path(path: Path, csv: Csv) -> Source:
+    ending = path.suffix.lower()
+    if ending not in (*_TEXT_FILES, *_PARQUET_FILES):
+        raise SchemaError(f"the file's name ends in {ending!r}; .csv, .tsv, .txt, .parquet and "
+                          ".pq are read: convert or rename it")
+    if not path.is_file():
+        raise SchemaError("the data file does not exist, or is not a file; check the path")
+    if ending in _TEXT_FILES:
+        from privsieve.rows.csv_file import open_csv
+
+        return replace(open_csv(path, csv), path=True)
+    from privsieve.rows.arrow import open_parquet
+
+    return replace(open_parquet(path), path=True)
+
+
+def _open_object(X: Any, y: Any, home: set[str]) -> Source:
+    from privsieve.rows import arrays
+
+    if y is None:
+        return _open_table(X, None, home)
+    cells, kind = arrays.target(y)
+    return replace(_open_table(X, cells, home), y_type=kind)
+
+
+def _open_table(X: Any, target: RawColumn | None, home: set[str]) -> Source:
+    """Choose by the package that the object comes from, so that no other is imported."""
+    from privsieve.rows import arrays
+
+    if "pandas" in home and hasattr(X, "iloc") and hasattr(X, "columns"):
+        return arrays.open_pandas(X, target)
+    if "polars" in home and hasattr(X, "collect"):
+        # A lazy query may fail because of a row, and that would be an answer.
+        raise SchemaError("X is a lazy frame, whose query has not run; give X.collect()")
+    if "scipy" in home and hasattr(X, "tocsr"):
+        return arrays.open_sparse(X, target)
+    if hasattr(X, "__arrow_c_stream__"):
+        return _open_arrow(X, target, home)
+    if "numpy" in home and hasattr(X, "ndim"):
+        return arrays.open_array(X, target)
+    if isinstance(X, (list, tuple)):
+        return arrays.open_rows(X, target)
+    if hasattr(X, "__array__"):
+        return arrays.open_array(arrays.array_of(X), target)
+    if hasattr(X, "__next__"):
+        raise SchemaError(f"X is an iterator, whose order cannot be relied on; {_ACCEPTED}")
+    raise SchemaError(f"X is of a type that is not read here; {_ACCEPTED}")
+
+
+def _open_arrow(X: Any, target: Any, home: set[str]) -> Source:
+    import pyarrow as pa
+
+    from privsieve.rows import arrow
+
+    if "polars" in home and hasattr(X, "columns"):
+        return arrow.open_table(pa.table(X), target)
+    if isinstance(X, (pa.Table, pa.RecordBatch)):
+        return arrow.open_table(X, target)
+    return arrow.open_stream(X, target)
+
+
+def _homes(X: object) -> set[str]:
+    """The packages of an object's type and of what it inherits from."""
+    return {kind.__module__.partition(".")[0] for kind in type(X).__mro__}
+
+
+def _split(X: Any, y: str) -> tuple[Any, Any]:
+    """A frame without the column `y`, and that column."""
+    names = list(getattr(X, "columns", ()))
+    if y not in names or not hasattr(X, "drop"):
+        raise SchemaError(f"y is {y!r}, and the table has no column of that name; give a name "
+                          "of the frame, or the labels")
+    return (X.drop(columns=[y]) if hasattr(X, "iloc") else X.drop([y])), X[y]
+
+
+def _check_positions(domain: Domain, shape: Shape) -> None:
+    """Refuse an array of another width or type; a list without rows has neither."""
+    if domain.person is not None:
+        raise SchemaError(f"the person {domain.person!r} is a column, and an array has no names; "
+                          "give a frame or a file")
+    width = len(shape.columns)
+    if domain.target is not None and not shape.labelled:
+        raise SchemaError(f"the domain has the target {domain.target.name!r} and requires y to be "
+                          "passed, but the target y is None: an array holds columns only; give y")
+    if width:
+        check_fields(width, domain)
+        check_types(domain, shape, [*shape.types, *[shape.y_type] * shape.labelled])
+
+
+def _check_names(domain: Domain, shape: Shape, *, strict: bool) -> None:
+    names = needed(domain, shape)
+    have = set(map(fold, shape.columns))
+    for name in names:
+        there = fold(name) in have if shape.by != "field" else field_position(name) is not None
+        if not (there or name == TARGET):
+            raise SchemaError(_absent(name, shape))
+    known = {fold(name) for name in names}
+    extra = [name for name in shape.columns if fold(name) not in known]
+    if strict and extra and not shape.path and shape.by == "name":
+        raise SchemaError(f"the table has the column {extra[0]!r}, which the domain does not "
+                          f"name{_others(extra)}; drop it or add it to the domain")
+    if shape.by == "name":
+        held = dict(zip(map(fold, shape.columns), shape.types, strict=True)) | {
+            TARGET: shape.y_type}
+        check_types(domain, shape, [held[fold(name)] for name in names])
+
+
+def _absent(name: str, shape: Shape) -> str:
+    if shape.by == "field":
+        return (f"column {name!r} cannot be in a file without header, whose columns are c1, c2, "
+                "…; rename it in the domain, or set csv.header = true")
+    capitals = {other.casefold() for other in map(fold, shape.columns)}
+    if fold(name).casefold() in capitals:
+        return (f"column {name!r} is in the table with other capitals; write it in the domain as "
+                "the table does")
+    hint = ("; correct its name in the domain, or check csv.delimiter" if shape.by == "header"
+            else "; correct its name in the domain, or add the column")
+    return f"column {name!r} is not in the table{hint}"
+
+
+def _others(extra: Sequence[str]) -> str:
+    return f" (and {len(extra) - 1} more)" if len(extra) > 1 else ""

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from privsieve import kernels
 from privsieve.public.domain import Domain, person_weight
 from privsieve.rows.batch import Batch
-from privsieve.rows.columns import encoder
+from privsieve.rows.cells import encoder
 from privsieve.summaries import S
 
 Ints = npt.NDArray[np.int64]

@@ -135,7 +135,7 @@ class Tabling(HistogramOptions):
     @property
     def mean(self) -> Fraction:
         """The mean of each geometric half of the noise."""
-        return self.sensitivity / self.epsilon  # [noise-scale]
+        return Fraction(self.sensitivity) / self.epsilon  # [noise-scale]
 
     def axes(self, names: Sequence[str]) -> tuple[Axis, ...]:
         """The axes of these columns, and of the target where it is tabulated."""
@@ -218,12 +218,11 @@ def mechanism(summary: Dense | Sparse | BeforeChoice, noise: Noise, *, run: Tabl
 
 def _tabulated(held: BeforeChoice, names: Sequence[str], run: Tabling) -> Dense | Sparse:
     """The table of the columns that were chosen."""
-    from privsieve.methods.histogram.tables import Dense, Sparse, flat
+    from privsieve.methods.histogram.tables import table_of
 
     axes, known = run.axes(names), [axis.name for axis in run.axes(run.names)]
-    places = flat([held.rows.cells[known.index(axis.name)] for axis in axes],
-                  [axis.cells for axis in axes])
-    return Sparse.of(places) if run.delta else Dense.of(places, cells(axes))
+    return table_of([held.rows.cells[known.index(axis.name)] for axis in axes],
+                    [axis.cells for axis in axes], sparse=bool(run.delta))
 # [/mechanism]
 
 
@@ -342,7 +341,10 @@ def axes_of(domain: Domain, names: Sequence[str], bins: int | Mapping[str, int],
     parts: list[Column | Target] = [part for part in domain.columns if part.name in wanted]
     if target and domain.target is not None:
         parts.append(domain.target)
-    return tuple(_axis(part, bins) for part in parts)
+    return tuple(
+        Axis(part) if not isinstance(part, Number | Date)
+        else Axis(part, bins.get(part.name, BINS) if isinstance(bins, Mapping) else bins)
+        for part in parts)
 
 
 def bins_of(domain: Domain, bins: object) -> int | dict[str, int]:
@@ -367,13 +369,6 @@ def bins_of(domain: Domain, bins: object) -> int | dict[str, int]:
 def cells(axes: Sequence[Axis]) -> int:
     """How many cells a table has."""
     return prod(axis.cells for axis in axes)
-
-
-def _axis(part: Column | Target, bins: int | Mapping[str, int]) -> Axis:
-    if not isinstance(part, Number | Date):
-        return Axis(part)
-    many = bins.get(part.name, BINS) if isinstance(bins, Mapping) else bins
-    return Axis(part, many)
 
 
 def _whole(value: object, name: str) -> int:

@@ -25,8 +25,7 @@ from privsieve.methods.histogram.noisy_histogram import Axis
 from privsieve.public.canonical import quoted
 from privsieve.public.columns import CODES, Date, Flag, Number, part_of, text_of
 from privsieve.release import WRONG, Histogram
-from privsieve.rows.cells import DAY
-from privsieve.rows.columns import bounds, log_edges
+from privsieve.rows.cells import DAY, bounds, log_edges
 
 Ints = npt.NDArray[np.int64]
 

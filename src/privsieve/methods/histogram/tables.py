@@ -86,6 +86,9 @@ class BeforeChoice:
     sieve: Any  # the summary of the method that chooses
     rows: CellRows
 
+    def __add__(self, other: BeforeChoice) -> BeforeChoice:
+        return BeforeChoice(self.sieve + other.sieve, self.rows + other.rows)
+
 
 def on_axes(axes: Sequence[Axis], batch: Batch, domain: Domain) -> Iterator[Ints]:
     """The cell of each row, on one axis after another.
@@ -122,16 +125,18 @@ def counted(batches: Iterable[Batch], key: int, *, domain: Domain, axes: Sequenc
             sparse: bool) -> Dense | Sparse:
     """The table of some axes over some batches."""
     sizes = [axis.cells for axis in axes]
-    cells = prod(sizes)
 
-    def places(batch: Batch) -> Ints:
-        return flat(list(on_axes(axes, batch, domain)), sizes)
+    def of(batch: Batch) -> Dense | Sparse:
+        return table_of(list(on_axes(axes, batch, domain)), sizes, sparse=sparse)
 
-    if sparse:
-        return kept(batches, key, domain, Sparse.of(np.zeros(0, np.int64)),
-                    lambda batch: Sparse.of(places(batch)))
-    return kept(batches, key, domain, Dense(np.zeros(cells, np.int64)),
-                lambda batch: Dense.of(places(batch), cells))
+    return kept(batches, key, domain, of(Batch.empty(len(domain.columns))), of)
+
+
+def table_of(cells: Sequence[npt.NDArray[Any]], sizes: Sequence[int], *, sparse: bool,
+             ) -> Dense | Sparse:
+    """The table of rows whose cells on each axis are given."""
+    places = flat(cells, sizes)
+    return Sparse.of(places) if sparse else Dense.of(places, prod(sizes))
 
 
 def cell_rows(batches: Iterable[Batch], key: int, domain: Domain, axes: Sequence[Axis],

@@ -33,14 +33,13 @@ from privsieve.methods.ridge.dual import (
     NUGGET,
     UNIT,
     Basis,
-    Doubles,
     Kernel,
     Rounding,
     coordinates,
     target,
     targets,
 )
-from privsieve.methods.ridge.features import original
+from privsieve.methods.ridge.features import Doubles, original
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.noise.streams import Noise

@@ -15,8 +15,7 @@ from privsieve.methods.estimator import Estimator, estimator
 from privsieve.methods.ridge.ridge import Released, RidgeOptions
 from privsieve.release import Release
 from privsieve.rows import Source, open_source, resolve
-from privsieve.rows.opening import names_of
-from privsieve.rows.source import fold
+from privsieve.rows.source import fold, names_of
 
 
 @estimator

@@ -7,7 +7,7 @@ a function of what was released, and costs nothing.  See `ridge.proof.md`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -18,7 +18,7 @@ import numpy as np
 from flint import fmpz_mat
 
 from privsieve.errors import DomainError, ParameterError, ReleaseFailed, SchemaError
-from privsieve.methods.option import Options, declared, option
+from privsieve.methods.ridge import RidgeOptions
 from privsieve.methods.ridge.features import (
     ONE,
     WHOLE,
@@ -41,8 +41,7 @@ from privsieve.public.domain import Domain
 from privsieve.public.plan import NoiseSize, Plan, assumed
 from privsieve.release import WRONG, GridNumbers, NoiseLaw, Regression, Release, exactly, figure
 from privsieve.rows import Source
-from privsieve.rows.batch import Batch
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import Batch, batches
 from privsieve.summaries.persons import summed
 
 METHOD = "kernel-ridge/1"
@@ -60,59 +59,32 @@ PIECE = 2**20
 EXACT_ROWS = 2**20
 
 
-@declared
-class RidgeOptions(Options):
-    """What PrivateKernelRidge is asked for."""
-
-    kernel: str = option(
-        default="rbf", kw_only=False, choices=("rbf", "linear", "cosine", "polynomial"),
-        says="what a prediction may look like")
-    gamma: Any = option(
-        default=None, metavar="G",
-        says="of rbf, how fast near rows become far: exp(-gamma |x - x'|^2) on columns from 0 to "
-             "1; one over the number of columns where this is left out")
-    degree: int | None = option(
-        default=None, read=int, metavar="N",
-        says="of polynomial the largest power (2), of cosine the number of waves (3)")
-    features: int = option(
-        default=200, read=int, metavar="N", says="of rbf, how many cosines and sines")
-    feature_seed: int = option(
-        default=0, read=int, metavar="N", says="of rbf, the public seed of their frequencies")
-    delta: Any = option(
-        default=0, metavar="D",
-        says="what it may cost beyond epsilon, such as 1e-9: less noise where there are many "
-             "features")
-    lam: Any = option(
-        default="auto", metavar="L",
-        says="how strongly the model is held small; the noise falls fast where it grows; auto "
-             "takes the smallest expected error, from public numbers")
-
-    def planned(self, domain: Domain, rows: int | None) -> Plan:
-        """Plan one model; reads no row.  lam="auto" is chosen from public numbers."""
-        cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
-        _check(domain)
-        units = domain.public_units(rows)
-        chosen = map_of(domain.columns, self.kernel, gamma=self.gamma, degree=self.degree,
-                        features=self.features, seed=self.feature_seed)
-        auto = self.lam == "auto"
-        model = LeastSquares(domain, chosen, Fraction(1) if auto else ridge(self.lam), units,
-                           cost.epsilon)
-        _check_size(model)
-        cost.check_units(units)
-        model = best(model, cost.delta) if auto else model.with_delta(cost.delta)
-        if model.sigma is None:  # the delta would buy nothing: it is not spent
-            cost = replace(cost, delta=Fraction(0))
-        else:
-            cost = replace(cost, rho=model.grid.rho(model.sigma))
-        _check_noise(model)
-        return Plan(
-            method=METHOD, kind="regression", domain=domain, cost=cost, units=units,
-            settings=_settings(model, self.kernel), forecast=forecast(model),
-            noise=NoiseSize(Fraction(model.each), "on a weight"), warning=warning(model),
-            theorem="ridge", assumes=assumed("ridge"),
-            summarise=partial(summarise, model=model), mechanism=partial(mechanism, model=model),
-            says=partial(says, model=model),
-        )
+def planned(asked: RidgeOptions, domain: Domain, rows: int | None) -> Plan:
+    """Plan one model; reads no row.  lam="auto" is chosen from public numbers."""
+    cost = Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak)
+    _check(domain)
+    units = domain.public_units(rows)
+    chosen = map_of(domain.columns, asked.kernel, gamma=asked.gamma, degree=asked.degree,
+                    features=asked.features, seed=asked.feature_seed)
+    auto = asked.lam == "auto"
+    model = LeastSquares(domain, chosen, Fraction(1) if auto else ridge(asked.lam), units,
+                       cost.epsilon)
+    _check_size(model)
+    cost.check_units(units)
+    model = best(model, cost.delta) if auto else model.with_delta(cost.delta)
+    if model.sigma is None:  # the delta would buy nothing: it is not spent
+        cost = replace(cost, delta=Fraction(0))
+    else:
+        cost = replace(cost, rho=model.grid.rho(model.sigma))
+    _check_noise(model)
+    return Plan(
+        method=METHOD, kind="regression", domain=domain, cost=cost, units=units,
+        settings=_settings(model, asked.kernel), forecast=forecast(model),
+        noise=NoiseSize(Fraction(model.each), "on a weight"), warning=warning(model),
+        theorem="ridge", assumes=assumed("ridge"),
+        summarise=partial(summarise, model=model), mechanism=partial(mechanism, model=model),
+        says=partial(says, model=model),
+    )
 
 
 def summarise(batches: Iterable[Batch], key: int, *, model: LeastSquares) -> Products:
@@ -368,16 +340,17 @@ class Released:
         return cls(Domain(columns), made, weights, target)
 
     def predict(self, source: Source) -> Doubles:
-        """A prediction for each row of a table."""
-        parts = [original(part, self.target) for part in self._middles(source)]
-        return np.concatenate([np.empty(0), *parts])
-
-    def _middles(self, source: Source) -> Iterator[Doubles]:
-        for batch in _read(batches(source, self.domain, rows=None, entropy=bytes)):
-            # pieces of which the features stay small
-            for at in range(0, len(batch), max(1, 2**20 // self.map.width)):
-                codes = batch.codes[at:at + max(1, 2**20 // self.map.width)]
-                yield features(self.map, codes).astype(np.float64) @ self.weights / WHOLE
+        """A prediction for each row of a table: in half ranges, then on the target's scale."""
+        middles, size = [np.empty(0)], max(1, PIECE // self.map.width)
+        try:
+            for batch in batches(source, self.domain, rows=None, entropy=bytes):
+                pieces = (features(self.map, batch.codes[at:at + size]).astype(np.float64)
+                          for at in range(0, len(batch), size))
+                middles += [piece @ self.weights / WHOLE for piece in pieces]
+        except ReleaseFailed:  # nothing was charged for a prediction
+            raise SchemaError("the table cannot be read to its end: it is damaged; copy or write "
+                              "it again") from None
+        return original(np.concatenate(middles), self.target)
 
     def lengths(self) -> Doubles | None:
         """For each column the length of its weights; None where features mix all columns.
@@ -392,19 +365,6 @@ class Released:
             return None
         squares = self.weights**2
         return np.sqrt([float(squares[group].sum()) for group in self.map.groups()])
-
-
-def _read(found: Iterator[Batch]) -> Iterator[Batch]:
-    """The rows; nothing is charged for a prediction, and its failure has words of its own."""
-    while True:
-        try:
-            batch = next(found, None)
-        except ReleaseFailed:
-            raise SchemaError("the table cannot be read to its end: it is damaged; copy or write "
-                              "it again") from None
-        if batch is None:
-            return
-        yield batch
 
 
 def _column(part: Mapping[str, Any]) -> Column:

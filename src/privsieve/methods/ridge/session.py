@@ -36,8 +36,7 @@ from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
 from privsieve.release import Regression, Release
 from privsieve.rows import Source, open_source, resolve
-from privsieve.rows.batch import Batch
-from privsieve.rows.reader import batches
+from privsieve.rows.batch import Batch, batches
 
 #: Queries of one batch at most.
 MOST_QUERIES = 4 * MOST_KEPT

@@ -1,0 +1,18 @@
+"""How much long tests do: little in `make test`, more in `make audit` and `make soak`.
+
+`PRIVSIEVE_RUNS` is how often an attacked release runs on each of its two tables.
+"""
+
+from __future__ import annotations
+
+import os
+
+#: The profile of an attack: enough to catch half of the noise, and to come near a true claim.
+RUNS = int(os.environ.get("PRIVSIEVE_RUNS", "3000"))
+#: Where a run costs next to nothing, or a small leak is looked for.
+MANY = max(RUNS, 30_000)
+
+
+def near(bound):
+    """What an attack comes above that runs 30,000 times; one that runs seldom knows less."""
+    return bound if RUNS >= 30_000 else max(-1.0, bound - 0.35)

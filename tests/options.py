@@ -1,0 +1,46 @@
+"""The page of all options, made from their fields: `make options` writes docs/options.md."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+from privsieve.cli.methods import SHARED, flag
+from privsieve.methods import METHODS, options_of
+from privsieve.methods.option import abouts
+
+PAGE = Path(__file__).parents[1] / "docs" / "options.md"
+HEAD = """\
+# Options of the methods
+
+Each option is one field of its method's options. This page, the constructor, `ps.plan`, the command
+line and the settings of a release are made from it (`make options` writes it). Every method takes
+`epsilon` and `allow_weak` as well, and every estimator `domain` and `ledger`.
+"""
+
+
+def page(methods=METHODS) -> str:
+    """A section for each method, with a table of its options."""
+    parts = [HEAD]
+    for method in methods:
+        kind = options_of(method)
+        defaults = {one.name: one.default for one in fields(kind)}
+        parts.append(f"## {method}\n\n| option | where left out | on the command line "
+                     "| what for |\n|---|---|---|---|\n")
+        parts += [_row(name, about, defaults[name]) for name, about in abouts(kind).items()
+                  if name not in ("epsilon", "allow_weak")]
+    return "\n".join(part if part.endswith("|\n") else f"{part}\n" for part in parts).replace(
+        "|\n\n|", "|\n|").rstrip() + "\n"
+
+
+def _row(name, about, default) -> str:
+    line = {"n_features_to_select": "`--top`, `--fraction`"}.get(
+        name, "" if name in SHARED else f"`{flag(name)}`")
+    was = f" ({about.was} until 0.1.0)" if about.was else ""
+    left = "needed" if default is None and about.needed else f"`{default!r}`"
+    words = f"; one of {', '.join(about.choices)}" if about.choices else ""
+    return f"| `{name}`{was} | {left} | {line} | {about.says}{words} |\n".replace("\n\n", "\n")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,163 @@
+"""Law: the measures of the house.  What the next reader has to hold in mind is counted."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import privsieve
+from privsieve.cli import VERBS
+
+SRC = Path(privsieve.__file__).parent
+#: Lines of Python in all of the package.
+MOST_LINES = 36_000
+#: Functions with more than six arguments.
+MOST_WIDE = 8
+#: Files of which a function runs in one `privsieve select`.
+MOST_FILES = 32
+#: A module with one importer has a reason: it is one of a kind that a list names.
+KINDS = ("kernels/", "summaries/scores/", "rows/", "report/", "methods/", "papers/")
+EXCUSED = {"privsieve.__main__", "privsieve._version"}
+
+
+@cache
+def trees():
+    """Every module of the package as a tree, by its dotted name."""
+    found = {}
+    for path in sorted(SRC.rglob("*.py")):
+        name = ".".join(("privsieve", *path.relative_to(SRC).with_suffix("").parts))
+        found[name.removesuffix(".__init__")] = (path, ast.parse(path.read_text(encoding="utf-8")))
+    return found
+
+
+def imported(name, path, tree):
+    """The modules of the package that a module imports, wherever the import stands."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parts = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+            base = ".".join([*parts[:len(parts) - node.level + 1], *filter(None, [node.module])]
+                            ) if node.level else node.module or ""
+            yield base
+            yield from (f"{base}.{each.name}" for each in node.names)
+
+
+def importers():
+    """Who imports each module."""
+    found = defaultdict(set)
+    for name, (path, tree) in trees().items():
+        for other in set(imported(name, path, tree)) & set(trees()) - {name}:
+            found[other].add(name)
+    return found
+
+
+@pytest.mark.xfail(strict=False, reason="the house is being folded")
+def test_lines():
+    """The package has at most so many lines of Python: what is added says what it made needless."""
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path, _ in trees().values())
+
+    assert lines <= MOST_LINES
+
+
+@pytest.mark.xfail(strict=False, reason="the house is being folded")
+def test_a_name_has_one_meaning():
+    """No two classes of the package have one name."""
+    found = defaultdict(list)
+    for name, (_, tree) in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                found[node.name].append(name)
+
+    assert {} == {name: where for name, where in found.items() if len(where) > 1}
+
+
+@pytest.mark.xfail(strict=False, reason="the house is being folded")
+def test_a_module_has_more_than_one_importer():
+    """A module with one importer is a part of it, but for faces, kinds of a list, and twins."""
+    from privsieve import _HOMES
+
+    faces = {f"privsieve.{home}" for home in _HOMES.values()} | {
+        f"privsieve.cli.{verb}" for verb in VERBS}
+    found = importers()
+    alone = []
+    for name, (path, _) in trees().items():
+        kind = path.relative_to(SRC).as_posix()
+        if (len(found[name]) > 1 or name in faces | EXCUSED or path.name == "__init__.py"
+                or name.endswith("_twin") or registered(name, kind)):
+            continue
+        alone.append(f"{kind} <- {', '.join(found[name]) or 'nobody'}")
+
+    assert [] == alone
+
+
+def registered(name, kind):
+    """Whether a module is one of a kind that a list of the package names in a string."""
+    lists = {"methods/__init__.py", "summaries/scores/__init__.py", "report/__init__.py",
+             "rows/opening.py", "cli/__init__.py", "check/pairs.py"}
+    if not kind.startswith(KINDS):
+        return False
+    leaf = name.rsplit(".", 1)[1]
+    return any(leaf in text.split(".") for path, tree in trees().values()
+               if path.relative_to(SRC).as_posix() in lists
+               for text in (node.value for node in ast.walk(tree)
+                            if isinstance(node, ast.Constant) and isinstance(node.value, str)))
+
+
+@pytest.mark.xfail(strict=False, reason="the house is being folded")
+def test_functions_take_few_arguments():
+    """Few functions take more than six arguments."""
+    wide = []
+    for name, (_, tree) in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                if len([one for one in given if one.arg not in ("self", "cls")]) > 6:
+                    wide.append(f"{name}.{node.name}")
+
+    assert len(wide) <= MOST_WIDE, wide
+
+
+SELECT = """
+import sys, threading
+from pathlib import Path
+from privsieve.cli import run
+root, ran = sys.argv[1], set()
+Path("t.csv").write_text("a,b,y\\n" + "1,0,1\\n0,1,0\\n" * 50)
+column = '[[column]]\\nname="{}"\\nkind="number"\\nlow=0\\nhigh=1\\n'
+Path("d.toml").write_text('[table]\\nunit="row"\\n' + column.format("a") + column.format("b")
+                          + '[target]\\nname="y"\\nkind="label"\\nvalues=[0,1]\\ndefault=0\\n')
+budget = ["--ledger", "budget.db", "--population", "people"]
+assert run(["ledger", "grant", *budget, "--epsilon", "3"]) == 0
+
+def note(frame, event, _):
+    code = frame.f_code
+    # A function, and not the body of a module or of a class.
+    if event == "call" and code.co_flags & 2 and code.co_filename.startswith(root):
+        ran.add(code.co_filename[len(root) + 1:])
+
+sys.setprofile(note), threading.setprofile(note)
+code = run(["select", "t.csv", "--domain", "d.toml", "--epsilon", "1", "--top", "1", *budget,
+            "--out", "out", "--anyway"])
+sys.setprofile(None)
+assert code == 0
+print(*sorted(ran), sep="\\n")
+"""
+
+
+@pytest.mark.xfail(strict=False, reason="the house is being folded")
+def test_a_selection_runs_through_few_files(tmp_path):
+    """The functions of one `privsieve select`, its ledger and its page, stand in few files."""
+    done = subprocess.run([sys.executable, "-c", SELECT, str(SRC)], cwd=tmp_path, check=True,
+                          capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(SRC.parent)})
+    files = [line for line in done.stdout.splitlines() if line.endswith(".py")]
+
+    assert 10 < len(files) <= MOST_FILES, files

@@ -1,0 +1,114 @@
+"""Law: an option is declared once.  One field of a toy method is found wherever options are."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import click
+import pytest
+from click.testing import CliRunner
+from sklearn.base import clone
+
+import options
+import privsieve as ps
+from privsieve import methods
+from privsieve.cli.methods import given
+from privsieve.cli.methods import options as asked_on_the_line
+from privsieve.errors import ParameterError
+from privsieve.methods.estimator import Selector, estimator
+from privsieve.methods.option import Choosing, declared, option, settings
+from privsieve.public.cost import Cost
+from privsieve.public.plan import Plan
+
+DOMAIN = ps.Domain.box(0, 1, columns=3)
+
+
+@declared
+class ToyOptions(Choosing):
+    """What a toy is asked for: its one option of its own is this field."""
+
+    colour: str = option(default="red", choices=("red", "blue"), says="how the toy is painted",
+                         setting="paint", was="color")
+
+    def planned(self, domain, rows):
+        """A plan that is never run."""
+        return Plan(method="toy/1", kind="selection", domain=domain, cost=Cost.of(self.epsilon),
+                    units=rows, settings=settings(self), noise=None, forecast={}, warning=None,
+                    theorem="toy", assumes=(), summarise=None, mechanism=None, says=None)
+
+
+@estimator
+class Toy(ToyOptions, Selector):
+    """Choose columns of a toy."""
+
+    method = "toy"
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """The toy stands in the registry, as a method of one file does."""
+    module = ModuleType("privsieve.methods.toy")
+    module.ToyOptions = ToyOptions
+    monkeypatch.setitem(sys.modules, "privsieve.methods.toy", module)
+    monkeypatch.setitem(methods.METHODS, "toy", ("toy", "ToyOptions"))
+    return Toy
+
+
+def test_the_constructor_takes_it(toy):
+    """With its default, in `get_params`, in a clone, and in the docstring with its words."""
+    made = toy(2, epsilon=1, colour="blue")
+
+    assert "red" == toy().colour
+    assert "blue" == clone(made).get_params()["colour"]
+    assert "colour='blue'" in repr(made)
+    assert "colour : red | blue, 'red' where left out" in toy.__doc__
+    assert "how the toy is painted" in toy.__doc__
+    assert "red" == made.set_params(colour="red").colour
+
+
+def test_the_plan_and_the_release_say_it(toy):
+    """A plan takes it by its name, and says it under the name of stored formats."""
+    planned = ps.plan("toy", DOMAIN, k=2, epsilon=1, rows=9, colour="blue")
+
+    assert "blue" == planned.settings["paint"] == planned.json()["settings"]["paint"]
+    assert planned.json() == toy(2, epsilon=1, colour="blue").plan(rows=9, domain=DOMAIN).json()
+    with pytest.raises(ParameterError, match=r"colours is no option of toy; it takes: .*colour"):
+        ps.plan("toy", DOMAIN, k=2, epsilon=1, rows=9, colours="blue")
+
+
+def test_an_old_name_is_taken_with_a_sentence(toy):
+    """What version 0.1.0 called it is read, and said to go."""
+    for make in (lambda: toy(2, epsilon=1, color="blue"),
+                 lambda: ps.plan("toy", DOMAIN, k=2, epsilon=1, rows=9, color="blue")):
+        with pytest.warns(FutureWarning, match="color is called colour now"):
+            make()
+
+
+def test_the_command_line_asks_for_it(toy):
+    """Its word, its choices and its help; what is given is read, and the old word is heard."""
+    command = click.command("toy")(lambda **_: None)
+    for made in reversed(asked_on_the_line("toy")):
+        command = made(command)
+    said = CliRunner().invoke(command, ["--help"]).output
+    words = {"colour": None, "was_color": "blue"}
+
+    assert "--colour [red|blue]" in said
+    assert "How the toy is painted." in said
+    assert "--color " not in said
+    assert {"colour": "blue"} == given("toy", words)
+    with pytest.raises(ParameterError, match="--colour is no option of rule-sieve"):
+        given("rule-sieve", {"colour": "blue"})
+
+
+def test_the_page_of_options_has_a_row_for_it(toy):
+    """The table that is made of the fields: name, default, word, meaning, old name."""
+    row = next(line for line in options.page(["toy"]).splitlines() if "`colour`" in line)
+
+    assert "`colour` (color until 0.1.0) | `'red'` | `--colour` | how the toy is painted" in row
+    assert "one of red, blue" in row
+
+
+def test_the_page_of_options_is_what_the_fields_say():
+    """`make options` would change nothing."""
+    assert options.PAGE.read_text(encoding="utf-8") == options.page()
