@@ -13,7 +13,7 @@ from privsieve.kernels import blocks as kernel
 from privsieve.summaries.blocks import MOST_ROWS, Group, Scheme, block_votes, kinds, reference_votes
 from test_merge import cut
 
-PAIRS = 800
+PAIRS = 1000
 
 
 @pytest.fixture(params=["native", "numpy"])
