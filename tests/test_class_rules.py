@@ -351,7 +351,7 @@ def test_persons_are_settled_where_the_proof_counts_them(prior, classes, expecte
     person, row = (rules_of(tables.domain("nn", classes, **public), rows=rows, **asked)
                    for public, rows in (({"person": "id", "persons": 1000}, None), ({}, 1000)))
 
-    assert (expected, False) == (person.settled, row.settled)
+    assert (expected, False) == (person.settles, row.settles)
 
 
 def test_only_a_declared_number_of_persons_is_centred():
