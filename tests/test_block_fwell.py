@@ -73,7 +73,7 @@ def test_more_than_half_of_the_columns():
     domain = ps.Domain.box(0, 1, columns=4)
 
     assert ("x0", "x1", "x2") == choose(X, y, domain)
-    assert 2 == planned(domain).noise
+    assert 2 == planned(domain).noise.amount
 
 
 def test_all_columns_are_free():
