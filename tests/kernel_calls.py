@@ -238,12 +238,6 @@ class Calls:
     def rank_intervals(self):
         return self.interval()[::2]
 
-    def cut_intervals(self):
-        n, d, _ = self.shape()
-        return self.codes(d, n), self.codes(1, n)[0], self.kind(d)
-
-    concordance = cut_intervals
-
     def nearest(self):
         n, d = self.one(0, 1, 2, 9, 40), self.one(0, 1, 3, 70)
         metric = str(self.rng.choice(nearest.METRICS))

@@ -27,27 +27,6 @@ def covariance(column, below, kind):
     return best
 
 
-def cuts(label):
-    """Every cut of a number by value: for each row, whether it lies below."""
-    return [[value < cut for value in label] for cut in sorted(set(label))[1:]]
-
-
-def concordance(column, label, kind):
-    """Pairs in the same order less pairs in opposite order."""
-    total = 0
-    for i in range(len(column)):
-        for j in range(i):
-            if kind == 1 and MISSING in (column[i], column[j]):
-                continue
-            total += sign(column[i] - column[j]) * sign(label[i] - label[j])
-    return total
-
-
-def sign(x):
-    """-1, 0 or 1."""
-    return (x > 0) - (x < 0)
-
-
 def below_rank(order, r):
     """For each row whether it is among the lowest r of an order."""
     return [i in set(order[:r]) for i in range(len(order))]

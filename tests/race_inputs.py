@@ -25,6 +25,8 @@ from privsieve.rows import open_source, resolve
 
 GOLDEN = Path(__file__).parent / "golden" / "race-inputs.json"
 WATCHED = {"top_k", "gamma", "laplace", "gaussian", "gamma_drawn", "added", "noisy", "above"}
+#: What a race is told beside its scores.
+TERMS = ("k", "sensitivity", "epsilon", "ordered", "delta", "mechanism")
 ROWS = 60
 NUMBERS = (0.0, 1.0, 0.5, 0.49, 0.26, 0.74, 0.1, 0.9, None, float("nan"), -3.0, float("inf"))
 TARGETS = {"two": ps.Label("y", [0, 1]), "three": ps.Label("y", [0, 1, 2]),
@@ -68,7 +70,7 @@ PLANS = {
     "output": ("two", "row", "output-fwell", {"block": 6}),
     "output persons": ("two", "person", "output-fwell", {"block": 4, "delta": "1e-6"}),
     "objective": ("two", "row", "objective-fwell", {"block": 6}),
-    "felp": ("two", "row", "felp", {"block": 6, "resamples": 5}),
+    "felp": ("two", "row", "felp", {"block": 6, "repeats": 5}),
     "ridge linear": ("number", "row", "kernel-ridge", {"k": None, "kernel": "linear"}),
     "ridge polynomial": ("number", "person", "kernel-ridge", {"k": None, "kernel": "polynomial"}),
     "ridge cosine": ("number", "row", "kernel-ridge", {"k": None, "kernel": "cosine",
@@ -131,6 +133,9 @@ class Watch:
             return
         given = [frame.f_locals[name] for name in names]
         terms = [str(one) for one in given if isinstance(one, int | Fraction | str)]
+        if "race" in names:
+            race = frame.f_locals["race"]
+            terms = [str(getattr(race, name)) for name in TERMS]
         first = [] if isinstance(given[0], int) else _short([int(x) for x in given[0]])
         self.handed.append([code.co_name, first, *terms])
 

@@ -80,7 +80,7 @@ parts = st.one_of(numbers, dates, st.builds(Flag, names, st.booleans(), role=rol
                   st.builds(Category, names, values, roles))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.lists(parts, min_size=1, max_size=4, unique_by=lambda part: part.name.casefold()),
        st.one_of(st.none(), st.builds(lambda v: Label("the target", v, v[-1]), values),
                  st.just(Number("the target", -0.0, 1))),

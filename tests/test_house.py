@@ -22,9 +22,12 @@ MOST_LINES = 36_000
 MOST_WIDE = 8
 #: Files of which a function runs in one `privsieve select`.
 MOST_FILES = 32
-#: A module with one importer has a reason: it is one of a kind that a list names.
-KINDS = ("kernels/", "summaries/scores/", "rows/", "report/", "methods/", "papers/")
-EXCUSED = {"privsieve.__main__", "privsieve._version"}
+#: Lines of a module at most: what would be longer with its importer stays apart.
+MOST_OF_MODULE = 500
+#: Lists that name modules, which are imported when somebody asks for them.
+REGISTRIES = ("METHODS", "SCORES", "KINDS", "VERBS")
+#: Forms of tables, a file each: whoever adds one adds a file.
+FORMS = ("rows/npz.py", "rows/svmlight.py", "rows/long_log.py", "rows/basket.py")
 
 
 @cache
@@ -50,6 +53,7 @@ def imported(name, path, tree):
             yield from (f"{base}.{each.name}" for each in node.names)
 
 
+@cache
 def importers():
     """Who imports each module."""
     found = defaultdict(set)
@@ -81,34 +85,53 @@ def test_a_name_has_one_meaning():
 
 @pytest.mark.xfail(strict=False, reason="the house is being folded")
 def test_a_module_has_more_than_one_importer():
-    """A module with one importer is a part of it, but for faces, kinds of a list, and twins."""
+    """A module with one importer in its own room is a part of it, if both fit into one file.
+
+    Faces are not (homes of public names, verbs), nor what a list of the package names in a string
+    (methods, scores, kinds of pages), forms of tables, and twins of kernels.
+    """
     from privsieve import _HOMES
 
     faces = {f"privsieve.{home}" for home in _HOMES.values()} | {
-        f"privsieve.cli.{verb}" for verb in VERBS}
-    found = importers()
+        f"privsieve.cli.{verb}" for verb in VERBS} | {"privsieve.__main__", "privsieve._version"}
     alone = []
     for name, (path, _) in trees().items():
+        by = importers()[name]
         kind = path.relative_to(SRC).as_posix()
-        if (len(found[name]) > 1 or name in faces | EXCUSED or path.name == "__init__.py"
-                or name.endswith("_twin") or registered(name, kind)):
+        if (len(by) > 1 or name in faces or path.name == "__init__.py" or kind in FORMS
+                or name.endswith("_twin") or named(name, kind)):
             continue
-        alone.append(f"{kind} <- {', '.join(found[name]) or 'nobody'}")
+        if not by or (room(name) == room(*by) and length(name) + length(*by) <= MOST_OF_MODULE):
+            alone.append(f"{kind} <- {', '.join(by) or 'nobody'}")
 
     assert [] == alone
 
 
-def registered(name, kind):
-    """Whether a module is one of a kind that a list of the package names in a string."""
-    lists = {"methods/__init__.py", "summaries/scores/__init__.py", "report/__init__.py",
-             "rows/opening.py", "cli/__init__.py", "check/pairs.py"}
-    if not kind.startswith(KINDS):
-        return False
-    leaf = name.rsplit(".", 1)[1]
-    return any(leaf in text.split(".") for path, tree in trees().values()
-               if path.relative_to(SRC).as_posix() in lists
-               for text in (node.value for node in ast.walk(tree)
-                            if isinstance(node, ast.Constant) and isinstance(node.value, str)))
+def room(name):
+    """The folder of the package in which a module lies."""
+    return [*name.split("."), ""][1]
+
+
+def length(name):
+    """Lines of a module."""
+    return len(trees()[name][0].read_text(encoding="utf-8").splitlines())
+
+
+def named(name, kind):
+    """Whether a list of its room names the module, or a page of the documents does.
+
+    Papers as printed are for experiments and tests alone.
+    """
+    leaf, docs = name.rsplit(".", 1)[1], Path(__file__).parents[1] / "docs"
+    documented = not importers()[name] and any(name in page.read_text(encoding="utf-8")
+                                               for page in docs.glob("*.md"))
+    if kind.startswith("papers/") or documented:
+        return True
+    lists = [node for other, (_, tree) in trees().items() if room(other) == room(name)
+             for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)
+             and getattr(getattr(node, "target", None) or node.targets[0], "id", "") in REGISTRIES]
+    return any(leaf == node.value.rsplit(".", 1)[-1] for each in lists for node in ast.walk(each)
+               if isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 @pytest.mark.xfail(strict=False, reason="the house is being folded")

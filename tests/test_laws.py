@@ -47,10 +47,7 @@ selecting = pytest.mark.parametrize("method", SELECTORS, ids=repr)
 
 #: Laws that do not hold yet, and why; each is red when it is mended, and leaves this list.
 DRIFT = {
-    ("test_one_row_is_refused", "noisy-histogram", "columns"): "its `fit` is a copy without it",
     ("test_one_row_is_refused", "kernel-ridge-session", ""): "a session takes one row",
-    ("test_a_fitted_one_holds_its_release_only", "noisy-histogram", ""): "it forgets the names",
-    ("test_an_array_takes_the_road_of_a_frame", "noisy-histogram", ""): "no plan after an array",
 }
 
 
@@ -456,8 +453,7 @@ def handed(method, frame):
     found = []
     for name, given in watch.handed:
         if name == "top_k":
-            found.append((given["scores"], given["sensitivity"], "max",
-                          (given["k"], given["epsilon"])))
+            found.append((given["scores"], given["race"].sensitivity, "max", given["race"]))
         elif name in ("gamma", "gaussian"):
             grid = given["grid"]
             found.append((given["w"], grid.sensitivity / grid.step, "two", grid))

@@ -18,9 +18,7 @@ from privsieve.summaries.numbers import (
     CUTS,
     HALVES,
     Depth,
-    Wanted,
     bins,
-    concordances,
     halves,
     hold,
     number_tables,
@@ -49,9 +47,9 @@ def layout_of(kinds):
     return Layout.of(tables.domain(kinds))
 
 
-def score(batches, domain, *, alone="ranks", order=3, grid=4, key=0, part_rows=2**20, offset=0):
+def score(batches, domain, *, order=3, grid=4, key=0, part_rows=2**20, offset=0):
     """Scores with the same offset for all rules on one column."""
-    made = number_tables(batches, key, domain=domain, wanted=Wanted(alone, order, grid),
+    made = number_tables(batches, key, domain=domain, depth=order, grid=grid,
                          part_rows=part_rows)
     kinds = Layout.of(tables.domain("n" * len(domain.columns)))
     layout = Layout(np.array([_kind(c) for c in domain.columns], np.uint8),
@@ -67,21 +65,20 @@ def _kind(column):
 
 
 def random_columns(rng, n, d):
-    """Codes with ties and missing ones, and a label with ties."""
+    """Codes with ties and missing ones."""
     codes = np.array([rng.choice([0, 1, 256, 65535, 9], n) if rng.random() < 0.6
                       else rng.integers(0, 65536, n) for _ in range(d)], np.uint16).reshape(d, n)
-    label = rng.choice([rng.integers(0, 4, n), rng.integers(0, 65536, n)]).astype(np.uint16)
-    return np.ascontiguousarray(codes), label
+    return np.ascontiguousarray(codes)
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_kernels_equal_loops(seed):
-    """Intervals against cuts by class and by value, and concordance, are what loops give."""
+    """Intervals against cuts by class are what loops give."""
     rng = np.random.default_rng(seed)
     n, d = (0, 1, 2, 5, 7, 9)[seed % 6], 4
-    codes, label = random_columns(rng, n, d)
+    codes = random_columns(rng, n, d)
     kind = rng.integers(0, 4, d).astype(np.uint8)
-    columns, y = codes.tolist(), label.tolist()
+    columns = codes.tolist()
     part = np.sort(rng.integers(0, 4, n))
     starts = np.searchsorted(part, np.arange(5)).astype(np.int64)
     weight = np.ones(n, np.int64) if seed % 2 else None
@@ -89,12 +86,6 @@ def test_kernels_equal_loops(seed):
     assert [[naive_numbers.covariance(x, (part <= c).tolist(), k) * 2
              for x, k in zip(columns, kind, strict=True)] for c in range(3)] == (
         ranks.rank_intervals(kernels.runs(codes, starts, weight), kind).tolist())
-    assert [2 * max((naive_numbers.covariance(x, low, k) for low in naive_numbers.cuts(y)),
-                    default=0) for x, k in zip(columns, kind, strict=True)] == (
-        ranks.cut_intervals(codes, label, kind).tolist())
-    assert [0 if k > 1 else naive_numbers.concordance(x, y, k)
-            for x, k in zip(columns, kind, strict=True)] == (
-        ranks.concordance(codes, label, kind).tolist())
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -102,52 +93,17 @@ def test_kernels_equal_loops(seed):
 def test_implementations_agree_on_long_columns(seed, monkeypatch):
     """On columns longer than every block the native kernels and the twins have the same bits."""
     rng = np.random.default_rng(seed)
-    codes, label = random_columns(rng, 1200, 6)
+    codes = random_columns(rng, 1200, 6)
     kind = np.array([0, 1, 2, 3, 0, 1], np.uint8)
     runs = kernels.runs(codes, np.array([0, 1, 500, 1200]), None)
 
-    for name, given in (("rank_intervals", (runs,)), ("cut_intervals", (codes, label)),
-                        ("concordance", (codes, label))):
-        answers = []
-        for which in ("native", "numpy"):
-            serve(which, monkeypatch)
-            answers.append(getattr(ranks, name)(*given, kind))
-        one, two = answers
-        assert one.dtype == two.dtype
-        assert one.tolist() == two.tolist()
-
-
-@pytest.mark.parametrize(("call", "text"), [
-    (lambda: ranks.cut_intervals(np.zeros((1, 3), np.uint16), np.zeros(2, np.uint16),
-                                 np.zeros(1, np.uint8)), "label and codes"),
-    (lambda: ranks.concordance(np.zeros((2, 3), np.uint16), np.zeros(3, np.uint16),
-                               np.zeros(1, np.uint8)), "kind and codes"),
-])
-def test_contract(call, text):
-    """Arrays that do not fit are refused before a kernel touches them."""
-    with pytest.raises(ValueError, match=text):
-        call()
-
-
-# The referee's exact values: x, y, n times the best covariance over all cuts, Kendall's sum.
-EXACT = {
-    "R1": ([3, 0, 2, 4, 1, 2], [5, 1, 4, 9, 1, 7], 8, 11),
-    "R2": ([0, 1, 2, 3, 4, 5], [1, 0, 0, 0, 0, 1], 8, 0),
-    "K1 before": ([0, 1, 2, 3], [1, 2, 3, 4], 4, 6),
-    "K1 after": ([0, 1, 2, 3], [1, 2, 3, 0], None, 0),
-}
-
-
-@pytest.mark.parametrize("name", EXACT)
-def test_exact_values_of_all_cuts_and_kendall(name):
-    """N times the covariance, and S, of the small tables are what the referee found."""
-    x, y, covariance, concordance = EXACT[name]
-    codes, label = np.array([x], np.uint16), np.array(y, np.uint16)
-    kind = np.zeros(1, np.uint8)
-
-    if covariance is not None:
-        assert [2 * covariance] == ranks.cut_intervals(codes, label, kind).tolist()
-    assert [concordance] == ranks.concordance(codes, label, kind).tolist()
+    answers = []
+    for which in ("native", "numpy"):
+        serve(which, monkeypatch)
+        answers.append(ranks.rank_intervals(runs, kind))
+    one, two = answers
+    assert one.dtype == two.dtype
+    assert one.tolist() == two.tolist()
 
 
 def by_ranks(x, y, wanted):
@@ -183,7 +139,7 @@ def test_exact_values_of_pairs():
     batch = tables.batch(np.array([a, b]).T * 8192, np.array(y) * 100)
     middle = at_ranks([target(batch)], halves(8), 2, key=0)
     upper = bins(batch, middle, 2, key=0)
-    made = number_tables([batch], 0, domain=number_domain("nn"), wanted=Wanted("kept", 2, 4))
+    made = number_tables([batch], 0, domain=number_domain("nn"), depth=2, grid=4)
     signs = made.signs
 
     assert [-1, 1, 1, -1, -1, 1, 1, -1] == HALVES[0, upper].tolist()
@@ -193,8 +149,6 @@ def test_exact_values_of_pairs():
                                        np.zeros(2, np.uint8)).tolist()
     assert [8, 8] == kernels.sign_pairs(signs.planes, None, signs.zeros, signs.words, signs.rows,
                                         HALVES).tolist()
-    codes, label = made.alone.codes, made.alone.label
-    assert [16, 16] == ranks.cut_intervals(codes, label, np.zeros(2, np.uint8)).tolist()
 
 
 @pytest.mark.parametrize("n", [2, 3, 6, 7, 11])
@@ -232,10 +186,9 @@ def test_ranks_equal_loops():
             assert expected == bins(batch, records, 7, 99).tolist()
 
 
-@pytest.mark.parametrize("alone", ["ranks", "kept"])
 @pytest.mark.parametrize("kinds", ["nnnn", "nmfcw"])
 @pytest.mark.parametrize("person", [None, "id"])
-def test_any_cut_gives_the_same_scores(alone, kinds, person):
+def test_any_cut_gives_the_same_scores(kinds, person):
     """One part, many, or many in another order: identical integers, ties in the target too."""
     rng = np.random.default_rng(5)
     options = {"person": "id", "persons": 50, "rows_per_person": 3} if person else {}
@@ -243,23 +196,16 @@ def test_any_cut_gives_the_same_scores(alone, kinds, person):
     for n in (1, 2, 3, 64, 257):
         unit = rng.integers(0, n // 2 + 1, n) if person else None
         whole = tables.batch(tables.random_codes(rng, kinds, n), rng.integers(0, 9, n) * 7000, unit)
-        expected = score([whole], domain, alone=alone, key=77).tolist()
-        held = number_tables([whole], 77, domain=domain, wanted=Wanted("kept", 1, 0))
+        expected = score([whole], domain, key=77).tolist()
 
         for pieces in (2, 5):
             parts = cut(whole, rng, pieces)
-            assert expected == score(parts, domain, alone=alone, key=77, part_rows=0).tolist()
+            assert expected == score(parts, domain, key=77, part_rows=0).tolist()
             if not person:
-                assert expected == score(parts[::-1], domain, alone=alone, key=77,
-                                         part_rows=0).tolist()
-            again = number_tables(parts, 77, domain=domain, wanted=Wanted("kept", 1, 0),
-                                  part_rows=0)
-            assert (concordances(held, layout_of(kinds)).tolist()
-                    == concordances(again, layout_of(kinds)).tolist())
+                assert expected == score(parts[::-1], domain, key=77, part_rows=0).tolist()
 
 
-@pytest.mark.parametrize("alone", ["ranks", "kept"])
-def test_the_unit_of_the_target_does_not_matter(alone):
+def test_the_unit_of_the_target_does_not_matter():
     """Any increasing change of the target's codes without new ties leaves all scores as they are.
 
     So bounds matter only where the grid makes different values equal.
@@ -270,9 +216,8 @@ def test_the_unit_of_the_target_does_not_matter(alone):
         label = rng.integers(0, 40, n)
         other = np.sort(rng.choice(65536, 40, replace=False))[label]
 
-        assert (score([tables.batch(codes, label)], number_domain("nnmf"), alone=alone).tolist()
-                == score([tables.batch(codes, other)], number_domain("nnmf"),
-                         alone=alone).tolist())
+        assert (score([tables.batch(codes, label)], number_domain("nnmf")).tolist()
+                == score([tables.batch(codes, other)], number_domain("nnmf")).tolist())
 
 
 def test_a_cell_cuts_the_rows_that_were_counted():
@@ -293,6 +238,4 @@ def test_no_rows_have_scores():
         batch = tables.batch(np.zeros((n, 3)), np.zeros(n))
 
         assert 1 == len(set(score([batch], number_domain("nnn")).tolist()))
-        assert [0, 0, 0] == concordances(
-            number_tables([batch], 0, domain=number_domain("nnn"), wanted=Wanted("kept", 1, 0)),
-            layout_of("nnn")).tolist()
+

@@ -18,9 +18,15 @@ from privsieve.errors import ParameterError
 from privsieve.local import solver
 from privsieve.local.constants import objective
 from privsieve.local.limits import distance
-from privsieve.local.objective import PLACES, Problem, products, solve
 from privsieve.local.solver import slopes
-from privsieve.methods.objective_fwell import Perturbing, perturbed
+from privsieve.methods.objective_fwell import (
+    PLACES,
+    Perturbing,
+    Problem,
+    perturbed,
+    products,
+    solve,
+)
 from privsieve.noise.streams import arithmetic, replay
 from privsieve.noise.values import gamma_drawn
 

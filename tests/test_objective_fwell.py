@@ -15,10 +15,9 @@ import tables
 from privsieve.errors import ParameterError
 from privsieve.fit import fit
 from privsieve.local.constants import objective, r_max
-from privsieve.local.objective import Problem
 from privsieve.local.solver import minimise
 from privsieve.methods import plan
-from privsieve.methods.objective_fwell import Perturbing, perturbed
+from privsieve.methods.objective_fwell import Perturbing, Problem, perturbed
 from privsieve.noise.streams import replay
 from privsieve.rows import open_source
 from test_block_fwell import strong
@@ -106,7 +105,7 @@ def test_neighbours_differ_in_a_row_of_each_repeat(neighbours, repeats, referenc
     """
     rng = np.random.default_rng(6)
     many, replaced, seen = 14, neighbours == "replace-one", set()
-    for trial in range(120):
+    for trial in range(50):
         letters = "".join(rng.choice(list("nmf"), rng.integers(1, 4)))
         (codes, label), second, one = random_pair(rng, letters, many, 2)
         domain = tables.domain(letters, neighbours=neighbours, rows=None if replaced else many)
@@ -137,7 +136,7 @@ def test_a_person_decides_a_row_of_each_repeat():
     rng = np.random.default_rng(7)
     domain = tables.domain("nn", person="id", rows_per_person=9, persons=12)
     made = planned(domain, k=1, rows=None, block=3)
-    for trial in range(60):
+    for trial in range(30):
         many = rng.integers(1, 9, 12)
         codes, label = rng.integers(0, 65536, (many.sum(), 2)), rng.integers(0, 2, many.sum())
         unit = np.repeat(np.arange(12) * 77 + 5, many)

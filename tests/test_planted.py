@@ -60,8 +60,8 @@ NOISE = "tests/test_race.py::test_top_k_enumerated"
 RESERVE = "    reserved = _reserve("
 FAULTS = {
     "half-noise": (
-        "noise/race.py", "unit = Fraction(times) / epsilon",
-        "unit = Fraction(times) / (2 * epsilon)", NOISE),
+        "noise/race.py", "return Fraction(times) / self.epsilon",
+        "return Fraction(times) / (2 * self.epsilon)", NOISE),
     "spend-after-rows": (
         "fit.py", RESERVE,
         "    _choose(plan, source, noise or __import__('privsieve.noise.streams', "

@@ -48,7 +48,7 @@ PARTS = [*DOMAIN.columns, DOMAIN.target, Date("d", "2020-01-01", "2021-01-01", f
          Flag("f"), Category("c", [0, 1, 20200601, "nan", "1.5", "\ufffd"])]
 DEFAULT = [32768, 32768, 65535, 32768, 1, 3, 1]
 GOOD = b"50,5,0,2020-07-01,no,B,No\n"
-often = settings(max_examples=400, deadline=None, derandomize=True)
+often = settings(max_examples=200, deadline=None, derandomize=True)
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: f"{part.kind}-{part.name}")
@@ -124,7 +124,7 @@ BODY = st.binary(max_size=200).map(lambda raw: raw.replace(b"\n", b""))
 
 
 @pytest.mark.usefixtures("way")
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.lists(BODY, min_size=1, max_size=5), st.data())
 def test_local(tmp_path_factory, lines, data):
     """Replacing one physical line, by any bytes, changes no code of another record."""

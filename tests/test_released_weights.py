@@ -30,7 +30,7 @@ from test_blocks import _joined, _person, random_pair
 METHODS = ("output-fwell", "felp")
 #: Whose noise is in the problem: its own laws are in `test_objective_fwell.py`.
 EVERY = (*METHODS, "objective-fwell")
-PAIRS = 2000
+PAIRS = 800
 
 
 def planned(method="output-fwell", domain=BOX, **options):
@@ -120,15 +120,15 @@ def test_noise_is_the_shorter_of_two(method):
 
 @pytest.mark.parametrize("delta", [0, "1e-6"])
 def test_the_forecast_tells_the_truth(delta):
-    """The noise of 500 releases of nothing has the length and the deviation that are said."""
+    """The noise of 250 releases of nothing has the length and the deviation that are said."""
     made = planned(domain=ps.Domain.box(0, 1, columns=60), delta=delta, allow_weak=True)
     noise = law_of(made)
     drawn = np.array([noise.grid.numbers(noise.added([0.0] * 60, replay(seed)))
-                      for seed in range(500)])
+                      for seed in range(250)])
 
     said = {name: float(made.forecast[name]) for name in ("noise_each", "noise_length")}
-    assert abs(np.linalg.norm(drawn, axis=1).mean() / said["noise_length"] - 1) < 0.03
-    assert abs(drawn.std() / said["noise_each"] - 1) < 0.03
+    assert abs(np.linalg.norm(drawn, axis=1).mean() / said["noise_length"] - 1) < 0.04
+    assert abs(drawn.std() / said["noise_each"] - 1) < 0.04
     assert made.forecast["longest"] == "1.178"
 
 
@@ -331,7 +331,7 @@ def test_many_parts_change_one_row_of_a_repeat(method, neighbours, reference, mo
     rng, seen = np.random.default_rng(5), set()
     domain = tables.domain("nmf", person="id", persons=30, neighbours=neighbours)
     public = tables.random_codes(rng, "nmf", 6) / 65535, np.array([0, 1, 0, 1, 1, 0])
-    options = {"reference": public} if reference else {"block": 3}
+    options = {"reference": public} if reference else {"block": 3, "repeats": 6}
     if method == "felp":
         options |= {"beta": "0.7", "repeats": 3}
     made = plan(method, domain, k=1, epsilon=1, rows=None, **options)

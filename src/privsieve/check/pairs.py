@@ -143,14 +143,14 @@ def _counts(method: str) -> Pair:
     return Pair(method, Domain((Flag("ill"),)), {}, first, second)
 
 
-_RULES = {"order": 1, "class_prior": None}
+_RULES = {"depth": 1, "class_prior": None}
 _PAIRS: Mapping[str, Callable[[str], Pair]] = {
     "rule-sieve": _of(sides, k=1, **_RULES),
     "block-fwell": _of(block, k=1, block=3, repeats=1),
     "noisy-top-k": _of(sides, k=1, class_prior=None),
     "private-tuning": _of(sides, candidates=[
         {"method": "rule-sieve", "k": 1, **_RULES},
-        {"method": "rule-sieve", "k": 1, "order": 1, "class_prior": 0.5}]),
+        {"method": "rule-sieve", "k": 1, "depth": 1, "class_prior": 0.5}]),
     "output-fwell": _of(corners, k=1, lam="0.1", reference=CORNERS),
     "objective-fwell": _of(block, k=1, block=3, lam="0.3"),
     "felp": _of(corners, k=1, reference=CORNERS, beta=1, repeats=2),

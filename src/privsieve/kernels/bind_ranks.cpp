@@ -24,19 +24,7 @@ static Out<i64> py_rank_intervals(Triple runs, In<u8, 1> kind) {
     return give(std::move(out), {cuts, d});
 }
 
-template <void (*KERNEL)(Matrix<u16>, const u16*, const u8*, i64*)>
-static Out<i64> py_columns(In<u16, 2> codes, In<u16, 1> label, In<u8, 1> kind) {
-    const size_t d = codes.shape(0);
-    Buffer<i64> out(d);
-    unlocked([&] { KERNEL(matrix(codes), label.data(), kind.data(), out.at(0)); });
-    return give(std::move(out), {d});
-}
-
 void bind_ranks(nb::module_& m) {
     const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("rank_intervals", py_rank_intervals, strict("runs"), strict("kind"));
-    m.def("cut_intervals", py_columns<cut_intervals>, strict("codes"), strict("label"),
-          strict("kind"));
-    m.def("concordance", py_columns<concordance>, strict("codes"), strict("label"),
-          strict("kind"));
 }

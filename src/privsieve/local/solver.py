@@ -5,7 +5,7 @@ or products with the table alone.  None of them promises anything: where the cer
 accept what they return, so many steps of gradient descent follow that the answer is near for every
 table with rows up to length 1 (`limits.proof.md`).  Any table has an answer; only a wrong `lam` or
 a wrong shape is refused.  Each row's margin w.z may start from a number of its own: so a linear
-term is solved (`objective`).
+term is solved (`methods/objective_fwell`).
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class RuleSieveOptions(Choosing):
         default="auto", read=written_shares, metavar="P",
         says="how the classes are weighed: auto (a tenth of epsilon), centred, unbalanced, "
              "average, none, or public class shares such as 0.2 or 0.5,0.3,0.2")
-    depth: int | None = option(
+    depth: Any = option(
         default=None, read=int, choices=("1", "2", "3"), setting="order", was="order",
         says="how many columns a rule may join; the size of the table decides where this is left "
              "out")
@@ -112,7 +112,6 @@ class RuleSieveOptions(Choosing):
 class Rules(RuleSieveOptions):
     """The public parameters of one run: the options, settled, and the public facts."""
 
-    depth: int
     domain: Domain
     units: int
     grid: int

@@ -102,14 +102,13 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
 
 def summarise(batches: Iterable[Batch], key: int, *, rules: NumberRules) -> NumberTables:
     """Rows become tables, one row for each unit."""
-    from privsieve.summaries.numbers import Wanted, number_tables
+    from privsieve.summaries.numbers import number_tables
     from privsieve.summaries.persons import settled
 
     if rules.domain.person is not None:
         # [fixed] ranks, offsets and the sensitivity rest on the number of records
         batches = settled(batches, rules.domain)
-    wanted = Wanted("ranks", rules.depth, rules.grid)
-    return number_tables(batches, key, domain=rules.domain, wanted=wanted)
+    return number_tables(batches, key, domain=rules.domain, depth=rules.depth, grid=rules.grid)
 
 
 # [number-mechanism]

@@ -286,10 +286,9 @@ class Box(Domain):
     def of_width(self, names: Sequence[str]) -> Domain:
         """The domain for columns of these names."""
         first = self.columns[0]
-        assert isinstance(first, Number)
-        assert self.target is not None
+        assert isinstance(first, Number)  # and there is a target: `Domain.box` made both
         return Domain(tuple(Number(name, first.low, first.high) for name in names),
-                      target=replace(self.target, name=_free("y", names)))
+                      target=self.target and replace(self.target, name=_free("y", names)))
 
 
 def person_weight(most: int) -> int:

@@ -2,8 +2,7 @@
 
 ::
 
-    alone   per column, how many rows of each bin of ranks have each code   (Runs)
-            or codes and target as they are, for rules on all pairs of rows  (Joint)
+    alone   per column, how many rows of each bin of ranks have each code
     signs   per column, which rows lie above the median, by half of the target
     bins    per column, the public grid bin of each row, by half of the target
 
@@ -15,17 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from functools import reduce
+from operator import add
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
-from privsieve.kernels import ranks as ranked
+from privsieve.kernels.ranks import rank_intervals
 from privsieve.public.columns import CODES, Label
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
-from privsieve.summaries import Summary, total
+from privsieve.summaries import Summary
 from privsieve.summaries.layout import Layout, Part
 from privsieve.summaries.persons import by_person
 from privsieve.summaries.rules import (
@@ -50,50 +51,22 @@ HALVES = np.array([[-1, 0, 1]])
 PARTS = 8
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What of the tables a plan needs: `kept` for rules on all pairs of rows, else ranks."""
-
-    alone: Literal["ranks", "kept"]
-    order: int
-    grid: int
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Joint(Summary):
-    """Codes and target of all rows: what cannot be counted by parts is kept."""
-
-    codes: npt.NDArray[np.uint16]
-    label: npt.NDArray[np.uint16]
-
-    @classmethod
-    def of(cls, batch: Batch) -> Joint:
-        """Keep the codes of a batch."""
-        return cls(np.ascontiguousarray(batch.codes.T), batch.label.astype(np.uint16))
-
-    def __add__(self, other: Joint) -> Joint:
-        return Joint(np.ascontiguousarray(np.concatenate([self.codes, other.codes], axis=1)),
-                     np.concatenate([self.label, other.label]))
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class NumberTables(Summary):
     """The summary: any cut of the rows into parts gives the same scores."""
 
-    alone: Runs | Joint
+    alone: Runs
     signs: Signs | None
     bins: Bins | None
 
     @property
     def rows(self) -> int:
         """How many rows (persons) there are."""
-        if isinstance(self.alone, Joint):
-            return len(self.alone.label)
         return int(self.alone.counts.sum())
 
 
-def number_tables(batches: Iterable[Batch], key: int, *, domain: Domain, wanted: Wanted,
-                  part_rows: int = PART_ROWS) -> NumberTables:
+def number_tables(batches: Iterable[Batch], key: int, *, domain: Domain, depth: int,
+                  grid: int, part_rows: int = PART_ROWS) -> NumberTables:
     """The summary of RuleSieve for a numeric target over some batches; one row a unit."""
     layout, feature = Layout.of(halved(domain)), len(domain.columns)
     held = records(gather(batches, part_rows), key, domain) or [Batch.empty(feature)]
@@ -104,18 +77,14 @@ def number_tables(batches: Iterable[Batch], key: int, *, domain: Domain, wanted:
     # [halves] lower half, middle record of an odd number, upper half
     split = [Part.of(replace(batch, label=bins(batch, middle, feature, key)), 3)
              for batch in held]
-    signs = median_cuts(split, key, layout.kind) if wanted.order >= 2 else None
+    signs = median_cuts(split, key, layout.kind) if depth >= 2 else None
 
-    def alone(batch: Batch) -> Joint | Runs:
-        if wanted.alone == "kept":
-            return Joint.of(batch)
-        return Runs.of(Part.of(replace(batch, label=bins(batch, cuts, feature, key)),
-                               len(cuts) + 1))
-
-    return total([
-        NumberTables(alone(batch), None if signs is None else Signs.of(part, signs, key, layout),
-                     Bins.of(part, layout, wanted.grid) if wanted.grid else None)
-        for batch, part in zip(held, split, strict=True)])
+    return reduce(add, (
+        NumberTables(Runs.of(Part.of(replace(batch, label=bins(batch, cuts, feature, key)),
+                                     len(cuts) + 1)),
+                     None if signs is None else Signs.of(part, signs, key, layout),
+                     Bins.of(part, layout, grid) if grid else None)
+        for batch, part in zip(held, split, strict=True)))
 
 
 def halved(domain: Domain) -> Domain:
@@ -218,10 +187,7 @@ def scores(tables: NumberTables, layout: Layout, by: Depth) -> Ints:
     cuts of the target, g, X and Y over pairs and products against its halves.
     """
     n = tables.rows
-    if isinstance(tables.alone, Joint):
-        alone = ranked.cut_intervals(tables.alone.codes, tables.alone.label, layout.kind)[None]
-    else:
-        alone = ranked.rank_intervals(tables.alone.table, layout.kind)
+    alone = rank_intervals(tables.alone.table, layout.kind)
     nothing = -np.iinfo(np.int64).max // 2  # where there is no cut: fewer than two rows
     best: Ints = (4 * alone - by.offset[:len(alone)]).max(axis=0, initial=nothing)
     if by.grid and tables.bins is not None and len(layout.kind) > 1:
@@ -233,10 +199,3 @@ def scores(tables: NumberTables, layout: Layout, by: Depth) -> Ints:
             best[columns] = np.maximum(best[columns], n * signs.triples(HALVES) - by.triple)
     return best
 # [/number-scores]
-
-
-def concordances(tables: NumberTables, layout: Layout) -> Ints:
-    """|concordant - discordant| pairs of rows, for each column: one row moves it by 2 (n - 1)."""
-    assert isinstance(tables.alone, Joint)
-    found: Ints = np.abs(ranked.concordance(tables.alone.codes, tables.alone.label, layout.kind))
-    return found
