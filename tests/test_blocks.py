@@ -13,7 +13,7 @@ from privsieve.kernels import blocks as kernel
 from privsieve.summaries.blocks import MOST_ROWS, Group, Scheme, block_votes, kinds, reference_votes
 from test_merge import cut
 
-PAIRS = 2000
+PAIRS = 1000
 
 
 @pytest.fixture(params=["native", "numpy"])
@@ -259,7 +259,7 @@ def random_pair(rng, letters, n, classes):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_replacing_a_row_moves_no_sum_beyond_two_votes_a_repeat(seed):
-    """2,000 random and adversarial pairs: 2 T for signs, 2 T tau where votes are clipped."""
+    """800 random and adversarial pairs: 2 T for signs, 2 T tau where votes are clipped."""
     rng = np.random.default_rng(seed)
     for _ in range(PAIRS // 4):
         letters = "".join(rng.choice(list("nnmfcw"), rng.integers(1, 5)))

@@ -394,21 +394,6 @@ def test_plan_reads_no_row(privsieve, monkeypatch):
     assert 0 == spent()
 
 
-def test_plan_draws(privsieve):
-    """`--figure` draws a curve for each size, in a new file; an old one is never touched."""
-    asked = ("plan", "--rows", "400", *ASKED, "--figure", "curves.svg")
-    code, out, _err = privsieve(*asked, "--json")
-    picture = Path("curves.svg").read_text(encoding="utf-8")
-    again, _out, err = privsieve(*asked)
-
-    assert (0, 2) == (code, again)
-    assert ["100", "1600", "400"] == sorted(json.loads(out)["forecasts_by_size"])
-    assert 3 == picture.count("<polyline")
-    assert "guessing" in picture
-    assert "--figure" in err
-    assert picture == Path("curves.svg").read_text(encoding="utf-8")
-
-
 def test_plan_warns(privsieve):
     """A plan shows the warning that select would refuse on; without a row count it asks for one."""
     asked = ("--domain", "domain.toml", "--epsilon", "0.01", "--top", "2")

@@ -109,7 +109,6 @@ def test_a_table_is_planned(privsieve):
 @pytest.mark.parametrize(("more", "said"), [
     (("--top", "1"), "--top and --fraction are no options of kernel-ridge"),
     (("--fraction", "0.5"), "which chooses no columns"),
-    (("--figure", "f.svg"), "kernel-ridge releases numbers; leave it away"),
     (("--bins", "6"), "--bins (or --bin) is no option of kernel-ridge"),
     (("--block", "6"), "--block is no option of kernel-ridge"),
     (("--no-target",), "--no-target is no option of kernel-ridge"),

@@ -17,7 +17,7 @@ from kernel_calls import serve
 from privsieve.errors import ParameterError
 from privsieve.kernels import joint as kernel
 from privsieve.methods import plan
-from privsieve.methods.joint import Beginning, beginning, choose, place
+from privsieve.methods.rule_sieve import Beginning, beginning, choose, place
 from privsieve.noise import race as race_module
 from privsieve.noise.race import Race, top_k
 from privsieve.noise.streams import replay

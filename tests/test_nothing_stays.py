@@ -391,7 +391,7 @@ SHOWN = {
     "MutualInformation", "NoiseLaw", "NoiseSize", "NoisyTable", "Number", "OfLevels", "Perturbing",
     "Plan", "Point", "Problem", "Public", "Published", "Regression", "Release", "Risk", "Roles",
     "Rounding", "Rule", "Sample", "Scheme", "Selection", "Setting", "Shape", "SourceCrowds",
-    "Thermometer", "TopRule", "Tuning", "VectorNoise", "Wanted", "Weighing", "Whole", "Windows",
+    "Thermometer", "TopRule", "Tuning", "VectorNoise", "Weighing", "Whole", "Windows",
 }
 
 

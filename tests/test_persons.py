@@ -173,7 +173,7 @@ def test_a_person_with_a_blank_row_keeps_epsilon(neighbours, tmp_path):
     def record(word):
         return Row((rng.choice((0.1, 0.9)), rng.choice((0.1, 0.9))), rng.randrange(2), word)
 
-    for _ in range(150):
+    for _ in range(60):
         others = tuple((record("own"),) for _ in range(rng.choice((1, 2, 4, 6))))
         blank = (record("blank"),) * rng.randrange(2)
         shared = State(((record("own"), record("blank")), *others, blank or (record("own"),)), 0,

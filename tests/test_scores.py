@@ -26,7 +26,7 @@ LINEAR = ["mean-difference", "class-counts"]
 #: What a score has a proof for, beside replace-one by rows, which all have.
 REMOVAL = [*LINEAR, "correlation"]
 PERSONS = [*LINEAR, "disagreement", "correlation"]
-PAIRS = 2000
+PAIRS = 800
 
 
 def measured(score, batches, key=0):
@@ -230,7 +230,7 @@ def moved(score, weights, first, second, key=0):
 
 @pytest.mark.parametrize("name", SCORES)
 def test_replacing_a_row_moves_no_value_beyond_the_bound(name):
-    """2,000 random and adversarial pairs stay inside."""
+    """800 random and adversarial pairs stay inside."""
     rng = np.random.default_rng(5)
     for _ in range(PAIRS):
         score, weights, first, second = neighbours_of(name, rng)
@@ -240,7 +240,7 @@ def test_replacing_a_row_moves_no_value_beyond_the_bound(name):
 
 @pytest.mark.parametrize("name", REMOVAL)
 def test_removing_a_row_moves_no_value_beyond_the_bound(name):
-    """2,000 pairs under add-remove stay inside the smaller bound."""
+    """800 pairs under add-remove stay inside the smaller bound."""
     rng = np.random.default_rng(6)
     for _ in range(PAIRS):
         score, weights, first, second = neighbours_of(name, rng, removal=True)
@@ -251,7 +251,7 @@ def test_removing_a_row_moves_no_value_beyond_the_bound(name):
 @pytest.mark.parametrize(("name", "neighbours"), [
     *((name, "replace-one") for name in PERSONS), *((name, "add-remove") for name in REMOVAL)])
 def test_a_person_moves_no_value_beyond_the_bound(name, neighbours):
-    """A person with 1 to 50 rows, more persons than declared: 2,000 pairs stay inside."""
+    """A person with 1 to 50 rows, more persons than declared: 800 pairs stay inside."""
     rng = np.random.default_rng(7)
     for _ in range(PAIRS):
         most = int(rng.choice([1, 2, 3, 4, 12, 50]))

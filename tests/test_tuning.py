@@ -24,7 +24,7 @@ from privsieve.summaries.halves import GRID, WHOLE, halves, vote_tables
 
 CANDIDATES = [{"method": "rule-sieve", "k": k, "depth": 1} for k in (1, 4)]
 plan = partial(by_name, "private-tuning")
-PAIRS = 2000
+PAIRS = 800
 
 
 def naive_right(batch, weights, selected, noisy, bins_of):
@@ -81,7 +81,7 @@ def test_counts_and_worth_are_those_of_loops():
 
 @pytest.mark.parametrize("kind", ["rows", "add-remove", "persons"])
 def test_one_unit_moves_one_part_and_by_as_much_as_is_paid_for(kind):
-    """2,000 pairs: counts move by 2 k L in sum and the second part stands, or the other way."""
+    """800 pairs: counts move by 2 k L in sum and the second part stands, or the other way."""
     rng = np.random.default_rng(3)
     scale = 1
     options = {}

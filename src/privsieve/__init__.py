@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from privsieve.local.fwell import FWELL as FWELL
     from privsieve.local.fwell import FWELLEnsemble as FWELLEnsemble
     from privsieve.methods import plan as plan
+    from privsieve.methods.estimators import FELP as FELP
+    from privsieve.methods.estimators import BlockFWELL as BlockFWELL
     from privsieve.methods.estimators import NoisyTopK as NoisyTopK
+    from privsieve.methods.estimators import ObjectiveFWELL as ObjectiveFWELL
+    from privsieve.methods.estimators import OutputFWELL as OutputFWELL
     from privsieve.methods.estimators import PrivateTuning as PrivateTuning
     from privsieve.methods.estimators import RuleSieve as RuleSieve
     from privsieve.methods.histogram.estimator import NoisyHistogram as NoisyHistogram
-    from privsieve.methods.local_learning import FELP as FELP
-    from privsieve.methods.local_learning import BlockFWELL as BlockFWELL
-    from privsieve.methods.local_learning import ObjectiveFWELL as ObjectiveFWELL
-    from privsieve.methods.local_learning import OutputFWELL as OutputFWELL
     from privsieve.methods.ridge.estimators import PrivateKernelRidge as PrivateKernelRidge
     from privsieve.methods.ridge.session import KernelRidgeSession as KernelRidgeSession
     from privsieve.public.columns import Category as Category
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 #: Where each public name lives.  Names are imported when they are asked for: a program that
 #: plans or verifies needs no NumPy, and nothing but an estimator needs scikit-learn.
 _HOMES = {
-    "BlockFWELL": "methods.local_learning",
+    "BlockFWELL": "methods.estimators",
     "Category": "public.columns",
     "Date": "public.columns",
     "Domain": "public.domain",
     "ExactContainment": "containment.estimators",
-    "FELP": "methods.local_learning",
+    "FELP": "methods.estimators",
     "FWELL": "local.fwell",
     "FWELLEnsemble": "local.fwell",
     "Flag": "public.columns",
@@ -63,8 +63,8 @@ _HOMES = {
     "NoisyHistogram": "methods.histogram.estimator",
     "NoisyTopK": "methods.estimators",
     "Number": "public.columns",
-    "ObjectiveFWELL": "methods.local_learning",
-    "OutputFWELL": "methods.local_learning",
+    "ObjectiveFWELL": "methods.estimators",
+    "OutputFWELL": "methods.estimators",
     "PrivateKernelRidge": "methods.ridge.estimators",
     "PrivateTuning": "methods.estimators",
     "PublishableColumns": "containment.estimators",

@@ -26,17 +26,6 @@ from privsieve.kernels.rules import (
 )
 
 __all__ = [
-    "implementation",
-    "interval",
-    "median_cut",
-    "merge_runs",
-    "mix64",
-    "pair_best",
-    "pair_gain",
-    "reason",
-    "runs",
-    "sign_pairs",
-    "sign_planes",
-    "sign_triples",
-    "tie_keys",
-]
+    "implementation", "interval", "median_cut", "merge_runs", "mix64", "pair_best", "pair_gain",
+    "reason", "runs", "sign_pairs", "sign_planes", "sign_triples", "tie_keys",
+]  # fmt: skip

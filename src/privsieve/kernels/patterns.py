@@ -35,21 +35,9 @@ from privsieve.kernels.contract import (
 )
 
 __all__ = [
-    "Cells",
-    "PatternTable",
-    "RowGroups",
-    "Rule",
-    "around",
-    "class_counts",
-    "class_errors",
-    "finished",
-    "greedy",
-    "lazy_distinct",
-    "levels",
-    "pattern_table",
-    "peel",
-    "superset_counts",
-]
+    "Cells", "PatternTable", "RowGroups", "Rule", "around", "class_counts", "class_errors",
+    "finished", "greedy", "lazy_distinct", "levels", "pattern_table", "peel", "superset_counts",
+]  # fmt: skip
 
 #: Pairs of masks that are compared at once.
 PAIRS = 1 << 20

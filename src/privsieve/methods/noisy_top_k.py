@@ -20,7 +20,7 @@ from privsieve.methods.option import Choosing, declared, option, settings, settl
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
-from privsieve.summaries.scores import SCORES, Counted, Public, Score, score_of
+from privsieve.summaries.scores import SCORES, Public, Score, ScoreSummary, score_of
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
@@ -116,20 +116,20 @@ class Terms(TopKOptions):
         return expected(self.race, len(self.domain.columns), self.k, reach)
 
 
-def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> Counted:
+def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> ScoreSummary:
     """Rows become the sum of the score's summaries."""
     from privsieve.summaries.persons import summed
 
     score = terms.scored
     # [units] where the proof counts them, no more take part than were declared
     most = terms.public.units if score.counted else None
-    counted: Counted = summed(batches, key, domain=terms.domain, zero=score.zero(),
+    counted: ScoreSummary = summed(batches, key, domain=terms.domain, zero=score.zero(),
                               of=score.of, most=most)
     return counted
 
 
 # [choose]
-def choose(summary: Counted, noise: Noise, *, terms: Terms) -> tuple[int, ...]:
+def choose(summary: ScoreSummary, noise: Noise, *, terms: Terms) -> tuple[int, ...]:
     """A summary meets noise: class weights, values, race."""
     from privsieve.noise.race import top_k
 

@@ -8,28 +8,33 @@ different one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import codecs
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import DomainError, SchemaError
+from privsieve.kernels import contract
+from privsieve.kernels.contract import I32, MOST_ROWS, U16, demand_array, demand_whole
 from privsieve.public.canonical import BLANK
 from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target, check_name
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows.cells import NUMBER, Codes, encoder, grid, known, log_edges
 from privsieve.rows.source import RawColumn, Source, Type, repeated
 
-if TYPE_CHECKING:
-    from privsieve.kernels.csv import Records
-
 _BOM = b"\xef\xbb\xbf"
 _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 _BLOCK = 2**20
 _LARGEST_HEADER = 2**24
+#: Encodings in which each byte is a character, the lower 128 as in ASCII.
+_BYTES = {"ascii", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1257", "iso8859-1",
+          "iso8859-2", "iso8859-5", "iso8859-7", "iso8859-9", "iso8859-15"}
 #: A line may have this many bytes, and so many more for each column of the header.
 LARGEST_LINE = 2**16
 LARGEST_CELL = 64
@@ -193,6 +198,115 @@ def _numbered(first: list[str] | None) -> tuple[str, ...]:
     return tuple(f"c{j}" for j in range(1, len(first or ("",)) + 1))
 
 
+class Lines(NamedTuple):
+    """What was read of some lines.
+
+    codes : a row for each part, in the order in which they were named; 0 where it is a text.
+    ids : a row for each text part: which of its `texts` a line has.
+    texts : the different texts of each text part, without blanks around them.
+    end : where the next line begins.
+    """
+
+    codes: U16
+    ids: I32
+    texts: list[list[str]]
+    end: int
+
+    def __repr__(self) -> str:
+        return object.__repr__(self)  # its fields are private
+
+
+def readable(encoding: str) -> bool:
+    """Whether lines in this encoding can be read here.
+
+    >>> readable("utf-16")
+    False
+    """
+    built = hasattr(contract.extension, "CsvRecords")
+    return built and codecs.lookup(encoding).name in {"utf-8", *_BYTES}
+
+
+class Records:
+    r"""How a line becomes codes: the fields that are read, each a part of the table.
+
+    Parameters
+    ----------
+    signs : the delimiter and the decimal sign.
+    encoding : one that is `readable`.
+    width : how many fields a record has; None: at least `need`.
+    need : the first so many fields hold all parts.
+    longest : a line with more bytes is no record.
+
+    Examples
+    --------
+    >>> if readable("utf-8"):
+    ...     records = Records((",", "."), "utf-8", 2, 2, 100)
+    ...     records.linear(0, 0.0, 65536.0, 65536, 7)
+    ...     records.text(1)
+    ...     lines = records.read(b"0.5, A\n?,B\nC\n", 0, 10)
+    ...     assert [[32768, 7, 7], [0, 0, 0]] == lines.codes.tolist()
+    ...     assert ["A", "B", ""] == [lines.texts[0][at] for at in lines.ids[0]]
+    """
+
+    def __init__(self, signs: tuple[str, str], encoding: str, width: int | None, need: int,
+                 longest: int) -> None:
+        if not readable(encoding):
+            raise ValueError(f"lines in {encoding} are read in Python; ask `readable` first")
+        points = np.empty(0, np.uint16)
+        if codecs.lookup(encoding).name != "utf-8":
+            points = np.array([ord(bytes([byte]).decode(encoding, "replace"))
+                               for byte in range(256)], np.uint16)
+        delimiter, decimal = (demand_whole("each sign", ord(sign), 0, 127) for sign in signs)
+        self._need = demand_whole("need", need, 0, MOST_ROWS)
+        self._records = contract.extension.CsvRecords(
+            (delimiter, decimal), points, demand_whole("width", width or 0, 0, MOST_ROWS), need,
+            demand_whole("longest", longest, 0, MOST_ROWS))
+
+    def linear(self, position: int, low: float, step: float, used: int, missing: int) -> None:
+        """A number: `floor((x - low) * step)`, cut to 0..used - 1."""
+        if not (isfinite(low) and 0 < step < inf):
+            raise ValueError("low must be finite, and step a finite number above 0")
+        self._records.add_linear(self._checked(position), low, step, *_codes(used, missing))
+
+    def logarithmic(self, position: int, edges: npt.NDArray[np.float64], used: int,
+                    missing: int) -> None:
+        """A number: how many edges are at or below it, at most used - 1."""
+        demand_array("edges", edges, np.float64, 1)
+        if not (edges[1:] >= edges[:-1]).all():
+            raise ValueError("edges must rise")
+        self._records.add_log(self._checked(position), edges, *_codes(used, missing))
+
+    def levels(self, position: int, table: Mapping[str, int], other: int) -> None:
+        """A text that has a code in a table; the others have the code `other`."""
+        texts = [text.encode() for text in table]
+        codes = np.array([demand_whole("each code", code, 0, 65535) for code in table.values()],
+                         np.uint16)
+        self._records.add_levels(self._checked(position), texts, codes,
+                                 demand_whole("other", other, 0, 65535))
+
+    def text(self, position: int) -> None:
+        """A text, as it is."""
+        self._records.add_text(self._checked(position))
+
+    def read(self, block: bytes, start: int, most: int) -> Lines:
+        """At most so many lines of a block, from this place on; the last may lack its end."""
+        if not 0 <= start <= len(block):
+            raise ValueError(f"start is {start}, and the block has {len(block)} bytes")
+        most = demand_whole("most", most, 0, 2**63 - 1)
+        codes, ids, texts, end = self._records.read(block, start, most)
+        return Lines(codes, ids, [[text.decode() for text in part] for part in texts], end)
+
+    def _checked(self, position: int) -> int:
+        if not 0 <= position < self._need:
+            raise ValueError(f"position is {position}; choose from 0 to {self._need - 1}")
+        return position
+
+
+def _codes(used: int, missing: int) -> tuple[int, int]:
+    """The highest of so many codes, and the code of what is no number."""
+    return demand_whole("used", used, 1, 65536) - 1, demand_whole("missing", missing, 0, 65535)
+
+
 def serves(source: Source) -> bool:
     """Whether the kernel reads this source: by the implementation and the encoding alone.
 
@@ -200,9 +314,7 @@ def serves(source: Source) -> bool:
     >>> serves(open_source([[1]]))
     False
     """
-    from privsieve.kernels import csv
-
-    return source.file is not None and csv.serves(source.file.csv.encoding)
+    return source.file is not None and readable(source.file.csv.encoding)
 
 
 def pieces(source: Source, domain: Domain, names: list[str], most: int,
@@ -228,8 +340,6 @@ def pieces(source: Source, domain: Domain, names: list[str], most: int,
 
 
 def _kernel_of(file: File, domain: Domain, positions: list[int]) -> Records:
-    from privsieve.kernels.csv import Records
-
     how = domain.csv
     records = Records((how.delimiter, how.decimal), how.encoding, file.width,
                       max(positions) + 1, file.longest(positions))

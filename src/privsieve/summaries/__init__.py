@@ -5,10 +5,8 @@ Any cut of the rows into parts gives the same scores.  Nothing here knows an eps
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
-from functools import reduce
-from operator import add
 from typing import Any, Protocol, Self, TypeVar
 
 
@@ -26,15 +24,6 @@ class Summary(Protocol):
 
 
 S = TypeVar("S", bound=Summary)
-
-
-def total(parts: Sequence[S]) -> S:
-    """The sum of some summaries.
-
-    >>> total([1, 2, 3])
-    6
-    """
-    return reduce(add, parts)
 
 
 def _sum(mine: Any, others: Any) -> Any:

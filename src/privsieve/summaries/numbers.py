@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +26,7 @@ from privsieve.kernels.ranks import rank_intervals
 from privsieve.public.columns import CODES, Label
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
-from privsieve.summaries import Summary, total
+from privsieve.summaries import Summary
 from privsieve.summaries.layout import Layout, Part
 from privsieve.summaries.persons import by_person
 from privsieve.summaries.rules import (
@@ -77,12 +79,12 @@ def number_tables(batches: Iterable[Batch], key: int, *, domain: Domain, depth: 
              for batch in held]
     signs = median_cuts(split, key, layout.kind) if depth >= 2 else None
 
-    return total([
+    return reduce(add, (
         NumberTables(Runs.of(Part.of(replace(batch, label=bins(batch, cuts, feature, key)),
                                      len(cuts) + 1)),
                      None if signs is None else Signs.of(part, signs, key, layout),
                      Bins.of(part, layout, grid) if grid else None)
-        for batch, part in zip(held, split, strict=True)])
+        for batch, part in zip(held, split, strict=True)))
 
 
 def halved(domain: Domain) -> Domain:

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +27,7 @@ from privsieve.kernels.joint import GRIDS, class_gain, joint_best
 from privsieve.public.columns import CODES, MISSING
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
-from privsieve.summaries import Summary, total
+from privsieve.summaries import Summary
 from privsieve.summaries.layout import ORDERED_WITH_MISSING, SUBSETS, Layout, Part
 from privsieve.summaries.persons import by_person
 
@@ -174,7 +176,7 @@ def rule_tables(batches: Iterable[Batch], key: int, *, domain: Domain, order: in
     whole, single = _parts(held, key, domain, layout)
     cuts = median_cuts(single, key, layout.kind) if order >= 2 else None
     pairs, *joint = (grid,) if isinstance(grid, int) else grid
-    return total([
+    return reduce(add, [
         RuleTables(Runs.of(part), None if cuts is None else Signs.of(one, cuts, key, layout),
                    Bins.of(part, layout, pairs) if pairs else None,
                    {fine: Bins.of(part, layout, fine) for fine in joint})

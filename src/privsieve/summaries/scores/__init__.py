@@ -88,7 +88,7 @@ class Weights(Protocol):
         """No weight is larger."""
 
 
-class Counted(Summary, Protocol):
+class ScoreSummary(Summary, Protocol):
     """The summary of a score: integers of some rows."""
 
     @property
@@ -96,7 +96,7 @@ class Counted(Summary, Protocol):
         """What the rows of each class weigh together; empty where there are no classes."""
 
 
-S = TypeVar("S", bound=Counted)
+S = TypeVar("S", bound=ScoreSummary)
 
 
 class Score(Protocol[S]):
