@@ -282,13 +282,11 @@ class ExactContainment(ContainmentSelector):
     suppress: int = option(0, "so many rows may be left out")
     time_limit: float | None = option(
         60, "seconds; the best set that was found by then is given with a bound on all others")
-    second_opinion: bool = option(
-        False, "let OR-Tools solve it, too, and compare (extra `exact`)")
 
     def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
         _demand_rows(table)
         return exact(table.items, table.y, rule, _objective(self, rule, ("distinct",)),
-                     Solving(self.time_limit, self.second_opinion), label_rows=label_rows)
+                     Solving(self.time_limit), label_rows=label_rows)
 
 
 @estimator
