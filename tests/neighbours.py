@@ -316,8 +316,8 @@ def apart(first, second, counted):
     (races, counts), (other, others) = first, second
     if [terms for _, terms in races] != [terms for _, terms in other]:
         return Found(float("inf"), 0.0)  # what is public between them is not the same
-    ratio = max((float(Fraction(int(abs(a - b)), terms[1])) for (mine, terms), (yours, _) in
-                 zip(races, other, strict=True) for a, b in zip(mine, yours, strict=True)),
+    ratio = max((float(Fraction(int(abs(a - b)), terms.sensitivity)) for (mine, terms), (yours, _)
+                 in zip(races, other, strict=True) for a, b in zip(mine, yours, strict=True)),
                 default=0.0)
     assert [mean for _, mean in counts] == [mean for _, mean in others]
     spent = sum((abs(a - b) / mean for (a, mean), (b, _) in zip(counts, others, strict=True)),

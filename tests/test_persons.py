@@ -198,7 +198,7 @@ def test_a_lost_id_moves_no_noise(tmp_path):
 
     (first, _), (second, _) = pair(where, shared, handed, tmp_path)
 
-    assert 24 * 6 == first[0][1][1] == second[0][1][1]
+    assert 24 * 6 == first[0][1].sensitivity == second[0][1].sensitivity
 
 
 # exactly the declared number

@@ -53,7 +53,7 @@ def law(src, *tests):
 
 
 SPEND = "tests/test_laws.py::test_a_refused_spend_reads_no_row"
-HOLDS = "tests/test_laws.py::test_a_fitted_selector_holds_its_release_only"
+HOLDS = "tests/test_laws.py::test_a_fitted_one_holds_its_release_only"
 LAYERS = "tests/test_layers.py::test_imports_point_down"
 NOISE = "tests/test_race.py::test_top_k_enumerated"
 

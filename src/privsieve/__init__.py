@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 #: Where each public name lives.  Names are imported when they are asked for: a program that
 #: plans or verifies needs no NumPy, and nothing but an estimator needs scikit-learn.
 _HOMES = {
-    "BlockFWELL": "methods.local_learning",
+    "BlockFWELL": "methods.estimators",
     "Category": "public.columns",
     "Date": "public.columns",
     "Domain": "public.domain",
     "ExactContainment": "containment.estimators",
-    "FELP": "methods.local_learning",
+    "FELP": "methods.estimators",
     "FWELL": "local.fwell",
     "FWELLEnsemble": "local.fwell",
     "Flag": "public.columns",
@@ -63,8 +63,8 @@ _HOMES = {
     "NoisyHistogram": "methods.histogram.estimator",
     "NoisyTopK": "methods.estimators",
     "Number": "public.columns",
-    "ObjectiveFWELL": "methods.local_learning",
-    "OutputFWELL": "methods.local_learning",
+    "ObjectiveFWELL": "methods.estimators",
+    "OutputFWELL": "methods.estimators",
     "PrivateKernelRidge": "methods.ridge.estimators",
     "PrivateTuning": "methods.estimators",
     "PublishableColumns": "containment.estimators",
