@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from privsieve.errors import ParameterError
 from privsieve.methods.blocks import Blocked, digest_of, parts_of, public_rows, sizes
 from privsieve.methods.choosing import GAPS, USUAL, Forecast, charged, count, expected, selection
-from privsieve.methods.option import Choosing, declared, option, settings, settled
 from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Domain
+from privsieve.public.option import Choosing, declared, option, settings, settled
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:

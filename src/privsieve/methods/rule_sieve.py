@@ -37,10 +37,10 @@ from privsieve.methods.labels import (
     uncentred,
     written_shares,
 )
-from privsieve.methods.option import Choosing, declared, option, settings, settled
 from privsieve.public.columns import Number
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
+from privsieve.public.option import Choosing, declared, option, settings, settled
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from privsieve.errors import ParameterError
 from privsieve.methods.choosing import Forecast, charged, count, depth, expected, selection
-from privsieve.methods.option import Choosing, declared, settings
 from privsieve.public.columns import Label, Number
 from privsieve.public.cost import EPSILON_UNITS, Cost
 from privsieve.public.domain import Domain
+from privsieve.public.option import Choosing, declared, settings
 from privsieve.public.plan import Plan, assumed
 
 if TYPE_CHECKING:

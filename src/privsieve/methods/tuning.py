@@ -19,11 +19,11 @@ from privsieve.errors import ParameterError
 from privsieve.methods import options_of
 from privsieve.methods import plan as by_name
 from privsieve.methods.choosing import COSTS
-from privsieve.methods.option import Options, current_abouts, declared, option, whole_number
 from privsieve.noise.stopping import PRICE
 from privsieve.public.canonical import Json
 from privsieve.public.cost import EPSILON_UNITS, Cost
 from privsieve.public.domain import Domain
+from privsieve.public.option import Options, current_abouts, declared, option, whole_number
 from privsieve.public.plan import Plan, assumed
 from privsieve.release import Selection
 
