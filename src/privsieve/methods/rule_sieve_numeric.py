@@ -165,7 +165,7 @@ def median_mechanism(held: Held, noise: Noise, *, epsilon: Fraction, inner: Plan
                      ) -> tuple[int, ...]:
     """A noisy median cuts the target in two; the rest is RuleSieve for two classes."""
     # [median-moves]
-    moves = 2 if inner.domain.neighbours == "replace-one" else 1
+    moves = 2 if inner.domain.replaces else 1
     cell = median_cell(held.counts, moves, epsilon, noise)
     tables = inner.summarise(held.labelled(cell), held.key)
     chosen: tuple[int, ...] = inner.mechanism(tables, noise)
