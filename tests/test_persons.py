@@ -182,7 +182,7 @@ def test_a_person_with_a_blank_row_keeps_epsilon(neighbours, tmp_path):
                        (), 0)
         (first, _), (second, _) = pair(where, shared, handed, tmp_path)
         assert first[0][1] == second[0][1]
-        one, other = (law(found[0][0], found[0][1][1]) for found in (first, second))
+        one, other = (law(found[0][0], found[0][1].sensitivity) for found in (first, second))
         worst = max(worst, *(abs(math.log(one[names] / other[names])) for names in one))
 
     assert 0.5 < worst <= 1 + 1e-9
