@@ -7,7 +7,7 @@ from pathlib import Path
 
 from privsieve.cli.methods import SHARED, flag
 from privsieve.methods import METHODS, options_of
-from privsieve.methods.option import abouts
+from privsieve.public.option import abouts
 
 PAGE = Path(__file__).parents[1] / "docs" / "options.md"
 HEAD = """\

@@ -47,7 +47,7 @@ def scored(batch, rules, key=0):
     """Scores as the mechanism has them, and how far it says that they move."""
     made, layout = summarise([batch], key, rules=rules), Layout.of(rules.domain)
     if rules.class_prior == "average":
-        moves = 4 * rules.scale * max(1, int(made.runs.counts.sum()))
+        moves = 4 * rules.domain.unit_weight * max(1, int(made.runs.counts.sum()))
         return class_scores(made, layout, rules.grid), moves
     by, moves, _epsilon = weighed(made, layout, rules, replay(1))
     return scores(made, layout, by), moves

@@ -351,9 +351,9 @@ def test_breast_cancer():
 def test_resamples_is_the_old_name_of_repeats():
     """What version 0.1.0 called resamples is taken, with a sentence that says the new name."""
     X = np.random.default_rng(0).random((40, 3))
-    now, before = (ps.FWELLEnsemble(random_state=0, **{name: 3}) for name in ("repeats",
-                                                                              "resamples"))
-
+    now = ps.FWELLEnsemble(random_state=0, repeats=3)
     with pytest.warns(FutureWarning, match="resamples is called repeats now"):
-        before.fit(X, X[:, 1] > 0.5)
-    assert now.fit(X, X[:, 1] > 0.5).weights_.tolist() == before.weights_.tolist()
+        before = ps.FWELLEnsemble(random_state=0, resamples=3)
+
+    assert now.get_params() == before.get_params()
+    assert (now.fit(X, X[:, 1] > 0.5).weights_ == before.fit(X, X[:, 1] > 0.5).weights_).all()

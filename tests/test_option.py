@@ -16,9 +16,9 @@ from privsieve import methods
 from privsieve.cli.methods import given
 from privsieve.cli.methods import options as asked_on_the_line
 from privsieve.errors import ParameterError
-from privsieve.methods.estimator import Selector, estimator
-from privsieve.methods.option import Choosing, declared, option, settings
+from privsieve.methods.estimator import Selector
 from privsieve.public.cost import Cost
+from privsieve.public.option import Choosing, declared, estimator, option, settings
 from privsieve.public.plan import Plan
 
 DOMAIN = ps.Domain.box(0, 1, columns=3)

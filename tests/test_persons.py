@@ -74,7 +74,8 @@ def of_halves(where, shared, folder):
     first, second = pair(where, shared, summary, folder)
     rng, sides = np.random.default_rng(shared.order), 1 if where.removes else 2
     noisy = rng.integers(-5, 50, (2, *first.counts.shape[1:])).tolist()
-    learns = [np.abs(first.counts - second.counts).sum(axis=(1, 2)).max() / sides / tuning.scale]
+    weight = tuning.domain.unit_weight
+    learns = [np.abs(first.counts - second.counts).sum(axis=(1, 2)).max() / sides / weight]
     for place, candidate in enumerate(tuning.candidates):
         found = []
         for one in (first, second):
@@ -82,7 +83,7 @@ def of_halves(where, shared, folder):
                 candidate.mechanism(one.summaries[place], None)
             found.append((races, counts))
         learns.append(max(apart(*found, 0)[:1]))
-    judges = abs(first.right([0, 1], noisy) - second.right([0, 1], noisy)) / WHOLE / tuning.scale
+    judges = abs(first.right([0, 1], noisy) - second.right([0, 1], noisy)) / WHOLE / weight
     assert 0 in (max(learns), judges)  # a person is in one of the parts
     return max(*learns, judges)
 
@@ -181,7 +182,7 @@ def test_a_person_with_a_blank_row_keeps_epsilon(neighbours, tmp_path):
                        (), 0)
         (first, _), (second, _) = pair(where, shared, handed, tmp_path)
         assert first[0][1] == second[0][1]
-        one, other = (law(found[0][0], found[0][1][1]) for found in (first, second))
+        one, other = (law(found[0][0], found[0][1].sensitivity) for found in (first, second))
         worst = max(worst, *(abs(math.log(one[names] / other[names])) for names in one))
 
     assert 0.5 < worst <= 1 + 1e-9

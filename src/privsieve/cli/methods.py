@@ -9,7 +9,7 @@ import click
 
 from privsieve.errors import ParameterError
 from privsieve.methods import METHODS, options_of
-from privsieve.methods.option import About, abouts, current_abouts, whole_number, yes_or_no
+from privsieve.public.option import About, abouts, current_abouts, whole_number, yes_or_no
 
 #: Options that all verbs share, or that have a way of their own on the command line.
 SHARED = ("epsilon", "allow_weak", "n_features_to_select", "max_ops", "choice")

@@ -11,8 +11,8 @@ import click
 from privsieve.cli import methods
 from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import METHODS, options_of, plan
-from privsieve.methods.option import abouts
 from privsieve.public.domain import Domain
+from privsieve.public.option import abouts
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from fractions import Fraction
-from inspect import cleandoc
-from typing import Any, Self, TypeVar, dataclass_transform
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,14 +20,13 @@ from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.publishable import by_sources, largest_k, publishable
 from privsieve.errors import NothingFits, ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule
+from privsieve.public.option import estimator, option
 from privsieve.rows.arrays import array_of
 from privsieve.rows.items import items_of
 from privsieve.rows.matrix import Items
 from privsieve.rows.source import names_of, typed
 
 __all__ = ["ExactContainment", "GreedyContainment", "MaximalContainment", "PublishableColumns"]
-
-Kind = TypeVar("Kind")
 
 #: Absences count where the kind of a column says that who knows one cell knows the others' absence.
 BY_KIND = "by kind"
@@ -70,22 +68,6 @@ class Published:
         return tuple(name for name in self.selected if name not in self.items)
 
 
-def option(default: Any, says: str, *, positional: bool = False) -> Any:
-    """A parameter of an estimator: its default, and what it is for."""
-    return field(default=default, kw_only=not positional, metadata={"says": says})
-
-
-@dataclass_transform(kw_only_default=True, field_specifiers=(option,))
-def estimator(kind: type[Kind]) -> type[Kind]:
-    """Make scikit-learn's constructor, and the docstring's parameters, of the declared options."""
-    made: Any = dataclass(eq=False, repr=False)(kind)
-    listed = "\n".join(f"{one.name} : {one.type}, {one.default!r} where left out\n"
-                       f"    {one.metadata['says']}." for one in fields(made))
-    says, head, examples = cleandoc(made.__doc__ or "").partition("Examples\n")
-    made.__doc__ = f"{says.rstrip()}\n\nParameters\n----------\n{listed}\n\n{head}{examples}"
-    return made  # type: ignore[no-any-return]
-
-
 @estimator
 class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # untyped
     """What every choice of columns is: `fit` written once; k holds on all rows.
@@ -95,16 +77,19 @@ class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  
     is more than that (`privsieve publish`).
     """
 
-    k: int = option(5, "each row's group has at least so many rows", positional=True)
+    k: int = option(default=5, kw_only=False, says="each row's group has at least so many rows")
     absent: Any = option(
-        BY_KIND, "columns of which the attacker may know that a person lacks them: all, none, "
-        "names, or by kind those of categories, numbers, dates and answers of yes or no in tables "
-        "of cells")
+        default=BY_KIND,
+        says="columns of which the attacker may know that a person lacks them: all, none, names, "
+             "or by kind those of categories, numbers, dates and answers of yes or no in tables "
+             "of cells")
     l_diversity: int = option(
-        1, "each group has at least so many classes, counted without knowing a row's class")
+        default=1,
+        says="each group has at least so many classes, counted without knowing a row's class")
     target_known: bool = option(
-        False, "the class of a row may be known as well, for it is published: each group has k "
-        "rows of the row's class")
+        default=False,
+        says="the class of a row may be known as well, for it is published: each group has k "
+             "rows of the row's class")
 
     def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
         raise NotImplementedError
@@ -205,19 +190,23 @@ class GreedyContainment(ContainmentSelector):
     """
 
     weights: Any = option(
-        "mutual-information", "what a column is worth: mutual-information, hamming, excess, "
-        "youden, or a number for each item")
+        default="mutual-information",
+        says="what a column is worth: mutual-information, hamming, excess, youden, or a "
+             "number for each item")
     objective: str = option(
-        "weights", "weights, distinct or class-errors: take the heaviest column, the one that "
-        "tells most pairs of different class apart, or the one that leaves fewest rows outside "
-        "the majority of their equals")
+        default="weights",
+        says="weights, distinct or class-errors: take the heaviest column, the one that "
+             "tells most pairs of different class apart, or the one that leaves fewest rows "
+             "outside the majority of their equals")
     stop: str = option(
-        "skip", "skip or break: pass over a column that does not fit, or end there (as the paper "
-        "prints it)")
+        default="skip",
+        says="skip or break: pass over a column that does not fit, or end there (as the "
+             "paper prints it)")
     model: str = option(
-        "containment", "containment or k-anonymity: whether the attacker knows what a person has, "
-        "or what the person lacks as well")
-    suppress: int = option(0, "so many rows may be left out")
+        default="containment",
+        says="containment or k-anonymity: whether the attacker knows what a person has, or "
+             "what the person lacks as well")
+    suppress: int = option(default=0, says="so many rows may be left out")
 
     def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
         objective = _objective(self, rule, ("distinct", "class-errors"))
@@ -240,15 +229,17 @@ class MaximalContainment(ContainmentSelector):
     2
     """
 
-    weights: Any = option("mutual-information", "as in `GreedyContainment`")
+    weights: Any = option(default="mutual-information", says="as in `GreedyContainment`")
     objective: str = option(
-        "weights", "weights, size, distinct or class-errors: the heaviest set, the largest, the "
-        "one that tells most pairs of different class apart, or leaves fewest rows outside the "
-        "majority of their equals")
-    r: int | None = option(20, "of the r largest sets only (the paper: 20); None compares all")
-    complete: bool = option(True, "whether greedy choice adds columns to it")
+        default="weights",
+        says="weights, size, distinct or class-errors: the heaviest set, the largest, the "
+             "one that tells most pairs of different class apart, or leaves fewest rows "
+             "outside the majority of their equals")
+    r: int | None = option(
+        default=20, says="of the r largest sets only (the paper: 20); None compares all")
+    complete: bool = option(default=True, says="whether greedy choice adds columns to it")
     time_limit: float | None = option(
-        None, "seconds; the best set that was seen by then is taken, and completed")
+        default=None, says="seconds; the best set that was seen by then is taken, and completed")
 
     def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
         _demand_rows(table)
@@ -274,21 +265,22 @@ class ExactContainment(ContainmentSelector):
     (('x0', 'x2'), Fraction(3, 2), True)
     """
 
-    weights: Any = option("hamming", "as in `GreedyContainment`; hamming is the paper's problem")
+    weights: Any = option(
+        default="hamming", says="as in `GreedyContainment`; hamming is the paper's problem")
     objective: str = option(
-        "weights", "weights or distinct: the heaviest set, or the one that tells most pairs of "
-        "different class apart")
-    model: str = option("containment", "as in `GreedyContainment`")
-    suppress: int = option(0, "so many rows may be left out")
+        default="weights",
+        says="weights or distinct: the heaviest set, or the one that tells most pairs of "
+             "different class apart")
+    model: str = option(default="containment", says="as in `GreedyContainment`")
+    suppress: int = option(default=0, says="so many rows may be left out")
     time_limit: float | None = option(
-        60, "seconds; the best set that was found by then is given with a bound on all others")
-    second_opinion: bool = option(
-        False, "let OR-Tools solve it, too, and compare (extra `exact`)")
+        default=60,
+        says="seconds; the best set that was found by then is given with a bound on all others")
 
     def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
         _demand_rows(table)
         return exact(table.items, table.y, rule, _objective(self, rule, ("distinct",)),
-                     Solving(self.time_limit, self.second_opinion), label_rows=label_rows)
+                     Solving(self.time_limit), label_rows=label_rows)
 
 
 @estimator
@@ -307,7 +299,7 @@ class PublishableColumns(ContainmentSelector):
     3
     """
 
-    profile: str = option("few", "few, most or strict")
+    profile: str = option(default="few", says="few, most or strict")
 
     def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
         return publishable(table, rule, self.profile, label_rows=label_rows)

@@ -10,12 +10,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isfinite
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, Literal, Self, TextIO
-from warnings import warn
+from typing import Any, Literal, Self, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -27,12 +26,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.contract import I64
-from privsieve.kernels.nearest import F64, I32, LARGEST, METRICS, TOGETHER, nearest, nearest_in
+from privsieve.kernels.nearest import (
+    F64,
+    I32,
+    LARGEST,
+    METRICS,
+    TOGETHER,
+    Metric,
+    nearest,
+    nearest_in,
+)
 from privsieve.local.limits import ridge
 from privsieve.local.solver import minimise
-
-if TYPE_CHECKING:
-    from privsieve.kernels.nearest import Metric
+from privsieve.public.option import estimator, option
 
 __all__ = ["FWELL", "FWELLEnsemble"]
 
@@ -165,7 +171,7 @@ def sample_size(n: int, beta: object) -> int:
     return ceil(Fraction(str(beta)) * n)
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class FWELL(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Weigh columns by local learning.  NOT private: use it on public rows only.
 
@@ -177,23 +183,6 @@ class FWELL(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn
     A fitted one holds its parameters, `weights_`, `error_` (the exact weights are no farther),
     `n_features_in_` and `feature_names_in_` (for frames).
 
-    Parameters
-    ----------
-    n_features_to_select : int, float or "positive"
-        how many columns, which fraction of them (at least one), or all that have a weight above
-        zero (at least one).
-    lam : number
-        how strongly weights are held small; from 1e-6 to 1e6.
-    metric : "manhattan", "euclidean" or "hamming"
-        what is near; "hamming" takes columns of 0 and 1.  Columns of different size should be
-        scaled before.
-    categorical_features : list of positions or names, optional
-        with "manhattan", columns whose values are only equal or different: 1 apart, or 0.  Scale
-        the others to a range of 1.
-    verbose : int
-        1 to say on stderr how far the search for neighbours is, where it takes long; 0 for
-        silence.
-
     Examples
     --------
     >>> import numpy as np, privsieve as ps
@@ -202,12 +191,24 @@ class FWELL(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn
     array([False, False,  True, False])
     """
 
-    n_features_to_select: float | Literal["positive"] = 0.1
-    _: KW_ONLY
-    lam: float = 0.01
-    metric: Metric = "manhattan"
-    categorical_features: Sequence[int | str] | None = None
-    verbose: int = 0
+    n_features_to_select: float | Literal["positive"] = option(
+        default=0.1, kw_only=False,
+        says="how many columns, which fraction of them (at least one), or 'positive': all that "
+             "have a weight above zero (at least one)")
+    lam: float = option(default=0.01,
+                        says="how strongly weights are held small; from 1e-6 to 1e6")
+    metric: Metric = option(
+        default="manhattan", choices=METRICS,
+        says="what is near; hamming takes columns of 0 and 1.  Columns of different size should "
+             "be scaled before")
+    categorical_features: Sequence[int | str] | None = option(
+        default=None,
+        says="with manhattan, positions or names of columns whose values are only equal or "
+             "different: 1 apart, or 0.  Scale the others to a range of 1")
+    verbose: int = option(
+        default=0,
+        says="1 to say on stderr how far the search for neighbours is, where it takes long; 0 "
+             "for silence")
 
     def fit(self, X: Any, y: Any) -> Self:
         """Weigh the columns.
@@ -270,25 +271,12 @@ class FWELL(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn
         return tags
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class FWELLEnsemble(FWELL):
     """The mean of FWELL's weights over samples of the rows.  NOT private, as FWELL is not.
 
     The samples are drawn by `random_state`, so that it can be repeated; nothing here is noise.
     For private rows take `BlockFWELL` or `RuleSieve`.
-
-    Parameters
-    ----------
-    n_features_to_select, lam, metric, categorical_features, verbose
-        as in `FWELL`.
-    repeats : int
-        how many samples are drawn; `resamples` in version 0.1.0, which is still taken.
-    beta : number
-        rows of a sample, as a share of all; above 0, and at most 1.
-    replace : bool
-        whether a row may be drawn twice.  It then counts twice, and is no neighbour of itself.
-    random_state : int, RandomState or None
-        who draws.
 
     Examples
     --------
@@ -298,19 +286,17 @@ class FWELLEnsemble(FWELL):
     array([False, False,  True, False])
     """
 
-    _: KW_ONLY
-    repeats: int = 20
-    beta: float = 0.9
-    replace: bool = False
-    random_state: Any = None
-    resamples: int | None = None
+    repeats: int = option(default=20, was="resamples", says="how many samples are drawn")
+    beta: float = option(default=0.9,
+                         says="rows of a sample, as a share of all; above 0, and at most 1")
+    replace: bool = option(
+        default=False,
+        says="whether a row may be drawn twice.  It then counts twice, and is no neighbour of "
+             "itself")
+    random_state: Any = option(default=None, says="who draws")
 
     def _weights(self, learning: LocalLearning, X: F64, label: I32) -> tuple[F64, float]:
         many: Any = self.repeats
-        if self.resamples is not None:
-            many = self.resamples
-            warn("resamples is called repeats now, and its old name will go", FutureWarning,
-                 stacklevel=3)
         if isinstance(many, bool) or not isinstance(many, (int, np.integer)) or many < 1:
             raise ParameterError(f"repeats is {many!r}; write a whole number from 1")
         _demand_number("beta", self.beta, above=0, most=1)

@@ -42,7 +42,7 @@ def plan(method: str, domain: Domain, *, rows: int | None = None, **options: obj
     >>> plan("rule-sieve", Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569).cost.text
     '1'
     """
-    from privsieve.methods.option import asked
+    from privsieve.public.option import asked
 
     made: Plan = asked(method, options_of(method), options).planned(whole(domain), rows)
     return made

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from privsieve.errors import ParameterError
 from privsieve.methods.blocks import Blocked, digest_of, parts_of, public_rows, sizes
 from privsieve.methods.choosing import GAPS, USUAL, Forecast, charged, count, expected, selection
-from privsieve.methods.option import Choosing, declared, option, settings, settled
 from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Domain
+from privsieve.public.option import Choosing, declared, option, settings, settled
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
@@ -89,11 +89,6 @@ class Voting(BlockOptions):
                         reference=digest_of(self.reference) if alone else None)
 
     @property
-    def replace(self) -> bool:
-        """Whether neighbours replace a unit (else they add or remove one)."""
-        return self.domain.neighbours == "replace-one"
-
-    @property
     def race(self) -> Race:
         """The race for sums that one unit moves by 1."""
         from privsieve.noise.race import Race
@@ -105,7 +100,7 @@ class Voting(BlockOptions):
     def forecast(self) -> Forecast:
         """What the race is expected to find, by gaps of half of the votes."""
         # A block of m units has one vote, so that m times as many units are needed.
-        doubled = 2 if self.reference is not None and not self.replace else 1
+        doubled = 2 if self.reference is not None and not self.domain.replaces else 1
         return expected(self.race, len(self.domain.columns), self.k,
                         Fraction(doubled * self.units, self.block))
 
@@ -115,7 +110,7 @@ class Voting(BlockOptions):
         """How far one unit can move a sum of votes."""
         largest: int = self.tau or 1
         if self.reference is not None:
-            return (2 if self.replace else 1) * largest
+            return (2 if self.domain.replaces else 1) * largest
         return 2 * int(self.repeats) * largest
     # [/sensitivity]
 

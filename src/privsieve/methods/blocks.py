@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
-from privsieve.methods.option import Options, declared, integer, option
 from privsieve.public.domain import Domain
+from privsieve.public.option import Options, declared, integer, option
 
 if TYPE_CHECKING:
     from privsieve.kernels.blocks import Rows

@@ -1,14 +1,12 @@
 """The base of all private estimators: options in, `fit` written once; a fitted one holds a release.
 
-A method's options become an estimator by `@estimator`: the constructor of scikit-learn's contract
-and the parameters of the docstring are made from their fields.
+A method's options become an estimator by `@estimator` of `public.option`: the constructor of
+scikit-learn's contract and the parameters of the docstring are made from their fields.
 """
 
 from __future__ import annotations
 
-from functools import wraps
-from inspect import cleandoc
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,35 +18,12 @@ from privsieve import fit as fitting
 from privsieve.errors import DomainError, ParameterError
 from privsieve.ledger.ledger import Ledger
 from privsieve.methods import plan
-from privsieve.methods.option import abouts, current, declared, documented, option
 from privsieve.public.domain import Box, Domain
+from privsieve.public.option import estimator, option
 from privsieve.public.plan import Plan
 from privsieve.release import Release
 from privsieve.rows import open_source, resolve
 from privsieve.rows.source import fold, names_of, typed
-
-Kind = TypeVar("Kind")
-
-
-@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
-def estimator(kind: type[Kind]) -> type[Kind]:
-    """Make scikit-learn's constructor of the options that a class inherits.
-
-    It takes an option by its old name, too.  What scikit-learn sets is not frozen.
-    """
-    made: Any = declared(kind)
-    made.__setattr__, made.__delattr__ = object.__setattr__, object.__delattr__
-    if any(about.was for about in abouts(made).values()):
-        init = made.__init__
-
-        @wraps(init)
-        def __init__(self: Any, *args: Any, **given: Any) -> None:  # noqa: N807  # it is the constructor
-            init(self, *args, **current(made, given))
-
-        made.__init__ = __init__
-    said, head, examples = cleandoc(made.__doc__ or "").partition("Examples\n")
-    made.__doc__ = f"{said.rstrip()}\n\n{documented(made)}\n\n{head}{examples}"
-    return made  # type: ignore[no-any-return]
 
 
 @estimator

@@ -10,13 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from privsieve.errors import ParameterError
 from privsieve.methods.block_fwell import BlockOptions
-from privsieve.methods.estimator import Selector, estimator
+from privsieve.methods.estimator import Selector
 from privsieve.methods.felp import EnsembleOptions
 from privsieve.methods.noisy_top_k import TopKOptions
 from privsieve.methods.objective_fwell import ObjectiveOptions
 from privsieve.methods.output_fwell import OutputOptions
 from privsieve.methods.rule_sieve import RuleSieveOptions
 from privsieve.methods.tuning import TuningOptions
+from privsieve.public.option import estimator
 from privsieve.release import ColumnWeights
 from privsieve.rows.source import fold
 

@@ -246,7 +246,7 @@ def labellings(counts: Sequence[int], standing: Sequence[int], rules: Rules, noi
     """
     from privsieve.noise.streams import discrete_laplace
 
-    prior, classes, scale = rules.class_prior, len(counts), rules.scale
+    prior, classes, scale = rules.class_prior, len(counts), rules.domain.unit_weight
     if prior is None or prior == "average":
         return equal(classes, rules.units), rules.epsilon
     if prior == "centred":
@@ -260,14 +260,14 @@ def labellings(counts: Sequence[int], standing: Sequence[int], rules: Rules, noi
     spent = rules.epsilon * AUTO_SHARE
     left = rules.epsilon - spent
     # [count-sensitivity] a replaced unit may leave one class and enter another
-    if rules.replace and classes == 2:
+    if rules.domain.replaces and classes == 2:
         mean, total = scale / spent, rules.units * scale
         one = counts[1] + discrete_laplace(mean, noise)
         released = [total - one, one]
         if abs(released[0] - released[1]) >= 4 * mean and min(released) < RARE * total:
             return _centred(counts, standing, rules, _inside(one, total)), left
     else:
-        mean = (2 if rules.replace else 1) * scale / spent
+        mean = (2 if rules.domain.replaces else 1) * scale / spent
         released = [count + discrete_laplace(mean, noise) for count in counts]
     return balanced(released, scale, margin=4 * mean), left
 
@@ -281,13 +281,14 @@ def _inside(one: int, total: int) -> list[int]:
 def _centred(counts: Sequence[int], standing: Sequence[int], rules: Rules,
              known: Sequence[int] | None) -> Labellings:
     """Centred labels, where they can be had; `known` are counts that are public or released."""
+    scale = rules.domain.unit_weight
     # [public] by the number that was declared, or that a source of rows has
-    if uncentred(rules.domain, rules.units * rules.scale):
-        return equal(len(counts), rules.units) if known is None else balanced(known, rules.scale)
+    if uncentred(rules.domain, rules.units * scale):
+        return equal(len(counts), rules.units) if known is None else balanced(known, scale)
     # [invariant] replacing a unit leaves the total: there are as many rows, or settled persons
     total, weights = sum(counts), centred(counts)
-    squares = 0 if known is None else sum(known) * known[0] * known[1] // rules.scale
-    one_each = tuple(tuple(rules.scale * w for w in row) for row in centred(standing))
+    squares = 0 if known is None else sum(known) * known[0] * known[1] // scale
+    one_each = tuple(tuple(scale * w for w in row) for row in centred(standing))
     return Labellings(weights, (squares,) * len(weights), max(1, total), one_each)
 # [/labellings]
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Self
 from privsieve.errors import ParameterError
 from privsieve.methods.blocks import Blocked, digest_of, parts_of, public_rows, sizes
 from privsieve.methods.choosing import count
-from privsieve.methods.option import declared, option, settings
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Domain
+from privsieve.public.option import declared, option, settings
 from privsieve.public.plan import NoiseSize, Plan, assumed
 from privsieve.release import ColumnWeights, GridNumbers, NoiseLaw, exactly, figure
 

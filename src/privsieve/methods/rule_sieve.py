@@ -37,10 +37,10 @@ from privsieve.methods.labels import (
     uncentred,
     written_shares,
 )
-from privsieve.methods.option import Choosing, declared, option, settings, settled
 from privsieve.public.columns import Number
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
+from privsieve.public.option import Choosing, declared, option, settings, settled
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class RuleSieveOptions(Choosing):
         rules = replace(rules, delta=cost.delta)
         return selection(
             rules, cost, _forecast, method=METHOD, settings=settings(rules, grid=grid),
-            noise=_main_race(rules).scale * (1 if rules.replace else Fraction(1, 2)),
+            noise=_main_race(rules).scale * (1 if rules.domain.replaces else Fraction(1, 2)),
             theorem="rule-sieve", summarise=partial(summarise, rules=rules),
             mechanism=partial(mechanism, rules=rules))
 
@@ -118,23 +118,14 @@ class Rules(RuleSieveOptions):
     grid: int
 
     @property
-    def replace(self) -> bool:
-        """Whether neighbours replace a unit (else they add or remove one)."""
-        return self.domain.neighbours == "replace-one"
-
-    @property
-    def scale(self) -> int:
-        """What one unit weighs: 1 for rows, L for persons."""
-        return self.domain.unit_weight
-
-    @property
     def settles(self) -> bool:
         """Whether exactly the declared number of persons takes part."""
         return settles(self.class_prior, self.domain, self.units)
 
     def sensitivity(self, largest: int) -> int:
         """How far a score can move, in its integer units: 24 a unit, half of it if one leaves."""
-        return (24 if self.replace else 12) * self.scale * largest  # [sensitivity]
+        # [sensitivity]
+        return (24 if self.domain.replaces else 12) * self.domain.unit_weight * largest
 
 
 def _check_sums(domain: Domain, units: int) -> None:
@@ -175,7 +166,7 @@ def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, 
     layout = Layout.of(rules.domain)
     if rules.class_prior == "average":
         # [average-sensitivity] the weight of all units is the same for neighbours: see `settled`
-        moves = 4 * rules.scale * max(1, int(summary.runs.counts.sum()))
+        moves = 4 * rules.domain.unit_weight * max(1, int(summary.runs.counts.sum()))
         return race(class_scores(summary, layout, rules.grid).tolist(), rules.k, moves,
                     rules.epsilon)
     by, moves, epsilon = weighed(summary, layout, rules, noise)
@@ -198,8 +189,9 @@ def weighed(summary: RuleTables, layout: Layout, rules: Rules, noise: Noise,
     counts = summary.runs.counts.tolist()
     standing = counts if summary.signs is None else summary.signs.rows.tolist()
     labels, epsilon = labellings(counts, standing, rules, noise)
-    by = Weighing(np.array(labels.weights, np.int64), offsets(labels, layout, rules.scale),
-                  rules.scale, rules.depth, rules.grid,
+    scale = rules.domain.unit_weight
+    by = Weighing(np.array(labels.weights, np.int64), offsets(labels, layout, scale), scale,
+                  rules.depth, rules.grid,
                   None if labels.standing is None else np.array(labels.standing, np.int64))
     return by, rules.sensitivity(labels.largest), epsilon
 # [/mechanism]
@@ -215,7 +207,7 @@ def _forecast(rules: Rules) -> Forecast:
 
     Where units come and go instead of being replaced, one moves a score by half as much.
     """
-    reach = Fraction(rules.units * (1 if rules.replace else 2))
+    reach = Fraction(rules.units * (1 if rules.domain.replaces else 2))
     return expected(_main_race(rules), len(rules.domain.columns), rules.k, reach)
 
 
@@ -253,7 +245,7 @@ def _pure_rho(rules: Rules) -> Fraction:
     return spent / 2
 
 
-Race = Callable[[Sequence[int], int, int, Fraction], tuple[int, ...]]
+Racing = Callable[[Sequence[int], int, int, Fraction], tuple[int, ...]]
 
 Joint = Literal["pair", "triple", "quad"]
 #: How many columns the first race names.
@@ -326,7 +318,7 @@ def leaves_out(size: int, k: int, d: int) -> bool:
 
 
 def choose(values: Mapping[int, Sequence[int]], score: Sequence[int], rules: tuple[int, int],
-           spend: tuple[int, int, Fraction], race: Race) -> tuple[int, ...]:
+           spend: tuple[int, int, Fraction], race: Racing) -> tuple[int, ...]:
     """K columns, of which the first `size` come as one set; sorted, so that no order leaves.
 
     values : per size of sets, twice the value of each in lexicographic order.

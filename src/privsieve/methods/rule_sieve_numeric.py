@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from privsieve.errors import ParameterError
 from privsieve.methods.choosing import Forecast, charged, count, depth, expected, selection
-from privsieve.methods.option import Choosing, declared, settings
 from privsieve.public.columns import Label, Number
 from privsieve.public.cost import EPSILON_UNITS, Cost
 from privsieve.public.domain import Domain
+from privsieve.public.option import Choosing, declared, settings
 from privsieve.public.plan import Plan, assumed
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def median_mechanism(held: Held, noise: Noise, *, epsilon: Fraction, inner: Plan
                      ) -> tuple[int, ...]:
     """A noisy median cuts the target in two; the rest is RuleSieve for two classes."""
     # [median-moves]
-    moves = 2 if inner.domain.neighbours == "replace-one" else 1
+    moves = 2 if inner.domain.replaces else 1
     cell = median_cell(held.counts, moves, epsilon, noise)
     tables = inner.summarise(held.labelled(cell), held.key)
     chosen: tuple[int, ...] = inner.mechanism(tables, noise)

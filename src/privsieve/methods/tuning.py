@@ -19,11 +19,11 @@ from privsieve.errors import ParameterError
 from privsieve.methods import options_of
 from privsieve.methods import plan as by_name
 from privsieve.methods.choosing import COSTS
-from privsieve.methods.option import Options, current_abouts, declared, option, whole_number
 from privsieve.noise.stopping import PRICE
 from privsieve.public.canonical import Json
 from privsieve.public.cost import EPSILON_UNITS, Cost
 from privsieve.public.domain import Domain
+from privsieve.public.option import Options, current_abouts, declared, option, whole_number
 from privsieve.public.plan import Plan, assumed
 from privsieve.release import Selection
 
@@ -89,11 +89,6 @@ class Tuning:
     def predicting(self) -> Fraction:
         """What a predictor may cost."""
         return self.epsilon - self.choosing
-
-    @property
-    def scale(self) -> int:
-        """What one unit weighs: 1 for rows, L for persons."""
-        return self.domain.unit_weight
 
 
 class Tried(NamedTuple):
@@ -169,7 +164,7 @@ def attempt(summary: Halves, noise: Noise, tuning: Tuning) -> tuple[int, Tried]:
     tables = predictor(summary, selected, noise, tuning)
     # [score] on the second part, at the whole epsilon: one unit is worth WHOLE at most
     right = summary.right(selected, tables)
-    mean = Fraction(WHOLE * tuning.scale) / tuning.epsilon
+    mean = Fraction(WHOLE * tuning.domain.unit_weight) / tuning.epsilon
     return right + discrete_laplace(mean, noise), Tried(place, tuple(selected))
 
 
@@ -180,8 +175,8 @@ def predictor(summary: Halves, selected: Sequence[int], noise: Noise, tuning: Tu
 
     exact = summary.counts[list(selected)]
     # [counts] a replaced unit leaves one cell of each column and enters another
-    moves = 2 if tuning.domain.neighbours == "replace-one" else 1
-    mean = Fraction(moves * tuning.scale * len(exact)) / tuning.predicting
+    moves = 2 if tuning.domain.replaces else 1
+    mean = Fraction(moves * tuning.domain.unit_weight * len(exact)) / tuning.predicting
     drawn = geometric(mean, 2 * exact.size, noise)
     plus, minus = iter(drawn[: exact.size]), iter(drawn[exact.size:])
     return [[[count + next(plus) - next(minus) for count in row] for row in table]

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from privsieve.methods.estimator import Estimator, estimator
+from privsieve.methods.estimator import Estimator
 from privsieve.methods.histogram.noisy_histogram import HistogramOptions
 from privsieve.methods.histogram.released import CountTable, cell_names
+from privsieve.public.option import estimator
 from privsieve.release import Release
 
 

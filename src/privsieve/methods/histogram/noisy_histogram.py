@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.methods.choosing import count
-from privsieve.methods.option import Options, current, declared, integer, option, settled, yes_or_no
 from privsieve.methods.rule_sieve import RuleSieveOptions
 from privsieve.public.canonical import Json
 from privsieve.public.columns import (
@@ -35,6 +34,7 @@ from privsieve.public.columns import (
 )
 from privsieve.public.cost import EPSILON_UNITS, Cost, exact
 from privsieve.public.domain import Domain
+from privsieve.public.option import Options, current, declared, integer, option, settled, yes_or_no
 from privsieve.public.plan import NoiseSize, Plan, assumed
 from privsieve.release import Histogram, NoiseLaw, figure
 

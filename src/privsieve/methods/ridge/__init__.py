@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from privsieve.methods.option import Options, declared, option
 from privsieve.public.domain import Domain
+from privsieve.public.option import Options, declared, option
 from privsieve.public.plan import Plan
 
 

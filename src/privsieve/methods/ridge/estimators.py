@@ -11,8 +11,9 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privsieve.errors import SchemaError
-from privsieve.methods.estimator import Estimator, estimator
+from privsieve.methods.estimator import Estimator
 from privsieve.methods.ridge.ridge import Released, RidgeOptions
+from privsieve.public.option import estimator
 from privsieve.release import Release
 from privsieve.rows import Source, open_source, resolve
 from privsieve.rows.source import fold, names_of

@@ -25,10 +25,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.methods.option import integer
 from privsieve.public.canonical import Json
 from privsieve.public.columns import MISSING, Category, Column, Date, Flag, Label, Number, Target
 from privsieve.public.cost import exact
+from privsieve.public.option import integer
 from privsieve.release import exactly
 
 Codes = npt.NDArray[np.uint16]

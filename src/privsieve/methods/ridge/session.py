@@ -16,8 +16,6 @@ import numpy.typing as npt
 from privsieve import fit as fitting
 from privsieve.errors import DomainError, ParameterError
 from privsieve.ledger.ledger import Ledger
-from privsieve.methods.estimator import estimator
-from privsieve.methods.option import option
 from privsieve.methods.ridge import answers
 from privsieve.methods.ridge.answers import Memory, Task, drawn
 from privsieve.methods.ridge.dual import (
@@ -33,6 +31,7 @@ from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.streams import Noise
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
+from privsieve.public.option import estimator, option
 from privsieve.public.plan import Plan
 from privsieve.release import Regression, Release
 from privsieve.rows import Source, open_source, resolve

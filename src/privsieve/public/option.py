@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from fractions import Fraction
+from functools import wraps
+from inspect import cleandoc
 from typing import Any, TypeVar, dataclass_transform
 
 from privsieve.errors import ParameterError
@@ -182,12 +184,34 @@ def asked(method: str, kind: type[Kind], given: Mapping[str, Any]) -> Kind:
     return kind(**values)
 
 
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
+def estimator(kind: type[Kind]) -> type[Kind]:
+    """Make scikit-learn's constructor of the options that a class has or inherits.
+
+    It takes an option by its old name, too.  What scikit-learn sets is not frozen.
+    """
+    made: Any = declared(kind)
+    made.__setattr__, made.__delattr__ = object.__setattr__, object.__delattr__
+    if any(about.was for about in abouts(made).values()):
+        init = made.__init__
+
+        @wraps(init)
+        def __init__(self: Any, *args: Any, **given: Any) -> None:  # noqa: N807  # it is the constructor
+            init(self, *args, **current(made, given))
+
+        made.__init__ = __init__
+    said, head, examples = cleandoc(made.__doc__ or "").partition("Examples\n")
+    made.__doc__ = f"{said.rstrip()}\n\n{documented(made)}\n\n{head}{examples}"
+    return made  # type: ignore[no-any-return]
+
+
 def documented(kind: type) -> str:
     """The options of a class as a section of a docstring."""
     lines = ["Parameters", "----------"]
     for one in fields(kind):
         about: About = one.metadata["about"]
         default = "" if one.default in (None, MISSING) else f", {one.default!r} where left out"
-        lines += [f"{one.name} : {' | '.join(about.choices) or 'value'}{default}",
-                  f"    {about.says}."]
+        words = " | ".join(about.choices) or ("value" if one.type == "Any" else one.type)
+        was = f" (`{about.was}` in version 0.1.0)" if about.was else ""
+        lines += [f"{one.name} : {words}{default}", f"    {about.says}{was}."]
     return "\n".join(lines)
