@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ import click
 
 from privsieve.cli import words
 from privsieve.cli.check import USUAL_K
+from privsieve.cli.options import asking
 from privsieve.cli.private import new_file
 from privsieve.errors import ParameterError
 
@@ -30,7 +31,8 @@ _LIMITS = ("max_share", "entropy_l", "closeness")
 #: Options that speak of a release, and have no meaning where nothing is published.
 _RELEASE = ("out", "ledger", "other_people", "first", "internal_report", "as_json", "suppress",
             "publish_sensitive")
-_OPTIONS = (
+#: Gives a command the options of exploring.
+options = asking(
     click.option("--explore", metavar="FILE",
                  help="PRIVATE: publish nothing; write a page of what each k costs, to choose it."),
     click.option("--population-size", metavar="N", type=int,
@@ -38,13 +40,6 @@ _OPTIONS = (
     click.option("--seconds", metavar="S", type=int,
                  help=f"With --explore: how long to search ({SECONDS}, where nobody says)."),
 )
-
-
-def options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of exploring."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 def check(options: Mapping[str, Any]) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from privsieve.cli import methods, words
 from privsieve.cli import options as asked
+from privsieve.cli import words
 from privsieve.cli.releasing import release, verified
 from privsieve.errors import ParameterError
 from privsieve.public.plan import Plan
@@ -32,7 +32,7 @@ _NEEDED = ("domain_file", "epsilon", "rows", "ledger", "population", "out")
 @asked.making(
     click.option("--top", metavar="K", type=int,
                  help="Choose so many columns first, in the same release."),
-    *methods.options("noisy-histogram"),
+    *asked.of_methods("noisy-histogram"),
     click.option("--rows", metavar="N", type=int, help="How many rows to make."),
 )
 @asked.releasing(required=False)

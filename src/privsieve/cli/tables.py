@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from privsieve.cli.options import asking
 from privsieve.errors import ParameterError
 from privsieve.public.domain import Csv, Domain
 
@@ -20,20 +21,8 @@ if TYPE_CHECKING:
     from privsieve.containment.measures import Hub
     from privsieve.kernels.patterns import Rule
 
-Command = Callable[..., Any]
-
-_ROLES = (
-    click.option("--sensitive", metavar="A,B,…",
-                 help="Columns that must not be learned: not chosen from; limits speak of them."),
-    click.option("--known", metavar="A,B,…",
-                 help="Columns that may be known although the domain file calls them sensitive."),
-    click.option("--absences", "--absent", metavar="A,B,…|all",
-                 help="Columns of which it may be known that a person lacks something (default: "
-                      "all but those of sparse data)."),
-    click.option("--presences-only", metavar="A,B,…|all",
-                 help="Columns of which only what a person has may be known."),
-)
-_OPTIONS = (
+#: Gives a command the options of a table of items.
+table = asking(
     click.option("--target", metavar="COLUMN", help="The column of classes."),
     click.option("--labels", metavar="FILE",
                  help="Or: classes in a file of their own, one a line, or its column --target."),
@@ -58,15 +47,16 @@ _OPTIONS = (
                  show_default=True, help="A missing cell holds nothing, or is an item."),
     click.option("--domain", "domain_file", metavar="FILE",
                  help="A domain file: columns, their kinds, and how the CSV file is written."),
-    *_ROLES,
+    click.option("--sensitive", metavar="A,B,…",
+                 help="Columns that must not be learned: not chosen from; limits speak of them."),
+    click.option("--known", metavar="A,B,…",
+                 help="Columns that may be known although the domain file calls them sensitive."),
+    click.option("--absences", "--absent", metavar="A,B,…|all",
+                 help="Columns of which it may be known that a person lacks something (default: "
+                      "all but those of sparse data)."),
+    click.option("--presences-only", metavar="A,B,…|all",
+                 help="Columns of which only what a person has may be known."),
 )
-
-
-def table(command: Command) -> Command:
-    """Give a command the options of a table of items."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 def opened(data: str, options: Mapping[str, Any], before: Sequence[Mapping[str, Any]] = (),
@@ -276,7 +266,8 @@ def _demand_apart(first: Iterable[str], one: str, second: Iterable[str], other: 
                              "leave it in one of them")
 
 
-_LIMITS = (
+#: Gives a command the options of limits.
+limits = asking(
     click.option("--max-share", metavar="P",
                  help="In no group a larger share of one value, such as 0.9."),
     click.option("--entropy-l", metavar="L",
@@ -286,13 +277,6 @@ _LIMITS = (
 )
 #: How often a search that takes long is made again for limits.
 _FEW = 5
-
-
-def limits(command: Command) -> Command:
-    """Give a command the options of limits."""
-    for option in reversed(_LIMITS):
-        command = option(command)
-    return command
 
 
 def limits_of(table: Labelled, rule: Rule, given: Mapping[str, Any]) -> Limits:
