@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from privsieve.cli import tables, words
+from privsieve.cli.progress import shown
 from privsieve.errors import CheckFailed, ParameterError
 from privsieve.public.canonical import Json
 
@@ -82,8 +83,6 @@ def command(data: tuple[str, ...], k: int | None, sample: int | None, as_json: b
 def _measured(data: str, options: Mapping[str, Any], k: int | None, sample: int | None,
               ) -> tuple[Checked, list[Disclosure] | None]:
     """Read the table and count; each stage is told to who waits."""
-    from privsieve.cli.progress import shown
-    from privsieve.cli.tables import roles_of
     from privsieve.containment.breaking import gains, rare_sets
     from privsieve.containment.groups import source_crowds
     from privsieve.containment.labelled import as_known
@@ -92,7 +91,7 @@ def _measured(data: str, options: Mapping[str, Any], k: int | None, sample: int 
     with shown() as progress:
         progress.stage("reading the table")
         table, asked = tables.opened(data, options), options["k"]
-        roles = roles_of(table, options, tables.domain_of(options))
+        roles = tables.roles_of(table, options, tables.domain_of(options))
         absent = roles.absent(table.items)
         known = as_known(table.items, absent, None)
         progress.stage("counting the groups")

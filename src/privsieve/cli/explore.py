@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +11,7 @@ import click
 from privsieve.cli import words
 from privsieve.cli.check import USUAL_K
 from privsieve.cli.options import asking
-from privsieve.cli.private import new_file
+from privsieve.cli.private import new_page
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -73,16 +72,11 @@ def explore(table: Labelled, rule: Rule, options: Mapping[str, Any], *,
     """
     path = options["explore"]
     _check(table, options)
-    file, written = new_file(path, "of --explore"), False
-    try:
-        with file:
-            from privsieve.report import explored_html
+    with new_page(path, "of --explore") as write:
+        from privsieve.report import explored_html
 
-            told = _explored(table, rule, options, population)
-            written = bool(file.write(explored_html(told)))
-    finally:
-        if not written:
-            Path(path).unlink(missing_ok=True)
+        told = _explored(table, rule, options, population)
+        write(explored_html(told))
     for text in told.unreached:
         words.say("left out", text, fg="yellow")
     words.say("explored", f"{path} (PRIVATE: not to be released); nothing was published")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privsieve.cli import explore, tables, words
+from privsieve.cli.private import new_page
+from privsieve.cli.progress import shown
 from privsieve.cli.tables import roles_of
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import Json
@@ -85,8 +88,6 @@ def command(data: str, **options: Any) -> None:
 
 def _publish(data: str, options: Mapping[str, Any]) -> None:
     """Read, choose, write, count, note: in this order."""
-    from privsieve.cli.private import internal
-    from privsieve.cli.progress import shown
     from privsieve.containment.choice import listening
     from privsieve.containment.publish import Form, issue, people_of
     from privsieve.ledger.folder import Folder
@@ -94,7 +95,8 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
     people = people_of(options["ledger"], options["population"], options["snapshot"],
                        signed=options["other_people"],
                        first=options["first"]) if options["ledger"] else None
-    with internal(options["internal_report"]) as write:
+    page = options["internal_report"]
+    with new_page(page, "of --internal-report") if page else nullcontext() as write:
         with shown() as progress, listening(progress.known):
             progress.stage("reading the table")
             table, promise = _read(data, options, people)
@@ -111,7 +113,13 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
                     folder.discard()
                     raise
         _show(table, choice, issued, options)
-        write(table, promise.rule, choice, issued)
+        if write:
+            from privsieve.containment.breaking import closed
+            from privsieve.report import internal_html
+
+            write(internal_html(issued.release, issued.certificate,
+                                closed(table, promise.rule, choice.selected)))
+            words.say("internal", f"{page} (PRIVATE: not to be released)", fg="yellow")
 
 
 def _read(data: str, options: Mapping[str, Any], people: Snapshot | None,
@@ -141,9 +149,6 @@ def _chosen(table: Labelled, promise: Promise, options: Mapping[str, Any],
 
 def _export(data: str, options: Mapping[str, Any]) -> None:
     """Write the folder for sdcMicro or ARX; nothing is chosen, and nothing is published."""
-    from privsieve.cli.progress import shown
-    from privsieve.cli.publish import export
-
     with shown() as progress:
         progress.stage("reading the table")
         table = tables.opened(data, options)
@@ -154,7 +159,6 @@ def _export(data: str, options: Mapping[str, Any]) -> None:
 
 def _explore(data: str, options: Mapping[str, Any]) -> None:
     """Write the page for who has to choose k; the profiles are compared, whichever is named."""
-    from privsieve.cli.progress import shown
     from privsieve.containment.choice import listening
 
     asked = {**options, "k": explore.k_of(options)}
