@@ -11,6 +11,7 @@ import click
 from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import METHODS, options_of, plan
 from privsieve.methods.option import About, abouts, current_abouts, whole_number, yes_or_no
+from privsieve.public.cost import exact
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
 
@@ -40,6 +41,12 @@ def asking(*options: Command) -> Callable[[Command], Command]:
         return command
 
     return given
+
+
+def refuse(wrong: object, said: str) -> None:
+    """Refuse options with a sentence, where something is wrong with them."""
+    if wrong:
+        raise ParameterError(said)
 
 
 def _top(_context: Any, _option: Any, value: str | None) -> int | str | None:
@@ -186,20 +193,25 @@ def given(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
         if name in known:
             values[name] = _read(name, known[name], value)
         elif any(name in current_abouts(options_of(one)) for one in METHODS):
-            raise ParameterError(f"{_word(name)} is no option of {method}; leave it away, or "
+            word = "--bins (or --bin)" if name == "bins" else flag(name)
+            raise ParameterError(f"{word} is no option of {method}; leave it away, or "
                                  "choose another --method")
     if options.get("some_bins"):
         values["bins"] = _bins(options["some_bins"], options["bins"])
-    if "candidates" in known and "candidates" not in values:
-        raise ParameterError("--method private-tuning needs candidates: give --candidate "
-                             '"METHOD K" once for each')
-    _check_count(known, options, method)
-    _check_pairs(values, options)
+    refuse("candidates" in known and "candidates" not in values,
+           '--method private-tuning needs candidates: give --candidate "METHOD K" once for each')
+    counted = any(options.get(name) is not None for name in ("top", "fraction"))
+    why = (": each candidate says how many columns" if "candidates" in known
+           else ", which chooses no columns")
+    refuse(counted and "n_features_to_select" not in known,
+           f"--top and --fraction are no options of {method}{why}; leave them away")
+    refuse(not counted and "share" in values,
+           "--share is for a choice: say --top K, or leave it away")
+    kernel = values.get("kernel", "rbf")
+    for name in ("features", "feature_seed"):
+        refuse(name in values and kernel != "rbf",
+               f"{flag(name)} is for --kernel rbf, and the kernel is {kernel}; leave it away")
     return values
-
-
-def _word(name: str) -> str:
-    return "--bins (or --bin)" if name == "bins" else flag(name)
 
 
 def _today(name: str, known: Mapping[str, About]) -> str:
@@ -216,26 +228,6 @@ def _read(name: str, about: About, value: Any) -> object:
             demand_choosing(text.partition(" ")[0])
         return [about.read(text) for text in value]
     return about.read(value)
-
-
-def _check_pairs(values: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-    """Refuse what is said of something that was not asked for."""
-    if "share" in values and options.get("top") is None and options.get("fraction") is None:
-        raise ParameterError("--share is for a choice: say --top K, or leave it away")
-    kernel = values.get("kernel", "rbf")
-    for name in ("features", "feature_seed"):
-        if name in values and kernel != "rbf":
-            raise ParameterError(f"{flag(name)} is for --kernel rbf, and the kernel is {kernel}; "
-                                 "leave it away")
-
-
-def _check_count(known: Mapping[str, About], options: Mapping[str, Any], method: str) -> None:
-    if "n_features_to_select" not in known and any(
-            options.get(name) is not None for name in ("top", "fraction")):
-        why = (": each candidate says how many columns" if "candidates" in known
-               else ", which chooses no columns")
-        raise ParameterError(f"--top and --fraction are no options of {method}{why}; leave them "
-                             "away")
 
 
 def demand_choosing(method: str) -> None:
@@ -255,9 +247,9 @@ def _bins(each: Sequence[str], every: int | None) -> dict[str, int]:
         if not name or not whole_number(many):
             raise ParameterError(f"--bin is {text!r}; write a column, = and a number of bins")
         own[name] = int(many)
-    if every is not None:
-        raise ParameterError("--bins and --bin are both given; columns without a --bin have 8: "
-                             "name each that shall have another number")
+    refuse(every is not None,
+           "--bins and --bin are both given; columns without a --bin have 8: name each that shall "
+           "have another number")
     return own
 
 
@@ -269,8 +261,8 @@ def public(options: Mapping[str, Any]) -> Domain:
 def declared(domain: Domain, options: Mapping[str, Any]) -> Domain:
     """The domain with the unit that somebody named; there is no silent one."""
     person = options["person"]
-    if options["unit"] and person:
-        raise ParameterError("--unit row and --person name two units; give one of them")
+    refuse(options["unit"] and person,
+           "--unit row and --person name two units; give one of them")
     asked = "row" if options["unit"] else "person" if person else None
     if asked is None and not domain.unit_declared:
         raise DomainError("nobody has said what one protected unit is: give --unit row, or "
@@ -307,10 +299,7 @@ def planned(domain: Domain, rows: int | None, options: Mapping[str, Any], *,
 
 
 def _count(options: Mapping[str, Any]) -> object:
-    from privsieve.public.cost import exact
-
     top, fraction = options["top"], options.get("fraction")
-    if (top is None) == (fraction is None):
-        raise ParameterError("say how many columns to choose: --top N or --fraction F, "
-                             "and not both")
+    refuse((top is None) == (fraction is None),
+           "say how many columns to choose: --top N or --fraction F, and not both")
     return exact(fraction, "--fraction") if top is None else top
