@@ -72,7 +72,7 @@ def table(command: Command) -> Command:
 def opened(data: str, options: Mapping[str, Any], before: Sequence[Mapping[str, Any]] = (),
            ) -> Labelled:
     """Read the table that the options describe, and what claims of `before` published of it."""
-    from privsieve.containment.labelled import Labelled, Sensitive
+    from privsieve.containment.labelled import Labelled
     from privsieve.containment.together import beside, reading
     from privsieve.rows.items import Reading, column_of, table_of
 
@@ -97,10 +97,9 @@ def opened(data: str, options: Mapping[str, Any], before: Sequence[Mapping[str, 
         domain, columns, options["bins"], options["missing"], options["k"],
         sensitive=sensitive_names(options, domain), sources=sources,
         target=target if options["labels"] else None))
-    sensitive = tuple(Sensitive(one.name, one.codes, one.values, one.ordered)
-                      for one in found.sensitive)
     table = Labelled(found.items, found.y, found.classes,
-                     target or ("label" if len(found.classes) > 1 else None), sources, sensitive)
+                     target or ("label" if len(found.classes) > 1 else None), sources,
+                     found.sensitive)
     return beside(table, before, closed)
 
 
