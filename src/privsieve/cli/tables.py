@@ -133,7 +133,7 @@ def domain_of(options: Mapping[str, Any]) -> Domain | None:
 
 
 def _log(data: str, options: Mapping[str, Any], columns: Sequence[str] | None) -> Any:
-    from privsieve.rows.long_log import Long, Users, read_long
+    from privsieve.rows.long_log import Long, read_long
 
     if options["target"] and not options["people"]:
         raise ParameterError("the target of a log stands in a table of its users: give --people "
@@ -142,8 +142,7 @@ def _log(data: str, options: Mapping[str, Any], columns: Sequence[str] | None) -
         raise ParameterError("the items of a log are not cut, and are chosen by --columns; leave "
                              "--cut, --thermometer, --levels, --without and --labels away")
     user, item = options["long"]
-    people = Users(options["people"], options["target"]) if options["people"] else None
-    return read_long(data, Long(user, item, options["value"]), people=people,
+    return read_long(data, Long(user, item, options["value"], options["people"], options["target"]),
                      items=columns, domain=domain_of(options))
 
 
