@@ -283,9 +283,15 @@ class _Plan:
 
 def tabular(source: Source, label: str | None, reading: Reading) -> Table:
     """A table of cells, column by column."""
-    source, domain = _matched(source, reading.domain)
-    reading = replace(reading, domain=domain)
-    plan = _plan(source, label, reading)
+    domain = reading.domain
+    if domain is not None and source.by == "position":
+        # The columns of an array by the domain's names, in its order, as `select` has them.
+        if isinstance(domain, Box):
+            domain = domain.of_width(source.columns)
+        else:
+            check_fields(len(source.columns), domain)
+            source = replace(source, columns=domain.names)
+    plan = _plan(source, label, replace(reading, domain=domain))
     _check(source, plan)
     wanted = {name: name for name in (*plan.how, *plan.sensitive)}
     labelled = label is not None or plan.label is not None or source.y is not None
@@ -333,16 +339,6 @@ def gathered(source: Source, columns: Sequence[Gather], names: Sequence[str]) ->
         for column, raw in zip(columns, batch, strict=True):
             column.add(raw)
     return [column.coded() for column in columns]
-
-
-def _matched(source: Source, domain: Domain | None) -> tuple[Source, Domain | None]:
-    """The columns of an array by the domain's names, in its order, as `select` has them."""
-    if domain is None or source.by != "position":
-        return source, domain
-    if isinstance(domain, Box):
-        return source, domain.of_width(source.columns)
-    check_fields(len(source.columns), domain)
-    return replace(source, columns=domain.names), domain
 
 
 def _plan(source: Source, label: str | None, reading: Reading) -> _Plan:
