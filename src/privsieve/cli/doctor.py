@@ -28,6 +28,7 @@ OPTIONAL = {
     "pandas": "pandas frames",
     "polars": "polars frames",
     "scipy": "sparse matrices",
+    "ortools": "exact choices of published columns, faster",
 }
 
 
