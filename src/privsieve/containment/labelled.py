@@ -79,6 +79,12 @@ def cells(items: Items) -> tuple[Ints, Codes]:
     return items.indptr, items.indices
 
 
+def bits_of(masks: Masks, items: int) -> Floats:
+    """Patterns as zeros and ones, one for each item."""
+    bits = np.unpackbits(masks.astype("<u8").view(np.uint8), axis=1, bitorder="little")
+    return bits[:, :items].astype(np.float64)
+
+
 def rows_of(items: Items, item: int) -> Codes:
     """The rows that hold an item."""
     return items.indices[items.indptr[item]:items.indptr[item + 1]]
