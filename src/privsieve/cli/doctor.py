@@ -28,7 +28,6 @@ OPTIONAL = {
     "pandas": "pandas frames",
     "polars": "polars frames",
     "scipy": "sparse matrices",
-    "ortools": "exact choices of published columns, faster",
 }
 
 

@@ -62,7 +62,7 @@ table = asking(
 def opened(data: str, options: Mapping[str, Any], before: Sequence[Mapping[str, Any]] = (),
            ) -> Labelled:
     """Read the table that the options describe, and what claims of `before` published of it."""
-    from privsieve.containment.labelled import Labelled, Sensitive
+    from privsieve.containment.labelled import Labelled
     from privsieve.containment.together import beside, reading
     from privsieve.rows.items import Reading, column_of, table_of
     from privsieve.rows.long_log import whose
@@ -86,10 +86,9 @@ def opened(data: str, options: Mapping[str, Any], before: Sequence[Mapping[str, 
         domain, columns, options["bins"], options["missing"], options["k"],
         sensitive=sensitive_names(options, domain), sources=sources,
         target=target if options["labels"] else None))
-    sensitive = tuple(Sensitive(one.name, one.codes, one.values, one.ordered)
-                      for one in found.sensitive)
     table = Labelled(found.items, found.y, found.classes,
-                     target or ("label" if len(found.classes) > 1 else None), sources, sensitive)
+                     target or ("label" if len(found.classes) > 1 else None), sources,
+                     found.sensitive)
     return beside(table, before, closed)
 
 
@@ -114,7 +113,7 @@ def domain_of(options: Mapping[str, Any]) -> Domain | None:
 
 
 def _log(data: str, options: Mapping[str, Any], columns: Sequence[str] | None) -> Any:
-    from privsieve.rows.long_log import Long, Users, read_long
+    from privsieve.rows.long_log import Long, read_long
 
     refuse(options["target"] and not options["people"],
            "the target of a log stands in a table of its users: give --people FILE")
@@ -122,8 +121,7 @@ def _log(data: str, options: Mapping[str, Any], columns: Sequence[str] | None) -
            "the items of a log are not cut, and are chosen by --columns; leave --cut, "
            "--thermometer, --levels, --without and --labels away")
     user, item = options["long"]
-    people = Users(options["people"], options["target"]) if options["people"] else None
-    return read_long(data, Long(user, item, options["value"]), people=people,
+    return read_long(data, Long(user, item, options["value"], options["people"], options["target"]),
                      items=columns, domain=domain_of(options))
 
 
