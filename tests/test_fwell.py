@@ -18,7 +18,7 @@ from privsieve.kernels.nearest import METRICS, nearest
 from privsieve.local import fwell as local
 from privsieve.local.fwell import margins
 from privsieve.local.solver import Minimum, minimise
-from privsieve.methods.estimator import Selector
+from privsieve.methods.estimators import Selector
 from real_data import folder
 
 TERM = {"manhattan": lambda a, b: abs(a - b), "euclidean": lambda a, b: (a - b) ** 2,

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import methods
+import every_method
 import privsieve as ps
 import tables
 from attacks import RUNS, near
@@ -34,7 +34,7 @@ from privsieve.rows import open_source, resolve
 from privsieve.rows.cells import encoder
 from test_merge import cut
 
-ROWS, WARD = methods.ROWS, methods.WARD
+ROWS, WARD = every_method.ROWS, every_method.WARD
 plan = partial(ps.plan, "noisy-histogram")
 BOX = ps.Domain.box(0, 1, columns=4)
 PAIRS = 600
@@ -52,7 +52,7 @@ def summed(made, batches, key=1):
 
 def table(rows=ROWS):
     """A made-up ward with its target."""
-    return methods.table(rows)[[*WARD.names, "back"]]
+    return every_method.table(rows)[[*WARD.names, "back"]]
 
 
 def naive(batch, letters, bins, classes, kept=None):

@@ -14,8 +14,8 @@ import privsieve
 from privsieve.cli import VERBS
 
 SRC = Path(privsieve.__file__).parent
-#: Lines of Python in all of the package: 25,500 for what version 0.1.0 did (in 32,311), and what came since
-#: (units and accounts 2,633; publication against an honest attacker 7,910).
+#: Lines of Python in all of the package: 25,500 for what version 0.1.0 did (in 32,311), and what came
+#: since (units and accounts 2,633; publication against an honest attacker 7,910).
 MOST_LINES = 25_500 + 2_633 + 7_910
 #: Functions with more than six arguments.
 MOST_WIDE = 8
@@ -174,7 +174,7 @@ print(*sorted(ran), sep="\\n")
 
 
 def test_a_selection_runs_through_few_files(tmp_path):
-    """What one selection runs, with its plan, ledger and page, stands in few files (55 in 0.1.0)."""
+    """One selection, with its plan, ledger and page, runs through few files (55 in 0.1.0)."""
     done = subprocess.run([sys.executable, "-c", SELECT, str(SRC)], cwd=tmp_path, check=True,
                           capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": str(SRC.parent)})

@@ -17,7 +17,7 @@ import pytest
 from sklearn.base import clone
 
 import privsieve as ps
-from methods import CHARGING, COLUMNS, ESTIMATORS, ROWS, SELECTORS, SENSITIVE, WARD, table
+from every_method import CHARGING, COLUMNS, ESTIMATORS, ROWS, SELECTORS, SENSITIVE, WARD, table
 from privsieve import fit as fitting
 from privsieve.errors import (
     BudgetExceeded,

@@ -16,7 +16,7 @@ from privsieve import methods
 from privsieve.cli.options import given
 from privsieve.cli.options import of_methods as asked_on_the_line
 from privsieve.errors import ParameterError
-from privsieve.methods.estimator import Selector
+from privsieve.methods.estimators import Selector
 from privsieve.public.cost import Cost
 from privsieve.public.option import Choosing, declared, estimator, option, settings
 from privsieve.public.plan import Plan

@@ -67,7 +67,7 @@ FAULTS = {
         "    _choose(plan, source, noise or __import__('privsieve.noise.streams', "
         "fromlist=['system']).system(), progress)\n" + RESERVE, SPEND),
     "scores-attribute": (
-        "methods/estimator.py", "        self.n_features_in_ = ",
+        "methods/estimators.py", "        self.n_features_in_ = ",
         "        self.scores_ = [1.0] * len(domain.columns)\n        self.n_features_in_ = ",
         HOLDS),
     "upward-import": (

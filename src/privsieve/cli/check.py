@@ -149,8 +149,9 @@ def _json(found: Checked) -> dict[str, Json]:
     return {
         "rows": risk.rows, "items": len(items), "columns": len(set(items.origin)), "k": risk.k,
         "patterns": risk.patterns, "roles": found.roles.json(),
-        "sample": risk.sample and {"rows": risk.sample.rows, "confidence": "0.95",
-                                   "half_width": f"{risk.sample.margin:.6g}"},
+        "sample": None if risk.sample is None else {
+            "rows": risk.sample.rows, "confidence": "0.95",
+            "half_width": f"{risk.sample.margin:.6g}"},
         "containment": _crowd(risk.containment), "k_anonymity": _crowd(risk.prosecutor),
         "with_class": None if found.by_class is None else {
             "containment": _crowd(found.by_class[0]), "k_anonymity": _crowd(found.by_class[1])},
