@@ -46,7 +46,7 @@ def _options(name: str, by: Mapping[str, About], methods: Sequence[str],
     if about.read is yes_or_no:
         more = {"is_flag": True}
     elif about.read is int:
-        more["type"] = click.IntRange(*map(int, (min(choices), max(choices)))) if choices else int
+        more["type"] = click.IntRange(int(min(choices)), int(max(choices))) if choices else int
     elif choices:
         more["type"] = click.Choice(list(choices))
     yield click.option(flag(name), name, help=_help(by, methods), **more)

@@ -21,7 +21,8 @@ from privsieve.public.option import estimator
 from privsieve.release import ColumnWeights
 from privsieve.rows.source import fold
 
-__all__ = ["NoisyTopK", "PrivateTuning", "RuleSieve", "Selector"]
+__all__ = ["FELP", "BlockFWELL", "NoisyTopK", "ObjectiveFWELL", "OutputFWELL", "PrivateTuning",
+           "RuleSieve", "Selector"]
 
 
 @estimator
@@ -101,9 +102,6 @@ def _candidate(selector: Any) -> dict[str, Any]:
                              "for all of them: leave it away")
     found.pop("allow_weak", None)
     return found
-
-
-__all__ = ["FELP", "BlockFWELL", "ObjectiveFWELL", "OutputFWELL"]
 
 
 @estimator

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privsieve.errors import SchemaError
 from privsieve.methods.estimator import Estimator
-from privsieve.methods.ridge.ridge import Released, RidgeOptions
+from privsieve.methods.ridge import RidgeOptions
+from privsieve.methods.ridge.ridge import Released
 from privsieve.public.option import estimator
 from privsieve.release import Release
 from privsieve.rows import Source, open_source, resolve
