@@ -387,13 +387,13 @@ def _rule_sieve(rng, classes):
     joint = rng.choice((None, None, None, "pair", "triple", "quad"))
     return "rule-sieve", {"class_prior": prior, "joint": joint,
                           "ordered": joint is None and rng.random() < 0.2,
-                          "order": rng.choice((None, None, 1, 2, 3)), "max_ops": _ops(rng)}
+                          "depth": rng.choice((None, None, 1, 2, 3)), "max_ops": _ops(rng)}
 
 
 def _numeric(rng, _classes):
     way = rng.choice(("ranks", "ranks", "median-cut"))
     joint = rng.choice((None, "pair", "triple", "quad")) if way == "median-cut" else None
-    return "rule-sieve", {"numeric": way, "joint": joint, "order": rng.choice((None, 1, 2, 3)),
+    return "rule-sieve", {"numeric": way, "joint": joint, "depth": rng.choice((None, 1, 2, 3)),
                           "max_ops": _ops(rng)}
 
 

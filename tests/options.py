@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from pathlib import Path
 
-from privsieve.cli.methods import SHARED, flag
+from privsieve.cli.options import SHARED, flag
 from privsieve.methods import METHODS, options_of
 from privsieve.public.option import abouts
 

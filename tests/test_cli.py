@@ -766,7 +766,7 @@ def test_threads_may_not_seal():
 
     def attempt():
         try:
-            releasing.Seal()
+            releasing.Hold()
         except ValueError as error:
             caught.append(error)
 

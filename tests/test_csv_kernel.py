@@ -117,7 +117,7 @@ def exactly(text, decimal="."):
     records.logarithmic(0, edges, 65536, 7)
     records.logarithmic(1, edges, 65536, 7)
     # Once among others, and once between blanks: these are two ways through the kernel.
-    found = records.read(f"{text}; {text}".encode(), 0, 1).codes
+    found = records.read(f"{text}; {text}".encode(), 0, 1)[0]
     missing = 7 if math.isinf(value) else 1
     return [[missing]] * 2 == found.tolist()
 
@@ -168,7 +168,7 @@ def test_whole_numbers():
     table = {text: code for code, text in enumerate(sorted(set(map(plain, texts))))}
     records = csv_rows.Records((",", ","), "utf-8", 1, 1, 100)
     records.levels(0, table, 65535)
-    found = records.read("\n".join(texts).encode(), 0, len(texts)).codes[0]
+    found = records.read("\n".join(texts).encode(), 0, len(texts))[0][0]
 
     assert [table[plain(text)] for text in texts] == found.tolist()
     assert len(table) < len(texts)
@@ -185,10 +185,10 @@ def test_decoding(encoding):
     texts = [bytes(one) for one in [*itertools.product(EDGES, repeat=3), *four]]
     records = csv_rows.Records((",", "."), encoding, 1, 1, 100)
     records.text(0)
-    found = records.read(b"\n".join(texts), 0, len(texts))
+    _, ids, parts, _ = records.read(b"\n".join(texts), 0, len(texts))
 
     assert [text.decode(encoding, "replace") for text in texts] \
-        == [found.texts[0][at] for at in found.ids[0]]
+        == [parts[0][at] for at in ids[0]]
 
 
 def test_long_lines(tmp_path):

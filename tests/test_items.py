@@ -16,7 +16,7 @@ from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows import open_source
 from privsieve.rows.items import Thermometer, column_of, items_of
-from privsieve.rows.long_log import Long, Users, read_long
+from privsieve.rows.long_log import Long, read_long
 from privsieve.rows.matrix import Items
 from real_data import folder
 
@@ -137,8 +137,8 @@ def test_logs(tmp_path):
     people = pd.DataFrame({"who": [3, 1, 2], "ill": ["no", "yes", "yes"]})
     (tmp_path / "log.csv").write_text("who,film\n2,B\n1,A\n2,A\n")
     people.to_csv(tmp_path / "people.csv", index=False)
-    items, y, classes = read_long(tmp_path / "log.csv", Long("who", "film"),
-                                  people=Users(tmp_path / "people.csv", "ill"))
+    items, y, classes = read_long(tmp_path / "log.csv", Long("who", "film",
+                                  people=tmp_path / "people.csv", target="ill"))
 
     assert {"A": [1, 1, 0], "B": [0, 1, 0]} == held(items)
     assert ([1, 1, 0], ("no", "yes")) == (y.tolist(), classes)
@@ -149,14 +149,14 @@ def test_logs_refuse_what_they_do_not_know():
     log = pd.DataFrame({"who": [2, 1], "film": ["B", "A"], "seen": [1, 2]})
     people = pd.DataFrame({"who": [1, 3]})
     for call, text in (
-        (lambda: read_long(log, Long("who", "film"), people=Users(people)),
+        (lambda: read_long(log, Long("who", "film", people=people)),
          "unknown user, which the table of people lacks"),
         (lambda: read_long(log, Long("who", "film"), items=["A"]),
          "unknown item, which the list of items lacks"),
         (lambda: read_long(log, Long("who", "film", "seen")), "other values than 0 and 1"),
         (lambda: read_long(log, Long("who", "book")), "'book' is not in the log"),
-        (lambda: read_long(log, Long("who", "film"),
-                           people=Users(pd.DataFrame({"who": [1, 2, 2]}))), "in one row"),
+        (lambda: read_long(log, Long("who", "film",
+                                     people=pd.DataFrame({"who": [1, 2, 2]}))), "in one row"),
         (lambda: read_long(pd.DataFrame({"who": ["a", None], "film": ["x", "y"]}),
                            Long("who", "film")), "lines without 'who'"),
     ):

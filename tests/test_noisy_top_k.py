@@ -207,7 +207,7 @@ def test_the_forecast_has_the_shape_of_all_forecasts():
     assert other.forecast.keys() == ours.forecast.keys()
     assert other.forecast == whole.forecast
     assert (Fraction(6), Fraction(6) / Fraction(19, 20)) == (whole.noise.amount, ours.noise.amount)
-    assert Fraction(3) == removal.noise
+    assert Fraction(3) == removal.noise.amount
 
 
 # exact probabilities

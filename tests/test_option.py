@@ -13,8 +13,8 @@ from sklearn.base import clone
 import options
 import privsieve as ps
 from privsieve import methods
-from privsieve.cli.methods import given
-from privsieve.cli.methods import options as asked_on_the_line
+from privsieve.cli.options import given
+from privsieve.cli.options import of_methods as asked_on_the_line
 from privsieve.errors import ParameterError
 from privsieve.methods.estimator import Selector
 from privsieve.public.cost import Cost

@@ -30,6 +30,7 @@ from privsieve.errors import (
 from privsieve.ledger.certificate import Entry
 from privsieve.public.canonical import canonical, digest, hidden, parsed, quoted, visible
 from privsieve.public.columns import check_name
+from privsieve.rows import open_source
 from privsieve.rows.items import items_of
 
 DEEP = 50_000
@@ -439,7 +440,7 @@ def test_a_prediction_that_cannot_be_made_charges_nothing_and_says_so(golden):
     folder, _names = golden
     model = ps.PrivateKernelRidge.of_release(ps.load(folder / "regression"))
     X, _y = forged.table()
-    source = ps.sources.open_source(forged.frame_of(X))
+    source = open_source(forged.frame_of(X))
 
     def broken(*_args):
         yield from ()

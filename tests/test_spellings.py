@@ -18,7 +18,7 @@ from privsieve.public.columns import Category, Date, Flag, Label, Number, text_o
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows.cells import date_cell, encoder, number_cell
 from privsieve.rows.items import Reading, column_of, items_of, table_of
-from privsieve.rows.long_log import Long, Users, read_long, whose
+from privsieve.rows.long_log import Long, read_long, whose
 
 #: Cells of all kinds, and of none.
 CELLS = ["1", "1.0", "+1", "01", "0", "-0", "True", "true", "FALSE", "yes", "Ja", "nein", " ja ",
@@ -250,8 +250,7 @@ def test_files_beside_the_table(tmp_path):
     for log, said in (("log.csv", domain), ("num.csv", Domain([Flag("z")], domain.target,
                                                               csv=csv))):
         items, y, classes = read_long(
-            tmp_path / log, Long("who", "film", "seen"), domain=said,
-            people=Users(tmp_path / "y.csv", "ill"))
+            tmp_path / log, Long("who", "film", "seen", tmp_path / "y.csv", "ill"), domain=said)
         assert {"B": [], "Ödipus": [1]} == rows_of(items)
         assert ([0, 1], ("nö", "yes")) == (y.tolist(), classes)
 

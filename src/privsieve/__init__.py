@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from privsieve.methods import plan as plan
     from privsieve.methods.estimators import FELP as FELP
     from privsieve.methods.estimators import BlockFWELL as BlockFWELL
+    from privsieve.methods.estimators import NoisyHistogram as NoisyHistogram
     from privsieve.methods.estimators import NoisyTopK as NoisyTopK
     from privsieve.methods.estimators import ObjectiveFWELL as ObjectiveFWELL
     from privsieve.methods.estimators import OutputFWELL as OutputFWELL
+    from privsieve.methods.estimators import PrivateKernelRidge as PrivateKernelRidge
     from privsieve.methods.estimators import PrivateTuning as PrivateTuning
     from privsieve.methods.estimators import RuleSieve as RuleSieve
-    from privsieve.methods.histogram.estimator import NoisyHistogram as NoisyHistogram
-    from privsieve.methods.ridge.estimators import PrivateKernelRidge as PrivateKernelRidge
     from privsieve.methods.ridge.session import KernelRidgeSession as KernelRidgeSession
     from privsieve.public.columns import Category as Category
     from privsieve.public.columns import Date as Date
@@ -60,12 +60,12 @@ _HOMES = {
     "Label": "public.columns",
     "Ledger": "ledger.ledger",
     "MaximalContainment": "containment.estimators",
-    "NoisyHistogram": "methods.histogram.estimator",
+    "NoisyHistogram": "methods.estimators",
     "NoisyTopK": "methods.estimators",
     "Number": "public.columns",
     "ObjectiveFWELL": "methods.estimators",
     "OutputFWELL": "methods.estimators",
-    "PrivateKernelRidge": "methods.ridge.estimators",
+    "PrivateKernelRidge": "methods.estimators",
     "PrivateTuning": "methods.estimators",
     "PublishableColumns": "containment.estimators",
     "RuleSieve": "methods.estimators",

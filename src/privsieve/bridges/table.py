@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -421,6 +422,15 @@ def csv_bytes(rows: Iterable[Sequence[str]], delimiter: str = ",") -> bytes:
     text = io.StringIO()
     csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(rows)
     return text.getvalue().encode()
+
+
+def filled(template: str, blanks: Mapping[str, str]) -> str:
+    """A program of another tool, which lies beside this module with blanks between @ signs.
+
+    They are filled in one pass: a name may hold what looks like a blank.
+    """
+    text = Path(__file__).with_name(template).read_text(encoding="utf-8")
+    return re.sub("@([A-Z]+)@", lambda blank: blanks[blank[1]], text)
 
 
 def file_name(at: int, name: str) -> str:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from privsieve.cli import words
+from privsieve.cli.progress import Progress, shown
 from privsieve.errors import CheckFailed
-
-if TYPE_CHECKING:
-    from privsieve.cli.progress import Progress
 
 _EXAMPLE = "Example: privsieve audit rule-sieve --epsilon 1 --runs 10000"
 
@@ -32,7 +30,6 @@ def command(method: str, epsilon: str, runs: int, as_json: bool) -> None:  # noq
     """
     from privsieve.check.audit import audit
     from privsieve.check.pairs import pair
-    from privsieve.cli.progress import shown
     from privsieve.public.cost import Cost
 
     claimed, tables = Cost.of(epsilon, allow_weak=True), pair(method)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from privsieve.cli import tables, words
-from privsieve.errors import CheckFailed, ParameterError
+from privsieve.cli.options import refuse
+from privsieve.cli.progress import shown
+from privsieve.errors import CheckFailed
 from privsieve.public.canonical import Json
 
 if TYPE_CHECKING:
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from privsieve.containment.groups import SourceCrowds
     from privsieve.containment.labelled import Labelled, Roles
     from privsieve.containment.measures import Crowd, Risk, Sample
-    from privsieve.containment.union import Differing, Joined, Verified
+    from privsieve.containment.union import Differing, Verified
     from privsieve.rows.matrix import Items
 
 _EXAMPLE = "Example: privsieve check patients.csv --target ill -k 5"
@@ -42,6 +45,7 @@ class Checked(NamedTuple):
     crowds: SourceCrowds | None
     gained: dict[str, int]
     rare: Rare
+    told: list[Disclosure] | None
 
 
 @click.command("check", epilog=_EXAMPLE)
@@ -66,24 +70,22 @@ def command(data: tuple[str, ...], k: int | None, sample: int | None, as_json: b
 
     asked = USUAL_K if k is None else k
     demand_k(asked)
-    if _are_folders(data):
+    if len(data) > 1 or Path(data[0]).is_dir():
         _check_folders(data, {**options, "k": asked}, k, as_json=as_json)
         return
-    found, told = _measured(data[0], {**options, "k": asked}, k, sample)
+    found = _measured(data[0], {**options, "k": asked}, k, sample)
     if as_json:
-        words.json({**_json(found),
-                    "disclosure": None if told is None else [one.json() for one in told]})
+        words.json(_json(found))
     else:
         _show(found)
-        _show_disclosed(told)
+        _show_disclosed(found.told)
     _demand_level(found, k)
 
 
-def _measured(data: str, options: Mapping[str, Any], k: int | None, sample: int | None,
-              ) -> tuple[Checked, list[Disclosure] | None]:
+def _measured(data: str, options: Mapping[str, Any], k: int | None, sample: int | None) -> Checked:
     """Read the table and count; each stage is told to who waits."""
-    from privsieve.cli.progress import shown
-    from privsieve.cli.tables import roles_of
+    import numpy as np
+
     from privsieve.containment.breaking import gains, rare_sets
     from privsieve.containment.groups import source_crowds
     from privsieve.containment.labelled import as_known
@@ -92,30 +94,36 @@ def _measured(data: str, options: Mapping[str, Any], k: int | None, sample: int 
     with shown() as progress:
         progress.stage("reading the table")
         table, asked = tables.opened(data, options), options["k"]
-        roles = roles_of(table, options, tables.domain_of(options))
+        roles = tables.roles_of(table, options, tables.domain_of(options))
         absent = roles.absent(table.items)
         known = as_known(table.items, absent, None)
+        # What may be known, one thing at a time: of several items of a column its value is enough.
+        many = Counter(table.items.origin)
+        alone = np.array([many[name] == 1 for name in table.items.origin], np.bool_)
+        facts = as_known(table.items, None if absent is None else absent & alone, None)
         progress.stage("counting the groups")
         survey = surveyed(known, table.y, len(table.classes), k=k, sample=sample)
         risk = risk_of(survey, asked, labelled=len(table.classes) > 1)
         by_class = _with_class(table, absent, asked, sample)
         progress.stage("looking for what costs, and for what breaks k")
-        gained, rare = gains(known, survey), rare_sets(_facts(table.items, absent), asked)
+        gained, rare = gains(known, survey), rare_sets(facts, asked)
         crowds = None if table.sources is None else source_crowds(known, table.sources, asked,
                                                                   survey=survey)
         progress.stage("counting what a group tells")
         told = _disclosed(table, absent, risk.patterns)
-    return Checked(table.items, roles, risk, by_class, crowds, gained, rare), told
+    return Checked(table.items, roles, risk, by_class, crowds, gained, rare, told)
 
 
 def _demand_level(found: Checked, k: int | None) -> None:
     """Exit with 7 where a level that was asked for is not kept, or not known to be."""
     level = found.crowds.containment.level if found.crowds else found.risk.containment.level
-    if k is not None and level < k:
+    if k is None:
+        return
+    if level < k:
         counted = " in sources" if found.crowds else ""
         raise CheckFailed(f"the containment level{counted} is {level}, below k = {k}; "
                           "`privsieve publish` chooses columns that keep it")
-    if k is not None and found.risk.sample:
+    if found.risk.sample:
         raise CheckFailed(f"the containment level is at most {level}, and a sample does not tell "
                           f"whether it is {k}; say --sample 0 to count all rows")
 
@@ -136,45 +144,27 @@ def _with_class(table: Labelled, absent: npt.NDArray[np.bool_] | None, k: int,
     return crowd(found.group(), k), crowd(equal, k)
 
 
-def _facts(items: Items, absent: npt.NDArray[np.bool_] | None) -> Items:
-    """What may be known, one thing at a time: of several items of a column its value is enough."""
-    from collections import Counter
-
-    import numpy as np
-
-    from privsieve.containment.labelled import as_known
-
-    many = Counter(items.origin)
-    alone = np.array([many[name] == 1 for name in items.origin], np.bool_)
-    return as_known(items, None if absent is None else absent & alone, None)
-
-
 def _json(found: Checked) -> dict[str, Json]:
-    items, risk = found.items, found.risk
+    items, risk, crowds = found.items, found.risk, found.crowds
     return {
         "rows": risk.rows, "items": len(items), "columns": len(set(items.origin)), "k": risk.k,
         "patterns": risk.patterns, "roles": found.roles.json(),
-        "sample": None if risk.sample is None else {
-            "rows": risk.sample.rows, "half_width": f"{risk.sample.margin:.6g}",
-            "confidence": "0.95"},
+        "sample": risk.sample and {"rows": risk.sample.rows, "confidence": "0.95",
+                                   "half_width": f"{risk.sample.margin:.6g}"},
         "containment": _crowd(risk.containment), "k_anonymity": _crowd(risk.prosecutor),
         "with_class": None if found.by_class is None else {
             "containment": _crowd(found.by_class[0]), "k_anonymity": _crowd(found.by_class[1])},
         "unique": risk.unique, "marketer": f"{risk.marketer:.6g}", "one_class": risk.one_class,
-        "hub": {"everywhere": risk.hub.everywhere, "left": risk.hub.left,
-                "below": risk.hub.below, "alone": risk.hub.alone},
+        "hub": {name: getattr(risk.hub, name) for name in ("everywhere", "left", "below", "alone")},
         "warning": risk.hub.warning,
         "level_without": found.gained,
         "rare": [{"items": [found.rare.names[j] for j in one], "rows": rows}
                  for one, rows in zip(found.rare.sets, found.rare.rows, strict=True)],
         "rare_complete": found.rare.complete,
-        **({"sources": _of_sources(found.crowds)} if found.crowds else {}),
+        "disclosure": None if found.told is None else [one.json() for one in found.told],
+        **({"sources": {"count": crowds.count, "containment": _crowd(crowds.containment),
+                        "k_anonymity": _crowd(crowds.equal)}} if crowds else {}),
     }
-
-
-def _of_sources(crowds: SourceCrowds) -> dict[str, Json]:
-    return {"count": crowds.count, "containment": _crowd(crowds.containment),
-            "k_anonymity": _crowd(crowds.equal)}
 
 
 def _crowd(crowd: Crowd) -> dict[str, Json]:
@@ -190,19 +180,23 @@ def _show(found: Checked) -> None:
     for role, names in (("presences only", found.roles.presences),
                         ("presences and absences", found.roles.both)):
         if names:
-            words.show("known", f"{role}: {_few(names)}")
+            words.show("known", f"{role}: {', '.join(names)}" if len(names) <= _MANY else
+                                f"{role}: {len(names)} columns")
     if risk.sample:
-        words.show("sample", _of_sample(risk.sample), fg="yellow")
+        words.show("sample", f"what is said of groups is estimated from {risk.sample.rows} rows "
+                             "drawn at random: each share of rows, and the average, to within "
+                             f"{100 * risk.sample.margin:.2g} points of a hundred with 95 % "
+                             "confidence; the level may be lower", fg="yellow")
     click.echo()
-    one, other = found.by_class or (None, None)
-    words.table(("who knows", "level", "highest", "average", f"rows below {risk.k}"), [
-        ("what may be known", *_row(risk.containment, risk.sample)),
-        *([("and the class", *_row(one, risk.sample))] if one else []),
-        ("all of a person", *_row(risk.prosecutor)),
-        *([("all and the class", *_row(other))] if other else []),
-        *([("known, in sources", *_row(crowds.containment, risk.sample)),
-           ("all, in sources", *_row(crowds.equal))] if crowds else []),
-    ])
+    known, whole = found.by_class or (None, None)
+    rows = (("what may be known", risk.containment, risk.sample),
+            ("and the class", known, risk.sample),
+            ("all of a person", risk.prosecutor, None),
+            ("all and the class", whole, None),
+            ("known, in sources", crowds and crowds.containment, risk.sample),
+            ("all, in sources", crowds and crowds.equal, None))
+    words.table(("who knows", "level", "highest", "average", f"rows below {risk.k}"),
+                [(who, *_row(crowd, sample)) for who, crowd, sample in rows if crowd])
     click.echo()
     if crowds:
         words.show("sources", f"{crowds.count} sources; below are figures of rows")
@@ -213,10 +207,6 @@ def _show(found: Checked) -> None:
     if risk.hub.warning:
         words.show("warning", risk.hub.warning, fg="yellow")
     _speak(found)
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= _MANY else f"{len(names)} columns"
 
 
 def _speak(found: Checked) -> None:
@@ -238,16 +228,10 @@ def _speak(found: Checked) -> None:
         words.show("rare", f"no set of at most three items breaks {risk.k}; larger ones do")
 
 
-def _row(crowd: Crowd, sample: Sample | None = None) -> tuple[str, ...]:
+def _row(crowd: Crowd, sample: Sample | None) -> tuple[str, ...]:
     most, least = ("at most ", "at least ") if sample else ("", "")
     return (f"{most}{crowd.level}", f"{least}{crowd.highest:.3g}", f"{crowd.average:.3g}",
             str(crowd.below))
-
-
-def _of_sample(sample: Sample) -> str:
-    return (f"what is said of groups is estimated from {sample.rows} rows drawn at random: each "
-            f"share of rows, and the average, to within {100 * sample.margin:.2g} points of a "
-            "hundred with 95 % confidence; the level may be lower")
 
 
 #: Of a table with more pairs of different rows nothing is counted: that would take minutes.
@@ -316,13 +300,8 @@ def _short(text: str, *, up: bool) -> str:
 _CHOSEN = ("columns", "without", "cuts", "thermometer", "levels", "long")
 
 
-def _are_folders(data: Sequence[str]) -> bool:
-    """Whether folders are to be checked, and not one table."""
-    return len(data) > 1 or Path(data[0]).is_dir()
-
-
-def _check_folders(data: Sequence[str], options: Mapping[str, Any], k: int | None, *, as_json: bool,
-          ) -> None:
+def _check_folders(data: Sequence[str], options: Mapping[str, Any], k: int | None, *,
+                   as_json: bool) -> None:
     """Say between what bounds the smallest group lies, or with the table what it is."""
     from privsieve.containment.union import Strict, bounds, counted, differing, published
 
@@ -341,19 +320,28 @@ def _check_folders(data: Sequence[str], options: Mapping[str, Any], k: int | Non
               "shared": len(other.shared)}, as_json=as_json)
         raise CheckFailed(_differ(other))
     if table is None:
-        found = bounds(folders, strict)
-        _say({**facts, "lowest": found.lowest, "highest": found.highest, "counted": False},
-             as_json=as_json)
-        _judge(found.highest, needed, "at most ")
-        if found.lowest < needed and not as_json:
-            words.show("warning", f"together they may leave groups below k = {needed}: count them "
-                                  "with the table", fg="yellow")
-        return
-    exact = counted(_read(table, options, folders), folders, needed)
-    _say({**facts, "lowest": exact.level, "highest": exact.level, "counted": True,
-          "below": exact.below, "poor": exact.poor, "notes": list(exact.notes)}, as_json=as_json)
-    _judge(exact.level, needed)
-    _judge_classes(exact, strict.l_diversity)
+        between = bounds(folders, strict)
+        lowest, highest = between.lowest, between.highest
+        told: dict[str, Json] = {"counted": False}
+    else:
+        exact = counted(_read(table, options, folders), folders, needed)
+        lowest = highest = exact.level
+        told = {"counted": True, "below": exact.below, "poor": exact.poor,
+                "notes": list(exact.notes)}
+    _say({**facts, "lowest": lowest, "highest": highest, **told}, as_json=as_json)
+    if highest < needed:
+        most, rows = "" if table else "at most ", "1 row" if highest == 1 else f"{highest} rows"
+        raise CheckFailed(f"together the folders leave a group of {most}{rows}, below k = "
+                          f"{needed}; {_BACK}")
+    if lowest < needed and not as_json:
+        words.show("warning", f"together they may leave groups below k = {needed}: count them with "
+                              "the table", fg="yellow")
+    if told.get("poor"):
+        raise CheckFailed(f"together the folders leave {told['poor']} rows in groups of fewer than "
+                          f"{strict.l_diversity} classes; {_BACK}")
+
+
+_BACK = "take one of them back, and publish what follows with a ledger"
 
 
 def _told_apart(data: Sequence[str]) -> tuple[list[str], str | None]:
@@ -362,19 +350,14 @@ def _told_apart(data: Sequence[str]) -> tuple[list[str], str | None]:
 
     paths = [one for one in data if is_folder(one)]
     others = [one for one in data if one not in paths]
-    if any(Path(one).is_dir() for one in others):
-        raise ParameterError("a folder holds no certificate.json; name folders that `privsieve "
-                             "publish` wrote")
-    if not paths or len(others) > 1:
-        raise ParameterError("give one table, or folders that `privsieve publish` wrote, with at "
-                             "most one table before them")
-    if len(set(map(_real, paths))) < len(paths):
-        raise ParameterError("a folder is named twice; name each once")
+    refuse(any(Path(one).is_dir() for one in others),
+           "a folder holds no certificate.json; name folders that `privsieve publish` wrote")
+    refuse(not paths or len(others) > 1,
+           "give one table, or folders that `privsieve publish` wrote, with at most one table "
+           "before them")
+    refuse(len({Path(one).resolve() for one in paths}) < len(paths),
+           "a folder is named twice; name each once")
     return paths, others[0] if others else None
-
-
-def _real(path: str) -> Path:
-    return Path(path).resolve()
 
 
 def _read(data: str, options: Mapping[str, Any], folders: Sequence[Verified],
@@ -395,20 +378,6 @@ def _read(data: str, options: Mapping[str, Any], folders: Sequence[Verified],
     return {name: tables.opened(data, {**options, "target": name},
                                 [one for one in claims if at == 0 or target_of(one) == name])
             for at, name in enumerate(names)}
-
-
-def _judge(level: int, k: int, most: str = "") -> None:
-    if level < k:
-        rows = "1 row" if level == 1 else f"{level} rows"
-        raise CheckFailed(f"together the folders leave a group of {most}{rows}, below k = {k}; "
-                          "take one of them back, and publish what follows with a ledger")
-
-
-def _judge_classes(found: Joined, least: int) -> None:
-    if found.poor:
-        raise CheckFailed(f"together the folders leave {found.poor} rows in groups of fewer than "
-                          f"{least} classes; take one of them back, and publish what follows with "
-                          "a ledger")
 
 
 def _differ(other: Differing) -> str:

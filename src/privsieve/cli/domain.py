@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from privsieve.cli import words
-from privsieve.errors import ParameterError, SchemaError
-from privsieve.public.domain import Csv
+from privsieve.cli.private import new_file
+from privsieve.errors import SchemaError
+from privsieve.public.domain import Csv, Domain, to_toml
 
 _EXAMPLE = "Example: privsieve domain patients.csv --out domain.toml"
 
@@ -34,18 +35,22 @@ def command(data: str, out: str | None, csv_delimiter: str | None, **options: An
 
     What is missing in the draft is for you to fill in from a code book.
     """
-    from privsieve.public.domain import Csv
-
     path, levels = Path(data), options["levels"]
     text = path.suffix.lower() not in (".parquet", ".pq")
     delimiter = (csv_delimiter or (guess(_header(path)) if text else ",")).replace("\\t", "\t")
     csv = Csv(delimiter=delimiter, decimal=options["csv_decimal"],
               encoding=options["csv_encoding"])
-    draft = _listed(path, csv) if levels else _draft(path, csv)
+    if levels:
+        from privsieve.bridges.back import generalised
+
+        draft = to_toml(generalised(path, csv))
+    else:
+        draft = _draft(path, csv)
     if out is None:
         click.echo(draft, nl=False)
     else:
-        _write(out, draft)
+        with new_file(out, "of --out", 0o666) as file:
+            file.write(draft.encode())
         words.say("written", out)
     words.say("next", "its levels come from the rows: say who may know them, and take away the "
                       "columns that you do not publish" if levels else
@@ -55,29 +60,16 @@ def command(data: str, out: str | None, csv_delimiter: str | None, **options: An
 
 def _draft(path: Path, csv: Csv) -> str:
     """What the header says."""
-    from privsieve.public.domain import Csv, Domain
     from privsieve.rows import open_source
 
     draft = Domain.draft(open_source(path, csv=csv))
-    if csv != Csv():
-        draft = draft.replace("[table]\n", f"[table]\n{_written(csv)}\n", 1)
-    return draft
-
-
-def _listed(path: Path, csv: Csv) -> str:
-    """Each column as a category, with the levels that it has."""
-    from privsieve.bridges.back import generalised
-    from privsieve.public.domain import to_toml
-
-    return to_toml(generalised(path, csv))
-
-
-def _written(csv: Csv) -> str:
-    """The line of [table] that says how the file is written."""
+    if csv == Csv():
+        return draft
     from json import dumps  # a TOML string is a JSON string
 
-    return (f"csv = {{ delimiter = {dumps(csv.delimiter)}, decimal = {dumps(csv.decimal)}, "
-            f"encoding = {dumps(csv.encoding)} }}")
+    return draft.replace("[table]\n", f"[table]\ncsv = {{ delimiter = {dumps(csv.delimiter)}, "
+                         f"decimal = {dumps(csv.decimal)}, "
+                         f"encoding = {dumps(csv.encoding)} }}\n", 1)
 
 
 def guess(header: str) -> str:
@@ -96,15 +88,3 @@ def _header(path: Path) -> str:
     except (OSError, ValueError):
         raise SchemaError("the data file does not exist, or cannot be read; check the "
                           "path") from None
-
-
-def _write(out: str, text: str) -> None:
-    try:
-        with Path(out).open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise ParameterError("the file of --out exists; nothing is overwritten: name a new "
-                             "one") from None
-    except (OSError, ValueError):
-        raise ParameterError("the file of --out cannot be written; its folder must exist and be "
-                             "writable") from None

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from privsieve.cli import words
 from privsieve.cli.check import USUAL_K
-from privsieve.cli.private import new_file
+from privsieve.cli.options import asking, refuse
+from privsieve.cli.private import new_page
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ _LIMITS = ("max_share", "entropy_l", "closeness")
 #: Options that speak of a release, and have no meaning where nothing is published.
 _RELEASE = ("out", "ledger", "other_people", "first", "internal_report", "as_json", "suppress",
             "publish_sensitive")
-_OPTIONS = (
+#: Gives a command the options of exploring.
+options = asking(
     click.option("--explore", metavar="FILE",
                  help="PRIVATE: publish nothing; write a page of what each k costs, to choose it."),
     click.option("--population-size", metavar="N", type=int,
@@ -40,29 +41,19 @@ _OPTIONS = (
 )
 
 
-def options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of exploring."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
 def check(options: Mapping[str, Any]) -> None:
     """Refuse what does not go together: a page of each k, or a release at one."""
     if not options["explore"]:
         for name in ("population_size", "seconds"):
-            if options[name] is not None:
-                raise ParameterError(f"{_option(name)} is for --explore; say --explore FILE, or "
-                                     "leave it away")
+            refuse(options[name] is not None, f"{_option(name)} is for --explore; say --explore "
+                                              "FILE, or leave it away")
         for name, said in (("k", "-k K"), ("out", "--out DIR")):
-            if options[name] is None:
-                raise ParameterError(f"to publish, say {said}; to see what each k costs, and "
-                                     "publish nothing, --explore FILE")
+            refuse(options[name] is None, f"to publish, say {said}; to see what each k costs, and "
+                                          "publish nothing, --explore FILE")
         return
     for name in _RELEASE:
-        if options[name]:
-            raise ParameterError(f"{_option(name)} is for a release, and --explore publishes "
-                                 "nothing; leave one of them away")
+        refuse(options[name], f"{_option(name)} is for a release, and --explore publishes nothing; "
+                              "leave one of them away")
 
 
 def _option(name: str) -> str:
@@ -78,16 +69,11 @@ def explore(table: Labelled, rule: Rule, options: Mapping[str, Any], *,
     """
     path = options["explore"]
     _check(table, options)
-    file, written = new_file(path, "of --explore"), False
-    try:
-        with file:
-            from privsieve.report import explored_html
+    with new_page(path, "of --explore") as write:
+        from privsieve.report import explored_html
 
-            told = _explored(table, rule, options, population)
-            written = bool(file.write(explored_html(told)))
-    finally:
-        if not written:
-            Path(path).unlink(missing_ok=True)
+        told = _explored(table, rule, options, population)
+        write(explored_html(told))
     for text in told.unreached:
         words.say("left out", text, fg="yellow")
     words.say("explored", f"{path} (PRIVATE: not to be released); nothing was published")
@@ -99,18 +85,20 @@ def k_of(options: Mapping[str, Any]) -> int:
 
 
 def _check(table: Labelled, options: Mapping[str, Any]) -> None:
-    if len(table.classes) < 2:
-        raise ParameterError("--explore compares columns by what they say about classes: give "
-                             "--target COLUMN of at least two classes")
-    if table.counted:
-        raise ParameterError("--explore looks at one table alone, and not at what was published "
-                             "of it before; leave --ledger away")
-    seconds = options.get("seconds")
-    if seconds is not None and seconds < 1:
-        raise ParameterError(f"--seconds is {seconds}; give 1 or more")
-    if options.get("population_size") is not None and table.sources is not None:
-        raise ParameterError("--population-size is for tables with one row of each person; leave "
-                             "it, or --source, away")
+    seconds, size, rows = options.get("seconds"), options.get("population_size"), table.items.rows
+    refuse(len(table.classes) < 2,
+           "--explore compares columns by what they say about classes: give --target COLUMN of at "
+           "least two classes")
+    refuse(table.counted,
+           "--explore looks at one table alone, and not at what was published of it before; leave "
+           "--ledger away")
+    refuse(seconds is not None and seconds < 1, f"--seconds is {seconds}; give 1 or more")
+    refuse(size is not None and table.sources is not None,
+           "--population-size is for tables with one row of each person; leave it, or --source, "
+           "away")
+    refuse(size is not None and size < rows,
+           f"--population-size is {size} and the table has {rows} rows, which are a part of it; "
+           f"give at least {rows}")
 
 
 def _explored(table: Labelled, rule: Rule, options: Mapping[str, Any],
@@ -120,7 +108,7 @@ def _explored(table: Labelled, rule: Rule, options: Mapping[str, Any],
     from privsieve.report import exploring as page
 
     ways, asked = _ways(rule, options), _asked(table, rule, options)
-    people = _people(table, options, population)
+    people = options.get("population_size") if population is None else population
     ks = ks_of(table, rule, asked.k)
     seconds = int(options.get("seconds") or SECONDS)
     found = curve(table, ways, ks, asked.k, seconds)
@@ -173,15 +161,6 @@ def _ways(rule: Rule, options: Mapping[str, Any]) -> Sequence[Way]:
         return profile_ways(replace(rule, l_diversity=_diversity(options), suppress=0))
     return [method_way(rule, options["method"], options["weights"] or "mutual-information",
                        options["time_limit"])]
-
-
-def _people(table: Labelled, options: Mapping[str, Any], population: Items | None) -> Any:
-    """A table of all people, or their number; None if nobody said."""
-    size = options.get("population_size")
-    if size is not None and size < table.items.rows:
-        raise ParameterError(f"--population-size is {size} and the table has {table.items.rows} "
-                             f"rows, which are a part of it; give at least {table.items.rows}")
-    return size if population is None else population
 
 
 def _population(table: Labelled, rule: Rule, selected: Mapping[str, Sequence[int]],

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from typing import Any
 
 import click
 
 from privsieve.cli import words
+from privsieve.cli.private import new_file
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import visible
 
 _EXAMPLE = "Example: privsieve inspect patients.csv --domain domain.toml"
+
 
 @click.command("inspect", epilog=_EXAMPLE)
 @click.argument("data")
@@ -36,18 +36,6 @@ def command(data: str, domain_file: str, private_output: str | None) -> None:
         click.secho(first, fg="red", bold=True)
         click.echo(visible("\n".join(rest)))
         return
-    with _private(private_output) as file:
-        file.write("\n".join([first, *rest, ""]))
+    with new_file(private_output, "of --private-output") as file:
+        file.write("\n".join([first, *rest, ""]).encode())
     words.say("written", f"{private_output} (private: only its owner may read it)")
-
-
-def _private(path: str) -> Any:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    try:
-        return os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8")
-    except FileExistsError:
-        raise ParameterError("the file of --private-output exists; nothing is overwritten: name "
-                             "a new one") from None
-    except (OSError, ValueError):
-        raise ParameterError("the file of --private-output cannot be written; its folder must "
-                             "exist and be writable") from None

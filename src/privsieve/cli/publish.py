@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privsieve.cli import explore, tables, words
-from privsieve.cli.tables import roles_of
-from privsieve.errors import ParameterError
+from privsieve.cli.options import refuse
+from privsieve.cli.private import new_page
+from privsieve.cli.progress import shown
 from privsieve.public.canonical import Json
 
 if TYPE_CHECKING:
@@ -85,8 +87,6 @@ def command(data: str, **options: Any) -> None:
 
 def _publish(data: str, options: Mapping[str, Any]) -> None:
     """Read, choose, write, count, note: in this order."""
-    from privsieve.cli.private import internal
-    from privsieve.cli.progress import shown
     from privsieve.containment.choice import listening
     from privsieve.containment.publish import Form, issue, people_of
     from privsieve.ledger.folder import Folder
@@ -94,7 +94,8 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
     people = people_of(options["ledger"], options["population"], options["snapshot"],
                        signed=options["other_people"],
                        first=options["first"]) if options["ledger"] else None
-    with internal(options["internal_report"]) as write:
+    page = options["internal_report"]
+    with new_page(page, "of --internal-report") if page else nullcontext() as write:
         with shown() as progress, listening(progress.known):
             progress.stage("reading the table")
             table, promise = _read(data, options, people)
@@ -111,11 +112,17 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
                     folder.discard()
                     raise
         _show(table, choice, issued, options)
-        write(table, promise.rule, choice, issued)
+        if write:
+            from privsieve.containment.breaking import closed
+            from privsieve.report import internal_html
+
+            write(internal_html(issued.release, issued.certificate,
+                                closed(table, promise.rule, choice.selected)))
+            words.say("internal", f"{page} (PRIVATE: not to be released)", fg="yellow")
 
 
-def _read(data: str, options: Mapping[str, Any], people: Snapshot | None,
-          ) -> tuple[Labelled, Promise]:
+def _read(data: str, options: Mapping[str, Any],
+          people: Snapshot | None) -> tuple[Labelled, Promise]:
     """The table, recognised by its ledger, and what is to be promised of it."""
     from privsieve.containment.greedy import demand_rule
     from privsieve.containment.together import recognise
@@ -141,20 +148,14 @@ def _chosen(table: Labelled, promise: Promise, options: Mapping[str, Any],
 
 def _export(data: str, options: Mapping[str, Any]) -> None:
     """Write the folder for sdcMicro or ARX; nothing is chosen, and nothing is published."""
-    from privsieve.cli.progress import shown
-    from privsieve.cli.publish import export
-
     with shown() as progress:
         progress.stage("reading the table")
         table = tables.opened(data, options)
-    known = options["publish_target"] and not options["target_unknown"]
-    export(data, table, roles_of(table, options, tables.domain_of(options), target_known=known),
-           options)
+    export(data, table, _roles(table, options), options)
 
 
 def _explore(data: str, options: Mapping[str, Any]) -> None:
     """Write the page for who has to choose k; the profiles are compared, whichever is named."""
-    from privsieve.cli.progress import shown
     from privsieve.containment.choice import listening
 
     asked = {**options, "k": explore.k_of(options)}
@@ -166,47 +167,36 @@ def _explore(data: str, options: Mapping[str, Any]) -> None:
 
 
 def _check(options: Mapping[str, Any]) -> None:
+    """Refuse options that contradict each other, or speak of what was not asked for."""
     explore.check(options)
-    _check_way(options)
-    _check_target(options)
-    given = [name for name in ("ledger", "population", "snapshot") if options[name]]
-    if given and len(given) < 3:
-        raise ParameterError("--ledger, --population and --snapshot go together; give all three "
-                             "or none")
-    if not given and (options["first"] or options["other_people"]):
-        raise ParameterError("--first and --other-people speak to a ledger: give --ledger, "
-                             "--population and --snapshot")
-
-
-def _check_way(options: Mapping[str, Any]) -> None:
-    """Refuse ways to choose, or not to, that contradict each other."""
-    if options["by_path"] and options["export"] != "sdcmicro":
-        raise ParameterError("--by-path is for --export sdcmicro; leave it away")
-    if options["export"] and any(options[name] for name in (
-            "explore", "ledger", "internal_report", "as_json", "profile", "method", "suppress")):
-        raise ParameterError("--export chooses and publishes nothing; leave --explore, --ledger, "
-                             "--internal-report, --json, --profile, --method and --suppress away")
-    if options["source"] and (options["method"] or options["profile"]) not in (
-            None, "greedy", "few", "strict"):
-        raise ParameterError("--source is counted by --method greedy and by the profiles few and "
-                             "strict; take one of these")
-    if options["profile"] and (options["method"] or options["weights"]):
-        raise ParameterError("--profile chooses its own method and weights; leave --method and "
-                             "--weights away, or leave --profile")
-    if options["weights"] and not options["method"]:
-        raise ParameterError("--weights are for a method: say --method greedy")
-
-
-def _check_target(options: Mapping[str, Any]) -> None:
+    export, method, profile, weights, published = (options[name] for name in (
+        "export", "method", "profile", "weights", "publish_target"))
     labelled = options["target"] or options["labels"] or options["domain_file"]
-    if not labelled and options["weights"] != "even" and not options["export"]:
-        raise ParameterError("columns are chosen for what they say about classes: give --target "
-                             "COLUMN, or --method greedy --weights even for as many as fit")
-    if options["publish_target"] and not labelled:
-        raise ParameterError("--publish-target needs a target: give --target COLUMN")
-    if options["target_unknown"] and not options["publish_target"]:
-        raise ParameterError("--target-unknown speaks of a published target: give "
-                             "--publish-target, or leave it away")
+    noted = sum(bool(options[name]) for name in ("ledger", "population", "snapshot"))
+    refuse(options["by_path"] and export != "sdcmicro",
+           "--by-path is for --export sdcmicro; leave it away")
+    refuse(export and any(options[name] for name in (
+        "explore", "ledger", "internal_report", "as_json", "profile", "method", "suppress")),
+           "--export chooses and publishes nothing; leave --explore, --ledger, --internal-report, "
+           "--json, --profile, --method and --suppress away")
+    refuse(options["source"] and (method or profile) not in (None, "greedy", "few", "strict"),
+           "--source is counted by --method greedy and by the profiles few and strict; take one of "
+           "these")
+    refuse(profile and (method or weights),
+           "--profile chooses its own method and weights; leave --method and --weights away, or "
+           "leave --profile")
+    refuse(weights and not method, "--weights are for a method: say --method greedy")
+    refuse(not labelled and weights != "even" and not export,
+           "columns are chosen for what they say about classes: give --target COLUMN, or --method "
+           "greedy --weights even for as many as fit")
+    refuse(published and not labelled, "--publish-target needs a target: give --target COLUMN")
+    refuse(options["target_unknown"] and not published,
+           "--target-unknown speaks of a published target: give --publish-target, or leave it away")
+    refuse(0 < noted < 3,
+           "--ledger, --population and --snapshot go together; give all three or none")
+    refuse(not noted and (options["first"] or options["other_people"]),
+           "--first and --other-people speak to a ledger: give --ledger, --population and "
+           "--snapshot")
 
 
 def _promise(table: Labelled, options: Mapping[str, Any]) -> Promise:
@@ -215,22 +205,26 @@ def _promise(table: Labelled, options: Mapping[str, Any]) -> Promise:
     from privsieve.kernels.patterns import Rule
 
     profile = _profile(options)
-    if profile and options["model"] == "k-anonymity" and profile != "strict":
-        raise ParameterError("--model k-anonymity is --profile strict; or name a --method")
+    refuse(profile not in (None, "strict") and options["model"] == "k-anonymity",
+           "--model k-anonymity is --profile strict; or name a --method")
+    refuse(options["publish_sensitive"] and not table.sensitive,
+           "--publish-sensitive needs a sensitive column: give --sensitive COLUMN, or leave it "
+           "away")
     least = 2 if options["publish_target"] or profile in ("few", "most") else 1
-    known = options["publish_target"] and not options["target_unknown"]
-    if options["publish_sensitive"] and not table.sensitive:
-        raise ParameterError("--publish-sensitive needs a sensitive column: give --sensitive "
-                             "COLUMN, or leave it away")
-    roles = roles_of(table, options, tables.domain_of(options), target_known=known)
+    roles = _roles(table, options)
     equal = profile == "strict" or options["model"] == "k-anonymity"
     values = max(options["l_diversity"] or least, 2 if profile in ("few", "most") else 1)
     rule = Rule(
         k=options["k"], classes=len(table.classes),
         model="k-anonymity" if equal else "containment", l_diversity=values,
         absent=None if equal else roles.absent(table.items),
-        suppress=options["suppress"], labelled=known)
+        suppress=options["suppress"], labelled=roles.target_known)
     return Promise(rule, roles, tables.limits_of(table, rule, options))
+
+
+def _roles(table: Labelled, options: Mapping[str, Any]) -> Roles:
+    known = options["publish_target"] and not options["target_unknown"]
+    return tables.roles_of(table, options, tables.domain_of(options), target_known=known)
 
 
 def _profile(options: Mapping[str, Any]) -> str | None:
@@ -240,16 +234,13 @@ def _profile(options: Mapping[str, Any]) -> str | None:
 
 def _choose(options: Mapping[str, Any], table: Labelled, rule: Rule) -> Choice:
     """Call the method; each is a function of items, classes and the rule."""
-    import numpy as np
-
     from privsieve.containment.greedy import greedy
     from privsieve.containment.publishable import by_sources, publishable
 
     items, y, profile = table.items, table.y, _profile(options)
     if profile:
         return publishable(table, rule, profile)
-    asked: Any = options["weights"] or "mutual-information"
-    weights = np.ones(len(items), np.int64) if asked == "even" else asked
+    weights = tables.weights_of(table, options)
     if table.sources is not None:
         return by_sources(table, rule, weights)
     if options["method"] == "greedy":
@@ -334,6 +325,8 @@ def _searched(choice: Choice) -> str:
             "at most")
 
 
+#: Other tools: their names, and what is to be done in their folder.
+_NAMES = {"sdcmicro": "sdcMicro", "arx": "ARX"}
 _NEXT = {
     "sdcmicro": "Rscript sdc.R, in that folder; what it does beyond counting is sdcMicro's, and "
                 "stands in the script with a # before it",
@@ -345,22 +338,20 @@ _NEXT = {
 def export(data: str, table: Labelled, roles: Roles, options: Mapping[str, Any]) -> None:
     """Write the folder that `--export` asks for.
 
-    `options` are those of `publish`: export, by_path, k, out, domain_file, and the limits
-    l_diversity, entropy_l, closeness and max_share, where they are given.
+    `options` are those of `publish`; those of its limits and of its domain need not be there.
     """
     from privsieve.bridges.arx import arx, read_arx
     from privsieve.bridges.sdcmicro import sdcmicro
     from privsieve.bridges.table import exported, write_folder
     from privsieve.containment.limits import Limits
-    from privsieve.public.domain import Domain
 
     kind = options["export"]
-    if options.get("by_path") and kind != "sdcmicro":
-        raise ParameterError("--by-path is for --export sdcmicro: ARX is given the cells in a form "
-                             "of its own; leave it away")
+    refuse(options.get("by_path") and kind != "sdcmicro",
+           "--by-path is for --export sdcmicro: ARX is given the cells in a form of its own; leave "
+           "it away")
     limits = Limits.of(distinct=options.get("l_diversity"), share=options.get("max_share"),
                        entropy=options.get("entropy_l"), closeness=options.get("closeness"))
-    domain = Domain.from_toml(options["domain_file"]) if options.get("domain_file") else None
+    domain = tables.domain_of({"domain_file": None, **options})
     found = exported(data, table, roles, options["k"], domain.csv if domain else None)
     if kind == "sdcmicro":
         files = sdcmicro(found, by_path=bool(options.get("by_path")))
@@ -372,6 +363,3 @@ def export(data: str, table: Labelled, roles: Roles, options: Mapping[str, Any])
                        f"{found.below} rows in groups below k = {found.k}")
     words.say("folder", f"{options['out']} (PRIVATE: not to be released)", fg="yellow")
     words.say("next", _NEXT[kind])
-
-
-_NAMES = {"sdcmicro": "sdcMicro", "arx": "ARX"}

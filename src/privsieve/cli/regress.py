@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from privsieve.cli import methods, words
 from privsieve.cli import options as asked
+from privsieve.cli import words
 from privsieve.cli.plan import noise
 from privsieve.cli.releasing import release
 
@@ -21,9 +21,7 @@ _EXAMPLE = ("Example: privsieve regress patients.csv --domain domain.toml --epsi
 
 @click.command("regress", epilog=_EXAMPLE)
 @click.argument("data")
-@asked.costing(
-    *methods.options("kernel-ridge"),
-)
+@asked.costing(*asked.of_methods("kernel-ridge"))
 @asked.releasing()
 def command(data: str, **options: Any) -> None:
     """Fit a least-squares model to DATA under differential privacy, once.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from privsieve.release import Release
     from privsieve.rows import Source
 
+
 def release(plan: Plan, source: Source, options: Mapping[str, Any],
             show: Callable[[Release], Iterable[str]],
             beside: Callable[[Folder, Release], None] = lambda _folder, _made: None) -> None:
@@ -29,7 +30,6 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any],
 
     A plan that warns needs --anyway.  `beside` may put more into the folder, of the release alone.
     """
-    from privsieve.cli.releasing import sealed
     from privsieve.fit import ConvertedWarning, fit
     from privsieve.ledger.folder import Folder
     from privsieve.ledger.ledger import Ledger
@@ -38,19 +38,18 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any],
         raise ParameterError(f"{plan.warning}; to go on all the same, say --anyway "
                              "(nothing was charged)")
     ledger = Ledger(options["ledger"], population=options["population"])
-    with Folder.create(options["out"]) as folder, sealed() as seal:
+    with Folder.create(options["out"]) as folder, sealed() as hold:
         try:
-            with spinner() as spin:
+            with _spinner(plan) as spin, catch_warnings():
 
                 def progress(stage: str) -> None:
-                    seal.allow()
-                    spin(_stage(stage, plan))
+                    hold.allow()
+                    spin(stage)
 
-                with catch_warnings():
-                    # `_tell` says it in words of its own.
-                    simplefilter("ignore", ConvertedWarning)
-                    made = fit(plan, source, ledger=ledger, folder=folder, progress=progress)
-                seal.hold()
+                # `_tell` says it in words of its own.
+                simplefilter("ignore", ConvertedWarning)
+                made = fit(plan, source, ledger=ledger, folder=folder, progress=progress)
+                hold.hold()
         except ReleaseFailed:
             raise
         except BaseException:
@@ -63,37 +62,38 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any],
 
 def verified(folder: str, otherwise: str) -> Release:
     """The release in a folder; refused where its certificate does not hold."""
-    from privsieve.check.verify import verify
     from privsieve.release import load
 
-    found = load(Path(folder))
-    if found.certificate is None:
+    release = load(Path(folder))
+    if release.certificate is None:
         raise CheckFailed(f"certificate.json is missing beside the release; {otherwise} from what "
                           "nothing vouches for")
-    wrong = verify(dict(found.certificate), dict(found.body)).reasons
+    demand_valid(release, f"{otherwise} from")
+    return release
+
+
+def demand_valid(release: Release, otherwise: str) -> None:
+    """Refuse a release that its certificate does not speak of, or does not speak well of."""
+    from privsieve.check.verify import verify
+
+    wrong = verify(dict(release.certificate or {}), dict(release.body)).reasons
     if wrong:
-        raise CheckFailed(f"{wrong[0]}; {otherwise} from a release that does not hold (privsieve "
+        raise CheckFailed(f"{wrong[0]}; {otherwise} a release that does not hold (privsieve "
                           "verify says more)")
-    return found
-
-
-def _stage(stage: str, plan: Plan) -> str:
-    """A stage of `fit`, in words for this kind of release."""
-    if stage == "choosing":
-        return "choosing" if plan.kind == "selection" else "adding noise"
-    return {"reading": "reading the table"}.get(stage, stage)
 
 
 @contextmanager
-def spinner() -> Iterator[Callable[[str], None]]:
+def _spinner(plan: Plan) -> Iterator[Callable[[str], None]]:
     """The stage of the work, on a terminal; elsewhere nothing."""
     if not sys.stderr.isatty():
         yield lambda _stage: None
         return
     from rich.console import Console
 
+    said = {"reading": "reading the table",
+            "choosing": "choosing" if plan.kind == "selection" else "adding noise"}
     with Console(stderr=True).status("charging the budget") as status:
-        yield status.update
+        yield lambda stage: status.update(said.get(stage, stage))
 
 
 def _tell(made: Release, plan: Plan, ledger: Any, options: Mapping[str, Any],
@@ -136,7 +136,7 @@ def left_of(ledger: Any) -> dict[str, str | None]:
             "rho_left": decimal(kept.rho_left, RHO_UNITS) if kept.rho_limit else None}
 
 
-class Seal:
+class Hold:
     """Ctrl-C, held while its outcome would be in doubt: whether the charge was made."""
 
     def __init__(self) -> None:
@@ -153,25 +153,21 @@ class Seal:
 
 
 @contextmanager
-def sealed() -> Iterator[Seal]:
+def sealed() -> Iterator[Hold]:
     """No core dump, no traceback, and no Ctrl-C of which nobody knows what it cost."""
-    _no_core()
-    seal = Seal()
-    hooks = sys.excepthook, sys.unraisablehook
-    sys.excepthook = sys.unraisablehook = _constant
-    try:
-        yield seal
-    finally:
-        seal.allow()
-        sys.excepthook, sys.unraisablehook = hooks
-
-
-def _no_core() -> None:
     with suppress(ImportError, OSError, ValueError):
         import resource  # not on every system
 
         _soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
         resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+    hold = Hold()
+    hooks = sys.excepthook, sys.unraisablehook
+    sys.excepthook = sys.unraisablehook = _constant
+    try:
+        yield hold
+    finally:
+        hold.allow()
+        sys.excepthook, sys.unraisablehook = hooks
 
 
 def _constant(*_error: object) -> None:

@@ -9,6 +9,7 @@ import click
 
 from privsieve.cli import words
 from privsieve.cli.private import new_file
+from privsieve.cli.releasing import demand_valid
 from privsieve.errors import CheckFailed, ParameterError, SchemaError
 
 _EXAMPLE = "Example: privsieve report first --out first.html"
@@ -43,18 +44,14 @@ def command(release: str, out: str | None, check: bool) -> None:  # noqa: FBT001
 
 
 def _made(folder: Path) -> bytes:
-    from privsieve.check.verify import verify
     from privsieve.release import load
     from privsieve.report import html
 
-    found: Any = load(folder)
-    if found.certificate is None:
+    release: Any = load(folder)
+    if release.certificate is None:
         raise SchemaError("the release has no certificate: it is not private, and gets no report")
-    wrong = verify(found.certificate, found.body).reasons
-    if wrong:
-        raise CheckFailed(f"{wrong[0]}; no report is made of a release that does not hold "
-                          "(privsieve verify says more)")
-    return html(found.body, found.certificate)
+    demand_valid(release, "no report is made of")
+    return html(release.body, release.certificate)
 
 
 def _read(place: Path) -> bytes:

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from privsieve.cli import methods, words
 from privsieve.cli import options as asked
+from privsieve.cli import words
 from privsieve.cli.plan import figure
 from privsieve.cli.releasing import release
 
@@ -25,7 +25,7 @@ def command(data: str, **options: Any) -> None:
     The budget is charged before a row is read, and is never given back.  The chosen names go to
     stdout, one a line; DIR holds the release, with weights where the method releases them.
     """
-    methods.choosing(options["method"])
+    asked.demand_choosing(options["method"])
     domain, source, rows = asked.opened(asked.public(options), data)
     plan = asked.planned(domain, rows, options)
     release(plan, source, options, lambda made: made.selected)

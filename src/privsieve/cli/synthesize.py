@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from privsieve.cli import methods, words
 from privsieve.cli import options as asked
+from privsieve.cli import words
+from privsieve.cli.private import new_file
 from privsieve.cli.releasing import release, verified
 from privsieve.errors import ParameterError
 from privsieve.public.plan import Plan
@@ -32,7 +33,7 @@ _NEEDED = ("domain_file", "epsilon", "rows", "ledger", "population", "out")
 @asked.making(
     click.option("--top", metavar="K", type=int,
                  help="Choose so many columns first, in the same release."),
-    *methods.options("noisy-histogram"),
+    *asked.of_methods("noisy-histogram"),
     click.option("--rows", metavar="N", type=int, help="How many rows to make."),
 )
 @asked.releasing(required=False)
@@ -101,8 +102,6 @@ def rows_of(made: Release, rows: int) -> bytes:
 
 def _again(data: str | None, options: Mapping[str, Any]) -> None:
     """Rows of a release that is there; it costs nothing, and no table is read."""
-    from privsieve.cli.private import new_file
-
     useless = [name for name, value in {"data": data, **options}.items()
                if value not in (None, False, ()) and name not in ("from_folder", "rows", "out")]
     if useless:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from privsieve.cli.options import asking, refuse
 from privsieve.errors import ParameterError
-from privsieve.public.domain import Csv, Domain
+from privsieve.public.domain import Domain
 
 if TYPE_CHECKING:
     from privsieve.containment.choice import Choice
@@ -20,20 +21,8 @@ if TYPE_CHECKING:
     from privsieve.containment.measures import Hub
     from privsieve.kernels.patterns import Rule
 
-Command = Callable[..., Any]
-
-_ROLES = (
-    click.option("--sensitive", metavar="A,B,…",
-                 help="Columns that must not be learned: not chosen from; limits speak of them."),
-    click.option("--known", metavar="A,B,…",
-                 help="Columns that may be known although the domain file calls them sensitive."),
-    click.option("--absences", "--absent", metavar="A,B,…|all",
-                 help="Columns of which it may be known that a person lacks something (default: "
-                      "all but those of sparse data)."),
-    click.option("--presences-only", metavar="A,B,…|all",
-                 help="Columns of which only what a person has may be known."),
-)
-_OPTIONS = (
+#: Gives a command the options of a table of items.
+table = asking(
     click.option("--target", metavar="COLUMN", help="The column of classes."),
     click.option("--labels", metavar="FILE",
                  help="Or: classes in a file of their own, one a line, or its column --target."),
@@ -58,66 +47,58 @@ _OPTIONS = (
                  show_default=True, help="A missing cell holds nothing, or is an item."),
     click.option("--domain", "domain_file", metavar="FILE",
                  help="A domain file: columns, their kinds, and how the CSV file is written."),
-    *_ROLES,
+    click.option("--sensitive", metavar="A,B,…",
+                 help="Columns that must not be learned: not chosen from; limits speak of them."),
+    click.option("--known", metavar="A,B,…",
+                 help="Columns that may be known although the domain file calls them sensitive."),
+    click.option("--absences", "--absent", metavar="A,B,…|all",
+                 help="Columns of which it may be known that a person lacks something (default: "
+                      "all but those of sparse data)."),
+    click.option("--presences-only", metavar="A,B,…|all",
+                 help="Columns of which only what a person has may be known."),
 )
-
-
-def table(command: Command) -> Command:
-    """Give a command the options of a table of items."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 def opened(data: str, options: Mapping[str, Any], before: Sequence[Mapping[str, Any]] = (),
            ) -> Labelled:
     """Read the table that the options describe, and what claims of `before` published of it."""
-    from privsieve.containment.labelled import Labelled, Sensitive
+    from privsieve.containment.labelled import Labelled
     from privsieve.containment.together import beside, reading
     from privsieve.rows.items import Reading, column_of, table_of
+    from privsieve.rows.long_log import whose
 
     _check_source(options)
     if options["long"]:
-        columns = options["columns"].split(",") if options["columns"] else None
-        columns, closed = reading(columns, before)
+        columns, closed = reading(_names(options["columns"]), before)
         items, y, classes = _log(data, options, columns)
         return beside(Labelled(items, y, classes, options["target"]), before, closed)
-    if options["value"] or options["people"]:
-        raise ParameterError("--value and --people are for logs: say --long USER ITEM")
-    domain = domain_of(options)
-    target = options["target"]
-    if domain is not None and domain.target is not None and target is None:
-        target = domain.target.name
+    refuse(options["value"] or options["people"],
+           "--value and --people are for logs: say --long USER ITEM")
+    domain, target = domain_of(options), options["target"]
     csv = domain.csv if domain else None
+    if target is None and domain is not None and domain.target is not None:
+        target = domain.target.name
     y = column_of(Path(options["labels"]), target, csv) if options["labels"] else target
     source = options["source"] if domain is None or options["source"] in domain.names else None
     columns, closed = reading(_columns(options, source, target), before)
-    sources = _sources(data, options["source"], csv) if options["source"] else None
+    sources = whose(data, options["source"], csv) if options["source"] else None
     found = table_of(data, y, Reading(
         domain, columns, options["bins"], options["missing"], options["k"],
         sensitive=sensitive_names(options, domain), sources=sources,
         target=target if options["labels"] else None))
-    sensitive = tuple(Sensitive(one.name, one.codes, one.values, one.ordered)
-                      for one in found.sensitive)
     table = Labelled(found.items, found.y, found.classes,
-                     target or ("label" if len(found.classes) > 1 else None), sources, sensitive)
+                     target or ("label" if len(found.classes) > 1 else None), sources,
+                     found.sensitive)
     return beside(table, before, closed)
 
 
 def _check_source(options: Mapping[str, Any]) -> None:
     source = options["source"]
-    if source and options["long"]:
-        raise ParameterError("--source is for tables: in a log each user is one row, and one "
-                             "source; leave it away")
-    if source and source in (options["target"], *(options["columns"] or "").split(",")):
-        raise ParameterError(f"the source {source!r} never leaves the table, so that it is neither "
-                             "the target nor among --columns; name another")
-
-
-def _sources(data: str, source: str, csv: Csv | None) -> Any:
-    from privsieve.rows.long_log import whose
-
-    return whose(data, source, csv)
+    refuse(source and options["long"],
+           "--source is for tables: in a log each user is one row, and one source; leave it away")
+    refuse(source and source in (options["target"], *listed(options["columns"])),
+           f"the source {source!r} never leaves the table, so that it is neither the target nor "
+           "among --columns; name another")
 
 
 def hub(found: Hub, k: int) -> str:
@@ -128,23 +109,19 @@ def hub(found: Hub, k: int) -> str:
 
 def domain_of(options: Mapping[str, Any]) -> Domain | None:
     """The domain file, where one was given."""
-    from privsieve.public.domain import Domain
-
     return Domain.from_toml(options["domain_file"]) if options["domain_file"] else None
 
 
 def _log(data: str, options: Mapping[str, Any], columns: Sequence[str] | None) -> Any:
-    from privsieve.rows.long_log import Long, Users, read_long
+    from privsieve.rows.long_log import Long, read_long
 
-    if options["target"] and not options["people"]:
-        raise ParameterError("the target of a log stands in a table of its users: give --people "
-                             "FILE")
-    if any(options[name] for name in ("cuts", "thermometer", "levels", "without", "labels")):
-        raise ParameterError("the items of a log are not cut, and are chosen by --columns; leave "
-                             "--cut, --thermometer, --levels, --without and --labels away")
+    refuse(options["target"] and not options["people"],
+           "the target of a log stands in a table of its users: give --people FILE")
+    refuse(any(options[name] for name in ("cuts", "thermometer", "levels", "without", "labels")),
+           "the items of a log are not cut, and are chosen by --columns; leave --cut, "
+           "--thermometer, --levels, --without and --labels away")
     user, item = options["long"]
-    people = Users(options["people"], options["target"]) if options["people"] else None
-    return read_long(data, Long(user, item, options["value"]), people=people,
+    return read_long(data, Long(user, item, options["value"], options["people"], options["target"]),
                      items=columns, domain=domain_of(options))
 
 
@@ -153,21 +130,20 @@ def _columns(options: Mapping[str, Any], source: str | None, target: str | None)
     from privsieve.rows.items import Thermometer
 
     how: dict[Any, Any] = {}
-    for text in options["cuts"]:
-        name, values = _split(text, "--cut")
-        how[name] = [_number(value) for value in values]
-    for text in options["thermometer"]:
-        name, values = _split(text, "--thermometer")
-        how[name] = Thermometer(tuple(_number(value) for value in values))
-    for text in options["levels"]:
-        name, values = _split(text, "--levels")
-        how[name] = values
-    how |= dict.fromkeys(options["without"].split(",") if options["without"] else (), False)
-    names = options["columns"].split(",") if options["columns"] else None
+    for option, flag, coded in (
+            ("cuts", "--cut", lambda values: [*map(_number, values)]),
+            ("thermometer", "--thermometer", lambda values: Thermometer((*map(_number, values),))),
+            ("levels", "--levels", list)):
+        for text in options[option]:
+            name, _, values = text.rpartition("=")
+            refuse(not name or not values,
+                   f"{flag} is {text!r}; write a column, =, and values with commas between them")
+            how[name] = coded(values.split(","))
+    how |= dict.fromkeys(listed(options["without"]), False)
+    names = _names(options["columns"])
     if source is not None and names is None:
-        if how.get(source, False) is not False:
-            raise ParameterError(f"the source {source!r} never leaves the table, and is not cut; "
-                                 "leave that away")
+        refuse(how.get(source, False) is not False,
+               f"the source {source!r} never leaves the table, and is not cut; leave that away")
         how[source] = False
     if not how:
         return names
@@ -180,12 +156,9 @@ def _columns(options: Mapping[str, Any], source: str | None, target: str | None)
     return dict.fromkeys(names) | how
 
 
-def _split(text: str, option: str) -> tuple[str, list[str]]:
-    name, _, values = text.rpartition("=")
-    if not name or not values:
-        raise ParameterError(f"{option} is {text!r}; write a column, =, and values with commas "
-                             "between them")
-    return name, values.split(",")
+def _names(text: str | None) -> list[str] | None:
+    """The names in a list with commas; None without a list, which is all of them."""
+    return text.split(",") if text else None
 
 
 def _number(text: str) -> float | dt.datetime:
@@ -193,8 +166,8 @@ def _number(text: str) -> float | dt.datetime:
     from privsieve.rows.cells import date_cell, number_cell
 
     found = number_cell(text)
-    if isnan(found) and isnan(date_cell(text)):
-        raise ParameterError(f"the cut point {text!r} is no number and no date (2020-12-31)")
+    refuse(isnan(found) and isnan(date_cell(text)),
+           f"the cut point {text!r} is no number and no date (2020-12-31)")
     return dt.datetime.fromisoformat(text.strip()) if isnan(found) else found
 
 
@@ -204,18 +177,23 @@ ALL = "all"
 def sensitive_names(options: Mapping[str, Any], domain: Domain | None) -> tuple[str, ...]:
     """The columns that must not be learned, each once: they are not made into items."""
     known = listed(options["known"])
-    said = [column.name for column in (domain.columns if domain else ())
-            if getattr(column, "role", None) == "sensitive" and column.name not in known]
+    said = [name for name, role in _roles_said(domain).items()
+            if role == "sensitive" and name not in known]
     named = listed(options["sensitive"])
     _demand_apart(named, "--sensitive", known, "--known")
     for name in named:
-        if name == options["target"]:
-            raise ParameterError(f"--sensitive names the target {name!r}; the target has limits of "
-                                 "its own: leave it there")
-        if name == options["source"]:
-            raise ParameterError(f"--sensitive names the source {name!r}, which never leaves the "
-                                 "table; leave it away")
+        refuse(name == options["target"],
+               f"--sensitive names the target {name!r}; the target has limits of its own: leave it "
+               "there")
+        refuse(name == options["source"],
+               f"--sensitive names the source {name!r}, which never leaves the table; leave it "
+               "away")
     return tuple(dict.fromkeys([*said, *named]))
+
+
+def _roles_said(domain: Domain | None) -> dict[str, str | None]:
+    """The role of each column in the domain file."""
+    return {one.name: getattr(one, "role", None) for one in (domain.columns if domain else ())}
 
 
 def roles_of(table: Labelled, options: Mapping[str, Any], domain: Domain | None, *,
@@ -226,7 +204,7 @@ def roles_of(table: Labelled, options: Mapping[str, Any], domain: Domain | None,
     items = table.items
     names = tuple(dict.fromkeys(items.origin))
     by_kind = {name for name, absent in zip(items.origin, items.absent, strict=False) if absent}
-    said = {one.name: getattr(one, "role", None) for one in (domain.columns if domain else ())}
+    said = _roles_said(domain)
     both = {name for name in names
             if said.get(name) == "both" or (name in by_kind and said.get(name) != "presences")}
     with_absences = _asked(options, "absences", table)
@@ -234,9 +212,9 @@ def roles_of(table: Labelled, options: Mapping[str, Any], domain: Domain | None,
     _asked(options, "known", table)
     _demand_apart(with_absences, "--absences", without, "--presences-only")
     equal = options.get("model") == "k-anonymity" or options.get("profile") == "strict"
-    if equal and without:
-        raise ParameterError("--presences-only contradicts k-anonymity, which counts absences of "
-                             "all columns; leave one of them away")
+    refuse(equal and without,
+           "--presences-only contradicts k-anonymity, which counts absences of all columns; leave "
+           "one of them away")
     if options["presences_only"] == ALL:
         both = set(with_absences)
     if options["absences"] == ALL or equal:
@@ -257,16 +235,13 @@ def _asked(options: Mapping[str, Any], option: str, table: Labelled) -> tuple[st
     text, said = options[option], f"--{option.replace('_', '-')}"
     if text == ALL and option != "known":
         return ()
-    found = listed(text)
-    hidden = {one.name for one in table.sensitive}
-    for name in found:
-        if name in hidden:
-            raise ParameterError(f"{said} names {name!r}, which is sensitive: nobody outside knows "
-                                 "it; take it out of one of the two")
-        if name not in table.items.origin:
-            raise ParameterError(f"{said} names {name!r}, which is no column of the table; "
-                                 "correct it")
-    return found
+    for name in listed(text):
+        refuse(name in (one.name for one in table.sensitive),
+               f"{said} names {name!r}, which is sensitive: nobody outside knows it; take it out "
+               "of one of the two")
+        refuse(name not in table.items.origin,
+               f"{said} names {name!r}, which is no column of the table; correct it")
+    return listed(text)
 
 
 def _demand_apart(first: Iterable[str], one: str, second: Iterable[str], other: str) -> None:
@@ -276,7 +251,8 @@ def _demand_apart(first: Iterable[str], one: str, second: Iterable[str], other: 
                              "leave it in one of them")
 
 
-_LIMITS = (
+#: Gives a command the options of limits.
+limits = asking(
     click.option("--max-share", metavar="P",
                  help="In no group a larger share of one value, such as 0.9."),
     click.option("--entropy-l", metavar="L",
@@ -286,13 +262,6 @@ _LIMITS = (
 )
 #: How often a search that takes long is made again for limits.
 _FEW = 5
-
-
-def limits(command: Command) -> Command:
-    """Give a command the options of limits."""
-    for option in reversed(_LIMITS):
-        command = option(command)
-    return command
 
 
 def limits_of(table: Labelled, rule: Rule, given: Mapping[str, Any]) -> Limits:
@@ -307,12 +276,17 @@ def limits_of(table: Labelled, rule: Rule, given: Mapping[str, Any]) -> Limits:
 def kept(table: Labelled, rule: Rule, limits: Limits, given: Mapping[str, Any],
          choose: Callable[[Labelled, Rule], Choice]) -> Choice:
     """What `choose` gives under limits."""
-    import numpy as np
-
     from privsieve.containment.limits import RUNS, Method, limited
 
-    weights: Any = given["weights"] or "mutual-information"
-    even = np.ones(len(table.items), np.int64) if weights == "even" else weights
     slow = given["method"] in ("maximal", "exact") or given["profile"] == "most"
     return limited(table, rule, limits, Method(
-        choose, even if given["method"] else None, runs=_FEW if slow else RUNS))
+        choose, weights_of(table, given) if given["method"] else None,
+        runs=_FEW if slow else RUNS))
+
+
+def weights_of(table: Labelled, given: Mapping[str, Any]) -> Any:
+    """The weights of a method: their name, or ones where they are even."""
+    import numpy as np
+
+    asked = given["weights"] or "mutual-information"
+    return np.ones(len(table.items), np.int64) if asked == "even" else asked

@@ -56,57 +56,44 @@ def gains(items: Items, survey: Survey | None = None) -> dict[str, int]:
     found = survey or survey_of(items, np.zeros(items.rows, np.int32), 1)
     if not found.complete or not found.rows:
         return {}
-    table = _Without(found, items.origin)
-    return {name: level for name, level in table.levels().items() if level > table.level}
+    group, masks = found.over.sum(axis=1), found.table.masks
+    columns: dict[str, Words] = {}
+    level = int(group.min())
+    poorest = np.flatnonzero(group == level)
+    for name, (words, bits) in _columns(items.origin).items():
+        # A row whose group does not depend on a column keeps that group without it.
+        if len(columns) < MOST_COLUMNS and (masks[poorest[0], words] & bits).any() \
+                and (masks[np.ix_(poorest, words)] & bits).any(axis=1).all():
+            columns[name] = words, bits
+    return {name: without for name, without in _without(found, group, columns).items()
+            if without > level}
 
 
-class _Without:
+def _without(survey: Survey, group: Ints, columns: dict[str, Words]) -> dict[str, int]:
     """The level without a column, for columns that all rows of the smallest groups have.
 
     Without a column no group is smaller, and the group of a row that lacks it is the same.  So the
     patterns of small groups are asked first, until the next group is no smaller than the smallest
     that was found.
     """
-
-    def __init__(self, survey: Survey, origin: tuple[str, ...]) -> None:
-        self.masks = survey.table.masks
-        self.rows = survey.table.counts.sum(axis=1, keepdims=True)
-        self.group = survey.over.sum(axis=1)
-        self.order = np.argsort(self.group, kind="stable")
-        self.level = int(self.group[self.order[0]])
-        self.columns = self._wanted(_columns(origin))
-
-    def _wanted(self, columns: dict[str, Words]) -> dict[str, Words]:
-        """A row whose group does not depend on a column keeps that group without it."""
-        poorest = self.order[:np.searchsorted(self.group[self.order], self.level, side="right")]
-        wanted: dict[str, Words] = {}
-        for name, (words, bits) in columns.items():
-            if len(wanted) < MOST_COLUMNS and (self.masks[poorest[0], words] & bits).any() \
-                    and (self.masks[np.ix_(poorest, words)] & bits).any(axis=1).all():
-                wanted[name] = words, bits
-        return wanted
-
-    def levels(self) -> dict[str, int]:
-        """For each column the smallest group without it."""
-        found = dict.fromkeys(self.columns, int(self.rows.sum()))
-        at, size, searched = 0, 16, list(found)
-        while searched and at < len(self.order):
-            part = self.order[at:at + size]
-            asked = np.concatenate([self._part(part, *self.columns[name]) for name in searched])
-            over, _ = around(self.masks, self.rows, asked, np.zeros(len(asked), np.int64))
-            for name, sums in zip(searched, over.reshape(len(searched), -1), strict=True):
-                found[name] = min(found[name], int(sums.min()))
-            at += size
-            size = max(1, min(4 * size, MOST_WORDS // (len(searched) * self.masks.shape[1])))
-            following = int(self.group[self.order[at]]) if at < len(self.order) else 0
-            searched = [name for name in searched if max(self.level, following) < found[name]]
-        return found
-
-    def _part(self, part: Ints, words: Ints, bits: Masks) -> Masks:
-        """These patterns without the bits of a column."""
-        masks = self.masks[part]
-        masks[:, words] &= ~bits
-        return masks
+    masks, rows = survey.table.masks, survey.table.counts.sum(axis=1, keepdims=True)
+    order = np.argsort(group, kind="stable")
+    found = dict.fromkeys(columns, int(rows.sum()))
+    at, size, searched = 0, 16, list(found)
+    while searched and at < len(order):
+        asked = np.stack([masks[order[at:at + size]]] * len(searched))
+        for part, name in zip(asked, searched, strict=True):
+            words, bits = columns[name]
+            part[:, words] &= ~bits
+        asked = asked.reshape(-1, masks.shape[1])
+        over, _ = around(masks, rows, asked, np.zeros(len(asked), np.int64))
+        for name, sums in zip(searched, over.reshape(len(searched), -1), strict=True):
+            found[name] = min(found[name], int(sums.min()))
+        at += size
+        size = max(1, min(4 * size, MOST_WORDS // (len(searched) * masks.shape[1])))
+        least = int(group[order[at]] if at < len(order) else 0)
+        searched = [name for name in searched if max(group[order[0]], least) < found[name]]
+    return found
 
 
 def _columns(origin: tuple[str, ...]) -> dict[str, Words]:

@@ -25,7 +25,6 @@ from privsieve.containment.labelled import (
     Ints,
     Labelled,
     Masks,
-    Sensitive,
     cells,
     with_classes,
 )
@@ -34,7 +33,7 @@ from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
 from privsieve.public.canonical import Json
 from privsieve.public.columns import text_of
 from privsieve.public.cost import decimal
-from privsieve.rows.matrix import Items
+from privsieve.rows.matrix import Items, Sensitive
 
 #: Rows are counted of which the group has at least such a share of one value.
 STEPS = ("0.8", "0.95")

@@ -35,7 +35,7 @@ from privsieve.containment.labelled import (
     Floats,
     Ints,
     Labelled,
-    Masks,
+    bits_of,
     cells,
     crowds,
     narrowed,
@@ -160,11 +160,12 @@ class _Progress:
             return
         tell(f"{way.name}, k = {k}: choosing")
         try:
-            point, choice = _chosen(self.table, way, k)
+            choice = way.choose(self.table, replace(way.rule, k=k), None)
+            self.points[way.name, k] = _point(self.table, way, choice, k)
         except PrivsieveError as error:
             self.why.append(f"{way.name}, k = {k}: {error}")
             return
-        self.points[way.name, k], self.choices[way.name, k] = point, choice
+        self.choices[way.name, k] = choice
         self.took[way.name, k] = monotonic() - began
         if not choice.complete and not way.timed:
             raise KeyboardInterrupt  # nothing else ends such a choice early
@@ -218,14 +219,12 @@ def _unreached(points: Sequence[CurvePoint], ways: Sequence[Way], ks: Sequence[i
                    f"{', '.join(map(str, dull))}, for want of time, or of classes in a fold.")
 
 
-def _chosen(table: Labelled, way: Way, k: int) -> tuple[CurvePoint, Choice]:
-    rule = replace(way.rule, k=k)
-    choice = way.choose(table, rule, None)
-    part = table.items.take(choice.selected)
+def _point(table: Labelled, way: Way, choice: Choice, k: int) -> CurvePoint:
+    rule, part = replace(way.rule, k=k), table.items.take(choice.selected)
     return CurvePoint(
         way.name, k, len(set(part.origin)), len(part), level(table, rule, choice.selected),
         choice.complete, strangers(table, choice.selected, k),
-        largest_share(table, rule, choice.selected) if rule.classes > 1 else None), choice
+        largest_share(table, rule, choice.selected) if rule.classes > 1 else None)
 
 
 def level(table: Labelled, rule: Rule, selected: Sequence[int]) -> int:
@@ -330,7 +329,7 @@ def area_of(items: Items, y: Codes, marked: Bools) -> float | None:
         return None
     if not len(items):
         return 0.5
-    scores = _scores(_bits(masks, len(items)), pattern[marked], y[marked])[pattern[~marked]]
+    scores = _scores(bits_of(masks, len(items)), pattern[marked], y[marked])[pattern[~marked]]
     if len(held) == 2:
         return ranked(scores[:, -1], rest == held[-1])
     return float(np.mean([ranked(scores[:, at], rest == held[at]) for at in judged]))
@@ -358,12 +357,6 @@ def _scores(patterns: Floats, pattern: Codes, y: Codes) -> Floats:
     model.fit(patterns[pairs[0]], pairs[1], sample_weight=many)
     found = np.asarray(model.decision_function(patterns), np.float64)
     return found.reshape(len(patterns), -1)
-
-
-def _bits(masks: Masks, items: int) -> Floats:
-    """Patterns as zeros and ones."""
-    bits = np.unpackbits(masks.astype("<u8").view(np.uint8), axis=1, bitorder="little")
-    return bits[:, :items].astype(np.float64)
 
 
 @dataclass(frozen=True, repr=False)
@@ -398,7 +391,7 @@ def estimated(items: Items, people: int) -> Uniques:
     if people < items.rows:
         raise ParameterError(f"the population has {people} people and the table {items.rows} rows; "
                              f"the table is a part of it: give at least {items.rows}")
-    sizes = _sizes(items)
+    sizes, _ = _sizes(items)
     alone, pairs = int((sizes == 1).sum()), int((sizes == 2).sum())
     share = zayatz(sizes, people)
     return Uniques(items.rows, people, alone, pairs, alone * (share or 0.0), share,
@@ -413,8 +406,7 @@ def counted(items: Items, population: Items) -> Uniques:
     >>> found.alone, found.unique, found.share, round(found.right, 3)
     (2, 1.0, 0.5, 0.667)
     """
-    _, _, pattern = pattern_table(cells(items), np.zeros(items.rows, np.int32), 1)
-    sizes = _sizes(items)
+    sizes, pattern = _sizes(items)
     outside, _ = in_population(items, population)
     mine = outside[sizes[pattern] == 1]
     alone, unique = len(mine), int((mine == 1).sum())
@@ -457,13 +449,12 @@ def data_intrusion(alone: int, pairs: int, fraction: float) -> float | None:
     return fraction * alone / (fraction * alone + 2 * (1 - fraction) * pairs)
 
 
-def _sizes(items: Items) -> Ints:
-    """How many rows each class of equal rows has."""
+def _sizes(items: Items) -> tuple[Ints, Codes]:
+    """How many rows each class of equal rows has, and the class of each row."""
     if not items.rows:
         raise SchemaError("the table has no row; a share of rows needs at least one")
-    counts = pattern_table(cells(items), np.zeros(items.rows, np.int32), 1).counts
-    found: Ints = counts.sum(axis=1)
-    return found
+    _, counts, pattern = pattern_table(cells(items), np.zeros(items.rows, np.int32), 1)
+    return counts[:, 0], pattern
 
 
 def _once(size: int, rows: int, people: int) -> float:

@@ -112,15 +112,12 @@ def _patterns(items: Items) -> tuple[npt.NDArray[np.uint8], Ints]:
 
     They do not depend on how a kernel numbers patterns: a ledger is kept for years.
     """
-    nobody = np.zeros(items.rows, np.int32)
-    pattern = pattern_table(cells(items), nobody, 1).pattern
+    pattern = pattern_table(cells(items), np.zeros(items.rows, np.int32), 1).pattern
     bits = np.zeros((int(pattern.max(initial=-1)) + 1, -(-len(items) // 8)), np.uint8)
     for j in range(len(items)):
         bits[pattern[rows_of(items, j)], j // 8] |= 128 >> j % 8
     order = np.lexsort(bits.T[::-1])
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return bits[order], rank[pattern]
+    return bits[order], np.argsort(order)[pattern]
 
 
 def _columns(table: Labelled, claim: Mapping[str, Any]) -> Iterator[tuple[str, Texts]]:
@@ -143,8 +140,7 @@ def _coded(texts: Sequence[str], codes: Codes) -> Texts:
     return known, new[codes]
 
 
-def _rows(patterns: Ints, columns: Sequence[Texts], sources: Codes | None,
-          ) -> Iterator[bytes]:
+def _rows(patterns: Ints, columns: Sequence[Texts], sources: Codes | None) -> Iterator[bytes]:
     """The different rows with their numbers; of sources, the rows of each."""
     row = patterns
     for texts, codes in columns:

@@ -71,7 +71,8 @@ def greedy(items: Items, y: Codes, rule: Rule, objective: Objective = "mutual-in
 def demand_rule(items: Items, rule: Rule, y: Codes | None = None) -> None:
     """Refuse a rule that protects nobody, or that no table of this size can keep.
 
-    Where classes may be known, `y` is asked for, and a class of fewer than k rows is refused.
+    Where classes may be known, `y` is asked for, and a class of fewer than k rows is refused,
+    unless its rows may be left out.
 
     >>> demand_rule(Items.dense([[1], [1]]), Rule(k=3, classes=2))
     Traceback (most recent call last):
@@ -94,16 +95,11 @@ def demand_rule(items: Items, rule: Rule, y: Codes | None = None) -> None:
         if asked not in known:
             raise ParameterError(f"{name} is {asked!r}; it can be {known[0]!r} or {known[1]!r}")
     if rule.labelled and y is not None:
-        _demand_classes(rule, y)
-
-
-def _demand_classes(rule: Rule, y: Codes) -> None:
-    """Refuse classes that are too small to hide in, unless their rows may be left out."""
-    size = np.bincount(y, minlength=rule.classes)
-    small = size[(size > 0) & (size < rule.k)]
-    if small.sum() > rule.suppress:
-        raise ParameterError(
-            f"{len(small)} of {np.count_nonzero(size)} classes have fewer than k = {rule.k} rows, "
-            f"{small.sum()} in all, and the class may be known; a class takes at least {rule.k} "
-            "rows: merge classes, leave the target unpublished, choose another target, ask for "
-            "less, or let these rows be left out")
+        size = np.bincount(y, minlength=rule.classes)
+        small = size[(size > 0) & (size < rule.k)]
+        if small.sum() > rule.suppress:
+            raise ParameterError(
+                f"{len(small)} of {np.count_nonzero(size)} classes have fewer than k = {rule.k} "
+                f"rows, {small.sum()} in all, and the class may be known; a class takes at least "
+                f"{rule.k} rows: merge classes, leave the target unpublished, choose another "
+                "target, ask for less, or let these rows be left out")

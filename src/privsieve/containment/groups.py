@@ -25,7 +25,7 @@ from privsieve.containment.labelled import (
 from privsieve.containment.measures import Crowd, Survey, crowd, read
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule, around, levels, pattern_table
-from privsieve.rows.matrix import Items
+from privsieve.rows.matrix import Items, by_item
 
 #: Sources that are counted at a time: bounds memory.
 _AT_ONCE = 256
@@ -45,7 +45,9 @@ def near_duplicates(X: Any, at_least: object = "0.6") -> Codes:
         raise ParameterError(f"at_least is {at_least!r}; the share that alike rows have in common "
                              "is above 0 and at most 1")
     items, _, _ = read(X)
-    starts, held = _by_row(cells(items), items.rows)
+    support = np.diff(items.indptr)
+    rank = np.argsort(np.argsort(support, kind="stable"))  # the items of each row, the rarest first
+    starts, held = by_item(np.repeat(rank, support), items.indices, len(items), items.rows)
     size = np.diff(starts)
     leader = np.arange(items.rows)
     leader[size == 0] = np.flatnonzero(size == 0)[:1]
@@ -53,11 +55,12 @@ def near_duplicates(X: Any, at_least: object = "0.6") -> Codes:
     for row, others in _candidates(starts, held, share):
         marked[held[starts[row]:starts[row + 1]]] = True
         for other in others.tolist():
-            if _first(leader, row) == _first(leader, other):
+            one, another = _first(leader, row), _first(leader, other)
+            if one == another:
                 continue
             both = int(marked[held[starts[other]:starts[other + 1]]].sum())
             if both * share.denominator >= share.numerator * (int(size[row] + size[other]) - both):
-                _join(leader, row, other)
+                leader[max(one, another)] = min(one, another)
         marked[held[starts[row]:starts[row + 1]]] = False
     return numbered([_first(leader, row) for row in range(items.rows)])
 
@@ -72,9 +75,7 @@ def numbered(sources: Any) -> Codes:
     if given.ndim != 1:
         raise SchemaError(f"sources has {given.ndim} dimensions; give one source for each row")
     _, first, codes = np.unique(given, return_index=True, return_inverse=True)
-    order = np.empty(len(first), np.int32)
-    order[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    return order[codes]
+    return np.argsort(np.argsort(first)).astype(np.int32)[codes]
 
 
 @overload
@@ -193,21 +194,7 @@ def codes_around(masks: Masks, pattern: Codes, codes: Codes, asked: Masks | None
     return total
 
 
-def _by_row(columns: tuple[Ints, Codes], rows: int,
-            ) -> tuple[Ints, Ints]:
-    """The items of each row, the rarest first: where they start, and the items."""
-    indptr, indices = columns
-    support = np.diff(indptr)
-    order = np.argsort(support, kind="stable")
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    ranks = np.repeat(rank, support)
-    by_row = np.lexsort((ranks, indices))
-    return np.searchsorted(indices[by_row], np.arange(rows + 1)), ranks[by_row]
-
-
-def _candidates(starts: Ints, held: Ints, share: Fraction,
-                ) -> Iterator[tuple[int, Ints]]:
+def _candidates(starts: Ints, held: Codes, share: Fraction) -> Iterator[tuple[int, Ints]]:
     """Rows, each with earlier ones that may be alike.
 
     Two sets with so large a share in common have one of their rarest items in common: of a set
@@ -221,11 +208,6 @@ def _candidates(starts: Ints, held: Ints, share: Fraction,
         yield row, np.array(sorted(found), np.int64)
         for item in rarest:
             seen.setdefault(item, []).append(row)
-
-
-def _join(leader: Ints, a: int, b: int) -> None:
-    a, b = _first(leader, a), _first(leader, b)
-    leader[max(a, b)] = min(a, b)
 
 
 def _first(leader: Ints, row: int) -> int:

@@ -16,28 +16,13 @@ import numpy.typing as npt
 
 from privsieve.kernels.patterns import PatternTable, Rule, pattern_table, superset_counts
 from privsieve.public.canonical import Json
-from privsieve.rows.matrix import Items
+from privsieve.rows.matrix import Items, Sensitive
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Codes: TypeAlias = npt.NDArray[np.int32]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Masks: TypeAlias = npt.NDArray[np.uint64]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Sensitive:
-    """A column that must not be learned: the value of each row.
-
-    codes : for each row the position of its value.
-    values : the texts of the values, in their order; a missing cell is the text "missing", last.
-    ordered : whether they are numbers or dates, so that some are nearer to each other.
-    """
-
-    name: str
-    codes: Codes
-    values: tuple[str, ...]
-    ordered: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,6 +77,12 @@ class Roles:
 def cells(items: Items) -> tuple[Ints, Codes]:
     """Items as the kernels take them."""
     return items.indptr, items.indices
+
+
+def bits_of(masks: Masks, items: int) -> Floats:
+    """Patterns as zeros and ones, one for each item."""
+    bits = np.unpackbits(masks.astype("<u8").view(np.uint8), axis=1, bitorder="little")
+    return bits[:, :items].astype(np.float64)
 
 
 def rows_of(items: Items, item: int) -> Codes:

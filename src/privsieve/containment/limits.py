@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 
@@ -160,8 +159,7 @@ def published(table: Labelled, rule: Rule, selected: Sequence[int]) -> tuple[Lab
             narrowed(rule, selected))
 
 
-def missed(table: Labelled, rule: Rule, limits: Limits, selected: Sequence[int],
-           ) -> dict[Pair, int]:
+def missed(table: Labelled, rule: Rule, limits: Limits, selected: Sequence[int]) -> dict[Pair, int]:
     """For each limit and column the rows that miss it, if these items are published.
 
     >>> from privsieve.rows.matrix import Items
@@ -187,8 +185,7 @@ def _missing(part: Labelled, rule: Rule, limits: Limits) -> Iterator[tuple[Pair,
             yield (name, column.name), rows
 
 
-def figures(table: Labelled, rule: Rule, selected: Sequence[int],
-            ) -> Mapping[Pair, Fraction]:
+def figures(table: Labelled, rule: Rule, selected: Sequence[int]) -> Mapping[Pair, Fraction]:
     """For each limit and column what the groups of these items come to."""
     part, known = published(table, rule, selected)
     return {(name, one.column): Fraction(getattr(one, name))
@@ -323,7 +320,8 @@ class _Limited:
         Where one limit alone is in the way, a column that keeps all others has the figure.
         """
         alone = [(missed(self.table, self.rule, self.limits, one),
-                  figures(self.table, self.rule, one)) for one in self._alone()]
+                  figures(self.table, self.rule, one))
+                 for one in (sorted(self.counted | {j}) for j in self.worth) if self._keeps(one)]
         whole = figures(self.table, self.rule, sorted(self.counted))
         pairs = [pair for pair in whole if pair[0] in self.limits.asked()]
         for pair in pairs:
@@ -378,22 +376,16 @@ class _Limited:
 
     def _held(self, chosen: Chosen) -> list[int]:
         """What may be taken away for rows that miss a limit to have other groups, best first."""
-        items, absent = self.table.items, self.rule.absent
-        mine = sorted(chosen - self.counted)
-        if self.rule.suppress:  # who leaves may change with any of them
-            return sorted(mine, key=partial(self._without, chosen))
-        rows = failing(self.table, self.rule, self.limits, sorted(chosen))
-        hit = {j: rows[rows_of(items, j)] for j in mine}
-        known = {j for j in mine
-                 if self.rule.model == "k-anonymity" or (absent is not None and absent[j])}
-        held = [j for j in mine if j in known or hit[j].any()]
-        if len(mine) > _MANY:
-            return sorted(held, key=lambda j: (-hit[j].sum() / max(len(hit[j]), 1),
-                                               self.values[j], j))
-        return sorted(held, key=partial(self._without, chosen))
-
-    def _without(self, chosen: Chosen, j: int) -> tuple[int, int, int]:
-        return self._failing(chosen - {j}), int(self.values[j]), j
+        absent, held = self.rule.absent, sorted(chosen - self.counted)
+        if not self.rule.suppress:  # else who leaves may change with any of them
+            rows, many = failing(self.table, self.rule, self.limits, sorted(chosen)), len(held)
+            hit = {j: rows[rows_of(self.table.items, j)] for j in held}
+            held = [j for j in held if hit[j].any() or self.rule.model == "k-anonymity"
+                    or (absent is not None and absent[j])]
+            if many > _MANY:
+                return sorted(held, key=lambda j: (-hit[j].sum() / max(len(hit[j]), 1),
+                                                   self.values[j], j))
+        return sorted(held, key=lambda j: (self._failing(chosen - {j}), int(self.values[j]), j))
 
     def _grown(self, start: Chosen, candidates: Iterable[int]) -> Chosen:
         """Add whatever fits, the heaviest first."""
@@ -404,17 +396,13 @@ class _Limited:
                 now |= {j}
         return now
 
-    def _keeps(self, chosen: Chosen) -> bool:
+    def _keeps(self, chosen: Iterable[int]) -> bool:
         """Whether a set of items keeps the rule, and enough sources where these are counted."""
         table, order = self.table, np.array(sorted(chosen), np.int64)
         accepted = patterns.greedy(cells(table.items), np.ascontiguousarray(table.y, np.int32),
                                    order, self.rule)
         return len(accepted) == len(order) and (table.sources is None or bool(
             sources_at(table, self.rule, order.tolist()).min() >= self.rule.k))
-
-    def _alone(self) -> list[list[int]]:
-        """Each item that keeps the rule by itself, with those that count."""
-        return [sorted(self.counted | {j}) for j in self.worth if self._keeps(self.counted | {j})]
 
 
 def _best(pair: Pair, among: Sequence[Fraction]) -> Fraction:

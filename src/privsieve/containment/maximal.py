@@ -70,7 +70,14 @@ def maximal(items: Items, y: Codes, rule: Rule, objective: Objective = "mutual-i
     >>> maximal(toy, y, Rule(k=2, classes=2), "size").selected
     (0, 1, 2, 3, 4)
     """
-    _demand(items, y, rule, among)
+    demand_rule(items, rule, y)
+    if rule.model != "containment":
+        raise ParameterError(f"model is {rule.model!r}; maximal sets keep k by containment only: "
+                             "take a greedy or an exact choice")
+    if among.r is not None and among.r < 1:
+        raise ParameterError(f"r is {among.r}; compare at least 1 maximal set, or None for all")
+    if among.time_limit is not None and not among.time_limit > 0:
+        raise ParameterError(f"time_limit is {among.time_limit}; give more than 0 seconds")
     scored = np.ones(len(items), np.int64) if named(objective) == "size" else objective
     found, seen_all = _candidates(items, y, rule, scored, among, label_rows=label_rows)
     best, compared_all = _best(items, y, rule, scored, found, label_rows=label_rows)
@@ -185,14 +192,3 @@ def _too_many(cap: int, k: int) -> ParameterError:
 
 def _tuples(sets: Sets) -> list[tuple[int, ...]]:
     return [tuple(one) for one in sets]
-
-
-def _demand(items: Items, y: Codes, rule: Rule, among: Mining) -> None:
-    demand_rule(items, rule, y)
-    if rule.model != "containment":
-        raise ParameterError(f"model is {rule.model!r}; maximal sets keep k by containment only: "
-                             "take a greedy or an exact choice")
-    if among.r is not None and among.r < 1:
-        raise ParameterError(f"r is {among.r}; compare at least 1 maximal set, or None for all")
-    if among.time_limit is not None and not among.time_limit > 0:
-        raise ParameterError(f"time_limit is {among.time_limit}; give more than 0 seconds")

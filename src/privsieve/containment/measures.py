@@ -16,7 +16,7 @@ from typing import Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.containment.labelled import Codes, Ints, Masks, cells, crowds
+from privsieve.containment.labelled import Codes, Ints, Masks, bits_of, cells, crowds
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import PatternTable, Rule, around, pattern_table
 from privsieve.rows.matrix import Items
@@ -72,10 +72,6 @@ class Survey:
         """The rows in the group of each of `who`."""
         found: Ints = self.over.sum(axis=1)[self.place]
         return found
-
-    def masks(self) -> Masks:
-        """The patterns asked for."""
-        return masks_of(self.table, self.asked)
 
 
 def survey_of(items: Items, y: Codes, classes: int, sample: int | None = None) -> Survey:
@@ -135,8 +131,7 @@ def work(table: PatternTable, support: Ints) -> float:
     masks = table.masks[np.sort(some)]
     one = np.ones((many, 1), np.int64)
     over, _ = around(table.masks, one, masks, one[:len(some), 0])
-    bits = np.unpackbits(masks.astype("<u8").view(np.uint8), axis=1, bitorder="little")
-    listed = np.where(bits[:, :len(support)], support, many).min(axis=1, initial=many)
+    listed = np.where(bits_of(masks, len(support)), support, many).min(axis=1, initial=many)
     return float((over[:, 0] + listed / 100).mean() * many)
 
 
@@ -358,7 +353,7 @@ def hub_of(survey: Survey, k: int) -> Hub:
     held = survey.held[table.pattern]
     busiest = np.argsort(-held, kind="stable")[:k]
     where, many = np.unique(table.pattern[busiest], return_counts=True)
-    lost, _ = around(masks_of(table, where), many[:, None], survey.masks(),
+    lost, _ = around(masks_of(table, where), many[:, None], masks_of(table, survey.asked),
                      np.zeros(len(survey.asked), np.int64))
     group = (survey.group() - lost[survey.place, 0])[~np.isin(survey.who, busiest)]
     left = survey.rows - len(busiest)

@@ -133,9 +133,7 @@ def _heaviest(table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
         return mined
     worth = weights(items, y, rule.classes, MUTUAL, label_rows).values
     order = np.lexsort((worth, np.isin(np.arange(len(items)), mined.selected)))
-    place = np.empty(len(items), np.int64)
-    place[order] = np.arange(1, len(items) + 1)
-    chosen = greedy(items, y, rule, place * (worth > 0), prefix=prefix)
+    chosen = greedy(items, y, rule, (np.argsort(order) + 1) * (worth > 0), prefix=prefix)
     described = choice_of(items, y, rule, chosen.selected, MUTUAL, label_rows=label_rows)
     return replace(described, complete=mined.complete and chosen.complete)
 

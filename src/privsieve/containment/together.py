@@ -21,15 +21,15 @@ import numpy as np
 from privsieve.containment.choice import Choice, standing
 from privsieve.containment.fingerprint import Seal, fingerprint, rests_on, target_of
 from privsieve.containment.groups import sources_at
-from privsieve.containment.labelled import Codes, Labelled, Shortfall, narrowed, shortfall
+from privsieve.containment.labelled import Labelled, Shortfall, narrowed, shortfall
 from privsieve.containment.limits import Limits, missed
 from privsieve.errors import LedgerError, NothingFits
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.cells import date_cell, number_cell
 from privsieve.rows.coding import Thermometer
 
-#: The parts of an item's name behind that of its column, where no claim says which that is.
-_PARTS = re.compile(r"(?P<column>.+?)(?P<rest><[^<>=]+|>=[^<>=]+|=.+)?", re.DOTALL)
+#: An item's name, of which the first part is its column's, where no claim says which that is.
+_COLUMN = re.compile(r"\A(.+?)(<[^<>=]+|>=[^<>=]+|=.+)?\Z", re.DOTALL)
 _RANGE = re.compile(r"=(.+)\.\.(.+)", re.DOTALL)
 #: A limit of attribute disclosure, and which of two is the stricter.
 STRICTER = {"share": min, "entropy": max, "closeness": min}
@@ -151,13 +151,9 @@ def open_part(table: Labelled, rule: Rule, choice: Choice) -> Choice:
 
 def _origins(claim: Mapping[str, Any]) -> Sequence[str]:
     """The column of each published item; version 0.1.0 did not note it."""
-    found: Sequence[str] = claim.get("origins") or [_split(item)[0] for item in claim["columns"]]
+    found: Sequence[str] = claim.get("origins") or [
+        _COLUMN.sub(r"\1", item) for item in claim["columns"]]
     return found
-
-
-def _split(item: str) -> tuple[str, str]:
-    found = _PARTS.fullmatch(item)
-    return (found["column"], found["rest"] or "") if found else (item, "")
 
 
 def _cuts(claims: Claims) -> dict[str, Cut]:
@@ -365,17 +361,11 @@ def union_of(table: Labelled, rule: Rule, selected: Sequence[int], *, sources: b
     small, poor = whole.small, whole.poor
     if sources and table.sources is not None:
         small = max(small, int((sources_at(table, rule, selected) < rule.k).sum()))
-    for codes, count in _columns(table, sensitive) if rule.l_diversity > 1 else ():
-        column = replace(own, classes=count, labelled=False)
-        poor = max(poor, shortfall(part, codes, column).poor)
+    for one in table.sensitive if rule.l_diversity > 1 else ():
+        if one.name in sensitive:
+            column = replace(own, classes=len(one.values), labelled=False)
+            poor = max(poor, shortfall(part, one.codes, column).poor)
     return replace(whole, small=small, poor=poor)
-
-
-def _columns(table: Labelled, names: Sequence[str]) -> Iterator[tuple[Codes, int]]:
-    """These sensitive columns: codes, and how many values there are."""
-    for one in table.sensitive:
-        if one.name in names:
-            yield one.codes, len(one.values)
 
 
 def _same_classes(table: Labelled, before: Mapping[str, Any]) -> Iterator[str]:

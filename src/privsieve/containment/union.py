@@ -134,7 +134,8 @@ def bounds(folders: Sequence[Verified], rule: Strict) -> Bounds:
     with the other's, at least max(0, a + b - n) and at most min(a, b) agree on both.  Of more
     than two folders the smallest group is no larger than that of any two.
     """
-    alone = [_smallest(one, rule) for one in folders]
+    alone = [int(_patterns(one, np.zeros(one.items.rows, np.int32), rule)[1].min())
+             for one in folders]
     rows = folders[0].items.rows
     if len(folders) == 1:
         return Bounds(alone[0], alone[0])
@@ -304,25 +305,18 @@ def _column(one: Verified, name: str) -> npt.NDArray[Any]:
     return held
 
 
-def _known_items(one: Verified) -> Items:
-    """The items of a folder, with those of its target where classes may be known."""
-    if one.known is None:
-        return one.items
-    texts = one.texts[one.known]
-    return as_known(one.items, None, (one.known, numbered(texts), list(dict.fromkeys(texts))))
-
-
 def _patterns(one: Verified, codes: Codes, rule: Strict) -> tuple[Ints, Ints]:
-    """Of each pattern of a folder the rows by number, and those of its group by number."""
-    items = _known_items(one)
+    """Of each pattern of a folder the rows by number, and those of its group by number.
+
+    Where classes may be known there are items of them, too.
+    """
+    items = one.items
+    if one.known is not None:
+        texts = one.texts[one.known]
+        items = as_known(items, None, (one.known, numbered(texts), list(dict.fromkeys(texts))))
     asked = replace(rule.known(items, one.items), classes=int(codes.max(initial=-1)) + 1)
     table, over = crowds(items, codes, asked)
     return table.counts, over
-
-
-def _smallest(one: Verified, rule: Strict) -> int:
-    """The smallest group of a folder alone, under the strictest rule."""
-    return int(_patterns(one, np.zeros(one.items.rows, np.int32), rule)[1].min())
 
 
 def _pair(first: Verified, second: Verified, rule: Strict) -> Bounds | None:

@@ -1,28 +1,33 @@
-"""The private selectors as scikit-learn knows them; their options are those of the methods."""
+"""All private estimators as scikit-learn knows them; their options are those of the methods."""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privsieve.errors import ParameterError
+from privsieve.errors import ParameterError, SchemaError
 from privsieve.methods.block_fwell import BlockOptions
-from privsieve.methods.estimator import Selector
+from privsieve.methods.estimator import Estimator, Selector
 from privsieve.methods.felp import EnsembleOptions
+from privsieve.methods.histogram.noisy_histogram import HistogramOptions
+from privsieve.methods.histogram.released import CountTable, cell_names
 from privsieve.methods.noisy_top_k import TopKOptions
 from privsieve.methods.objective_fwell import ObjectiveOptions
 from privsieve.methods.output_fwell import OutputOptions
+from privsieve.methods.ridge import RidgeOptions
+from privsieve.methods.ridge.ridge import Released
 from privsieve.methods.rule_sieve import RuleSieveOptions
 from privsieve.methods.tuning import TuningOptions
 from privsieve.public.option import estimator
-from privsieve.release import ColumnWeights
-from privsieve.rows.source import fold
-
-__all__ = ["FELP", "BlockFWELL", "NoisyTopK", "ObjectiveFWELL", "OutputFWELL", "PrivateTuning",
-           "RuleSieve", "Selector"]
+from privsieve.release import ColumnWeights, Release
+from privsieve.rows import Source, open_source, resolve
+from privsieve.rows.source import fold, names_of
 
 
 @estimator
@@ -198,3 +203,161 @@ class FELP(WeightSelector, EnsembleOptions):
     """
 
     method = "felp"
+
+
+@estimator
+class PrivateKernelRidge(RegressorMixin, Estimator, RidgeOptions):  # type: ignore[misc]  # untyped
+    """Least squares under pure epsilon-DP: one charge at `fit`, and predictions free for ever.
+
+    Predictions are made from the release alone.
+
+    Examples
+    --------
+    >>> import numpy as np, privsieve as ps
+    >>> X = np.arange(40_000.0).reshape(10_000, 4) % 97 / 97
+    >>> domain = ps.Domain.box(0.0, 1.0, target=(0, 100))
+    >>> model = ps.PrivateKernelRidge("linear", epsilon=5, domain=domain).fit(X, 100 * X[:, 2])
+    >>> int(model.feature_importances_.argmax())
+    2
+    """
+
+    method = "kernel-ridge"
+    way_out = ("bounds have to be public facts; give domain=Domain([...], target=Number(name, "
+               "low, high)) or, for an array, domain=Domain.box(low, high, target=(0, 100))")
+
+    @classmethod
+    def of_release(cls, release: Release) -> Self:
+        """A fitted model from a release that was loaded; it predicts, and knows its columns."""
+        Released.of(release)  # refuses what is no regression
+        return super().of_release(release)
+
+    def predict(self, X: Any) -> npt.NDArray[np.float64]:
+        """A prediction for each row, from the release alone: free, as often as you like."""
+        check_is_fitted(self, "release_")
+        if getattr(X, "ndim", 2) == 1:
+            raise SchemaError("X has one dimension; a table has two.  Reshape your data: "
+                              "X.reshape(1, -1) for one row, X.reshape(-1, 1) for one column")
+        model = Released.of(self.release_)
+        X = self._columns(X)
+        source = open_source(X)
+        resolve(model.domain, source.shape(count_rows=False), strict=False)
+        return model.predict(source)
+
+    @property
+    def weights_(self) -> npt.NDArray[np.float64]:
+        """The released weights, in half ranges of the target."""
+        check_is_fitted(self, "release_")
+        return Released.of(self.release_).weights
+
+    @property
+    def feature_importances_(self) -> npt.NDArray[np.float64]:
+        """For each column of the domain the length of its released weights; "rbf" has none."""
+        check_is_fitted(self, "release_")
+        model = Released.of(self.release_).lengths()
+        if model is None:
+            raise AttributeError('kernel="rbf" mixes all columns in each feature, so that no '
+                                 'column has weights of its own; take "linear", "cosine" or '
+                                 '"polynomial"')
+        order = [self.release_.columns.index(name) for name in self._names()]
+        return model[order]
+
+    @property
+    def ranking_(self) -> npt.NDArray[np.int64]:
+        """For each column its place by the length of its released weights; 1 is the longest."""
+        lengths = self.feature_importances_
+        place = np.empty(len(lengths), np.int64)
+        place[np.argsort(-lengths, kind="stable")] = np.arange(1, len(lengths) + 1)
+        return place
+
+    def _columns(self, X: Any) -> Any:
+        """X without target and person; refused where its columns are not those of `fit`."""
+        names = names_of(X)
+        domain: Any = self.release_.body["domain"]
+        others = {fold(name) for name in (domain["target"]["name"], domain["person"]) if name}
+        if extra := [name for name in names or () if fold(name) in others]:
+            X = (X.drop_columns(extra) if hasattr(X, "drop_columns")
+                 else X.drop(columns=extra) if hasattr(X, "iloc") else X.drop(extra))
+        # A file, or any table for a release that was loaded, goes by names, in any order.
+        whole = isinstance(X, (str, os.PathLike, Source))
+        if not whole and (names is None or hasattr(self, "feature_names_in_")):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return X
+
+    def _names(self) -> list[str]:
+        """The domain's names in the order of the frame that was fitted."""
+        known = {fold(name): name for name in self.release_.columns}
+        return [known[fold(name)] for name in getattr(self, "feature_names_in_",
+                                                      self.release_.columns)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+@estimator
+class NoisyHistogram(Estimator, HistogramOptions):
+    """Count rows over a few columns and the target under differential privacy, once.
+
+    The noisy table is the release.  Counts from 0 on, margins and synthetic rows are made of it
+    as often as you like, at no cost.
+
+    Examples
+    --------
+    >>> import numpy as np, privsieve as ps
+    >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
+    >>> domain = ps.Domain.box(0.0, 1.0, columns=4)
+    >>> made = ps.NoisyHistogram(["x0", "x2"], bins=4, epsilon=2, domain=domain)
+    >>> made.fit(X, X[:, 2] > 0.5).marginal(["x2", "y"]).shape
+    (4, 2)
+    >>> sorted(made.sample(100))
+    ['x0', 'x2', 'y']
+    """
+
+    method = "noisy-histogram"
+    way_out = "bounds and classes have to be public facts; give domain=Domain([...])"
+    supervised = False
+
+    @classmethod
+    def of_release(cls, release: Release) -> Self:
+        """The table of a release that was kept, as `ps.load` reads it."""
+        CountTable.of(release.body)  # refuses what is no table of counts
+        return super().of_release(release)
+
+    @classmethod
+    def of(cls, release: Release) -> Self:
+        """The same, by its name in version 0.1.0."""
+        return cls.of_release(release)
+
+    @property
+    def counts_(self) -> npt.NDArray[np.int64]:
+        """The whole table: counts from 0 on, an axis for each column and the target."""
+        table = self._table()
+        return table.marginal([axis.name for axis in table.axes])
+
+    def marginal(self, names: Sequence[str] | str) -> npt.NDArray[np.int64]:
+        """Counts over some of the columns: an axis for each, in this order."""
+        return self._table().marginal([names] if isinstance(names, str) else names)
+
+    def cells(self, name: str) -> list[str]:
+        """What the cells of a column are called, in their order."""
+        table = self._table()
+        return cell_names(table.axes[table.axis(name)])
+
+    def sample(self, n: int, *, as_frame: bool = False) -> Any:
+        """Synthetic rows: a mapping from names to arrays, or a pandas frame.
+
+        They are made of the release alone and cost nothing.  They are drawn with the system's
+        randomness, anew at each call.
+        """
+        # What is drawn from a release is its post-processing: no noise of a mechanism.
+        rows = self._table().sample(n, np.random.default_rng())
+        if not as_frame:
+            return rows
+        import pandas as pd
+
+        return pd.DataFrame(rows)
+
+    def _table(self) -> CountTable:
+        check_is_fitted(self, "release_")
+        return CountTable.of(self.release_.body)

@@ -140,7 +140,8 @@ def summarise(batches: Iterable[Batch], key: int, *, tuning: Tuning) -> Halves:
     from privsieve.summaries.halves import halves
 
     made = halves(batches, key, domain=tuning.domain, first=tuning.learning)
-    return made.with_summaries([one.summarise([made.learning], key) for one in tuning.candidates])
+    return replace(made, summaries=tuple(one.summarise([made.learning], key)
+                                         for one in tuning.candidates))
 
 
 # [mechanism]

@@ -145,7 +145,10 @@ class Gather:
             return np.where(np.isfinite(found), np.clip(found, low, high), np.nan)
 
     def _codes(self, cells: Iterable[object]) -> npt.NDArray[np.int32]:
-        return np.array([self._code(self._read(cell)) for cell in cells], np.int32)
+        # What is empty, or differs from itself, is missing.
+        return np.array([-1 if cell == "" or cell != cell  # noqa: PLR0124  # NaN
+                         else self._known.setdefault(cell, len(self._known))
+                         for cell in map(self._read, cells)], np.int32)
 
     def _read(self, cell: object) -> float | str:
         if self._part is None and isinstance(cell, np.datetime64):
@@ -159,11 +162,6 @@ class Gather:
         if isinstance(self._part, Flag):
             text = text.lower()
         return self._spelled.get(text, text if self._other is None else self._other)
-
-    def _code(self, cell: float | str) -> int:
-        if cell == "" or cell != cell:  # noqa: PLR0124  # what differs from itself is no number
-            return -1
-        return self._known.setdefault(cell, len(self._known))
 
 
 def _spellings(part: Column | Target | None) -> tuple[Mapping[str, str], str | None]:
@@ -334,22 +332,17 @@ def _by_cells(column: Coded, cutting: Cutting) -> Points | Levels | None:
     if {text.lower() for text in texts} <= FLAGS.keys():
         return None
     rows, numbers = len(column.codes), column.numbers()
+    if differs(column) if numbers is None else (
+            rows >= MANY and np.ptp(numbers) + 1 == len(numbers) == rows and not column.dates):
+        raise SchemaError(f"column {column.name!r} tells almost every row from the others: it is "
+                          "an identifier, and no k allows it; leave it out (--without), or say how "
+                          "to cut it")
     if numbers is not None:
-        in_order = np.ptp(numbers) + 1 == len(numbers) == rows
-        if rows >= MANY and in_order and not column.dates:
-            raise SchemaError(_identifier(column.name))
         return _quantiles(column, cutting)
-    if differs(column):
-        raise SchemaError(_identifier(column.name))
     if len(texts) > LARGEST_LEVELS:
         raise SchemaError(f"column {column.name!r} has more than {LARGEST_LEVELS} levels; list "
                           "those that count, or leave the column out")
     return Levels(column, tuple(sorted(texts)))
-
-
-def _identifier(name: str) -> str:
-    return (f"column {name!r} tells almost every row from the others: it is an identifier, and "
-            "no k allows it; leave it out (--without), or say how to cut it")
 
 
 def _demanded(column: Coded) -> Doubles:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from privsieve.public.canonical import BLANK
 from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target, check_name
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows.cells import NUMBER, Codes, encoder, grid, known, log_edges
-from privsieve.rows.source import RawColumn, Source, Type, repeated
+from privsieve.rows.source import RawColumn, Source, foreign, repeated
 
 _BOM = b"\xef\xbb\xbf"
 _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
@@ -145,16 +145,16 @@ def open_csv(path: Path, how: Csv) -> Source:
         raise SchemaError("the file is empty; a table has at least a line of column names")
     body = File(path, how, len(head) if how.header else skip)
     first = body.fields(head[skip:].removesuffix(b"\n"))
-    columns = _header(head, first, how) if how.header else _numbered(first)
+    columns = _header(head, first, how) if how.header else tuple(
+        f"c{j}" for j in range(1, len(first or ("",)) + 1))
     # The header is public; the first row of a file without one is not, and decides nothing.
     body = replace(body, width=len(columns) if how.header else None)
 
     def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
         return _records(body, positions, batch_rows)
 
-    types: list[Type] = ["other"] * len(columns)
-    return Source(columns, tuple(types), "header" if how.header else "field", body.count, read,
-                  file=body)
+    return Source(columns, ("other",) * len(columns), "header" if how.header else "field",
+                  body.count, read, file=body)
 
 
 def _records(file: File, positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
@@ -170,20 +170,12 @@ def _records(file: File, positions: Sequence[int], batch_rows: int) -> Iterator[
 
 def _header(head: bytes, first: list[str] | None, how: Csv) -> tuple[str, ...]:
     names = tuple(name.strip(BLANK) for name in first or ())
-    if not _decodes(head.removeprefix(_BOM), how.encoding):
-        raise SchemaError(f"the first line is not written in {how.encoding}; set csv.encoding, "
-                          'for example to "cp1252"')
+    foreign(lambda: head.removeprefix(_BOM).decode(how.encoding), SchemaError(
+        f"the first line is not written in {how.encoding}; set csv.encoding, "
+        'for example to "cp1252"'))
     if not names or repeated(names) or not all(map(_is_name, names)):
         raise SchemaError(_NO_HEADER)
     return names
-
-
-def _decodes(line: bytes, encoding: str) -> bool:
-    try:
-        line.decode(encoding)
-    except UnicodeError:
-        return False
-    return True
 
 
 def _is_name(name: str) -> bool:
@@ -192,28 +184,6 @@ def _is_name(name: str) -> bool:
     except DomainError:
         return False
     return NUMBER.fullmatch(name.replace(",", ".")) is None
-
-
-def _numbered(first: list[str] | None) -> tuple[str, ...]:
-    return tuple(f"c{j}" for j in range(1, len(first or ("",)) + 1))
-
-
-class Lines(NamedTuple):
-    """What was read of some lines.
-
-    codes : a row for each part, in the order in which they were named; 0 where it is a text.
-    ids : a row for each text part: which of its `texts` a line has.
-    texts : the different texts of each text part, without blanks around them.
-    end : where the next line begins.
-    """
-
-    codes: U16
-    ids: I32
-    texts: list[list[str]]
-    end: int
-
-    def __repr__(self) -> str:
-        return object.__repr__(self)  # its fields are private
 
 
 def readable(encoding: str) -> bool:
@@ -243,9 +213,9 @@ class Records:
     ...     records = Records((",", "."), "utf-8", 2, 2, 100)
     ...     records.linear(0, 0.0, 65536.0, 65536, 7)
     ...     records.text(1)
-    ...     lines = records.read(b"0.5, A\n?,B\nC\n", 0, 10)
-    ...     assert [[32768, 7, 7], [0, 0, 0]] == lines.codes.tolist()
-    ...     assert ["A", "B", ""] == [lines.texts[0][at] for at in lines.ids[0]]
+    ...     codes, ids, texts, _end = records.read(b"0.5, A\n?,B\nC\n", 0, 10)
+    ...     assert [[32768, 7, 7], [0, 0, 0]] == codes.tolist()
+    ...     assert ["A", "B", ""] == [texts[0][at] for at in ids[0]]
     """
 
     def __init__(self, signs: tuple[str, str], encoding: str, width: int | None, need: int,
@@ -288,13 +258,18 @@ class Records:
         """A text, as it is."""
         self._records.add_text(self._checked(position))
 
-    def read(self, block: bytes, start: int, most: int) -> Lines:
-        """At most so many lines of a block, from this place on; the last may lack its end."""
+    def read(self, block: bytes, start: int, most: int) -> tuple[U16, I32, list[list[str]], int]:
+        """At most so many lines of a block, from this place on; the last may lack its end.
+
+        Gives a row of codes for each part, in the order in which they were named (0 where it is a
+        text); for each text part which of its texts a line has; the different texts of each,
+        without blanks around them; and where the next line begins.
+        """
         if not 0 <= start <= len(block):
             raise ValueError(f"start is {start}, and the block has {len(block)} bytes")
         most = demand_whole("most", most, 0, 2**63 - 1)
         codes, ids, texts, end = self._records.read(block, start, most)
-        return Lines(codes, ids, [[text.decode() for text in part] for part in texts], end)
+        return codes, ids, [[text.decode() for text in part] for part in texts], end
 
     def _checked(self, position: int) -> int:
         if not 0 <= position < self._need:

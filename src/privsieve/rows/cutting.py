@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -73,8 +73,9 @@ def shared_cuts(values: Doubles, cutting: Cutting, *, dates: bool = False) -> li
         return kept
     points = [point for point in (_decades(low, high) if dates else _tens(low, high))
               if rows.splits(point)]
-    return rows.apart(sorted({_nearest(points, quantile) for quantile in quantiles})
-                      if points else [])
+    # The largest point up to each quantile; where there is none, the smallest one.
+    return rows.apart(sorted({max((point for point in points if point <= quantile),
+                                  default=points[0]) for quantile in quantiles}) if points else [])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -196,9 +197,3 @@ def _decades(low: float, high: float) -> list[float]:
     points = [_days(np.datetime64(f"{year:04d}", "Y"))
               for year in range(years[0] // 10 * 10, years[1] + 1, 10) if year > 0]
     return [point for point in points if low < point <= high]
-
-
-def _nearest(points: Iterable[float], quantile: float) -> float:
-    """The largest point up to a quantile; where there is none, the smallest one."""
-    listed = list(points)
-    return max((point for point in listed if point <= quantile), default=listed[0])

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Scalar, Target
+from privsieve.public.columns import Category, Column, Date, Flag, Label, Scalar, Target
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import BATCH_CELLS, LARGEST_BATCH
 from privsieve.rows.cells import bounds, days, is_missing, known, numbers, texts
@@ -56,8 +55,10 @@ class Finding:
         counts = Counter(dict(self.spellings))
         counts.update(dict(other.spellings))
         sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMS}
-        return Finding(self.part, **sums, least=_best(min, self.least, other.least),
-                       largest=_best(max, self.largest, other.largest),
+        least, largest = ([end for end in ends if end is not None] for ends in (
+            (self.least, other.least), (self.largest, other.largest)))
+        return Finding(self.part, **sums, least=min(least, default=None),
+                       largest=max(largest, default=None),
                        spellings=tuple(counts.most_common(_KEPT)))
 
     @property
@@ -195,11 +196,6 @@ def look(part: Column | Target, column: RawColumn, decimal: str) -> Finding:
     if isinstance(part, (Category, Label, Flag)):
         return _look_values(part, column)
     values = days(column, part.format) if isinstance(part, Date) else numbers(column, decimal)
-    return _look_numbers(part, column, values)
-
-
-def _look_numbers(part: Number | Date, column: RawColumn,
-                  values: npt.NDArray[np.float64]) -> Finding:
     good = np.isfinite(values)
     missing = sum(is_missing(column[at]) for at in np.flatnonzero(~good))
     low, high = bounds(part)
@@ -290,8 +286,3 @@ def _shown(part: Column | Target, value: float | None, outward: Callable[[float]
         # The day before, or after, so that the bound holds the value.
         return str(np.datetime64(outward(value), "D"))
     return "" if value is None else repr(int(value) if value.is_integer() else value)
-
-
-def _best(choose: Any, one: float | None, other: float | None) -> float | None:
-    kept = [value for value in (one, other) if value is not None]
-    return choose(kept) if kept else None

@@ -17,14 +17,14 @@ import numpy.typing as npt
 
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.public.domain import Csv
+from privsieve.rows import npz, svmlight
 from privsieve.rows.arrays import target
 from privsieve.rows.coding import Coded, Gather, Thermometer
-from privsieve.rows.matrix import Items, check_size
+from privsieve.rows.matrix import Items, Sensitive, check_size
 from privsieve.rows.source import RawColumn, Source, check_lengths, open_source
 from privsieve.rows.table import (
     Reading,
     Table,
-    Valued,
     body_of,
     how_coded,
     labels,
@@ -38,8 +38,9 @@ Found = tuple[Items, npt.NDArray[np.int32], tuple[Any, ...]]
 __all__ = ["Reading", "Table", "Thermometer", "column_of", "items_of", "label_codes",
            "restricted", "table_of", "without_labels"]
 
-_FORMS = {".npz": "npz", ".dat": "basket", ".basket": "basket", ".svm": "svmlight",
-          ".svmlight": "svmlight", ".libsvm": "svmlight"}
+#: Files that hold yes and no only, by the ends of their names.
+_FORMS = {".npz": npz.read, ".dat": svmlight.read_basket, ".basket": svmlight.read_basket,
+          ".svm": svmlight.read, ".svmlight": svmlight.read, ".libsvm": svmlight.read}
 
 
 def items_of(X: Any, y: Any = None, **how: Any) -> Found:
@@ -106,14 +107,14 @@ def _of_items(whole: Found, label: str, reading: Reading) -> Table:
     return Table(kept, code, classes, sensitive)
 
 
-def _yes_or_no(items: Items, name: str) -> Valued:
+def _yes_or_no(items: Items, name: str) -> Sensitive:
     """An item of a table without cells as a column of values."""
     if name not in items.names:
         raise SchemaError(f"column {name!r} is not in the table; correct its name")
     at = items.names.index(name)
     codes = np.zeros(items.rows, np.int32)
     codes[items.indices[items.indptr[at]:items.indptr[at + 1]]] = 1
-    return Valued(name, codes, ("no", "yes"))
+    return Sensitive(name, codes, ("no", "yes"))
 
 
 def restricted(items: Items, columns: Sequence[str] | Mapping[Any, Any] | None) -> Items:
@@ -154,30 +155,21 @@ def without_labels(rows: int) -> Labels:
 def _whole(X: Any, y: Any) -> Found | None:
     """What is made of yes and no: items, matrices, files of them; None for a table of cells."""
     if isinstance(X, (str, os.PathLike)):
-        form = _FORMS.get(Path(X).suffix.lower())
-        if form is None:
+        read = _FORMS.get(Path(X).suffix.lower())
+        if read is None:
             return None
         if not Path(X).is_file():
             raise SchemaError("the data file does not exist, or is not a file; check the path")
-        whole, code, classes = _read(form, Path(X), y if isinstance(y, str) else None)
-        return (whole, code, classes) if isinstance(y, str) else (
-            whole, *_labels(y, whole.rows, (code, classes)))
-    if isinstance(X, Items):
-        return X, *_labels(y, X.rows, without_labels(X.rows))
-    items = _matrix(X)
+        label = y if isinstance(y, str) else None
+        whole, own = read(Path(X), label)
+        found = without_labels(whole.rows) if own is None else label_codes(own)
+        return whole, *(found if label is not None else _labels(y, whole.rows, found))
+    items = X if isinstance(X, Items) else _matrix(X)
     if items is None:
         return None
-    if isinstance(y, str):
+    if isinstance(y, str) and items is not X:
         raise SchemaError("y is a name, and an array has none; give one label for each row")
     return items, *_labels(y, items.rows, without_labels(items.rows))
-
-
-def _read(form: str, path: Path, label: str | None) -> Found:
-    """A file of one of the forms that hold yes and no only."""
-    from privsieve.rows import npz, svmlight
-
-    read = {"npz": npz.read, "basket": svmlight.read_basket, "svmlight": svmlight.read}[form]
-    return read(path, label)
 
 
 def _matrix(X: Any) -> Items | None:

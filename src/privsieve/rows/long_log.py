@@ -23,31 +23,27 @@ from privsieve.rows.source import open_source
 from privsieve.rows.table import gathered, labels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Long:
     """Which columns of a log say what.
 
     value : a column of 0 and 1: a line with 0 says nothing.
+    people : a table of the users, one row each: who is in no line has no item.
+    target : a column of that table, the class of each user.
     """
 
     user: str
     item: str
     value: str | None = None
-
-
-@dataclass(frozen=True, repr=False)
-class Users:
-    """A table of the users, one row each: who is in no line has no item, and may have a class."""
-
-    table: Any
+    people: Any = None
     target: str | None = None
 
 
-def read_long(log: Any, how: Long, *, people: Users | None = None,
-              items: Sequence[str] | None = None, domain: Domain | None = None) -> Found:
+def read_long(log: Any, how: Long, *, items: Sequence[str] | None = None,
+              domain: Domain | None = None) -> Found:
     """Items of a log (a path or a frame); a line that comes twice counts once.
 
-    With `people`, a line of somebody else is refused; with `items`, a line with another item.
+    With people, a line of somebody else is refused; with `items`, a line with another item.
     `domain` says how the files are written, and how `value` and the people's target are read.
 
     >>> import pyarrow as pa
@@ -63,8 +59,8 @@ def read_long(log: Any, how: Long, *, people: Users | None = None,
             raise SchemaError(f"the log has lines without {column.name!r}; give each line a user "
                               "and an item")
     keep = _kept(value[0]) if value else np.ones(len(user.codes), np.bool_)
-    known, found = (_people(people, how.user, domain) if people
-                    else (sorted(user.texts()), None))
+    known, found = ((sorted(user.texts()), None) if how.people is None
+                    else _people(how, domain))
     names = list(items) if items is not None else sorted(item.texts())
     row, column = _looked_up(user, known, "user"), _looked_up(item, names, "item")
     made = from_pairs(row[keep], column[keep], len(known), names)
@@ -88,13 +84,12 @@ def _columns(table: Any, names: Sequence[str], what: str, domain: Domain | None)
                              for at, name in enumerate(names)], names)
 
 
-def _people(people: Users, user: str, domain: Domain | None,
-            ) -> tuple[list[str], Labels | None]:
+def _people(how: Long, domain: Domain | None) -> tuple[list[str], Labels | None]:
     """The users in the order of their names, and their classes."""
-    wanted = [user, *([people.target] if people.target else [])]
-    who, *label = _columns(people.table, wanted, "the table of people", domain)
+    wanted = [how.user, *([how.target] if how.target else [])]
+    who, *label = _columns(how.people, wanted, "the table of people", domain)
     if (who.codes < 0).any() or len(set(who.codes.tolist())) != len(who.codes):
-        raise SchemaError(f"the table of people must hold each {user!r} in one row, and none "
+        raise SchemaError(f"the table of people must hold each {how.user!r} in one row, and none "
                           "that is empty; correct it")
     texts = who.texts()
     names = [texts[code] for code in who.codes]

@@ -63,6 +63,21 @@ class Items:
                      tuple(self.absent[j] for j in positions) if self.absent else ())
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitive:
+    """A column that must not be learned: the value of each row.  It never becomes items.
+
+    codes : for each row the position of its value.
+    values : the texts of the values, in their order; a missing cell is the text "missing", last.
+    ordered : whether they are numbers or dates, so that some are nearer to each other.
+    """
+
+    name: str
+    codes: npt.NDArray[np.int32]
+    values: tuple[str, ...]
+    ordered: bool = False
+
+
 def check_size(rows: int, width: int) -> None:
     """Refuse a sparse table whose size, which a few bytes can claim, would take all memory.
 

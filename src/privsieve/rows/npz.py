@@ -14,9 +14,8 @@ import numpy.typing as npt
 from numpy.lib import format as npy
 
 from privsieve.errors import SchemaError
-from privsieve.rows.items import Found, label_codes, without_labels
 from privsieve.rows.matrix import Items, check_size, from_pairs
-from privsieve.rows.source import check_name_of
+from privsieve.rows.source import RawColumn, check_name_of
 
 Array = npt.NDArray[Any]
 
@@ -26,7 +25,7 @@ _DAMAGED = ("the .npz file cannot be read: it is damaged, or holds objects, whic
             "loaded; write it with scipy.sparse.save_npz or numpy.savez")
 
 
-def read(path: Path, label: str | None) -> Found:
+def read(path: Path, label: str | None) -> tuple[Items, RawColumn | None]:
     """Items of an archive; labels are its array `y`, or the one of another name."""
     arrays = _load(path)
     saved = "format" in arrays and "shape" in arrays
@@ -35,12 +34,10 @@ def read(path: Path, label: str | None) -> Found:
         raise SchemaError(f"the .npz file has no array {label!r} to take labels from; name one "
                           "of its arrays")
     y = arrays.get(label or "y")
-    if y is None:
-        return items, *without_labels(items.rows)
-    if y.shape != (items.rows,):
+    if y is not None and y.shape != (items.rows,):
         raise SchemaError("the labels in the .npz file are not one for each row; give as many "
                           "as the matrix has rows")
-    return items, *label_codes(list(y.tolist()))
+    return items, None if y is None else list(y.tolist())
 
 
 def _load(path: Path) -> Mapping[str, Array]:

@@ -374,7 +374,12 @@ def open_source(X: Any, y: Any = None, *, csv: Csv | None = None) -> Source:
                           "Parquet and give the file")
     if isinstance(y, str):
         X, y = _split(X, y)
-    return _open_object(X, y, home)
+    if y is None:
+        return _open_table(X, None, home)
+    from privsieve.rows import arrays
+
+    cells, kind = arrays.target(y)
+    return replace(_open_table(X, cells, home), y_type=kind)
 
 
 def resolve(domain: Domain, shape: Shape, *, strict: bool = True) -> Domain:
@@ -453,15 +458,6 @@ def _open_path(path: Path, csv: Csv) -> Source:
     return replace(open_parquet(path), path=True)
 
 
-def _open_object(X: Any, y: Any, home: set[str]) -> Source:
-    from privsieve.rows import arrays
-
-    if y is None:
-        return _open_table(X, None, home)
-    cells, kind = arrays.target(y)
-    return replace(_open_table(X, cells, home), y_type=kind)
-
-
 def _open_table(X: Any, target: RawColumn | None, home: set[str]) -> Source:
     """Choose by the package that the object comes from, so that no other is imported."""
     from privsieve.rows import arrays
@@ -536,8 +532,9 @@ def _check_names(domain: Domain, shape: Shape, *, strict: bool) -> None:
     known = {fold(name) for name in names}
     extra = [name for name in shape.columns if fold(name) not in known]
     if strict and extra and not shape.path and shape.by == "name":
+        others = f" (and {len(extra) - 1} more)" if len(extra) > 1 else ""
         raise SchemaError(f"the table has the column {extra[0]!r}, which the domain does not "
-                          f"name{_others(extra)}; drop it or add it to the domain")
+                          f"name{others}; drop it or add it to the domain")
     if shape.by == "name":
         held = dict(zip(map(fold, shape.columns), shape.types, strict=True)) | {
             TARGET: shape.y_type}
@@ -555,7 +552,3 @@ def _absent(name: str, shape: Shape) -> str:
     hint = ("; correct its name in the domain, or check csv.delimiter" if shape.by == "header"
             else "; correct its name in the domain, or add the column")
     return f"column {name!r} is not in the table{hint}"
-
-
-def _others(extra: Sequence[str]) -> str:
-    return f" (and {len(extra) - 1} more)" if len(extra) > 1 else ""

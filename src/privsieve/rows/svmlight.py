@@ -12,11 +12,11 @@ import numpy as np
 
 from privsieve.errors import SchemaError
 from privsieve.rows.cells import number_cell
-from privsieve.rows.items import Found, label_codes, without_labels
-from privsieve.rows.matrix import LARGEST_ITEMS, from_pairs
+from privsieve.rows.matrix import LARGEST_ITEMS, Items, from_pairs
+from privsieve.rows.source import RawColumn
 
 
-def read(path: Path, label: str | None) -> Found:
+def read(path: Path, label: str | None) -> tuple[Items, RawColumn | None]:
     """Items of a file of lines, and the labels at their beginning; item j is called xj."""
     if label is not None:
         raise SchemaError("an svmlight file holds its labels at the beginning of its lines; name "
@@ -34,8 +34,8 @@ def read(path: Path, label: str | None) -> Found:
     low, high = (min(item), max(item)) if item else (0, -1)
     start = min(low, 1)
     names = [f"x{j}" for j in range(start, high + 1)]
-    items = from_pairs(np.array(row, np.int64), np.array(item, np.int64) - start, len(lines), names)
-    return items, *label_codes(classes)
+    return from_pairs(np.array(row, np.int64), np.array(item, np.int64) - start, len(lines),
+                      names), classes
 
 
 def _label(word: bytes, at: int) -> float:
@@ -67,7 +67,7 @@ def _index(pair: bytes, at: int) -> int | None:
 LARGEST_LINE = 2**24
 
 
-def read_basket(path: Path, label: str | None) -> Found:
+def read_basket(path: Path, label: str | None) -> tuple[Items, RawColumn | None]:
     """Items of a file of lines; `label` says where a line holds its class: "first", "last" or None.
 
     An item is a whole number, and its name in the results is that number.  An empty line is a
@@ -89,8 +89,7 @@ def read_basket(path: Path, label: str | None) -> Found:
     known, column = np.unique(np.array(item, np.int64), return_inverse=True)
     items = from_pairs(np.array(row, np.int64), column.reshape(-1), len(lines),
                        [str(number) for number in known.tolist()])
-    found = label_codes(classes) if label is not None else without_labels(len(lines))
-    return items, *found
+    return items, classes if label is not None else None
 
 
 def lines_of(path: Path) -> list[bytes]:

@@ -30,7 +30,7 @@ from privsieve.rows.coding import (
     told_apart,
 )
 from privsieve.rows.cutting import BINS, SHARED, Cutting
-from privsieve.rows.matrix import Items
+from privsieve.rows.matrix import Items, Sensitive
 from privsieve.rows.source import (
     TARGET,
     RawColumn,
@@ -49,21 +49,6 @@ Places = npt.NDArray[np.intp]
 #: What all values are called that a list of levels leaves out.
 OTHER = "other"
 MISSING = "missing"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Valued:
-    """A column with the value of each row; it is never made into items.
-
-    codes : for each row the position of its value.
-    values : in their order; missing cells are a value of their own, the last.
-    ordered : whether they are numbers or dates, so that some are nearer to each other.
-    """
-
-    name: str
-    codes: Codes
-    values: tuple[str, ...]
-    ordered: bool = False
 
 
 def labels(column: Coded, how: Any = None, cutting: Cutting | None = None,
@@ -107,7 +92,7 @@ def unmerged(column: Coded) -> tuple[Codes, tuple[Any, ...]]:
     return _present(_demanded(column, np.append(places, -1)[column.codes]), names)
 
 
-def valued(column: Coded, how: Any = None, cutting: Cutting | None = None) -> Valued:
+def valued(column: Coded, how: Any = None, cutting: Cutting | None = None) -> Sensitive:
     """A column as values: texts as they are, numbers and dates in their order, or its bins.
 
     >>> from privsieve.rows.coding import Gather
@@ -136,7 +121,7 @@ def valued(column: Coded, how: Any = None, cutting: Cutting | None = None) -> Va
                           f"told apart (--levels {column.name}=…)")
     codes, values = _present(np.append(places.reshape(-1), len(names))[column.codes],
                              [*names, MISSING])
-    return Valued(column.name, codes, values, ordered)
+    return Sensitive(column.name, codes, values, ordered)
 
 
 def _cut(part: object) -> bool:
@@ -278,7 +263,7 @@ class Table:
     items: Items
     y: npt.NDArray[np.int32]
     classes: tuple[Any, ...]
-    sensitive: tuple[Valued, ...] = ()
+    sensitive: tuple[Sensitive, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -298,9 +283,15 @@ class _Plan:
 
 def tabular(source: Source, label: str | None, reading: Reading) -> Table:
     """A table of cells, column by column."""
-    source, domain = _matched(source, reading.domain)
-    reading = replace(reading, domain=domain)
-    plan = _plan(source, label, reading)
+    domain = reading.domain
+    if domain is not None and source.by == "position":
+        # The columns of an array by the domain's names, in its order, as `select` has them.
+        if isinstance(domain, Box):
+            domain = domain.of_width(source.columns)
+        else:
+            check_fields(len(source.columns), domain)
+            source = replace(source, columns=domain.names)
+    plan = _plan(source, label, replace(reading, domain=domain))
     _check(source, plan)
     wanted = {name: name for name in (*plan.how, *plan.sensitive)}
     labelled = label is not None or plan.label is not None or source.y is not None
@@ -348,16 +339,6 @@ def gathered(source: Source, columns: Sequence[Gather], names: Sequence[str]) ->
         for column, raw in zip(columns, batch, strict=True):
             column.add(raw)
     return [column.coded() for column in columns]
-
-
-def _matched(source: Source, domain: Domain | None) -> tuple[Source, Domain | None]:
-    """The columns of an array by the domain's names, in its order, as `select` has them."""
-    if domain is None or source.by != "position":
-        return source, domain
-    if isinstance(domain, Box):
-        return source, domain.of_width(source.columns)
-    check_fields(len(source.columns), domain)
-    return replace(source, columns=domain.names), domain
 
 
 def _plan(source: Source, label: str | None, reading: Reading) -> _Plan:

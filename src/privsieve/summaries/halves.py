@@ -48,10 +48,6 @@ class Halves:
     weight: Ints
     summaries: tuple[Any, ...] = ()
 
-    def with_summaries(self, made: Sequence[Any]) -> Halves:
-        """The same parts, with summaries of the first."""
-        return replace(self, summaries=tuple(made))
-
     def right(self, selected: Sequence[int], tables: Sequence[Sequence[Sequence[int]]]) -> int:
         """What the rows of the second part are worth that noisy counts predict rightly.
 
@@ -89,7 +85,10 @@ def halves(batches: Iterable[Batch], key: int, *, domain: Domain, first: int) ->
     held = list(batches)
     whole = Batch.concat(held) if held else Batch.empty(len(domain.columns))
     inside = _inside(whole, key, domain, first)
-    learning = _numbered(whole.take(np.flatnonzero(inside)), domain)
+    learning = whole.take(np.flatnonzero(inside))
+    # At positions 0, 1, …, as a table of its own has them.
+    row = np.arange(len(learning), dtype=np.uint64)
+    learning = replace(learning, row=row, unit=row if domain.rows_are_public else learning.unit)
     judging = whole.take(np.flatnonzero(~inside))
     layout = Layout.of(domain)
     weight = _weights(learning, domain, key)
@@ -109,12 +108,6 @@ def _inside(whole: Batch, key: int, domain: Domain, first: int) -> npt.NDArray[n
         return found
     units = domain.public_units(None)
     return tags < np.uint64((2**64 - 1) * first // max(1, units))
-
-
-def _numbered(part: Batch, domain: Domain) -> Batch:
-    """The rows of a part at positions 0, 1, …, as a table of their own has them."""
-    row = np.arange(len(part), dtype=np.uint64)
-    return Batch(part.codes, part.label, row if domain.rows_are_public else part.unit, row)
 
 
 def _weights(part: Batch, domain: Domain, key: int) -> Ints:

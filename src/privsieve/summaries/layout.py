@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve.public.columns import MISSING, Category, Column
 from privsieve.public.domain import Domain
-
-if TYPE_CHECKING:
-    from privsieve.rows.batch import Batch
+from privsieve.rows.batch import Batch
 
 #: kinds of the interval kernel
 ORDERED, ORDERED_WITH_MISSING, SUBSETS, ONE_LEVEL = range(4)
