@@ -96,7 +96,7 @@ def level(items: Items, selected: Sequence[int], model: Model = "containment") -
     _, first, size = np.unique(group, return_index=True, return_counts=True)
     if model == "k-anonymity" or not selected:
         return int(size.min())
-    held = _dense(items, selected)[first].astype(np.float32)
+    held = dense(items, selected)[first].astype(np.float32)
     missing = held @ (1 - held).T  # [p, q]: how many items of p the pattern q lacks
     return int(((missing == 0) @ size).min())
 
@@ -110,7 +110,7 @@ def greedy_hamdist(items: Items, y: npt.ArrayLike, k: int, model: Model = "conta
     >>> greedy_hamdist(Items.dense([[1, 0], [1, 1], [0, 1], [0, 1]]), [1, 0, 0, 1], k=2).selected
     (0,)
     """
-    _demand(items, k)
+    demand_k(items, k)
     weight, _ = hamdist_of_each(items, y)
     chosen: list[int] = []
     for j in np.argsort(-weight, kind="stable").tolist():
@@ -186,7 +186,7 @@ def maximal(items: Items, y: npt.ArrayLike, k: int, r: int = 20) -> Choice:
     >>> maximal(Items.dense([[1, 1, 0], [1, 1, 1], [0, 0, 1]]), [1, 0, 0], k=2).selected
     (0, 1)
     """
-    _demand(items, k)
+    demand_k(items, k)
     weight, _ = hamdist_of_each(items, y)
     nobody = np.zeros(items.rows, np.int32)
     found = top_maximal((items.indptr, items.indices), nobody, np.ones(len(items), np.int64),
@@ -199,7 +199,7 @@ def maximal(items: Items, y: npt.ArrayLike, k: int, r: int = 20) -> Choice:
 def _grow(items: Items, k: int, model: Model, best: Callable[[list[int]], int | None],
           ) -> list[int]:
     """Add the best item while k holds."""
-    _demand(items, k)
+    demand_k(items, k)
     chosen: list[int] = []
     while len(chosen) < len(items):
         j = best(chosen)
@@ -213,7 +213,8 @@ def _choice(items: Items, chosen: list[int], objective: Fraction) -> Choice:
     return Choice(tuple(sorted(chosen)), level(items, chosen), objective)
 
 
-def _demand(items: Items, k: int) -> None:
+def demand_k(items: Items, k: int) -> None:
+    """Refuse a k that no table of so many rows can have."""
     if not 1 <= k <= items.rows:
         raise ParameterError(f"k={k} does not fit a table of {items.rows} rows; "
                              f"give a k from 1 to {items.rows}")
@@ -238,7 +239,8 @@ def _entries(items: Items) -> tuple[Ints, Ints]:
     return of, items.indices.astype(np.int64)
 
 
-def _dense(items: Items, selected: Sequence[int]) -> npt.NDArray[np.bool_]:
+def dense(items: Items, selected: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Which rows hold each of these items."""
     held = np.zeros((items.rows, len(selected)), np.bool_)
     for place, j in enumerate(selected):
         held[items.indices[items.indptr[j]:items.indptr[j + 1]], place] = True
@@ -248,7 +250,7 @@ def _dense(items: Items, selected: Sequence[int]) -> npt.NDArray[np.bool_]:
 def _groups(items: Items, selected: Sequence[int]) -> Ints:
     """The number of each row's group: rows are together if they agree on the selected items."""
     group = np.zeros(items.rows, np.int64)
-    for held in _dense(items, selected).T:
+    for held in dense(items, selected).T:
         _, group = np.unique(2 * group + held, return_inverse=True)
     return group
 

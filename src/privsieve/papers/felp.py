@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from privsieve.errors import ParameterError
 from privsieve.papers.fwell import Floats, Ints, Variant, fwell
-from privsieve.papers.private_fwell import Seed, gamma_noise, printed_sensitivity
+from privsieve.papers.private_fwell import Seed, demand_epsilon, gamma_noise, printed_sensitivity
 
 __all__ = ["FwellEN", "felp", "stability"]
 
@@ -90,8 +90,7 @@ def felp(X: npt.ArrayLike, y: npt.ArrayLike, ensemble: FwellEN, epsilon: float, 
     >>> felp(X, y, FwellEN(lam=0.1, k=5), epsilon=1000, random_state=1).argmax()
     np.int64(0)
     """
-    if not epsilon > 0:
-        raise ParameterError(f"epsilon={epsilon} must be above 0")
+    demand_epsilon(epsilon)
     rng = np.random.default_rng(random_state)
     n = len(np.asarray(y))
     w = ensemble.weights(X, y, ensemble.samples(n, rng))

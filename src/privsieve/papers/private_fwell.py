@@ -70,7 +70,7 @@ def private_fwell(X: npt.ArrayLike, y: npt.ArrayLike, lam: float, epsilon: float
     >>> private_fwell(X, y, 0.1, epsilon=1000, random_state=0).argmax()
     np.int64(0)
     """
-    _demand(epsilon)
+    demand_epsilon(epsilon)
     w = fwell(X, y, lam, reading)
     rate = epsilon / printed_sensitivity(len(np.asarray(y)), lam)
     return w + gamma_noise(len(w), rate, random_state)
@@ -103,7 +103,7 @@ def objective_budget(n: int, lam: float, epsilon: float) -> tuple[float, float]:
     >>> round(spend, 6), extra, objective_budget(1, 0.001, 1.0)[0]
     (0.975155, 0.0, 0.5)
     """
-    _demand(epsilon)
+    demand_epsilon(epsilon)
     strength = 2 * lam
     left = epsilon - 2 * math.log1p(CURVATURE / (n * strength))
     if left > 0:
@@ -131,6 +131,7 @@ def objective_fwell(X: npt.ArrayLike, y: npt.ArrayLike, lam: float, epsilon: flo
     return argmin(z, lam, b / len(z), extra)
 
 
-def _demand(epsilon: float) -> None:
+def demand_epsilon(epsilon: float) -> None:
+    """Refuse an epsilon that is not above zero."""
     if not epsilon > 0:
         raise ParameterError(f"epsilon={epsilon} must be above 0")

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.errors import ParameterError
+from privsieve.papers.containment import demand_k, dense
 from privsieve.rows.matrix import Items
 
 Bits = npt.NDArray[np.bool_]
@@ -57,12 +57,9 @@ def random_flips(items: Items, k: int, *, rule: Literal["member", "majority"] = 
     >>> flipped.share, bool((flipped.cluster[0] == flipped.cluster[1]))
     (0.0, True)
     """
-    if not 1 <= k <= items.rows:
-        raise ParameterError(f"k={k} does not fit a table of {items.rows} rows; "
-                             f"give a k from 1 to {items.rows}")
+    demand_k(items, k)
     rng = np.random.default_rng(random_state)
-    held = np.zeros((items.rows, len(items)), np.bool_)
-    held[items.indices, np.repeat(np.arange(len(items)), np.diff(items.indptr))] = True
+    held = dense(items, range(len(items)))
     cluster = _k_member(_words(held), k, rng)
     flipped = held.copy()
     for c in range(int(cluster.max()) + 1):

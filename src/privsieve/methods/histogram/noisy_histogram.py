@@ -135,7 +135,8 @@ class Tabling(HistogramOptions):
     @property
     def mean(self) -> Fraction:
         """The mean of each geometric half of the noise."""
-        return Fraction(self.sensitivity) / self.epsilon  # [noise-scale]
+        # [noise-scale]
+        return Fraction(self.sensitivity) / self.epsilon  # type: ignore[no-any-return]
 
     def axes(self, names: Sequence[str]) -> tuple[Axis, ...]:
         """The axes of these columns, and of the target where it is tabulated."""
