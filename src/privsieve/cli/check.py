@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from privsieve.containment.union import Differing, Verified
     from privsieve.rows.matrix import Items
 
-_EXAMPLE = "Example: privsieve check patients.csv --target ill -k 5"
-
 #: The k against which risks are counted where nobody names one.
 USUAL_K = 5
 #: Of more columns only their number is said.
@@ -48,7 +46,7 @@ class Checked(NamedTuple):
     told: list[Disclosure] | None
 
 
-@click.command("check", epilog=_EXAMPLE)
+@click.command("check", epilog="Example: privsieve check patients.csv --target ill -k 5")
 @click.argument("data", nargs=-1, required=True, metavar="DATA...")
 @tables.table
 @click.option("-k", "k", metavar="K", type=int,
@@ -149,8 +147,9 @@ def _json(found: Checked) -> dict[str, Json]:
     return {
         "rows": risk.rows, "items": len(items), "columns": len(set(items.origin)), "k": risk.k,
         "patterns": risk.patterns, "roles": found.roles.json(),
-        "sample": risk.sample and {"rows": risk.sample.rows, "confidence": "0.95",
-                                   "half_width": f"{risk.sample.margin:.6g}"},
+        "sample": None if risk.sample is None else {
+            "rows": risk.sample.rows, "confidence": "0.95",
+            "half_width": f"{risk.sample.margin:.6g}"},
         "containment": _crowd(risk.containment), "k_anonymity": _crowd(risk.prosecutor),
         "with_class": None if found.by_class is None else {
             "containment": _crowd(found.by_class[0]), "k_anonymity": _crowd(found.by_class[1])},

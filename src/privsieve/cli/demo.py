@@ -12,8 +12,6 @@ import click
 from privsieve.cli import words
 from privsieve.errors import ParameterError
 
-_EXAMPLE = "Example: privsieve demo --out try-it"
-
 _INTRO = """\
 A made-up hospital table: 20,000 patients, 40 columns, and the question which of
 them say that a patient comes back within a month.  Nobody in it exists.  Six
@@ -33,7 +31,7 @@ _PAGES = (
 )
 
 
-@click.command("demo", epilog=_EXAMPLE)
+@click.command("demo", epilog="Example: privsieve demo --out try-it")
 @click.option("--out", metavar="DIR", default="privsieve-demo", show_default=True,
               help="Where to put it all; it must not exist.")
 def command(out: str) -> None:

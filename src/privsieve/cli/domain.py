@@ -12,14 +12,12 @@ from privsieve.cli.private import new_file
 from privsieve.errors import SchemaError
 from privsieve.public.domain import Csv, Domain, to_toml
 
-_EXAMPLE = "Example: privsieve domain patients.csv --out domain.toml"
-
 #: What may part the fields of a header line, the likeliest first.
 DELIMITERS = (",", ";", "\t", "|")
 _HEADER_BYTES = 2**16
 
 
-@click.command("domain", epilog=_EXAMPLE)
+@click.command("domain", epilog="Example: privsieve domain patients.csv --out domain.toml")
 @click.argument("data")
 @click.option("--out", metavar="FILE", help="Write the draft here; the file must not exist.")
 @click.option("--levels", is_flag=True,

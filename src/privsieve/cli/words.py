@@ -58,18 +58,6 @@ def amount(value: Fraction) -> str:
     return decimal(int(value * EPSILON_UNITS))
 
 
-def delta(value: Fraction) -> str:
-    """An amount of delta, exact.
-
-    >>> from fractions import Fraction
-    >>> delta(Fraction(1, 10**6))
-    '0.000001'
-    """
-    from privsieve.public.cost import DELTA_UNITS, decimal
-
-    return decimal(int(value * DELTA_UNITS), DELTA_UNITS)
-
-
 def number(value: Fraction) -> str:
     """A figure for people: three digits that matter.
 
