@@ -274,9 +274,10 @@ def _show_disclosed(told: Sequence[Disclosure] | None) -> None:
 
 def _disclosed_row(told: Disclosure) -> tuple[str, ...]:
     said = told.json()
+    figures = (("entropy", False), ("share", True), ("closeness", True))
     name = told.column if len(told.column) <= _LONGEST else f"{told.column[:_LONGEST - 1]}…"
-    return (name, str(told.values), str(told.distinct), _short(str(said["entropy"]), up=False),
-            _short(str(said["share"]), up=True), _short(str(said["closeness"]), up=True),
+    return (name, str(told.values), str(told.distinct),
+            *(_short(str(said[figure]), up=up) for figure, up in figures),
             *(str(rows) for _, rows in told.above))
 
 

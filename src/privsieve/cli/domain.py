@@ -58,16 +58,14 @@ def command(data: str, out: str | None, csv_delimiter: str | None, **options: An
 
 def _draft(path: Path, csv: Csv) -> str:
     """What the header says."""
+    from json import dumps  # a TOML string is a JSON string
+
     from privsieve.rows import open_source
 
     draft = Domain.draft(open_source(path, csv=csv))
-    if csv == Csv():
-        return draft
-    from json import dumps  # a TOML string is a JSON string
-
-    return draft.replace("[table]\n", f"[table]\ncsv = {{ delimiter = {dumps(csv.delimiter)}, "
-                         f"decimal = {dumps(csv.decimal)}, "
-                         f"encoding = {dumps(csv.encoding)} }}\n", 1)
+    written = (f"csv = {{ delimiter = {dumps(csv.delimiter)}, decimal = {dumps(csv.decimal)}, "
+               f"encoding = {dumps(csv.encoding)} }}\n" if csv != Csv() else "")
+    return draft.replace("[table]\n", f"[table]\n{written}", 1)
 
 
 def guess(header: str) -> str:

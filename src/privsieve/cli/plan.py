@@ -55,7 +55,13 @@ def command(data: str | None, **options: Any) -> None:
             for units, found in sizes.items()}})
     else:
         _show(plan, forecasts)
-        _speak(plan, options["delta"])
+        if exact(options["delta"] or 0, "delta") and not plan.cost.delta:
+            words.show("delta", "not charged: for so few columns a race without a delta finds as "
+                                "many or more" if plan.kind == "selection" else
+                                "not charged: here noise without a delta is smaller")
+        if plan.warning:
+            click.echo()
+            words.show("warning", plan.warning, fg="yellow")
         if account:
             words.show("left", f"{account['left']} for {options['population']}")
         if account.get("converted"):
@@ -129,17 +135,6 @@ def _show(plan: Plan, forecasts: Forecasts) -> None:
     words.show("theorem", f"{plan.theorem}; assumes {', '.join(plan.assumes)}")
     click.echo()
     (_table if chosen else _numbers)(forecasts, plan)
-
-
-def _speak(plan: Plan, delta: str | None) -> None:
-    """What has to be said of the plan."""
-    if exact(delta or 0, "delta") and not plan.cost.delta:
-        words.show("delta", "not charged: for so few columns a race without a delta finds as many "
-                            "or more" if plan.kind == "selection" else
-                            "not charged: here noise without a delta is smaller")
-    if plan.warning:
-        click.echo()
-        words.show("warning", plan.warning, fg="yellow")
 
 
 def _noise(plan: Plan, unit: str) -> str:

@@ -270,7 +270,7 @@ def _plan(promise: Promise, options: Mapping[str, Any]) -> dict[str, Json]:
 def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str, Any]) -> None:
     from privsieve.containment.publishable import PROFILES
     from privsieve.ledger.certificate import sentence
-    from privsieve.public.strangers import spoken
+    from privsieve.public.strangers import WHO, spoken
 
     selected = list(dict.fromkeys(table.items.origin[j] for j in choice.selected))
     claim, promise = issued.certificate["claim"], sentence(issued.certificate)
@@ -294,24 +294,18 @@ def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str,
     profile = _profile(options)
     if profile:
         words.say("profile", f"{profile}: {PROFILES[profile]}")
-    for line in _found(measured, claim):
-        words.say("found", line)
+    strangers, rows = measured["strangers"], measured["rows"]
+    for key, who in WHO.items():
+        if key in strangers:  # how many rows each finds alone, or in a crowd below k
+            words.say("found", f"who knows {who.format(target=claim['target'])}: "
+                               f"{strangers[key]['alone']} of {rows} rows alone, "
+                               f"{strangers[key]['below']} below {claim['k']}")
     words.say("hub", tables.hub(issued.hub, claim["k"]))
     if issued.hub.warning:
         words.say("warning", issued.hub.warning, fg="yellow")
     for note in issued.notes:
         words.say("ledger", note, fg="yellow")
     words.say("folder", options["out"])
-
-
-def _found(measured: Mapping[str, Any], claim: Mapping[str, Any]) -> list[str]:
-    """How many rows each stranger finds alone, or in a crowd below k."""
-    from privsieve.public.strangers import WHO
-
-    rows, strangers = measured["rows"], measured["strangers"]
-    return [f"who knows {who.format(target=claim['target'])}: {strangers[key]['alone']} of {rows} "
-            f"rows alone, {strangers[key]['below']} below {claim['k']}"
-            for key, who in WHO.items() if key in strangers]
 
 
 def _searched(choice: Choice) -> str:

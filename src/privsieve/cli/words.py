@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from privsieve.public.canonical import Json, canonical, hidden, visible
+from privsieve.public.cost import EPSILON_UNITS, decimal
 
 #: Lines fit into 80 columns; labels take the first ones.
 WIDTH, INDENT = 79, 11
@@ -53,8 +54,6 @@ def amount(value: Fraction) -> str:
     >>> amount(Fraction(5, 2))
     '2.5'
     """
-    from privsieve.public.cost import EPSILON_UNITS, decimal
-
     return decimal(int(value * EPSILON_UNITS))
 
 
