@@ -111,16 +111,13 @@ def run(args: Sequence[str] | None = None) -> int:
 
 
 def _refuse(text: str, code: int, color: bool | None) -> int:  # noqa: FBT001  # None is click's "as the terminal is"
-    said = visible(f"privsieve: {_LONG.sub(_cut, text)}").replace("\n", " ")
+    short = _LONG.sub(lambda word: f"{word[0][:60]}…", text)
+    said = visible(f"privsieve: {short}").replace("\n", " ")
     if sys.stderr.isatty():  # for a person words are kept whole; for a program it is one line
         said = click.wrap_text(said, 79, subsequent_indent="  ")
     name, _, rest = said.partition(" ")
     click.echo(f"{click.style(name, fg='red', bold=True)} {rest}", err=True, color=color)
     return code
-
-
-def _cut(found: re.Match[str]) -> str:
-    return f"{found[0][:60]}…"
 
 
 def _usage(error: click.ClickException) -> str:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import click
 
 from privsieve.cli import words
-from privsieve.cli.progress import Progress, shown
+from privsieve.cli.progress import shown
 from privsieve.errors import CheckFailed
 
-_EXAMPLE = "Example: privsieve audit rule-sieve --epsilon 1 --runs 10000"
 
-
-@click.command("audit", epilog=_EXAMPLE)
+@click.command("audit", epilog="Example: privsieve audit rule-sieve --epsilon 1 --runs 10000")
 @click.argument("method")
 @click.option("--epsilon", metavar="E", default="1", show_default=True,
               help="What the method is to keep.")
@@ -36,8 +34,14 @@ def command(method: str, epsilon: str, runs: int, as_json: bool) -> None:  # noq
     attacked = tables.attacked(claimed.epsilon)
     with shown() as progress:
         progress.stage(f"attacking {method}")
-        found = audit(_counted(attacked, progress, 2 * runs), tables.first, tables.second,
-                      epsilon=float(claimed.epsilon), profile=runs)
+        number = count(1)
+
+        def attack(table: Any) -> Any:
+            progress.known(f"run {next(number)} of {2 * runs}")
+            return attacked(table)
+
+        found = audit(attack, tables.first, tables.second, epsilon=float(claimed.epsilon),
+                      profile=runs)
     bound, likely = (f"{max(0.0, each):.3f}" for each in (found.bound, found.bound95))
     if as_json:
         words.json({"method": method, "epsilon": claimed.text, "bound": bound, "bound95": likely,
@@ -53,16 +57,3 @@ def command(method: str, epsilon: str, runs: int, as_json: bool) -> None:  # noq
         raise CheckFailed(f"{method} gives away epsilon {bound} at least, and {claimed.text} is "
                           "claimed; one such alarm in a hundred is false: run it again with more "
                           "--runs, and if it stands do not rely on the method")
-
-
-def _counted(run: Callable[[Any], Any], progress: Progress, total: int) -> Callable[[Any], Any]:
-    """The same, and how far the attack is."""
-    done = 0
-
-    def one(table: Any) -> Any:
-        nonlocal done
-        done += 1
-        progress.known(f"run {done} of {total}")
-        return run(table)
-
-    return one

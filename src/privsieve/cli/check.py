@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from privsieve.containment.union import Differing, Verified
     from privsieve.rows.matrix import Items
 
-_EXAMPLE = "Example: privsieve check patients.csv --target ill -k 5"
-
 #: The k against which risks are counted where nobody names one.
 USUAL_K = 5
 #: Of more columns only their number is said.
@@ -48,7 +46,7 @@ class Checked(NamedTuple):
     told: list[Disclosure] | None
 
 
-@click.command("check", epilog=_EXAMPLE)
+@click.command("check", epilog="Example: privsieve check patients.csv --target ill -k 5")
 @click.argument("data", nargs=-1, required=True, metavar="DATA...")
 @tables.table
 @click.option("-k", "k", metavar="K", type=int,
@@ -276,9 +274,10 @@ def _show_disclosed(told: Sequence[Disclosure] | None) -> None:
 
 def _disclosed_row(told: Disclosure) -> tuple[str, ...]:
     said = told.json()
+    figures = (("entropy", False), ("share", True), ("closeness", True))
     name = told.column if len(told.column) <= _LONGEST else f"{told.column[:_LONGEST - 1]}…"
-    return (name, str(told.values), str(told.distinct), _short(str(said["entropy"]), up=False),
-            _short(str(said["share"]), up=True), _short(str(said["closeness"]), up=True),
+    return (name, str(told.values), str(told.distinct),
+            *(_short(str(said[figure]), up=up) for figure, up in figures),
             *(str(rows) for _, rows in told.above))
 
 

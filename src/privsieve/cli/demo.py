@@ -26,8 +26,6 @@ from privsieve.errors import ParameterError
 from privsieve.public.columns import Category, Column, Date, Flag, Label, Number
 from privsieve.public.domain import Domain
 
-_EXAMPLE = "Example: privsieve demo --out try-it"
-
 _INTRO = """\
 A made-up hospital table: 20,000 patients, 40 columns, and the question which of
 them say that a patient comes back within a month.  Nobody in it exists.  Six
@@ -47,7 +45,7 @@ _PAGES = (
 )
 
 
-@click.command("demo", epilog=_EXAMPLE)
+@click.command("demo", epilog="Example: privsieve demo --out try-it")
 @click.option("--out", metavar="DIR", default="privsieve-demo", show_default=True,
               help="Where to put it all; it must not exist.")
 def command(out: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -10,8 +11,6 @@ import click
 
 from privsieve.cli import words
 from privsieve.public.canonical import Json
-
-_EXAMPLE = "Example: privsieve doctor"
 
 #: What each package is for; the first ones are needed, the rest is optional.
 NEEDED = {
@@ -31,18 +30,17 @@ OPTIONAL = {
 }
 
 
-@click.command("doctor", epilog=_EXAMPLE)
+@click.command("doctor", epilog="Example: privsieve doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
 def command(as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Say what this installation has and what it lacks; no secret and no path."""
-    found = _found()
+    found, has = _found(), _versions({**NEEDED, **OPTIONAL})
     if as_json:
-        words.json({**found, "packages": _versions({**NEEDED, **OPTIONAL})})
+        words.json({**found, "packages": has})
         return
     for name, value in found.items():
         words.show(name, str(value))
     click.echo()
-    has = _versions({**NEEDED, **OPTIONAL})
     for name, purpose in {**NEEDED, **OPTIONAL}.items():
         lacks = "missing" if name in NEEDED else "not installed"
         style = {"fg": "red"} if has[name] is None and name in NEEDED else {}
@@ -52,31 +50,20 @@ def command(as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
 def _found() -> dict[str, Json]:
     import sqlite3
 
+    from privsieve import kernels
     from privsieve._version import __version__
 
+    reason = kernels.reason()
     return {
         "privsieve": __version__,
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "platform": f"{platform.system()} {platform.machine()}",
-        "kernels": _kernels(),
-        "entropy": _entropy(),
+        "kernels": kernels.implementation() + (f": {reason}" if reason else ""),
+        # Whether the system gives random bytes; they are counted, not shown.
+        "entropy": f"os.urandom gives {8 * len(os.urandom(32))} bits",
         "sqlite": f"{sqlite3.sqlite_version} (the ledger)",
         "terminal": "yes" if sys.stdout.isatty() else "no",
     }
-
-
-def _kernels() -> str:
-    from privsieve import kernels
-
-    reason = kernels.reason()
-    return kernels.implementation() + (f": {reason}" if reason else "")
-
-
-def _entropy() -> str:
-    """Whether the system gives random bytes; they are counted, not shown."""
-    import os
-
-    return f"os.urandom gives {8 * len(os.urandom(32))} bits"
 
 
 def _versions(names: dict[str, str]) -> dict[str, str | None]:

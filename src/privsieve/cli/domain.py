@@ -12,14 +12,12 @@ from privsieve.cli.private import new_file
 from privsieve.errors import SchemaError
 from privsieve.public.domain import Csv, Domain, to_toml
 
-_EXAMPLE = "Example: privsieve domain patients.csv --out domain.toml"
-
 #: What may part the fields of a header line, the likeliest first.
 DELIMITERS = (",", ";", "\t", "|")
 _HEADER_BYTES = 2**16
 
 
-@click.command("domain", epilog=_EXAMPLE)
+@click.command("domain", epilog="Example: privsieve domain patients.csv --out domain.toml")
 @click.argument("data")
 @click.option("--out", metavar="FILE", help="Write the draft here; the file must not exist.")
 @click.option("--levels", is_flag=True,
@@ -60,16 +58,14 @@ def command(data: str, out: str | None, csv_delimiter: str | None, **options: An
 
 def _draft(path: Path, csv: Csv) -> str:
     """What the header says."""
+    from json import dumps  # a TOML string is a JSON string
+
     from privsieve.rows import open_source
 
     draft = Domain.draft(open_source(path, csv=csv))
-    if csv == Csv():
-        return draft
-    from json import dumps  # a TOML string is a JSON string
-
-    return draft.replace("[table]\n", f"[table]\ncsv = {{ delimiter = {dumps(csv.delimiter)}, "
-                         f"decimal = {dumps(csv.decimal)}, "
-                         f"encoding = {dumps(csv.encoding)} }}\n", 1)
+    written = (f"csv = {{ delimiter = {dumps(csv.delimiter)}, decimal = {dumps(csv.decimal)}, "
+               f"encoding = {dumps(csv.encoding)} }}\n" if csv != Csv() else "")
+    return draft.replace("[table]\n", f"[table]\n{written}", 1)
 
 
 def guess(header: str) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privsieve.cli import words
-from privsieve.cli.check import USUAL_K
 from privsieve.cli.options import asking, refuse
 from privsieve.cli.private import new_page
 from privsieve.errors import ParameterError
@@ -77,11 +76,6 @@ def explore(table: Labelled, rule: Rule, options: Mapping[str, Any], *,
     for text in told.unreached:
         words.say("left out", text, fg="yellow")
     words.say("explored", f"{path} (PRIVATE: not to be released); nothing was published")
-
-
-def k_of(options: Mapping[str, Any]) -> int:
-    """The k that was asked for, or the usual one."""
-    return USUAL_K if options["k"] is None else int(options["k"])
 
 
 def _check(table: Labelled, options: Mapping[str, Any]) -> None:

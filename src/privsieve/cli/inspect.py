@@ -11,10 +11,8 @@ from privsieve.cli.private import new_file
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import visible
 
-_EXAMPLE = "Example: privsieve inspect patients.csv --domain domain.toml"
 
-
-@click.command("inspect", epilog=_EXAMPLE)
+@click.command("inspect", epilog="Example: privsieve inspect patients.csv --domain domain.toml")
 @click.argument("data")
 @click.option("--domain", "domain_file", metavar="FILE", required=True, help="The domain file.")
 @click.option("--private-output", metavar="FILE",

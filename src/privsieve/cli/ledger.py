@@ -9,22 +9,20 @@ import click
 
 from privsieve.cli import words
 from privsieve.public.canonical import Json
+from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, decimal
 
 if TYPE_CHECKING:
     from privsieve.ledger.account import Account
     from privsieve.ledger.ledger import Ledger
 
-_GRANT = ("Example: privsieve ledger grant --ledger budget.db --population clinic-2026 "
-          "--epsilon 2")
-_SHOW = "Example: privsieve ledger show --ledger budget.db"
 
-
-@click.group("ledger", epilog=_SHOW)
+@click.group("ledger", epilog="Example: privsieve ledger show --ledger budget.db")
 def command() -> None:
     """Grant a budget, or show what is left of it."""
 
 
-@command.command("grant", epilog=_GRANT)
+@command.command("grant", epilog=(
+    "Example: privsieve ledger grant --ledger budget.db --population clinic-2026 --epsilon 2"))
 @click.option("--ledger", "path", metavar="FILE", required=True,
               help="The ledger; it is made if it does not exist.")
 @click.option("--population", metavar="NAME", required=True,
@@ -46,12 +44,13 @@ def grant(path: str, population: str, **options: Any) -> None:
 
     ledger = Ledger(path, population=population)
     ledger.grant(options.pop("epsilon"), **options)
-    more = f" and delta {words.delta(ledger.delta_limit())}" if ledger.delta_limit() else ""
+    kept = ledger.account()
+    more = f" and delta {decimal(kept.delta_limit, DELTA_UNITS)}" if kept.delta_limit else ""
     words.say("granted", f"{words.amount(ledger.limit())}{more} to {ledger.population}")
-    words.say("protects", _protects(ledger.account()))
+    words.say("protects", _protects(kept))
 
 
-@command.command("show", epilog=_SHOW)
+@command.command("show", epilog="Example: privsieve ledger show --ledger budget.db")
 @click.option("--ledger", "path", metavar="FILE", required=True, help="The ledger.")
 @click.option("--population", metavar="NAME", help="One population; all where left out.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
@@ -72,15 +71,13 @@ def show(path: str, population: str | None, as_json: bool) -> None:  # noqa: FBT
 
 
 def _account(ledger: Ledger) -> dict[str, Json]:
-    from privsieve.public.cost import RHO_UNITS, TOP, decimal
-
     kept = ledger.account()
     return {
         "limit": words.amount(ledger.limit()),
         "spent": words.amount(ledger.spent()),
         "left": words.amount(ledger.left()),
-        "delta_limit": words.delta(ledger.delta_limit()),
-        "delta_left": words.delta(ledger.delta_left()),
+        "delta_limit": decimal(kept.delta_limit, DELTA_UNITS),
+        "delta_left": decimal(kept.delta_left, DELTA_UNITS),
         "unit": kept.unit,
         "neighbours": kept.neighbours,
         "rows_per_person": kept.rows_per_person,
@@ -94,8 +91,6 @@ def _account(ledger: Ledger) -> dict[str, Json]:
 
 
 def _orphaned(ledger: Ledger) -> Fraction:
-    from privsieve.public.cost import EPSILON_UNITS
-
     return Fraction(sum(made.units for made in ledger.charges() if made.state == "reserved"),
                     EPSILON_UNITS)
 
@@ -111,8 +106,6 @@ def _protects(kept: Account) -> str:
 
 def _sums(kept: Account) -> str:
     """What is still to be had of a delta, and how charges are added up."""
-    from privsieve.public.cost import DELTA_UNITS, RHO_UNITS, decimal
-
     whole = kept.delta_share if kept.spent else kept.delta_limit
     left = (f"delta {decimal(kept.delta_left, DELTA_UNITS)} of {decimal(whole, DELTA_UNITS)} "
             "left")

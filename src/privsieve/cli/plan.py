@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -13,18 +13,20 @@ from privsieve.cli import options as asked
 from privsieve.cli import words
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import Json
+from privsieve.public.cost import exact
 from privsieve.public.plan import Plan
 
-_EXAMPLE = ("Example: privsieve plan --rows 20000 --domain domain.toml --unit row "
-            "--epsilon 0.5 --top 6")
-
+#: The forecasts of a plan, by epsilon.
+Forecasts = Mapping[Fraction, Mapping[str, Any]]
 #: What else the budget could be cut into.
 OTHERS = ("0.1", "0.3", "1", "3")
 #: Tables that are smaller and larger, for machines.
 TIMES = (Fraction(1, 4), Fraction(1), Fraction(4))
 
 
-@click.command("plan", epilog=_EXAMPLE)
+@click.command("plan", epilog=(
+    "Example: privsieve plan --rows 20000 --domain domain.toml --unit row "
+    "--epsilon 0.5 --top 6"))
 @click.argument("data", required=False)
 @asked.planning
 @click.option("--ledger", metavar="FILE",
@@ -36,8 +38,6 @@ def command(data: str | None, **options: Any) -> None:
     Reads no row and charges nothing: of DATA only the header and, where it is public, the number
     of rows.
     """
-    from privsieve.public.cost import exact
-
     domain, rows, source = asked.public(options), options["rows"], None
     if data is not None:
         domain, source, rows = asked.opened(domain, data)
@@ -55,7 +55,13 @@ def command(data: str | None, **options: Any) -> None:
             for units, found in sizes.items()}})
     else:
         _show(plan, forecasts)
-        _speak(plan, options["delta"])
+        if exact(options["delta"] or 0, "delta") and not plan.cost.delta:
+            words.show("delta", "not charged: for so few columns a race without a delta finds as "
+                                "many or more" if plan.kind == "selection" else
+                                "not charged: here noise without a delta is smaller")
+        if plan.warning:
+            click.echo()
+            words.show("warning", plan.warning, fg="yellow")
         if account:
             words.show("left", f"{account['left']} for {options['population']}")
         if account.get("converted"):
@@ -64,8 +70,8 @@ def command(data: str | None, **options: Any) -> None:
 
 def _account(plan: Plan, options: Mapping[str, Any]) -> dict[str, Json]:
     """What a ledger says of the plan: what is left, and how the charge would be converted."""
-    if (options["ledger"] is None) != (options["population"] is None):
-        raise ParameterError("--ledger and --population go together; give both or neither")
+    asked.refuse((options["ledger"] is None) != (options["population"] is None),
+                 "--ledger and --population go together; give both or neither")
     if options["ledger"] is None:
         return {}
     from privsieve.fit import SOFTWARE
@@ -78,7 +84,7 @@ def _account(plan: Plan, options: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def _forecasts(plan: Plan, options: Mapping[str, Any], times: Fraction,
-               ) -> dict[Fraction, Mapping[str, Json]]:
+               ) -> dict[Fraction, Mapping[str, Any]]:
     """Forecasts by epsilon for a table so many times as large."""
     units = max(2, int(plan.units * times))
     domain, rows = plan.domain, units
@@ -94,7 +100,7 @@ def _forecasts(plan: Plan, options: Mapping[str, Any], times: Fraction,
         return {}
 
 
-def _json(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> dict[str, Json]:
+def _json(plan: Plan, forecasts: Forecasts) -> dict[str, Json]:
     return {
         **plan.json(),
         "cost": plan.cost.text,
@@ -103,14 +109,14 @@ def _json(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> dict[
         "columns": len(plan.domain.columns),
         "noise_scale": words.number(plan.noise.amount),
         "forecast": plan.forecast,
-        "forecasts": {words.amount(epsilon): forecasts[epsilon] for epsilon in forecasts},
+        "forecasts": {words.amount(epsilon): made for epsilon, made in forecasts.items()},
         "warning": plan.warning,
         "theorem": plan.theorem,
         "assumes": list(plan.assumes),
     }
 
 
-def _show(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> None:
+def _show(plan: Plan, forecasts: Forecasts) -> None:
     from privsieve.ledger.certificate import UNIT
 
     chosen = plan.kind == "selection"
@@ -123,33 +129,20 @@ def _show(plan: Plan, forecasts: Mapping[Fraction, Mapping[str, Json]]) -> None:
     words.show("protects", f"{UNIT[plan.protected]} ({plan.domain.neighbours})")
     words.show(unit, f"{plan.units}")
     words.show("method", plan.method)
-    words.show("settings", _settings(plan))
+    words.show("settings", _said({name: value for name, value in plan.settings.items()
+                                  if name != "k"}))
     words.show("noise", _noise(plan, unit) if chosen else noise(plan))
     words.show("theorem", f"{plan.theorem}; assumes {', '.join(plan.assumes)}")
     click.echo()
     (_table if chosen else _numbers)(forecasts, plan)
 
 
-def _speak(plan: Plan, delta: str | None) -> None:
-    """What has to be said of the plan."""
-    from privsieve.public.cost import exact
-
-    if exact(delta or 0, "delta") and not plan.cost.delta:
-        words.show("delta", "not charged: for so few columns a race without a delta finds as many "
-                            "or more" if plan.kind == "selection" else
-                            "not charged: here noise without a delta is smaller")
-    if plan.warning:
-        click.echo()
-        words.show("warning", plan.warning, fg="yellow")
-
-
 def _noise(plan: Plan, unit: str) -> str:
     """What the noise does to a score; only exponential noise has its scale as its mean."""
     law = "gumbel" if plan.cost.delta else plan.settings.get("mechanism", "exponential")
-    if law == "exponential":
-        return f"raises each column's score by {words.number(plan.noise.amount)} {unit} on average"
-    scale = words.number(plan.noise.amount)
-    return f"{str(law).capitalize()} noise of scale {scale} {unit} on each score"
+    scale = f"{words.number(plan.noise.amount)} {unit}"
+    return (f"raises each column's score by {scale} on average" if law == "exponential" else
+            f"{str(law).capitalize()} noise of scale {scale} on each score")
 
 
 def _count(plan: Plan) -> str:
@@ -158,10 +151,6 @@ def _count(plan: Plan) -> str:
     if candidates is None:
         return str(plan.settings["k"])
     return " or ".join(str(k) for k in sorted({one["settings"]["k"] for one in candidates}))
-
-
-def _settings(plan: Plan) -> str:
-    return _said({name: value for name, value in plan.settings.items() if name != "k"})
 
 
 def _said(settings: Mapping[str, Any]) -> str:
@@ -178,31 +167,27 @@ def _setting(name: str, value: Any) -> str:
     return {"True": "yes", "False": "no", "None": "none"}.get(str(value), str(value))
 
 
-def _table(forecasts: Mapping[Fraction, Mapping[str, Any]], plan: Plan) -> None:
+def _by_epsilon(heads: Sequence[str], forecasts: Forecasts, plan: Plan,
+                cells: Callable[[Mapping[str, Any]], Sequence[str]]) -> None:
+    """Print a line for each epsilon, that of the plan with a star."""
+    words.table(("epsilon", *heads), [
+        (("* " if epsilon == plan.cost.epsilon else "") + words.amount(epsilon), *cells(made))
+        for epsilon, made in sorted(forecasts.items())])
+
+
+def _table(forecasts: Forecasts, plan: Plan) -> None:
     """Forecasts by epsilon and by gap."""
     click.secho(f"Forecast: per cent of the {_count(plan)} best columns that are found",
                 bold=True)
     gaps = list(forecasts[plan.cost.epsilon or Fraction(1)]["found_percent"])
-    rows = [
-        (("* " if epsilon == plan.cost.epsilon else "") + words.amount(epsilon),
-         *(str(made["found_percent"][gap]) for gap in gaps))
-        for epsilon, made in sorted(forecasts.items())
-    ]
-    words.table(("epsilon", *(f"gap {Fraction(gap) * 100} %" for gap in gaps)), rows)
+    _by_epsilon([f"gap {Fraction(gap) * 100} %" for gap in gaps], forecasts, plan,
+                lambda made: [str(made["found_percent"][gap]) for gap in gaps])
+    voters = "blocks" if plan.method.startswith("block-fwell") else f"{plan.protected}s"
     usual, weak = (Fraction(str(gap)) * 100 for gap in (plan.forecast["usual_gap"], gaps[0]))
     click.echo(f"  Guessing finds {plan.forecast['guessing_percent']}.  The gap is by what share "
-               f"of the {_voters(plan)}\n  the best columns beat the others: {usual} is usual, "
+               f"of the {voters}\n  the best columns beat the others: {usual} is usual, "
                f"{weak} is weak.  * is this plan.")
 
-
-def _voters(plan: Plan) -> str:
-    """What is counted for a column."""
-    if plan.method.startswith("block-fwell"):
-        return "blocks"
-    return f"{plan.protected}s"
-
-
-Forecasts = Mapping[Fraction, Mapping[str, Json]]
 
 _LONGEST = ("the same beside the longest that all can be without noise in any table; in most "
             "tables they are shorter")
@@ -253,10 +238,9 @@ def _what(plan: Plan) -> str:
 def noise(plan: Plan) -> str:
     """How strong the noise is, against what it hides where that is bounded."""
     made = plan.forecast
-    figures = _FIGURES[plan.kind]
     if "noise_prediction" in made:
         return _prediction(plan)
-    one = figures["noise_each"][0].removeprefix("each ")
+    one = _FIGURES[plan.kind]["noise_each"][0].removeprefix("each ")
     said = f"standard deviation {figure(made['noise_each'])} on each {one}"
     if "noise_length" in made and "longest" in made:
         share = _share(made)
@@ -294,14 +278,9 @@ def _numbers(forecasts: Forecasts, plan: Plan) -> None:
                if any(key in made for made in forecasts.values())}
     measured = "longest" in plan.forecast and "noise_length" in figures
     click.secho("Forecast: what noise does, by cost", bold=True)
-    words.table(["epsilon", *(head for head, _ in figures.values()),
-                 *(["of longest"] * measured)], [
-        [("* " if epsilon == plan.cost.epsilon else "") + words.amount(epsilon),
-         *(figure(made.get(key)) for key in figures), *([_share(made)] * measured)]
-        for epsilon, made in sorted(forecasts.items())])
-    told = list(figures.values())
-    if measured:
-        told.append(("of longest", _LONGEST))
+    told = [*figures.values(), *([("of longest", _LONGEST)] * measured)]
+    _by_epsilon([head for head, _ in told], forecasts, plan, lambda made: [
+        *(figure(made.get(key)) for key in figures), *([_share(made)] * measured)])
     for head, meaning in told:
         lines = click.wrap_text(meaning, words.WIDTH - _INDENT).replace("\n", "\n" + " " * _INDENT)
         click.echo(f"  {head}".ljust(_INDENT) + lines)

@@ -10,10 +10,8 @@ from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.releasing import verified
 
-_EXAMPLE = "Example: privsieve predict model new.csv --out predictions.csv"
 
-
-@click.command("predict", epilog=_EXAMPLE)
+@click.command("predict", epilog="Example: privsieve predict model new.csv --out predictions.csv")
 @click.argument("release")
 @click.argument("data")
 @click.option("--domain", "domain_file", metavar="FILE",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privsieve.cli import explore, tables, words
+from privsieve.cli.check import USUAL_K
 from privsieve.cli.options import refuse
 from privsieve.cli.private import new_page
 from privsieve.cli.progress import shown
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
     from privsieve.containment.publish import Issued, Promise, Snapshot
     from privsieve.kernels.patterns import Rule
 
-_EXAMPLE = "Example: privsieve publish patients.csv --target ill -k 5 --out columns"
 
-
-@click.command("publish", epilog=_EXAMPLE)
+@click.command("publish", epilog=(
+    "Example: privsieve publish patients.csv --target ill -k 5 --out columns"))
 @click.argument("data")
 @click.option("-k", "k", metavar="K", type=int, help="Each row's group has at least so many rows.")
 @tables.table
@@ -158,7 +158,7 @@ def _explore(data: str, options: Mapping[str, Any]) -> None:
     """Write the page for who has to choose k; the profiles are compared, whichever is named."""
     from privsieve.containment.choice import listening
 
-    asked = {**options, "k": explore.k_of(options)}
+    asked = {**options, "k": USUAL_K if options["k"] is None else options["k"]}
     with shown() as progress, listening(progress.known):
         progress.stage("reading the table")
         table = tables.opened(data, asked)
@@ -219,7 +219,8 @@ def _promise(table: Labelled, options: Mapping[str, Any]) -> Promise:
         model="k-anonymity" if equal else "containment", l_diversity=values,
         absent=None if equal else roles.absent(table.items),
         suppress=options["suppress"], labelled=roles.target_known)
-    return Promise(rule, roles, tables.limits_of(table, rule, options))
+    return Promise(rule, roles, tables.limits_of(
+        rule.l_diversity if table.sensitive else None, options))
 
 
 def _roles(table: Labelled, options: Mapping[str, Any]) -> Roles:
@@ -269,7 +270,7 @@ def _plan(promise: Promise, options: Mapping[str, Any]) -> dict[str, Json]:
 def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str, Any]) -> None:
     from privsieve.containment.publishable import PROFILES
     from privsieve.ledger.certificate import sentence
-    from privsieve.public.strangers import spoken
+    from privsieve.public.strangers import WHO, spoken
 
     selected = list(dict.fromkeys(table.items.origin[j] for j in choice.selected))
     claim, promise = issued.certificate["claim"], sentence(issued.certificate)
@@ -293,24 +294,18 @@ def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str,
     profile = _profile(options)
     if profile:
         words.say("profile", f"{profile}: {PROFILES[profile]}")
-    for line in _found(measured, claim):
-        words.say("found", line)
+    strangers, rows = measured["strangers"], measured["rows"]
+    for key, who in WHO.items():
+        if key in strangers:  # how many rows each finds alone, or in a crowd below k
+            words.say("found", f"who knows {who.format(target=claim['target'])}: "
+                               f"{strangers[key]['alone']} of {rows} rows alone, "
+                               f"{strangers[key]['below']} below {claim['k']}")
     words.say("hub", tables.hub(issued.hub, claim["k"]))
     if issued.hub.warning:
         words.say("warning", issued.hub.warning, fg="yellow")
     for note in issued.notes:
         words.say("ledger", note, fg="yellow")
     words.say("folder", options["out"])
-
-
-def _found(measured: Mapping[str, Any], claim: Mapping[str, Any]) -> list[str]:
-    """How many rows each stranger finds alone, or in a crowd below k."""
-    from privsieve.public.strangers import WHO
-
-    rows, strangers = measured["rows"], measured["strangers"]
-    return [f"who knows {who.format(target=claim['target'])}: {strangers[key]['alone']} of {rows} "
-            f"rows alone, {strangers[key]['below']} below {claim['k']}"
-            for key, who in WHO.items() if key in strangers]
 
 
 def _searched(choice: Choice) -> str:
@@ -343,14 +338,11 @@ def export(data: str, table: Labelled, roles: Roles, options: Mapping[str, Any])
     from privsieve.bridges.arx import arx, read_arx
     from privsieve.bridges.sdcmicro import sdcmicro
     from privsieve.bridges.table import exported, write_folder
-    from privsieve.containment.limits import Limits
-
     kind = options["export"]
     refuse(options.get("by_path") and kind != "sdcmicro",
            "--by-path is for --export sdcmicro: ARX is given the cells in a form of its own; leave "
            "it away")
-    limits = Limits.of(distinct=options.get("l_diversity"), share=options.get("max_share"),
-                       entropy=options.get("entropy_l"), closeness=options.get("closeness"))
+    limits = tables.limits_of(options.get("l_diversity"), options)
     domain = tables.domain_of({"domain_file": None, **options})
     found = exported(data, table, roles, options["k"], domain.csv if domain else None)
     if kind == "sdcmicro":

@@ -15,11 +15,10 @@ from privsieve.cli.releasing import release
 if TYPE_CHECKING:
     from privsieve.release import Release
 
-_EXAMPLE = ("Example: privsieve regress patients.csv --domain domain.toml --epsilon 1 "
-            "--kernel linear --unit row --ledger budget.db --population clinic-2026 --out model")
 
-
-@click.command("regress", epilog=_EXAMPLE)
+@click.command("regress", epilog=(
+    "Example: privsieve regress patients.csv --domain domain.toml --epsilon 1 "
+    "--kernel linear --unit row --ledger budget.db --population clinic-2026 --out model"))
 @click.argument("data")
 @asked.costing(*asked.of_methods("kernel-ridge"))
 @asked.releasing()

@@ -15,6 +15,7 @@ from warnings import catch_warnings, simplefilter
 
 from privsieve.cli import words
 from privsieve.errors import CheckFailed, LedgerError, ParameterError, ReleaseFailed
+from privsieve.public.cost import DELTA_UNITS, RHO_UNITS, decimal
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def _tell(made: Release, plan: Plan, ledger: Any, options: Mapping[str, Any],
     from privsieve.ledger.certificate import conversion, sentence
 
     assert made.certificate is not None
-    left, promise = left_of(ledger), sentence(made.certificate)
+    left, promise = _left(ledger), sentence(made.certificate)
     kept: Any = made.certificate["ledger"] or {}  # a release that costs nothing has none
     said = conversion(kept["charged"], made.certificate) if kept else None
     if options["as_json"]:
@@ -124,14 +125,12 @@ def _tell(made: Release, plan: Plan, ledger: Any, options: Mapping[str, Any],
     words.say("folder", options["out"])
 
 
-def left_of(ledger: Any) -> dict[str, str | None]:
+def _left(ledger: Any) -> dict[str, str | None]:
     """What is left; None where the ledger went away since the charge, and the release stands."""
     try:
         left, kept = words.amount(ledger.left()), ledger.account()
     except LedgerError:
         return {"left": None, "delta_left": None, "rho_left": None}
-    from privsieve.public.cost import DELTA_UNITS, RHO_UNITS, decimal
-
     return {"left": left, "delta_left": decimal(kept.delta_left, DELTA_UNITS),
             "rho_left": decimal(kept.rho_left, RHO_UNITS) if kept.rho_limit else None}
 

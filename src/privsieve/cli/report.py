@@ -12,13 +12,11 @@ from privsieve.cli.private import new_file
 from privsieve.cli.releasing import demand_valid
 from privsieve.errors import CheckFailed, ParameterError, SchemaError
 
-_EXAMPLE = "Example: privsieve report first --out first.html"
-
 #: A report is a few hundred kilobytes; what is far larger was not written by privsieve.
 LARGEST = 256 * 2**20
 
 
-@click.command("report", epilog=_EXAMPLE)
+@click.command("report", epilog="Example: privsieve report first --out first.html")
 @click.argument("release")
 @click.option("--out", metavar="FILE",
               help="Write here instead of RELEASE/report.html; the file must not exist.")
@@ -35,7 +33,7 @@ def command(release: str, out: str | None, check: bool) -> None:  # noqa: FBT001
     made = _made(Path(release))
     place = Path(out) if out is not None else Path(release) / NAME
     if check:
-        _compare(_read(place), made)
+        _compare(place, made)
         words.show("valid", "the report is what the release gives, byte for byte", fg="green")
         return
     with new_file(place, "of the report") as file:
@@ -54,21 +52,18 @@ def _made(folder: Path) -> bytes:
     return html(release.body, release.certificate)
 
 
-def _read(place: Path) -> bytes:
+def _compare(place: Path, made: bytes) -> None:
     try:
         with place.open("rb") as file:
-            return file.read(LARGEST)
+            page = file.read(LARGEST)
     except (OSError, ValueError):
         raise ParameterError("there is no report to check; make one with privsieve report, or name "
                              "it with --out") from None
-
-
-def _compare(found: bytes, made: bytes) -> None:
-    if found == made:
+    if page == made:
         return
     from privsieve._version import __version__
 
-    same = f'<meta name="generator" content="privsieve {__version__}">'.encode() in found
+    same = f'<meta name="generator" content="privsieve {__version__}">'.encode() in page
     raise CheckFailed("the report is not what the release gives: it was changed, or belongs to "
                       "another release" if same else
                       f"the report was not made by privsieve {__version__}, and cannot be "

@@ -11,11 +11,10 @@ from privsieve.cli import words
 from privsieve.cli.plan import figure
 from privsieve.cli.releasing import release
 
-_EXAMPLE = ("Example: privsieve select patients.csv --domain domain.toml --epsilon 0.5 --top 6 "
-            "--unit row --ledger budget.db --population clinic-2026 --out first")
 
-
-@click.command("select", epilog=_EXAMPLE)
+@click.command("select", epilog=(
+    "Example: privsieve select patients.csv --domain domain.toml --epsilon 0.5 --top 6 "
+    "--unit row --ledger budget.db --population clinic-2026 --out first"))
 @click.argument("data")
 @asked.choosing
 @asked.releasing()

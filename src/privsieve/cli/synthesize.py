@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,24 +12,20 @@ from privsieve.cli import options as asked
 from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.releasing import release, verified
-from privsieve.errors import ParameterError
-from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
     from privsieve.ledger.folder import Folder
     from privsieve.release import Release
-    from privsieve.rows import Source
-
-_EXAMPLE = ("Example: privsieve synthesize patients.csv --domain domain.toml --epsilon 1 --top 3 "
-            "--rows 5000 --unit row --ledger budget.db --population clinic-2026 --out tabled")
 
 #: What a release folder calls its synthetic rows.
 NAME = "synthetic.csv"
 #: What a table needs to be released.
-_NEEDED = ("domain_file", "epsilon", "rows", "ledger", "population", "out")
+_NEEDED = ("data", "domain_file", "epsilon", "rows", "ledger", "population", "out")
 
 
-@click.command("synthesize", epilog=_EXAMPLE)
+@click.command("synthesize", epilog=(
+    "Example: privsieve synthesize patients.csv --domain domain.toml --epsilon 1 --top 3 "
+    "--rows 5000 --unit row --ledger budget.db --population clinic-2026 --out tabled"))
 @click.argument("data", required=False)
 @asked.making(
     click.option("--top", metavar="K", type=int,
@@ -54,39 +51,35 @@ def command(data: str | None, **options: Any) -> None:
     from privsieve.methods.histogram.released import check_rows
 
     check_rows(options["rows"])
-    plan, source = _planned(str(data), options)
-    written = []
+    # `--rows` speaks of the rows to make, and not of DATA.
+    planned = {**options, "rows": None, "method": "noisy-histogram"}
+    domain, source, rows = asked.opened(asked.public(planned), str(data))
+    plan, written = asked.planned(domain, rows, planned), False
 
     def beside(folder: Folder, made: Release) -> None:
-        written.append(_written(folder, made, options["rows"]))
+        nonlocal written
+        # The release was paid for, and stands without its rows.
+        with suppress(OSError, MemoryError):
+            folder.write(NAME, rows_of(made, options["rows"]))
+            written = True
 
     release(plan, source, options, lambda made: made.selected, beside)
-    _told(plan, options["rows"], written[0])
+    words.say("table", f"{plan.forecast['cells']} cells, with noise of about "
+                       f"{plan.forecast['noise_each']} on each")
+    if written:
+        words.say("rows", f"{options['rows']} synthetic rows in {NAME}, made of release.json "
+                          "alone; other draws cost nothing (--from)")
+    else:
+        words.say("rows", "they could not be written; the release stands: make them with --from",
+                  fg="yellow")
 
 
 def _check(data: str | None, options: Mapping[str, Any]) -> None:
-    missing = [name for name in _NEEDED if options[name] is None]
-    if data is None or missing:
-        what = "DATA" if data is None else f"--{_flag(missing[0])}"
-        raise ParameterError(f"{what} is missing; name a table with --domain, --epsilon, --rows, "
-                             "--ledger, --population and --out, or a release with --from DIR and "
-                             "--rows")
-
-
-def _planned(data: str, options: Mapping[str, Any]) -> tuple[Plan, Source]:
-    """The plan that the options ask for; `--rows` speaks of the rows to make, and not of DATA."""
-    options = {**options, "rows": None, "method": "noisy-histogram"}
-    domain, source, rows = asked.opened(asked.public(options), data)
-    return asked.planned(domain, rows, options), source
-
-
-def _written(folder: Folder, made: Release, rows: int) -> bool:
-    """Whether synthetic rows lie beside the release: it was paid for, and stands without them."""
-    try:
-        folder.write(NAME, rows_of(made, rows))
-    except (OSError, MemoryError):
-        return False
-    return True
+    given = {"data": data, **options}
+    for name in _NEEDED:
+        asked.refuse(given[name] is None,
+                     f"{_flag(name)} is missing; name a table with --domain, --epsilon, --rows, "
+                     "--ledger, --population and --out, or a release with --from DIR and --rows")
 
 
 def rows_of(made: Release, rows: int) -> bytes:
@@ -102,14 +95,11 @@ def rows_of(made: Release, rows: int) -> bytes:
 
 def _again(data: str | None, options: Mapping[str, Any]) -> None:
     """Rows of a release that is there; it costs nothing, and no table is read."""
-    useless = [name for name, value in {"data": data, **options}.items()
-               if value not in (None, False, ()) and name not in ("from_folder", "rows", "out")]
-    if useless:
-        what = "DATA" if useless[0] == "data" else f"--{_flag(useless[0])}"
-        raise ParameterError(f"{what} is given with --from, which makes rows of a release that is "
-                             "there; leave it away")
-    if options["rows"] is None:
-        raise ParameterError("--rows is missing: say how many rows to make")
+    for name, value in {"data": data, **options}.items():
+        asked.refuse(value not in (None, False, ()) and name not in ("from_folder", "rows", "out"),
+                     f"{_flag(name)} is given with --from, which makes rows of a release that is "
+                     "there; leave it away")
+    asked.refuse(options["rows"] is None, "--rows is missing: say how many rows to make")
     made = rows_of(verified(options["from_folder"], "no row is made"), options["rows"])
     if options["out"] is None:
         click.echo(made, nl=False)
@@ -121,16 +111,5 @@ def _again(data: str | None, options: Mapping[str, Any]) -> None:
 
 
 def _flag(name: str) -> str:
-    known = {"domain_file": "domain", "some_bins": "bin", "as_json": "json"}
-    return known.get(name, name.replace("_", "-"))
-
-
-def _told(plan: Plan, rows: int, written: bool) -> None:  # noqa: FBT001  # one of two endings
-    words.say("table", f"{plan.forecast['cells']} cells, with noise of about "
-                       f"{plan.forecast['noise_each']} on each")
-    if written:
-        words.say("rows", f"{rows} synthetic rows in {NAME}, made of release.json alone; other "
-                          "draws cost nothing (--from)")
-    else:
-        words.say("rows", "they could not be written; the release stands: make them with --from",
-                  fg="yellow")
+    known = {"data": "DATA", "domain_file": "--domain", "some_bins": "--bin", "as_json": "--json"}
+    return known.get(name, f"--{name.replace('_', '-')}")

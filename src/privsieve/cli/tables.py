@@ -264,13 +264,12 @@ limits = asking(
 _FEW = 5
 
 
-def limits_of(table: Labelled, rule: Rule, given: Mapping[str, Any]) -> Limits:
-    """The limits that are asked for; `--l-diversity` is one of sensitive columns, too."""
+def limits_of(distinct: int | None, given: Mapping[str, Any]) -> Limits:
+    """The limits that are asked for; `distinct` is that of values in a group."""
     from privsieve.containment.limits import Limits
 
-    return Limits.of(distinct=rule.l_diversity if table.sensitive else None,
-                     share=given["max_share"], entropy=given["entropy_l"],
-                     closeness=given["closeness"])
+    return Limits.of(distinct=distinct, share=given.get("max_share"),
+                     entropy=given.get("entropy_l"), closeness=given.get("closeness"))
 
 
 def kept(table: Labelled, rule: Rule, limits: Limits, given: Mapping[str, Any],

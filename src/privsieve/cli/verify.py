@@ -9,13 +9,11 @@ import click
 from privsieve.cli import words
 from privsieve.errors import CheckFailed
 
-_EXAMPLE = "Example: privsieve verify first --ledger budget.db"
-
 #: What `publish` calls the table in its folder.
 TABLES = ("table.csv", "table.parquet")
 
 
-@click.command("verify", epilog=_EXAMPLE)
+@click.command("verify", epilog="Example: privsieve verify first --ledger budget.db")
 @click.argument("certificate")
 @click.option("--release", metavar="FILE",
               help="The release that the certificate speaks of.")

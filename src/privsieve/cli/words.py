@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from privsieve.public.canonical import Json, canonical, hidden, visible
+from privsieve.public.cost import EPSILON_UNITS, decimal
 
 #: Lines fit into 80 columns; labels take the first ones.
 WIDTH, INDENT = 79, 11
@@ -53,21 +54,7 @@ def amount(value: Fraction) -> str:
     >>> amount(Fraction(5, 2))
     '2.5'
     """
-    from privsieve.public.cost import EPSILON_UNITS, decimal
-
     return decimal(int(value * EPSILON_UNITS))
-
-
-def delta(value: Fraction) -> str:
-    """An amount of delta, exact.
-
-    >>> from fractions import Fraction
-    >>> delta(Fraction(1, 10**6))
-    '0.000001'
-    """
-    from privsieve.public.cost import DELTA_UNITS, decimal
-
-    return decimal(int(value * DELTA_UNITS), DELTA_UNITS)
 
 
 def number(value: Fraction) -> str:
