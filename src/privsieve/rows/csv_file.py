@@ -26,7 +26,7 @@ from privsieve.public.canonical import BLANK
 from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target, check_name
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows.cells import NUMBER, Codes, encoder, grid, known, log_edges
-from privsieve.rows.source import RawColumn, Source, foreign, repeated
+from privsieve.rows.source import RawColumn, Source, Type, foreign, repeated
 
 _BOM = b"\xef\xbb\xbf"
 _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
@@ -153,8 +153,9 @@ def open_csv(path: Path, how: Csv) -> Source:
     def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
         return _records(body, positions, batch_rows)
 
-    return Source(columns, ("other",) * len(columns), "header" if how.header else "field",
-                  body.count, read, file=body)
+    types: list[Type] = ["other"] * len(columns)
+    return Source(columns, tuple(types), "header" if how.header else "field", body.count, read,
+                  file=body)
 
 
 def _records(file: File, positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
