@@ -90,7 +90,9 @@ def column(array: Any) -> RawColumn:  # noqa: PLR0911  # one a type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         ticks = _words(array, f"i{kind.bit_width // 8}").astype(np.int64)
         ticks[~_valid(array)] = np.iinfo(np.int64).min
-        return ticks.view(f"M8[{_unit(kind)}]")
+        unit = (kind.unit if pa.types.is_timestamp(kind)
+                else "D" if pa.types.is_date32(kind) else "ms")
+        return ticks.view(f"M8[{unit}]")
     if pa.types.is_boolean(kind) and not array.null_count and len(array):
         return _bits(array, 1)
     if pa.types.is_integer(kind) and not array.null_count:
@@ -121,23 +123,13 @@ def _bits(array: Any, at: int) -> npt.NDArray[np.bool_]:
     return held[array.offset:array.offset + len(array)].astype(np.bool_)
 
 
-def _unit(kind: Any) -> str:
-    if pa.types.is_timestamp(kind):
-        return str(kind.unit)
-    return "D" if pa.types.is_date32(kind) else "ms"
-
-
 def _cells(array: Any) -> list[Any]:
     try:
         return list(array.to_pylist())
     except UnicodeDecodeError:
         # The file did not keep its word; each text is read as far as it can be.
-        return [_decoded(cell) for cell in array]
-
-
-def _decoded(cell: Any) -> str | None:
-    buffer = cell.as_buffer()
-    return None if buffer is None else buffer.to_pybytes().decode("utf-8", "replace")
+        return [None if (held := cell.as_buffer()) is None
+                else held.to_pybytes().decode("utf-8", "replace") for cell in array]
 
 
 def _source(schema: Any, count: Callable[[], int] | None, read: Any, y: RawColumn | None,

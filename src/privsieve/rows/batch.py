@@ -16,7 +16,7 @@ import numpy.typing as npt
 from privsieve.errors import ReleaseFailed
 from privsieve.public.domain import Domain
 from privsieve.rows import csv_file
-from privsieve.rows.cells import Codes, Encode, encoder, texts
+from privsieve.rows.cells import Codes, encoder, texts
 from privsieve.rows.source import RawColumn, Source, guarded, needed
 
 Units = npt.NDArray[np.uint64]
@@ -105,7 +105,7 @@ def batches(source: Source, domain: Domain, *, rows: int | None,
     [[[32768], [32768]], [[32768]]]
     """
     size = batch_rows or max(1, min(LARGEST_BATCH, BATCH_CELLS // len(domain.columns)))
-    encode = _Encoder.of(domain, entropy)
+    encode = _Encoder(domain, entropy)
     at = 0
     for codes, person in guarded(_pieces(source, domain, encode, size), ReleaseFailed()):
         count = codes.shape[1]
@@ -114,9 +114,10 @@ def batches(source: Source, domain: Domain, *, rows: int | None,
             break
         yield encode.batch(codes[:, :left], None if person is None else person[:left], at)
         at += left
+    width = len(encode.parts) + encode.person
     while rows is not None and at < rows:
         count = min(size, rows - at)
-        yield encode.batch(*encode.piece([[None] * count] * encode.width), at)
+        yield encode.batch(*encode.piece([[None] * count] * width), at)
         at += count
 
 
@@ -129,25 +130,14 @@ def _pieces(source: Source, domain: Domain, encode: _Encoder, size: int) -> Iter
         yield from map(encode.piece, source.raw(names, size))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class _Encoder:
     """One function for each column of the domain, the target, and the unit."""
 
-    parts: tuple[Encode, ...]
-    columns: int
-    unit: Callable[[list[str], npt.NDArray[np.uint64]], Units]
-    person: bool
-
-    @classmethod
-    def of(cls, domain: Domain, entropy: Callable[[int], bytes]) -> _Encoder:
+    def __init__(self, domain: Domain, entropy: Callable[[int], bytes]) -> None:
         parts = [*domain.columns, *([domain.target] if domain.target else [])]
-        return cls(tuple(encoder(part, domain.csv.decimal) for part in parts),
-                   len(domain.columns), _units(domain, entropy), domain.person is not None)
-
-    @property
-    def width(self) -> int:
-        """How many raw columns are read."""
-        return len(self.parts) + self.person
+        self.parts = [encoder(part, domain.csv.decimal) for part in parts]
+        self.columns, self.person = len(domain.columns), domain.person is not None
+        self.unit = _units(domain, entropy)
 
     def piece(self, raw: Sequence[RawColumn]) -> Piece:
         """Encode the columns, the target and the person, in this order."""

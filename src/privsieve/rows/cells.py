@@ -154,7 +154,10 @@ def _text(cell: object) -> str:
     if isinstance(cell, _NUMBERS):
         return _number_text(cell)
     moment = _moment(cell)
-    return "" if moment is None else _iso(moment)
+    if moment is None:
+        return ""
+    days, rest = divmod(moment, DAY)
+    return str(np.datetime64(moment, "us") if rest else np.datetime64(days, "D"))
 
 
 def _number_text(cell: float | np.bool_ | np.integer | np.floating) -> str:
@@ -171,11 +174,6 @@ def _decimal_text(cell: Decimal) -> str:
     # The digits of a whole number are written out only where there are not too many.
     whole = cell.is_finite() and -400 < cell.adjusted() < 400 and cell == cell.to_integral_value()
     return str(int(cell)) if whole else str(cell)
-
-
-def _iso(moment: int) -> str:
-    days, rest = divmod(moment, DAY)
-    return str(np.datetime64(moment, "us") if rest else np.datetime64(days, "D"))
 
 
 def _number(cell: object, decimal: str) -> float:

@@ -115,7 +115,11 @@ class Gather:
     def add(self, raw: RawColumn) -> None:
         """Take another batch."""
         if isinstance(self._part, Number | Date):
-            self._pieces.append(self._within(raw, self._part))
+            found = (days(raw, self._part.format) if isinstance(self._part, Date)
+                     else numbers(raw, self._decimal))
+            low, high = bounds(self._part)
+            with np.errstate(invalid="ignore"):
+                self._pieces.append(np.where(np.isfinite(found), np.clip(found, low, high), np.nan))
         elif isinstance(raw, np.ndarray) and raw.dtype.kind in "biuf" and self._part is None:
             self._pieces.append(raw.astype(np.float64))
         else:
@@ -136,13 +140,6 @@ class Gather:
             codes = np.concatenate([np.zeros(0, np.int32), *pieces]).astype(np.int32)
             cells = tuple(self._known)
         return Coded(self._name, cells, codes, self._dates, self._part, self._decimal)
-
-    def _within(self, raw: RawColumn, part: Number | Date) -> Doubles:
-        """Numbers, or days, of which those beyond the bounds are the bound."""
-        found = days(raw, part.format) if isinstance(part, Date) else numbers(raw, self._decimal)
-        low, high = bounds(part)
-        with np.errstate(invalid="ignore"):
-            return np.where(np.isfinite(found), np.clip(found, low, high), np.nan)
 
     def _codes(self, cells: Iterable[object]) -> npt.NDArray[np.int32]:
         # What is empty, or differs from itself, is missing.
@@ -308,7 +305,12 @@ def from_columns(columns: Sequence[tuple[Coded, list[tuple[str, Mask]]]], rows: 
     pieces, names, origin = [np.zeros(0, np.int32)], [], []
     for column, items in columns:
         for name, mask in items:
-            _check_level(column.name, name)
+            try:
+                check_name(name)
+            except DomainError:
+                raise SchemaError(f"column {column.name!r} has a level that cannot be part of a "
+                                  "name (it is too long, or not printable); list the levels that "
+                                  "count") from None
             pieces.append(np.flatnonzero(mask[column.codes]).astype(np.int32))
             names.append(name)
             origin.append(column.name)
@@ -389,11 +391,3 @@ def _quantiles(column: Coded, cutting: Cutting) -> Points:
 def _mask(marked: Any) -> Mask:
     """The mask of distinct cells, with a last place for missing: it holds nothing."""
     return np.append(np.asarray(marked, np.bool_), False)
-
-
-def _check_level(column: str, item: str) -> None:
-    try:
-        check_name(item)
-    except DomainError:
-        raise SchemaError(f"column {column!r} has a level that cannot be part of a name (it is "
-                          "too long, or not printable); list the levels that count") from None

@@ -26,7 +26,7 @@ from privsieve.public.canonical import BLANK
 from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target, check_name
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows.cells import NUMBER, Codes, encoder, grid, known, log_edges
-from privsieve.rows.source import RawColumn, Source, foreign, repeated
+from privsieve.rows.source import RawColumn, Source, Type, foreign, repeated
 
 _BOM = b"\xef\xbb\xbf"
 _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
@@ -153,8 +153,9 @@ def open_csv(path: Path, how: Csv) -> Source:
     def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
         return _records(body, positions, batch_rows)
 
-    return Source(columns, ("other",) * len(columns), "header" if how.header else "field",
-                  body.count, read, file=body)
+    types: list[Type] = ["other"] * len(columns)
+    return Source(columns, tuple(types), "header" if how.header else "field", body.count, read,
+                  file=body)
 
 
 def _records(file: File, positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
@@ -301,7 +302,12 @@ def pieces(source: Source, domain: Domain, names: list[str], most: int,
     assert source.file is not None
     parts = [*domain.columns, *([domain.target] if domain.target else [])]
     positions = source.positions(names)
-    records = _kernel_of(source.file, domain, positions)
+    records = Records((domain.csv.delimiter, domain.csv.decimal), domain.csv.encoding,
+                      source.file.width, max(positions) + 1, source.file.longest(positions))
+    for position, part in zip(positions, parts, strict=False):
+        _add(records, position, part)
+    if domain.person is not None:
+        records.text(positions[-1])
     told = [(at, encoder(part, domain.csv.decimal)) for at, part in enumerate(parts)
             if _is_text(part)]
     for block in source.file.blocks(source.file.longest(positions)):
@@ -312,18 +318,6 @@ def pieces(source: Source, domain: Domain, names: list[str], most: int,
                 codes[at] = encode(held)[which]
             yield codes[:len(parts)], (None if domain.person is None
                                        else np.array(texts[-1], object)[ids[-1]].tolist())
-
-
-def _kernel_of(file: File, domain: Domain, positions: list[int]) -> Records:
-    how = domain.csv
-    records = Records((how.delimiter, how.decimal), how.encoding, file.width,
-                      max(positions) + 1, file.longest(positions))
-    for position, part in zip(positions, (*domain.columns, domain.target), strict=False):
-        if part is not None:
-            _add(records, position, part)
-    if domain.person is not None:
-        records.text(positions[-1])
-    return records
 
 
 def _add(records: Records, position: int, part: Column | Target) -> None:

@@ -101,17 +101,15 @@ class Inspection:
         open quotes, a NUL, no end); they become default records
     open_quotes : those of them that open a quote and do not close it
     nobody, persons, most : rows without an id, how many persons, and the most rows of one
-    declared, rows_per_person : what the domain says of both, where a person is protected
     """
 
+    domain: Domain
     rows: int
     lost: int
     findings: tuple[Finding, ...]
     nobody: int = 0
     persons: int = 0
     most: int = 0
-    declared: int | None = None
-    rows_per_person: int | None = None
     open_quotes: int = 0
 
     def __repr__(self) -> str:
@@ -122,17 +120,18 @@ class Inspection:
         shown = ["PRIVATE: for the holder of the table; nothing below may leave",
                  f"{self.rows} rows"]
         # Of persons such a line names nobody: see `nobody`.
-        become = "are left out" if self.rows_per_person else "become default records"
+        person = self.domain.person is not None
+        become = "are left out" if person else "become default records"
         if self.lost > self.open_quotes:
             shown.append(f"{self.lost - self.open_quotes} lines cannot be read and {become}: "
                          "check the number of fields, the quotes and csv.delimiter")
         if self.open_quotes:
             shown += [f"{self.open_quotes} lines have an open quote and {become}",
                       f"  -> {_QUOTES_FIX}"]
-        if self.rows_per_person is not None:
-            declared = self.declared or "is missing"
+        if person:
+            declared = self.domain.persons or "is missing"
             shown.append(f"{self.persons} persons (persons = {declared}); at most {self.most} rows "
-                         f"of one (rows_per_person = {self.rows_per_person})")
+                         f"of one (rows_per_person = {self.domain.rows_per_person})")
             if self.nobody:
                 shown.append(f"{self.nobody} rows without an id are nobody's and weigh nothing: "
                              "check the column of the person")
@@ -181,9 +180,8 @@ def inspect(X: Any, domain: Domain, y: Any = None) -> Inspection:
         if domain.person is not None:
             people.update(texts(columns[-1]))
     nobody = people.pop("", 0)
-    return Inspection(rows, lost, tuple(findings), nobody, len(people),
-                      max(people.values(), default=0), domain.persons,
-                      domain.rows_per_person if domain.person is not None else None, open_quotes)
+    return Inspection(domain, rows, lost, tuple(findings), nobody, len(people),
+                      max(people.values(), default=0), open_quotes)
 
 
 def look(part: Column | Target, column: RawColumn, decimal: str) -> Finding:

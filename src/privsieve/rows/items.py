@@ -38,6 +38,8 @@ Found = tuple[Items, npt.NDArray[np.int32], tuple[Any, ...]]
 __all__ = ["Reading", "Table", "Thermometer", "column_of", "items_of", "label_codes",
            "restricted", "table_of", "without_labels"]
 
+#: Files that are tables with names, by the ends of theirs.
+TABLES = (".csv", ".tsv", ".parquet", ".pq")
 #: Files that hold yes and no only, by the ends of their names.
 _FORMS = {".npz": npz.read, ".dat": svmlight.read_basket, ".basket": svmlight.read_basket,
           ".svm": svmlight.read, ".svmlight": svmlight.read, ".libsvm": svmlight.read}
@@ -109,11 +111,8 @@ def _of_items(whole: Found, label: str, reading: Reading) -> Table:
 
 def _yes_or_no(items: Items, name: str) -> Sensitive:
     """An item of a table without cells as a column of values."""
-    if name not in items.names:
-        raise SchemaError(f"column {name!r} is not in the table; correct its name")
-    at = items.names.index(name)
     codes = np.zeros(items.rows, np.int32)
-    codes[items.indices[items.indptr[at]:items.indptr[at + 1]]] = 1
+    codes[restricted(items, [name]).indices] = 1
     return Sensitive(name, codes, ("no", "yes"))
 
 
@@ -134,7 +133,7 @@ def restricted(items: Items, columns: Sequence[str] | Mapping[Any, Any] | None) 
 
 def column_of(path: Path, name: str | None, csv: Csv | None = None) -> list[Any]:
     """One column: of a table the one of this name, of other files each line."""
-    if path.suffix.lower() not in (".csv", ".tsv", ".parquet", ".pq"):
+    if path.suffix.lower() not in TABLES:
         try:
             return path.read_text(csv.encoding if csv else "utf-8").splitlines()
         except (OSError, UnicodeError):

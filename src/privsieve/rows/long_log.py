@@ -17,7 +17,7 @@ from privsieve.errors import ParameterError, SchemaError
 from privsieve.public.columns import Column, Target
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows.coding import Coded, Gather
-from privsieve.rows.items import Found, Labels, without_labels
+from privsieve.rows.items import TABLES, Found, Labels, without_labels
 from privsieve.rows.matrix import from_pairs
 from privsieve.rows.source import open_source
 from privsieve.rows.table import gathered, labels
@@ -118,9 +118,6 @@ def _kept(value: Coded) -> Any:
         raise SchemaError(f"column {value.name!r} of the log holds other values than 0 and 1; "
                           "cut it into yes and no first")
     return numbers[value.codes] == 1
-
-
-TABLES = (".csv", ".tsv", ".parquet", ".pq")
 
 
 def whose(path: str, name: str, csv: Csv | None = None) -> npt.NDArray[np.int32]:

@@ -297,8 +297,14 @@ def check_types(domain: Domain, shape: Shape, types: Iterable[Type]) -> None:
 
 def check_type(part: Column | Target, kind: Type, *, array: bool = False) -> None:
     """Refuse a declared type whose cells cannot be read as a part of the domain."""
-    if not reads(part, kind, array=array):
-        raise SchemaError(_refusal(part, kind))
+    if reads(part, kind, array=array):
+        return
+    what = "target" if isinstance(part, Label) else "column"
+    said = f"{what} {part.name!r} holds {_WORDS[kind]} by its type, and the domain says {part.kind}"
+    if kind == "number" and isinstance(part, (Category, Label)):
+        odd = next(text for value in part.values if not is_whole(text := text_of(value)))
+        said += f" with the value {odd!r}, which no number says"
+    raise SchemaError(f"{said}; {_WAY_OUT}")
 
 
 def reads(part: Column | Target, kind: Type, *, array: bool = False) -> bool:
@@ -328,15 +334,6 @@ def _of_numbers(part: Column | Target) -> bool:
         return (part.format is not None and part.format.startswith("%Y")
                 and is_whole(part.low.strftime(part.format)))
     return True
-
-
-def _refusal(part: Column | Target, kind: Type) -> str:
-    what = "target" if isinstance(part, Label) else "column"
-    said = f"{what} {part.name!r} holds {_WORDS[kind]} by its type, and the domain says {part.kind}"
-    if kind == "number" and isinstance(part, (Category, Label)):
-        odd = next(text for value in part.values if not is_whole(text := text_of(value)))
-        said += f" with the value {odd!r}, which no number says"
-    return f"{said}; {_WAY_OUT}"
 
 
 _TEXT_FILES = (".csv", ".tsv", ".txt")
@@ -373,7 +370,10 @@ def open_source(X: Any, y: Any = None, *, csv: Csv | None = None) -> Source:
         raise SchemaError("X is a Spark frame, whose rows have no stable order; write it to "
                           "Parquet and give the file")
     if isinstance(y, str):
-        X, y = _split(X, y)
+        if y not in list(getattr(X, "columns", ())) or not hasattr(X, "drop"):
+            raise SchemaError(f"y is {y!r}, and the table has no column of that name; give a name "
+                              "of the frame, or the labels")
+        X, y = (X.drop(columns=[y]) if hasattr(X, "iloc") else X.drop([y])), X[y]
     if y is None:
         return _open_table(X, None, home)
     from privsieve.rows import arrays
@@ -497,15 +497,6 @@ def _open_arrow(X: Any, target: Any, home: set[str]) -> Source:
 def _homes(X: object) -> set[str]:
     """The packages of an object's type and of what it inherits from."""
     return {kind.__module__.partition(".")[0] for kind in type(X).__mro__}
-
-
-def _split(X: Any, y: str) -> tuple[Any, Any]:
-    """A frame without the column `y`, and that column."""
-    names = list(getattr(X, "columns", ()))
-    if y not in names or not hasattr(X, "drop"):
-        raise SchemaError(f"y is {y!r}, and the table has no column of that name; give a name "
-                          "of the frame, or the labels")
-    return (X.drop(columns=[y]) if hasattr(X, "iloc") else X.drop([y])), X[y]
 
 
 def _check_positions(domain: Domain, shape: Shape) -> None:
