@@ -12,7 +12,7 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,9 @@ def arx(table: Exported, limits: Limits = NONE) -> dict[str, bytes]:
              if column.role == "known"]
     settings = _settings(table, known, limits)
     files = {one.key.file: csv_bytes(one.lines, DELIMITER) for one in known}
-    files["data.csv"] = csv_bytes(_rows(table), DELIMITER)
+    files["data.csv"] = csv_bytes(table.lines([
+        _cells(column.levels) if column.role == "known" else _shown(column, table.csv.decimal)
+        for column in table.columns]), DELIMITER)
     files["settings.json"] = written(settings)
     files["Anonymize.java"] = program(settings).encode("ascii")
     files["domain.toml"] = to_toml(_domain(table, known)).encode()
@@ -72,8 +74,8 @@ def arx(table: Exported, limits: Limits = NONE) -> dict[str, bytes]:
 def hierarchy_of(column: Variable, at: int) -> Hierarchy:
     """The hierarchy of a key variable; `at` numbers the columns."""
     levels, chains = column.levels, _chains(column.levels)
-    # Where each cell is a group of its own, the group is no step above it.
-    lowest = 0 if levels.identical() else 1
+    # Where each cell is a group of its own, under its own text, the group is no step above it.
+    lowest = 0 if tuple(levels.labels[at] for at in levels.group) == levels.cells else 1
     lines = tuple((cell, *chains[group][1 - lowest:], SUPPRESSED)
                   for cell, group in sorted(zip(_cells(levels), levels.group, strict=True),
                                             key=lambda one: one[1]))
@@ -129,14 +131,6 @@ def _shown(column: Variable, decimal: str) -> list[str]:
     if column.levels.kind == "number":
         labels = tuple(label.replace(decimal, ".") for label in labels)
     return [labels[group] for group in column.levels.group]
-
-
-def _rows(table: Exported) -> Iterable[Sequence[str]]:
-    yield [column.name for column in table.columns]
-    texts = [_cells(column.levels) if column.role == "known" else _shown(column, table.csv.decimal)
-             for column in table.columns]
-    yield from zip(*([shown[code] for code in column.codes.tolist()]
-                     for column, shown in zip(table.columns, texts, strict=True)), strict=True)
 
 
 def _settings(table: Exported, known: Sequence[Hierarchy], limits: Limits) -> Settings:

@@ -27,7 +27,7 @@ def sdcmicro(table: Exported, *, by_path: bool = False) -> dict[str, bytes]:
     files = {f"levels/{variable}.csv": csv_bytes(_lines(column))
              for variable, column in zip(names, table.columns, strict=True)}
     if not by_path:
-        files["table.csv"] = csv_bytes(_rows(table.columns))
+        files["table.csv"] = csv_bytes(table.lines([one.levels.cells for one in table.columns]))
     files["sdc.R"] = _script(table, names, by_path=by_path).encode("ascii")
     return files
 
@@ -60,11 +60,6 @@ def _lines(column: Variable) -> Iterable[tuple[str, str]]:
     yield "value", "level"
     for at in sorted(range(len(levels.cells)), key=levels.group.__getitem__):
         yield levels.cells[at], levels.labels[levels.group[at]]
-
-
-def _rows(columns: Sequence[Variable]) -> Iterable[Sequence[str]]:
-    yield [column.name for column in columns]
-    yield from zip(*(column.texts("") for column in columns), strict=True)
 
 
 def _script(table: Exported, names: Sequence[str], *, by_path: bool) -> str:

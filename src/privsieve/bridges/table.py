@@ -14,10 +14,10 @@ import io
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -61,11 +61,6 @@ class Variable:
     levels: Grouping
     is_target: bool = False
 
-    def texts(self, missing: str) -> list[str]:
-        """The cell of each row; where nothing was written, `missing`."""
-        shown = [cell or missing for cell in self.levels.cells]
-        return [shown[code] for code in self.codes.tolist()]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exported:
@@ -87,6 +82,12 @@ class Exported:
     def of(self, *roles: Role) -> tuple[Variable, ...]:
         """The columns of these roles."""
         return tuple(column for column in self.columns if column.role in roles)
+
+    def lines(self, texts: Sequence[Sequence[str]]) -> Iterator[Sequence[str]]:
+        """Names, and the cells of each row: of each column what its distinct cells are shown as."""
+        yield [column.name for column in self.columns]
+        yield from zip(*([shown[code] for code in column.codes.tolist()]
+                         for column, shown in zip(self.columns, texts, strict=True)), strict=True)
 
 
 def exported(data: str | Path, table: Labelled, roles: Roles, k: int,
@@ -110,8 +111,11 @@ def exported(data: str | Path, table: Labelled, roles: Roles, k: int,
                 for name, (cells, codes) in read.items() if name in roles.sensitive]
     if any(len(column.codes) != table.items.rows for column in columns):
         raise SchemaError("the table changed while it was read; try again")
-    if roles.target is not None and len(table.classes) > 1:
-        columns.append(_target(table, roles))
+    if roles.target is not None and len(table.classes) > 1:  # it may stand in a file of its own
+        texts = tuple(text_of(label) for label in table.classes)
+        columns.append(Variable(
+            roles.target, "known" if roles.target_known else "target", table.y,
+            Grouping(texts, tuple(range(len(texts))), texts), is_target=True))
     _check_columns(columns)
     sizes = _sizes(table, roles, known)
     return Exported(path, how, table.items.rows, k, int(sizes.min(initial=table.items.rows)),
@@ -139,14 +143,6 @@ def _sizes(table: Labelled, roles: Roles, known: Sequence[str]) -> Ints:
     return counts[counts > 0] if labelled else counts.sum(axis=1)
 
 
-def _target(table: Labelled, roles: Roles) -> Variable:
-    """The classes, which may stand in a file of their own."""
-    assert roles.target is not None
-    cells = tuple(text_of(label) for label in table.classes)
-    return Variable(roles.target, "known" if roles.target_known else "target", table.y,
-                  Grouping(cells, tuple(range(len(cells))), cells), is_target=True)
-
-
 def _cells(path: Path, csv: Csv, names: Sequence[str]) -> list[tuple[tuple[str, ...], Codes]]:
     """For each column its distinct cells as they are spelled, "" for missing, and each row's."""
     source = open_source(path, csv=csv)
@@ -168,13 +164,9 @@ def _coded(raw: RawColumn, known: dict[str, int]) -> Codes:
         distinct, inverse = np.unique(raw, return_inverse=True)
         codes = [known.setdefault(text_cell(cell), len(known)) for cell in distinct]
         return np.array(codes, np.int32)[inverse.reshape(-1)]
-    return np.fromiter((known.setdefault(_spelled(cell), len(known)) for cell in raw), np.int32,
-                       len(raw))
-
-
-def _spelled(cell: Any) -> str:
-    """A text as the file spells it, so that who reads the file finds it; else our text."""
-    return cell.strip(BLANK) if isinstance(cell, str) else text_cell(cell)
+    # A text stands as the file spells it, so that who reads the file finds it.
+    texts = (cell.strip(BLANK) if isinstance(cell, str) else text_cell(cell) for cell in raw)
+    return np.fromiter((known.setdefault(text, len(known)) for text in texts), np.int32, len(raw))
 
 
 def _check_columns(columns: Sequence[Variable]) -> None:
@@ -209,10 +201,6 @@ class Grouping:
     labels: tuple[str, ...]
     cuts: tuple[str, ...] = ()
     kind: Kind = "text"
-
-    def identical(self) -> bool:
-        """Whether each cell is a group of its own, under its own text."""
-        return tuple(self.labels[at] for at in self.group) == self.cells
 
 
 def plain_levels(cells: Sequence[str], decimal: str = ".") -> Grouping:

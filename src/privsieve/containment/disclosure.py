@@ -11,7 +11,6 @@ All figures are of the values that occur in the table, and of groups of rows of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd, log
@@ -120,11 +119,9 @@ class Disclosure:
 
     def json(self) -> dict[str, Json]:
         """The same in words and decimal texts."""
-        return {"column": self.column, "role": self.role, "rows": self.rows,
-                "values": self.values, "share": shown(self.share),
-                "above": [[step, rows] for step, rows in self.above], "distinct": self.distinct,
-                "entropy": shown(self.entropy), "closeness": shown(self.closeness),
-                "ordered": self.ordered}
+        return {**vars(self), "above": [[step, rows] for step, rows in self.above],
+                "share": shown(self.share), "entropy": shown(self.entropy),
+                "closeness": shown(self.closeness)}
 
 
 def disclosures(table: Labelled, rule: Rule) -> list[Disclosure]:
@@ -138,8 +135,18 @@ def disclosures(table: Labelled, rule: Rule) -> list[Disclosure]:
     >>> told.column, told.distinct, shown(told.share), shown(told.entropy), shown(told.closeness)
     ('ill', 2, '0.666667', '1.889881', '0.166667')
     """
-    return [_told(column, role, strangers(table, rule, column, role))
-            for column, role in columns_of(table)]
+    told = []
+    for column, role in columns_of(table):
+        found = strangers(table, rule, column, role)
+        above = {step: [at_least(one.most, one.size, Fraction(step))[one.pattern] for one in found]
+                 for step in STEPS}
+        told.append(Disclosure(
+            column.name, role, len(column.codes), len(np.unique(column.codes)),
+            max(_largest(one.most, one.size) for one in found),
+            tuple((step, int(np.any(sure, axis=0).sum())) for step, sure in above.items()),
+            min(int(one.values.min()) for one in found), min(_least_entropy(one) for one in found),
+            max(_largest(one.apart, one.size * one.unit) for one in found), column.ordered))
+    return told
 
 
 def columns_of(table: Labelled) -> list[tuple[Sensitive, str]]:
@@ -219,19 +226,6 @@ def shown(figure: Fraction) -> str:
     ('0.8', '1')
     """
     return decimal(int(figure * PARTS), PARTS)
-
-
-def _told(column: Sensitive, role: str, found: Sequence[Groups]) -> Disclosure:
-    rows = len(column.codes)
-    above = []
-    for step in STEPS:
-        sure = [at_least(one.most, one.size, Fraction(step))[one.pattern] for one in found]
-        above.append((step, int(np.any(sure, axis=0).sum())))
-    return Disclosure(
-        column.name, role, rows, len(np.unique(column.codes)),
-        max(_largest(one.most, one.size) for one in found), tuple(above),
-        min(int(one.values.min()) for one in found), min(_least_entropy(one) for one in found),
-        max(_largest(one.apart, one.size * one.unit) for one in found), column.ordered)
 
 
 def _largest(parts: Ints, wholes: Ints) -> Fraction:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import exp, lgamma
 from time import monotonic
 from typing import Any
@@ -90,13 +91,11 @@ def profile_ways(rule: Rule, names: Sequence[str] = ("few", "strict", "most")) -
     >>> [way.rule.model for way in profile_ways(Rule(k=5, classes=2))]
     ['containment', 'k-anonymity', 'containment']
     """
-    def way(name: str) -> Way:
-        def choose(table: Labelled, rule: Rule, marked: Bools | None) -> Choice:
-            return publishable(table, rule, name, label_rows=marked)
+    def choose(name: str, table: Labelled, rule: Rule, marked: Bools | None) -> Choice:
+        return publishable(table, rule, name, label_rows=marked)
 
-        return Way(name, rule_of(name, rule), choose, timed=name == "most")
-
-    return [way(name) for name in names]
+    return [Way(name, rule_of(name, rule), partial(choose, name), timed=name == "most")
+            for name in names]
 
 
 def method_way(rule: Rule, method: str, weights: Any, seconds: float) -> Way:
@@ -430,7 +429,10 @@ def zayatz(sizes: Ints, people: int) -> float | None:
     size, classes = np.unique(sizes, return_counts=True)
     if not len(size) or size[0] != 1:
         return None
-    chance = np.array([_once(int(one), rows, people) for one in size])
+    # Of so many people just one is among the rows: hypergeometric.
+    chance = np.array([
+        one * exp(_log_choose(people - one, rows - 1) - _log_choose(people, rows))
+        if people - one >= rows - 1 else 0.0 for one in size.tolist()])
     return float(classes[0] * chance[0] / (classes * chance).sum())
 
 
@@ -455,13 +457,6 @@ def _sizes(items: Items) -> tuple[Ints, Codes]:
         raise SchemaError("the table has no row; a share of rows needs at least one")
     _, counts, pattern = pattern_table(cells(items), np.zeros(items.rows, np.int32), 1)
     return counts[:, 0], pattern
-
-
-def _once(size: int, rows: int, people: int) -> float:
-    """The chance that of so many people just one is among the rows: hypergeometric."""
-    if people - size < rows - 1:
-        return 0.0
-    return size * exp(_log_choose(people - size, rows - 1) - _log_choose(people, rows))
 
 
 def _log_choose(whole: int, part: int) -> float:

@@ -433,23 +433,17 @@ class Patterns:
                             minlength=len(self.masks) * rule.classes)
         counts = found.reshape(-1, rule.classes)
         touched = counts.any(axis=1)
-        masks = self.masks[touched]
-        held = counts[touched]
+        masks, held = self.masks[touched], counts[touched]
         over = superset_counts(masks, held)
         if (over > 0).sum(axis=1).min() < rule.l_diversity:
             return False
         group, there = (over, held > 0) if rule.labelled else (over.sum(axis=1), ...)
         if group[there].min() < rule.k:
             return False
-        return self.sources is None or self._of_sources(masks, rows, np.cumsum(touched) - 1)
-
-    def _of_sources(self, masks: Masks, rows: Codes | Ints, place: Ints) -> bool:
-        """Whether these groups, of patterns at these places, are of k sources."""
-        assert self.sources is not None
-        pattern = place[self.pattern[rows]].astype(np.int32)
-        known = self.y[rows] * self.rule.labelled
-        for part in (known == one for one in np.unique(known)):
-            group = codes_around(masks, pattern[part], self.sources[rows[part]])[pattern[part]]
-            if group.min() < self.rule.k:
-                return False
-        return True
+        if self.sources is None:
+            return True
+        pattern = (np.cumsum(touched, dtype=np.int32) - np.int32(1))[self.pattern[rows]]
+        known, sources = self.y[rows] * rule.labelled, self.sources[rows]
+        return all(
+            codes_around(masks, pattern[part], sources[part])[pattern[part]].min() >= rule.k
+            for part in (known == one for one in np.unique(known)))

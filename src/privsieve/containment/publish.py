@@ -110,9 +110,12 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
     if not choice.selected and not choice.complete:
         raise NothingFits(f"the search ended before it found a column that keeps k = {rule.k}; "
                           "give it more time (--time-limit SECONDS)")
-    if not choice.selected:
+    if not choice.selected:  # of columns that somebody has, however few their classes
+        some = np.flatnonzero(np.diff(table.items.indptr)).tolist()
+        largest = largest_k(table.items.take(some), table.y,
+                            replace(narrowed(rule, some), l_diversity=1))
         raise NothingFits(f"no column keeps k = {rule.k} in all rows and says something about the "
-                          f"classes; one alone keeps at most k = {_largest(table, rule)}: "
+                          f"classes; one alone keeps at most k = {largest}: "
                           "ask for less, or let some rows be left out (--suppress N)")
     part = table.items.take(choice.selected)
     target = table.target if with_target else None
@@ -151,17 +154,15 @@ def claim_of(table: Labelled, projected: Projection, choice: Choice, promise: Pr
 
     Where k counts sources and not rows, `counted` says it; the level of the file is one of rows.
     """
-    rule, items = promise.rule, table.items
-    counted: dict[str, Json] = {"counted": "sources"} if table.sources is not None else {}
-    beside = [name for name, _ in projected.sensitive]
+    rule, beside = promise.rule, [name for name, _ in projected.sensitive]
     return {
-        **counted,
+        **({"counted": "sources"} if table.sources is not None else {}),
         "kind": "containment", "k": rule.k, "model": rule.model,
         "absent": list(known_absences(table, choice, rule)),
         "l_diversity": rule.l_diversity, "suppressed": choice.suppressed,
         "columns": list(projected.names), "target": projected.target,
-        "rows": len(projected.cells), "origins": [items.origin[j] for j in choice.selected],
-        "roles": promise.roles.json(), "sensitive": list(beside),
+        "rows": len(projected.cells), "origins": [table.items.origin[j] for j in choice.selected],
+        "roles": promise.roles.json(), "sensitive": [*beside],
         "limits": {**promise.limits.json(), "ordered": [
             one.name for one in table.sensitive if one.ordered and one.name in beside]},
         "fingerprint": None,
@@ -195,13 +196,6 @@ def body_of(items: Items, choice: Choice, plan: Mapping[str, Json]) -> dict[str,
         "complete": choice.complete,
         "plan": dict(plan),
     }
-
-
-def _largest(table: Labelled, rule: Rule) -> int:
-    """The largest k that a column which somebody has keeps by itself, however few its classes."""
-    some = np.flatnonzero(np.diff(table.items.indptr))
-    return largest_k(table.items.take(some.tolist()), table.y,
-                     replace(narrowed(rule, some.tolist()), l_diversity=1))
 
 
 def _check_names(names: Sequence[str]) -> None:
@@ -279,15 +273,22 @@ def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
     hidden = set(items.names if claim["model"] == "k-anonymity" else claim["absent"])
     absent = np.array([name in hidden for name in items.names], np.bool_)
     label = None if table.target is None else _label(table.target, table.labels or ())
+    one_class = None
+    if label is not None:  # the rows whose whole crowd has one class, for who knows columns alone
+        counted, over = crowds(items, label[1], Rule(1, len(label[2]), absent=absent))
+        one_class = int(counted.counts[(over > 0).sum(axis=1) == 1].sum())
     with_class = claim["roles"]["target_known"]
     promised = "known_class" if with_class else "known"
     found = {who: crowd(sizes, k) for who, sizes in _strangers(table, items, absent, label)}
     patterns = len(np.unique(table.cells, axis=0))
-    without = _without(as_known(items, absent, label if with_class else None), items, patterns)
+    # What it takes to look at each column depends on the published table, which everybody has.
+    soon = (len(items) <= MOST_COLUMNS and len(items) * patterns**2 <= MOST_PAIRS
+            and items.rows * len(items)**2 <= MOST_CELLS)
+    without = gains(as_known(items, absent, label if with_class else None)) if soon else None
     return {
         "rows": items.rows, "patterns": patterns, "promised": promised,
         "strangers": {who: _said(one, k) for who, one in found.items()},
-        "one_class": None if label is None else _one_class(items, absent, label),
+        "one_class": one_class,
         "items": [[name, rows, None if without is None else
                    without.get(name, found[promised].level)]
                   for name, rows in zip(items.names, np.diff(items.indptr).tolist(), strict=True)],
@@ -312,23 +313,6 @@ def _strangers(table: Projection, items: Items, absent: Bools, label: Label | No
 def _label(name: str, texts: Sequence[str]) -> Label:
     values, codes = np.unique(np.array(texts, dtype=object), return_inverse=True)
     return name, codes.astype(np.int32), values.tolist()
-
-
-def _without(known: Items, items: Items, patterns: int) -> dict[str, int] | None:
-    """The promised level without each column; None where that would take too long.
-
-    What it takes depends on the published table alone, which everybody has.
-    """
-    soon = (len(items) <= MOST_COLUMNS and len(items) * patterns**2 <= MOST_PAIRS
-            and items.rows * len(items)**2 <= MOST_CELLS)
-    return gains(known) if soon else None
-
-
-def _one_class(items: Items, absent: Bools, label: Label) -> int:
-    """Rows whose whole crowd has one class, for who knows the columns alone."""
-    _, codes, values = label
-    table, over = crowds(items, codes, Rule(1, len(values), absent=absent))
-    return int(table.counts.sum(axis=1)[(over > 0).sum(axis=1) == 1].sum())
 
 
 def _said(found: Crowd, k: int) -> dict[str, Json]:

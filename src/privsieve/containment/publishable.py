@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
@@ -151,18 +150,11 @@ def best_by_prediction(items: Items, y: Codes, classes: int, choices: Sequence[C
     areas = {one: pair_area(items.take(one), y, classes, marked)
              for one in dict.fromkeys(choice.selected for choice in choices)}
     best = max(choices, key=lambda choice: areas[choice.selected])
-    if instead is None or areas[best.selected] - areas[instead.selected] > _by_chance(
-            areas[best.selected], np.bincount(y[marked])):
-        return best
-    return instead
-
-
-def _by_chance(area: Fraction, sizes: Ints) -> float:
-    """The standard error of an area of a sample, by its smaller class; 0 where all are compared."""
-    rows = int(sizes.sum())
-    if rows <= COMPARED:
-        return 0.0
-    return math.sqrt(area * (1 - area) * rows / (int(sizes[sizes > 0].min()) * COMPARED))
+    area, rows, chance = areas[best.selected], int(marked.sum()), 0.0
+    if rows > COMPARED:  # the standard error of an area of a sample, by its smaller class
+        sizes = np.bincount(y[marked])
+        chance = math.sqrt(area * (1 - area) * rows / (int(sizes[sizes > 0].min()) * COMPARED))
+    return best if instead is None or area - areas[instead.selected] > chance else instead
 
 
 def by_sources(table: Labelled, rule: Rule, objective: Objective, *,
