@@ -12,7 +12,7 @@ import pytest
 
 from privsieve.check import verify as module
 from privsieve.check.verify import verify
-from privsieve.ledger.certificate import certificate, conversion, sentence, terms
+from privsieve.ledger.certificate import certificate, conversion, link, sentence, terms
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import canonical, digest
 from privsieve.public.columns import Flag, Label, Number
@@ -162,7 +162,7 @@ def _rehash(body, units):
         ("commit", {"release_sha256": body["release_sha256"]}),
     ):
         payload = canonical({**common, **content, "kind": kind, "seq": known[kind]["seq"]})
-        known[kind]["hash"] = module.link(known[kind]["prev"], payload)
+        known[kind]["hash"] = link(known[kind]["prev"], payload)
     known["head"] = known["commit"]["hash"]
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from privsieve.check.table import (
-    Recount,
     Unreadable,
     failed,
     figure_reasons,
@@ -123,21 +122,24 @@ def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iter
 def entry_reasons(body: Mapping[str, Any]) -> Iterator[str]:
     """Write the ledger's entry anew from the certificate; its hash must be the same."""
     claim, known = body["claim"], body["ledger"]
-    payload = canonical({
-        "population": body["population"], "snapshot": known["snapshot"],
-        "columns": claim["columns"], "k": claim["k"], "model": claim["model"],
-        "claim": {**claim, "release_sha256": body["release_sha256"]},
-        "kind": "publish", "seq": known["publish"]["seq"],
-    })
-    try:
-        bound = link(known["publish"]["prev"], payload) == known["publish"]["hash"]
-    except ValueError:  # prev is no hash
-        bound = False
+    content = {"population": body["population"], "snapshot": known["snapshot"],
+               "columns": claim["columns"], "k": claim["k"], "model": claim["model"],
+               "claim": {**claim, "release_sha256": body["release_sha256"]}}
     return failed({
-        "the claim is not the one that was noted in the ledger": bound,
+        "the claim is not the one that was noted in the ledger":
+            bound(known["publish"], "publish", content),
         "the head is not the entry of the publication":
             known["head"] == known["publish"]["hash"],
     })
+
+
+def bound(known: Mapping[str, Any], kind: str, content: Mapping[str, Any]) -> bool:
+    """Whether a ledger's entry of this content has the hash that a certificate knows of it."""
+    payload = canonical({**content, "kind": kind, "seq": known["seq"]})
+    try:
+        return bool(link(known["prev"], payload) == known["hash"])
+    except ValueError:  # prev is no hash
+        return False
 
 
 def table_reasons(body: Mapping[str, Any], table: str | Path | bytes,
@@ -148,7 +150,8 @@ def table_reasons(body: Mapping[str, Any], table: str | Path | bytes,
         data = _bytes(table)
         found = recount_table(
             data, target=claim["target"], model=claim["model"], absent=claim["absent"],
-            target_known=_target_known(claim), sensitive=claim.get("sensitive", ()))
+            target_known="roles" in claim and claim["roles"]["target_known"],
+            sensitive=claim.get("sensitive", ()))
         values = recounted(claim, data)
     except Unreadable as error:
         yield str(error)
@@ -158,7 +161,9 @@ def table_reasons(body: Mapping[str, Any], table: str | Path | bytes,
         "the table has other columns than claimed": list(found.columns) == claim["columns"],
         "the table does not keep the claimed k": found.level >= claim["k"],
         "the level of the table is not the claimed one": found.level == claim["level"],
-        "the table does not keep the claimed l-diversity": _diverse(found, claim),
+        # Without the labels in the file nobody else can count them.
+        "the table does not keep the claimed l-diversity":
+            claim["target"] is None or found.classes >= claim["l_diversity"],
         "the table has another number of rows than claimed":
             found.rows == claim.get("rows", found.rows),
     })
@@ -183,15 +188,6 @@ def notes(claim: Mapping[str, Any]) -> Iterator[str]:
         "recounted": "counted" not in claim,
         "the target is not published: the classes in a group were not recounted": not hidden,
     })
-
-
-def _target_known(claim: Mapping[str, Any]) -> bool:
-    return "roles" in claim and claim["roles"]["target_known"]
-
-
-def _diverse(found: Recount, claim: Mapping[str, Any]) -> bool:
-    # Without the labels in the file nobody else can count them.
-    return claim["target"] is None or found.classes >= claim["l_diversity"]
 
 
 def _bytes(table: str | Path | bytes) -> bytes:

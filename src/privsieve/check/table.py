@@ -222,7 +222,16 @@ def limit_reasons(claim: Mapping[str, Any], counted: Mapping[str, Disclosed]) ->
         return
     for column, one in counted.items():
         whose = "the target" if column == claim["target"] else "a sensitive column"
-        yield from _missed(whose, one, limits, claim["l_diversity"])
+        yield from failed({
+            f"a group of the table misses the claimed limit of the {name}, in {whose}": holds
+            for name, holds in {
+                "share of one value":
+                    limits["share"] is None or one.share <= Fraction(limits["share"]),
+                "entropy l": limits["entropy"] is None
+                or _EXACT.add(one.entropy, _SAME) >= Decimal(limits["entropy"]),
+                "distance to the whole table": limits["closeness"] is None
+                or one.closeness <= Fraction(limits["closeness"]),
+                "number of values": one.distinct >= claim["l_diversity"]}.items()})
 
 
 def figure_reasons(claim: Mapping[str, Any], release: Mapping[str, Any],
@@ -265,19 +274,6 @@ def _ordered(claim: Mapping[str, Any]) -> set[str]:
     That is the stricter reading: the ordered distance is never the larger one.
     """
     return set(claim["limits"].get("ordered", ()))
-
-
-def _missed(whose: str, at: Disclosed, limits: Mapping[str, Any], least: int) -> Iterator[str]:
-    kept = {
-        "share of one value": limits["share"] is None or at.share <= Fraction(limits["share"]),
-        "entropy l": limits["entropy"] is None
-        or _EXACT.add(at.entropy, _SAME) >= Decimal(limits["entropy"]),
-        "distance to the whole table": limits["closeness"] is None
-        or at.closeness <= Fraction(limits["closeness"]),
-        "number of values": at.distinct >= least,
-    }
-    yield from (f"a group of the table misses the claimed limit of the {name}, in {whose}"
-                for name, holds in kept.items() if not holds)
 
 
 @dataclass(repr=False)

@@ -18,7 +18,7 @@ from typing import Any
 from privsieve.check import containment
 from privsieve.check.table import Unreadable, failed
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
-from privsieve.ledger.certificate import FORMAT, KINDS, UNIT, link, units_of
+from privsieve.ledger.certificate import FORMAT, KINDS, UNIT, units_of
 from privsieve.ledger.chain import recharged
 from privsieve.ledger.ledger import Ledger, recount
 from privsieve.public.canonical import canonical, digest, parsed
@@ -81,14 +81,9 @@ class Verification:
         return not self.reasons
 
 
-def verify(
-    certificate: Source,
-    release: Source | None = None,
-    *,
-    ledger: str | Path | Ledger | None = None,
-    table: object = None,
-    key: str | None = None,
-) -> Verification:
+def verify(certificate: Source, release: Source | None = None, *,
+           ledger: str | Path | Ledger | None = None, table: object = None,
+           key: str | None = None) -> Verification:
     """Check a certificate, and what is given with it: release, ledger, published table.
 
     >>> verify({}).reasons[0]
@@ -223,8 +218,10 @@ def _entries(body: Mapping[str, Any]) -> Iterator[str]:
     return failed({
         "the charge is not what the release comes to in the change that the account protects":
             "charged" not in known or _converted(known, terms),
-        "the claim is not the one that was charged": _bound(known["reserve"], "reserve", reserve),
-        "the release is not the one that was charged": _bound(known["commit"], "commit", commit),
+        "the claim is not the one that was charged":
+            containment.bound(known["reserve"], "reserve", reserve),
+        "the release is not the one that was charged":
+            containment.bound(known["commit"], "commit", commit),
         "the release was committed before it was charged":
             known["reserve"]["seq"] < known["commit"]["seq"],
         "the head is not the entry of the release": known["head"] == known["commit"]["hash"],
@@ -236,14 +233,6 @@ def _converted(known: Mapping[str, Any], terms: Mapping[str, Any]) -> bool:
     try:
         return recharged(known["charged"], known["rho"], terms)
     except (BudgetExceeded, ValueError):
-        return False
-
-
-def _bound(known: Mapping[str, Any], kind: str, content: Mapping[str, Any]) -> bool:
-    payload = canonical({**content, "kind": kind, "seq": known["seq"]})
-    try:
-        return bool(link(known["prev"], payload) == known["hash"])
-    except ValueError:  # prev is no hash
         return False
 
 

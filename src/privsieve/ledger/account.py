@@ -377,7 +377,9 @@ def check_new_name(name: str) -> None:
     if odd:
         raise ParameterError(f"population is {name!r}; write letters, digits, punctuation and "
                              "spaces")
-    scripts = {_script(c) for c in name if unicodedata.category(c)[0] == "L"}
+    # The first word of a letter's name is its script.
+    scripts = {unicodedata.name(c, "UNKNOWN").split()[0]
+               for c in name if unicodedata.category(c)[0] == "L"}
     if len(scripts) > 1 and not any(scripts <= mixed for mixed in _TOGETHER):
         raise ParameterError(f"population is {name!r}; its letters are of several scripts "
                              f"({', '.join(sorted(scripts)).lower()}), and a name that looks like "
@@ -416,8 +418,3 @@ def _bare(name: str) -> str:
                    else str(unicodedata.digit(c, c))
                    for c in unicodedata.normalize("NFKD", name)
                    if unicodedata.category(c)[0] != "M")
-
-
-def _script(letter: str) -> str:
-    """The script of a letter: the first word of its name."""
-    return unicodedata.name(letter, "UNKNOWN").split()[0]

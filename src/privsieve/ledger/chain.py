@@ -1,7 +1,7 @@
 """Chain: what a ledger writes, each entry bound to the one before.  Arithmetic, no database.
 
-An entry's hash covers the hash before it and the canonical payload.  `replay` adds up a chain from
-its entries alone, into the very rows that the ledger's tables should hold.
+`replay` adds up a chain from its entries alone, into the very rows that the ledger's tables should
+hold.
 """
 
 from __future__ import annotations
@@ -99,12 +99,8 @@ def _sound(entry: Entry) -> bool:
     try:
         body = entry.body
         payload = canonical(body)
-        return (
-            payload == entry.payload.encode()
-            and body["seq"] == entry.seq
-            and body["kind"] == entry.kind
-            and link(entry.prev, payload) == entry.hash
-        )
+        return (payload == entry.payload.encode() and body["seq"] == entry.seq
+                and body["kind"] == entry.kind and link(entry.prev, payload) == entry.hash)
     except (LedgerError, KeyError, TypeError, ValueError, RecursionError):
         return False
 
@@ -127,17 +123,14 @@ def _grant(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
         # Plain sums of the whole delta: nothing is known of the rho of what was released.
         made = Account(said, body["limit"], delta_limit=delta, delta_share=delta)
     else:
-        made = _limits(accounts.granted(body["limit"], delta), body)
+        # The limits that a grant says are no more than follows from epsilon and delta.
+        made = accounts.granted(body["limit"], delta)
+        rho = _units(body["rho_limit"], RHO_UNITS)
+        if rho > made.rho_limit or (rho == 0) != (made.rho_limit == 0):
+            raise ValueError
+        made = made._replace(rho_limit=rho, **facts(body["unit"], body["neighbours"],
+                                                    body["rows_per_person"]))
     balance.population[name] = made
-
-
-def _limits(most: Account, body: Mapping[str, Any]) -> Account:
-    """The limits that a grant says, where they are no more than follows from epsilon and delta."""
-    rho = _units(body["rho_limit"], RHO_UNITS)
-    if rho > most.rho_limit or (rho == 0) != (most.rho_limit == 0):
-        raise ValueError
-    return most._replace(rho_limit=rho, **facts(body["unit"], body["neighbours"],
-                                                body["rows_per_person"]))
 
 
 def _reserve(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
@@ -225,10 +218,9 @@ def _commit(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
 def _publish(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
     if body["population"] not in balance.population:
         raise ValueError
-    columns = canonical(body["columns"]).decode()
-    balance.publication[seq] = (
-        body["population"], body["snapshot"], columns, _amount(body["k"]), body["model"],
-    )
+    balance.publication[seq] = (body["population"], body["snapshot"],
+                                canonical(body["columns"]).decode(), _amount(body["k"]),
+                                body["model"])
 
 
 def _other_people(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:

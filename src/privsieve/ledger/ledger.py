@@ -28,7 +28,6 @@ from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Cost, d
 __all__ = ["ChainReport", "Entry", "Ledger", "Publication", "populations", "recount"]
 
 LARGEST_K = 2**40
-
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -148,8 +147,7 @@ class Ledger:
         None where it protects what the population does; one that cannot be converted is refused.
         """
         has, times = self._protecting(self.account(), claim)
-        said = accounts.charged(has, accounts.Charge(0, 0, 0), times)
-        return conversion(said, claim)
+        return conversion(accounts.charged(has, accounts.Charge(0, 0, 0), times), claim)
 
     def reserve(self, cost: Cost, claim: Mapping[str, Json]) -> Entry:
         """Charge a cost, durably when this returns; there is no way back.
@@ -175,8 +173,8 @@ class Ledger:
                 "delta": cost.delta_text,
                 "rho": None if rho is None else decimal(rho, RHO_UNITS),
                 "charged": accounts.charged(after, made, factor),
-                "claim": claim, "reserved_at": _now(),
-            })
+                "claim": claim,
+                "reserved_at": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")})
             db.execute("INSERT INTO request VALUES (?, ?, ?, ?, 'reserved', ?, ?, ?)",
                        (request, self.population, made.units, made.delta, entry.seq, made.rho,
                         str(factor)))
@@ -191,15 +189,13 @@ class Ledger:
             changed = db.execute(
                 "UPDATE request SET state = 'committed' "
                 "WHERE id = ? AND population = ? AND seq = ? AND state = 'reserved'",
-                (entry.request, self.population, entry.seq),
-            )
+                (entry.request, self.population, entry.seq))
             if changed.rowcount != 1:
                 raise LedgerError(f"{self.population}: entry {entry.seq} is not a reserved "
                                   "request; each is committed once: reserve anew")
             return sql.append(db, "commit", {
                 "population": self.population, "request": entry.request,
-                "release_sha256": release_sha256,
-            })
+                "release_sha256": release_sha256})
 
     def publish(self, snapshot: str, columns: Sequence[str], k: int, model: str, *,
                 claim: Mapping[str, Json] | None = None, after: int | None = None) -> Entry:
@@ -224,8 +220,7 @@ class Ledger:
                                   "being prepared, and nothing was noted; try again")
             body: dict[str, Json] = {
                 "population": self.population, "snapshot": snapshot, "columns": list(columns),
-                "k": k, "model": model,
-            }
+                "k": k, "model": model}
             entry = sql.append(db, "publish", {**body, "claim": claim} if claim else body)
             db.execute("INSERT INTO publication VALUES (?, ?, ?, ?, ?, ?)",
                        (entry.seq, self.population, snapshot,
@@ -239,8 +234,7 @@ class Ledger:
         with sql.transaction(self.path) as db:
             sql.account_of(db, self.population)
             return sql.append(db, "other-people", {
-                "population": self.population, "snapshot": snapshot, "signed": signed,
-            })
+                "population": self.population, "snapshot": snapshot, "signed": signed})
 
     def publications(self) -> tuple[Publication, ...]:
         """What was published of this population under containment, in order."""
@@ -270,8 +264,7 @@ class Ledger:
             sql.account_of(db, self.population)
             return tuple(Entry(*row) for row in db.execute(
                 "SELECT entry.* FROM entry JOIN request USING (seq) "
-                "WHERE state = 'reserved' AND population = ? ORDER BY seq", (self.population,)
-            ))
+                "WHERE state = 'reserved' AND population = ? ORDER BY seq", (self.population,)))
 
     def charges(self) -> tuple[Request, ...]:
         """Every charge, in the change that the population protects."""
@@ -304,7 +297,3 @@ def recount(path: str) -> tuple[ChainReport, tuple[Entry, ...]]:
     """Recount a ledger file; the report and the entries that it rests on."""
     with sql.reading(accounts.checked_path(path)) as db:
         return sql.recounted(db)
-
-
-def _now() -> str:
-    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -256,11 +256,7 @@ class WeightSelector(Selector):
     def weights_(self) -> npt.NDArray[np.float64]:
         """The weights as they were released, in the order of the columns that were fitted."""
         check_is_fitted(self, "release_")
-        weights = np.array(ColumnWeights.read(self.release_.body).values.doubles)
-        place = {fold(name): j for j, name in enumerate(self.release_.columns)}
-        names = getattr(self, "feature_names_in_", self.release_.columns)
-        ordered: npt.NDArray[np.float64] = weights[[place[fold(name)] for name in names]]
-        return ordered
+        return np.array(ColumnWeights.read(self.release_.body).values.doubles)[self._order()]
 
 
 @estimator
@@ -328,8 +324,6 @@ class FELP(WeightSelector, EnsembleOptions):
 class PrivateKernelRidge(RegressorMixin, Estimator, RidgeOptions):  # type: ignore[misc]  # untyped
     """Least squares under pure epsilon-DP: one charge at `fit`, and predictions free for ever.
 
-    Predictions are made from the release alone.
-
     Examples
     --------
     >>> import numpy as np, privsieve as ps
@@ -372,13 +366,12 @@ class PrivateKernelRidge(RegressorMixin, Estimator, RidgeOptions):  # type: igno
     def feature_importances_(self) -> npt.NDArray[np.float64]:
         """For each column of the domain the length of its released weights; "rbf" has none."""
         check_is_fitted(self, "release_")
-        model = Released.of(self.release_).lengths()
-        if model is None:
+        lengths = Released.of(self.release_).lengths()
+        if lengths is None:
             raise AttributeError('kernel="rbf" mixes all columns in each feature, so that no '
                                  'column has weights of its own; take "linear", "cosine" or '
                                  '"polynomial"')
-        order = [self.release_.columns.index(name) for name in self._names()]
-        return model[order]
+        return lengths[self._order()]
 
     @property
     def ranking_(self) -> npt.NDArray[np.int64]:
@@ -401,12 +394,6 @@ class PrivateKernelRidge(RegressorMixin, Estimator, RidgeOptions):  # type: igno
         if not whole and (names is None or hasattr(self, "feature_names_in_")):
             validate_data(self, X, reset=False, skip_check_array=True)
         return X
-
-    def _names(self) -> list[str]:
-        """The domain's names in the order of the frame that was fitted."""
-        known = {fold(name): name for name in self.release_.columns}
-        return [known[fold(name)] for name in getattr(self, "feature_names_in_",
-                                                      self.release_.columns)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

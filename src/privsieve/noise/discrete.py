@@ -33,8 +33,7 @@ CHUNK = 2**20
 def two_sided(mean: Fraction, count: int, noise: Noise) -> Ints:
     """Draws with P(Z = z) proportional to exp(-|z| / mean), exactly.
 
-    >>> from privsieve.noise.streams import system
-    >>> two_sided(Fraction(5), 3, system()).shape
+    >>> two_sided(Fraction(5), 3, Noise()).shape
     (3,)
     """
     _check(mean)
@@ -51,8 +50,7 @@ def two_sided(mean: Fraction, count: int, noise: Noise) -> Ints:
 def noisy(counts: Ints, mean: Fraction, noise: Noise) -> Ints:
     """Counts with noise on each: (L / mean)-DP where neighbours move their sum of moves by L.
 
-    >>> from privsieve.noise.streams import system
-    >>> noisy(np.array([5, 0]), Fraction(2), system()).shape
+    >>> noisy(np.array([5, 0]), Fraction(2), Noise()).shape
     (2,)
     """
     # [add-noise] [clamp-count]
@@ -64,8 +62,7 @@ def noisy(counts: Ints, mean: Fraction, noise: Noise) -> Ints:
 def above(counts: Ints, mean: Fraction, threshold: int, noise: Noise) -> tuple[Ints, Ints]:
     """Of counts that are not 0, those whose noisy value reaches a threshold: where, and what.
 
-    >>> from privsieve.noise.streams import system
-    >>> where, what = above(np.array([900, 1]), Fraction(2), 100, system())
+    >>> where, what = above(np.array([900, 1]), Fraction(2), 100, Noise())
     >>> where.tolist()
     [0]
     """

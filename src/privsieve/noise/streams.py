@@ -4,9 +4,6 @@ A uniform real number is an endless stream of binary digits.  We read a prefix, 
 the ball that the prefix allows, and carry the ball through the formula.  If the ball decides the
 answer, the answer is that of the real number; if not, more digits are read after the same prefix.
 So no draw is ever "a float near the formula": see `streams.proof.md`.
-
-Here are the source, the streams and the integers that follow from one stream each.  Vectors and
-values on a public grid are in `values.py`, and what names without values is in `race.py`.
 """
 
 from __future__ import annotations
@@ -33,9 +30,8 @@ STEP, LONGEST = 64, LONG + 64 * 64
 #: around a fork too: a child never inherits it locked.
 _LOCK = threading.Lock()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release
-    )
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release,
+                        after_in_child=_LOCK.release)
 
 
 @contextmanager

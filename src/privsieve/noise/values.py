@@ -129,9 +129,8 @@ class Grid:
 def gamma(w: Sequence[int], grid: Grid, epsilon: Fraction, noise: Noise) -> list[int]:
     """Integers on a grid with Gamma-norm noise, epsilon-DP.
 
-    >>> from privsieve.noise.streams import system
     >>> grid = Grid.of(3, Fraction(1, 100))
-    >>> len(gamma(grid.integers([0.5, 0.25, 1]), grid, Fraction(1), system()))
+    >>> len(gamma(grid.integers([0.5, 0.25, 1]), grid, Fraction(1), Noise()))
     3
     """
     beta = grid.beta(epsilon)
@@ -142,9 +141,8 @@ def gamma(w: Sequence[int], grid: Grid, epsilon: Fraction, noise: Noise) -> list
 def laplace(w: Sequence[int], grid: Grid, epsilon: Fraction, noise: Noise) -> list[int]:
     """Integers on a grid with Laplace noise on each, exactly rounded to the grid: epsilon-DP.
 
-    >>> from privsieve.noise.streams import system
     >>> grid = Grid.of(3, Fraction(1, 100), norm=1)
-    >>> len(laplace(grid.integers([0.5, 0.25, 1]), grid, Fraction(1), system()))
+    >>> len(laplace(grid.integers([0.5, 0.25, 1]), grid, Fraction(1), Noise()))
     3
     """
     scale = grid.scale(epsilon)
@@ -159,10 +157,9 @@ def gaussian(w: Sequence[int], grid: Grid, sigma: Fraction, noise: Noise) -> lis
     With `grid.sigma(epsilon, delta)` it is (epsilon, delta)-DP; with `grid.concentrated(rho)`
     it is rho-zCDP.
 
-    >>> from privsieve.noise.streams import system
     >>> grid = Grid.of(3, Fraction(1, 100))
     >>> sigma = grid.sigma(Fraction(1), Fraction(1, 10**6))
-    >>> len(gaussian(grid.integers([0.5, 0.25, 1]), grid, sigma, noise=system()))
+    >>> len(gaussian(grid.integers([0.5, 0.25, 1]), grid, sigma, noise=Noise()))
     3
     """
     _check(w, grid, sigma)
@@ -224,10 +221,8 @@ def check_exponent(k: int) -> None:
     >>> check_exponent(-37)
     """
     if not SMALLEST_EXPONENT <= k <= LARGEST_EXPONENT:
-        raise ParameterError(
-            f"the grid's exponent is {k}; it must be between {SMALLEST_EXPONENT} "
-            f"and {LARGEST_EXPONENT}"
-        )
+        raise ParameterError(f"the grid's exponent is {k}; it must be between {SMALLEST_EXPONENT} "
+                             f"and {LARGEST_EXPONENT}")
 
 
 def spherical(streams: Sequence[Uniform]) -> list[arb]:

@@ -64,15 +64,17 @@ class Cost:
         if value * EPSILON_UNITS % 1:
             raise ParameterError(f"epsilon is {epsilon}; nine decimals are kept: shorten it")
         if value > LARGEST_EPSILON:
-            raise ParameterError(
-                f"epsilon is {epsilon}; above {LARGEST_EPSILON} nothing is promised to anybody"
-            )
+            raise ParameterError(f"epsilon is {epsilon}; above {LARGEST_EPSILON} nothing is "
+                                 "promised to anybody")
         if value > WEAK_EPSILON and not allow_weak:
-            raise ParameterError(
-                f"epsilon is {epsilon}; above {WEAK_EPSILON} the promise is weak: "
-                "choose a smaller one, or say allow_weak (--allow-weak)"
-            )
-        return cls(value, _delta(delta))
+            raise ParameterError(f"epsilon is {epsilon}; above {WEAK_EPSILON} the promise is weak: "
+                                 "choose a smaller one, or say allow_weak (--allow-weak)")
+        also = exact(delta, "delta")
+        if not 0 <= also < 1:
+            raise ParameterError(f"delta is {delta}; it must be 0, or lie between 0 and 1")
+        if also * DELTA_UNITS % 1:
+            raise ParameterError(f"delta is {delta}; eighteen decimals are kept: shorten it")
+        return cls(value, also)
 
     def check_units(self, units: int) -> None:
         """Refuse a delta of 1/n or more, for n units: it would let one of them out whole.
@@ -80,11 +82,9 @@ class Cost:
         >>> Cost.of(1, delta="1e-6").check_units(5000)
         """
         if self.delta and self.delta * units >= 1:
-            raise ParameterError(
-                f"delta is {self.delta_text} and {units} units are protected; above 1/{units} the "
-                "whole of somebody's rows could be released within the promise: choose a delta "
-                "far below that, such as 1e-9"
-            )
+            raise ParameterError(f"delta is {self.delta_text} and {units} units are protected; "
+                                 f"above 1/{units} the whole of somebody's rows could be released "
+                                 "within the promise: choose a delta far below that, such as 1e-9")
 
     @property
     def account(self) -> str:
@@ -141,15 +141,6 @@ class Cost:
         ('epsilon 1 and delta 0.000001', 'epsilon 1')
         """
         return f"epsilon {self.text}" + (f" and delta {self.delta_text}" if self.delta else "")
-
-
-def _delta(delta: object) -> Fraction:
-    value = exact(delta, "delta")
-    if not 0 <= value < 1:
-        raise ParameterError(f"delta is {delta}; it must be 0, or lie between 0 and 1")
-    if value * DELTA_UNITS % 1:
-        raise ParameterError(f"delta is {delta}; eighteen decimals are kept: shorten it")
-    return value
 
 
 def decimal(units: int, per: int = EPSILON_UNITS) -> str:

@@ -88,7 +88,6 @@ class Csv:
 class Domain:
     """All that is public about a table: columns with bounds, the label, the unit protected.
 
-    >>> from privsieve.public.columns import Flag
     >>> domain = Domain([Number("age", 0, 110), Flag("smoker")], target=Label("ill", [0, 1]))
     >>> domain.names
     ('age', 'smoker')
@@ -123,8 +122,7 @@ class Domain:
     def _check_columns(self) -> None:
         if not self.columns:
             raise DomainError("the domain names no column; add at least one [[column]]")
-        names = [*self.names]
-        names += [self.target.name] if self.target else []
+        names = [*self.names, *([self.target.name] if self.target else [])]
         if isinstance(self.target, Number) and self.target.role != "known":
             raise DomainError(f"target {self.target.name!r}: role is for columns; whether the "
                               "target is known is said where it is published: take it away")
@@ -139,21 +137,14 @@ class Domain:
             seen.add(folded)
 
     @classmethod
-    def box(
-        cls,
-        low: float,
-        high: float,
-        *,
-        classes: Sequence[Scalar] = (0, 1),
-        target: tuple[float, float] | None = None,
-        columns: Sequence[str] | int | None = None,
-    ) -> Domain:
+    def box(cls, low: float, high: float, *, classes: Sequence[Scalar] = (0, 1),
+            target: tuple[float, float] | None = None,
+            columns: Sequence[str] | int | None = None) -> Domain:
         """The same bounds for every column of an array; the unit is a row.
 
-        `target` is the bounds of a numeric target, which then has no classes.
-
-        `columns` is names or how many; with None the domain fits any number of columns, and
-        takes their names `x0`, `x1`, … from the width of the array.
+        `target` is the bounds of a numeric target, which then has no classes.  `columns` is names
+        or how many; with None the domain fits any number of columns, and takes their names `x0`,
+        `x1`, … from the width of the array.
 
         >>> Domain.box(0.0, 1.0, columns=2).names
         ('x0', 'x1')
@@ -246,8 +237,7 @@ class Domain:
                                   "private; write a public round figure, for example "
                                   "rows = 10000")
             return self.rows
-        if rows is None:
-            rows = self.rows
+        rows = self.rows if rows is None else rows
         if rows is None:
             raise DomainError("the number of rows is not known before they are read; say it "
                               "(rows=, --rows, or rows = in [table])")

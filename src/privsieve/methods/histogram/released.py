@@ -205,7 +205,6 @@ def at_code(column: Number | Date, codes: npt.NDArray[Any] | Sequence[int],
 def edges(axis: Axis) -> list[str]:
     """The edges of an axis' bins, as text; of a date in ISO 8601.
 
-    >>> from privsieve.public.columns import Category
     >>> edges(Axis(Number("age", 0, 100), 4))
     ['0.0', '25.0', '50.0', '75.0', '100.0']
     >>> edges(Axis(Date("day", "2020-01-01", "2020-01-02"), 2))

@@ -191,7 +191,9 @@ def whitened(limits: Rounding, n: int) -> Fraction:
 def plan(task: Task, memory: Memory) -> Plan:
     """Plan one release; reads no row."""
     task.cost.check_units(task.m)
-    _check_noise(task)
+    if task.size >= LARGEST * task.grid.step:  # refused before the charge
+        raise ParameterError(f"epsilon is {task.cost.text}, and the noise of {task.grid.d} numbers "
+                             "would not fit their grid; choose a larger epsilon")
     each = task.spread
     cost = task.cost if task.kind != "function" else replace(task.cost,
                                                              rho=task.grid.rho(task.sigma))
@@ -200,18 +202,14 @@ def plan(task: Task, memory: Memory) -> Plan:
         settings={"answers": task.kind, "lam": figure(task.lam, 6, "g"), **task.kernel.json(),
                   "queries": len(task.codes), "kept": task.grid.d},
         noise=NoiseSize(Fraction(each), "half ranges on an answer"), forecast=_forecast(task),
-        warning=_warning(each) if each > NOISY else None,
+        warning=None if each <= NOISY else (
+            f"the noise on an answer has a standard deviation of {each / 2:.2g} of the target's "
+            "range: close to pure noise.  Take a larger epsilon or lam, or more rows; "
+            "`suggest_lambda` names a lam from public numbers"),
         theorem="kernel-ridge-answers", assumes=assumed("kernel-ridge-answers"),
         summarise=partial(solved, task=task, memory=memory),
         mechanism=partial(_MECHANISMS[task.kind], task=task), says=partial(said, task=task),
     )
-
-
-def _check_noise(task: Task) -> None:
-    """Refuse, before the charge, noise that its grid could not hold."""
-    if task.size >= LARGEST * task.grid.step:
-        raise ParameterError(f"epsilon is {task.cost.text}, and the noise of {task.grid.d} numbers "
-                             "would not fit their grid; choose a larger epsilon")
 
 
 # [mechanism]
@@ -296,9 +294,3 @@ def _half(kernel: Kernel) -> float:
     if part.scale == "log":
         return float(np.log(part.high / part.low)) / 2
     return (part.high - part.low) / 2
-
-
-def _warning(each: float) -> str:
-    return (f"the noise on an answer has a standard deviation of {each / 2:.2g} of the target's "
-            "range: close to pure noise.  Take a larger epsilon or lam, or more rows; "
-            "`suggest_lambda` names a lam from public numbers")

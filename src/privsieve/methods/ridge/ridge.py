@@ -62,7 +62,12 @@ EXACT_ROWS = 2**20
 def planned(asked: RidgeOptions, domain: Domain, rows: int | None) -> Plan:
     """Plan one model; reads no row.  lam="auto" is chosen from public numbers."""
     cost = Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak)
-    _check(domain)
+    if not isinstance(domain.target, Number):
+        raise DomainError('a regression needs a target that is a number: [target] with kind = '
+                          '"number", low and high')
+    if domain.rows_per_person > MOST_ROWS:
+        raise DomainError(f"table.rows_per_person is {domain.rows_per_person}; at most "
+                          f"{MOST_ROWS} rows of a person are used: write less")
     units = domain.public_units(rows)
     chosen = map_of(domain.columns, asked.kernel, gamma=asked.gamma, degree=asked.degree,
                     features=asked.features, seed=asked.feature_seed)
@@ -79,7 +84,9 @@ def planned(asked: RidgeOptions, domain: Domain, rows: int | None) -> Plan:
     _check_noise(model)
     return Plan(
         method=METHOD, kind="regression", domain=domain, cost=cost, units=units,
-        settings=_settings(model, asked.kernel), forecast=forecast(model),
+        settings={"kernel": asked.kernel, "lam": exactly(model.lam, "g"),
+                  **{name: said for name, said in chosen.json().items() if name != "map"}},
+        forecast=forecast(model),
         noise=NoiseSize(Fraction(model.each), "on a weight"), warning=warning(model),
         theorem="ridge", assumes=assumed("ridge"),
         summarise=partial(summarise, model=model), mechanism=partial(mechanism, model=model),
@@ -126,15 +133,6 @@ def says(output: Sequence[int], *, model: LeastSquares) -> Mapping[str, Json]:
                       NoiseLaw(law, shown(model.each))).write()
 
 
-def _check(domain: Domain) -> None:
-    if not isinstance(domain.target, Number):
-        raise DomainError('a regression needs a target that is a number: [target] with kind = '
-                          '"number", low and high')
-    if domain.rows_per_person > MOST_ROWS:
-        raise DomainError(f"table.rows_per_person is {domain.rows_per_person}; at most "
-                          f"{MOST_ROWS} rows of a person are used: write less")
-
-
 def _check_size(model: LeastSquares) -> None:
     # [sums-fit] units times their weight times the square of the largest feature is below 2^62
     most = LARGEST_WEIGHT // model.domain.unit_weight
@@ -155,12 +153,6 @@ def _check_noise(model: LeastSquares) -> None:
         raise ParameterError(f"lam is {float(model.lam):g} for {model.units} rows or persons, and "
                              "the weights would not fit a grid as fine as their noise; choose a "
                              "smaller lam")
-
-
-def _settings(model: LeastSquares, kernel: str) -> Mapping[str, Json]:
-    said: dict[str, Any] = {name: value for name, value in model.map.json().items()
-                            if name != "map"}
-    return {"kernel": kernel, "lam": exactly(model.lam, "g"), **said}
 
 
 @dataclass(frozen=True)

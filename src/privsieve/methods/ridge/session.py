@@ -18,14 +18,7 @@ from privsieve.errors import DomainError, ParameterError
 from privsieve.ledger.ledger import Ledger
 from privsieve.methods.ridge import answers
 from privsieve.methods.ridge.answers import Memory, Task, drawn
-from privsieve.methods.ridge.dual import (
-    MOST_KEPT,
-    Basis,
-    Kernel,
-    Rounding,
-    coordinates,
-    target,
-)
+from privsieve.methods.ridge.dual import MOST_KEPT, Basis, Kernel, Rounding, coordinates, target
 from privsieve.methods.ridge.features import Doubles, original
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.streams import Noise
@@ -78,7 +71,10 @@ class KernelRidgeSession:
 
     def __post_init__(self, X: Any, y: Any) -> None:
         source = open_source(X, y, csv=self.domain.csv)
-        _check_unit(self.domain)
+        if self.domain.person is not None or not self.domain.replaces:
+            raise DomainError('a session protects one row that is replaced: its domain has unit = '
+                              '"row" and neighbours = "replace-one"; for persons take a table with '
+                              "one row for each")
         shape = source.shape(count_rows=True)
         domain = resolve(self.domain, shape, strict=True)
         target(domain)
@@ -295,13 +291,6 @@ def codes_of(X: Any, domain: Domain, *, one: bool = False) -> npt.NDArray[np.uin
     if one and len(codes) != 1:
         raise ParameterError(f"{len(codes)} records are asked for; predict_one answers for one")
     return codes
-
-
-def _check_unit(domain: Domain) -> None:
-    if domain.person is not None or domain.neighbours != "replace-one":
-        raise DomainError('a session protects one row that is replaced: its domain has unit = '
-                          '"row" and neighbours = "replace-one"; for persons take a table with '
-                          "one row for each")
 
 
 def _answers(release: Release) -> list[float]:
