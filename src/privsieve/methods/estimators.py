@@ -110,6 +110,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
+    def _order(self) -> list[int]:
+        """The places of the release's columns, in the order of the frame that was fitted."""
+        columns = self.release_.columns
+        place = {fold(name): j for j, name in enumerate(columns)}
+        return [place[fold(name)] for name in getattr(self, "feature_names_in_", columns)]
+
     def _public(self, domain: Domain | None) -> Domain:
         public = domain or self.domain
         if public is None:
