@@ -20,7 +20,8 @@ from privsieve.methods.histogram.released import CountTable, cell_names
 from privsieve.methods.noisy_top_k import TopKOptions
 from privsieve.methods.objective_fwell import ObjectiveOptions
 from privsieve.methods.output_fwell import OutputOptions
-from privsieve.methods.ridge.ridge import Released, RidgeOptions
+from privsieve.methods.ridge import RidgeOptions
+from privsieve.methods.ridge.ridge import Released
 from privsieve.methods.rule_sieve import RuleSieveOptions
 from privsieve.methods.tuning import TuningOptions
 from privsieve.release import ColumnWeights, Release
