@@ -140,10 +140,8 @@ def _promise(more: NDArray[np.intp], less: NDArray[np.intp], count: int, delta: 
 def _scores(sides: Sequence[Sequence[Any]]) -> list[Score]:
     """Scores to try, each and its negative, learned from runs on both tables."""
     outputs = [*sides[0], *sides[1]]
-    positive: list[Score] = []
-    for view in (_answer, _members, _size):
-        seen = [Counter(map(view, side)) for side in sides]
-        positive.append(_likelihood(view, seen))
+    positive = [_likelihood(view, [Counter(map(view, side)) for side in sides])
+                for view in (_answer, _members, _size)]
     width = _width(outputs)
     if width:
         positive += _vector_scores(sides, lambda side: _numbers(side, width))

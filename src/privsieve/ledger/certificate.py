@@ -110,16 +110,10 @@ def terms(plan: Plan, software: Mapping[str, str]) -> dict[str, Json]:
     """What a plan promises before a row is read: what `Ledger.reserve` keeps with the charge."""
     return {
         "claim": {
-            "kind": plan.kind,
-            "account": plan.cost.account,
-            "epsilon": plan.cost.text,
-            "delta": plan.cost.delta_text,
-            "unit": UNIT[plan.protected],
-            "neighbours": plan.domain.neighbours,
-            "mechanism": plan.method,
-            "theorem": plan.theorem,
-            "assumes": list(plan.assumes),
-        },
+            "kind": plan.kind, "account": plan.cost.account, "epsilon": plan.cost.text,
+            "delta": plan.cost.delta_text, "unit": UNIT[plan.protected],
+            "neighbours": plan.domain.neighbours, "mechanism": plan.method,
+            "theorem": plan.theorem, "assumes": list(plan.assumes)},
         "plan": plan.json(),
         "domain_sha256": plan.domain.digest(),
         "software": dict(software),

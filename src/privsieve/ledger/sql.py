@@ -183,8 +183,7 @@ def charges_of(db: sqlite3.Connection, population: str) -> tuple[Request, ...]:
     """Every charge of a population, in the change that it protects."""
     account_of(db, population)
     if version_of(db) != VERSION:
-        found = _before(db).request.values()
-        return tuple(made for made in found if made.population == population)
+        return tuple(made for made in _before(db).request.values() if made.population == population)
     return tuple(Request(*row) for row in db.execute(
         "SELECT population, units, delta_units, state, seq, rho_units, factor FROM request "
         "WHERE population = ? ORDER BY seq", (population,)))

@@ -49,8 +49,19 @@ def text_of(value: object) -> str:
     return plain(str(value))
 
 
+class _Graded:
+    """A column of a public grid, on which missing is the middle or a level of its own."""
+
+    missing: Literal["middle", "level"]
+
+    @property
+    def missing_level(self) -> bool:
+        """Whether missing is a level of its own."""
+        return self.missing == "level"
+
+
 @dataclass(frozen=True)
-class Number:
+class Number(_Graded):
     """A number with declared bounds; values beyond them become the bound.
 
     cuts : where it is cut into items that may be published; methods with noise do not ask.
@@ -74,13 +85,12 @@ class Number:
         check_name(self.name)
         for end in ("low", "high"):
             object.__setattr__(self, end, _finite(getattr(self, end), self.name, end))
+        said = f"column {self.name!r}: low is {self.low:g} and high is {self.high:g};"
         if not self.low < self.high:
-            raise DomainError(f"column {self.name!r}: low is {self.low:g} and high is "
-                              f"{self.high:g}; low must be the smaller")
+            raise DomainError(f"{said} low must be the smaller")
         if not (self.high - self.low < math.inf and CODES / (self.high - self.low) < math.inf):
-            raise DomainError(f"column {self.name!r}: low is {self.low:g} and high is "
-                              f"{self.high:g}; no grid fits between them: bring them to bounds "
-                              "that a value could have")
+            raise DomainError(f"{said} no grid fits between them: bring them to bounds that a "
+                              "value could have")
         _check_word(self, "scale", _SCALES)
         if self.scale == "log" and self.low <= 0:
             raise DomainError(f"column {self.name!r}: scale is log and low is {self.low:g}; "
@@ -89,14 +99,9 @@ class Number:
         object.__setattr__(self, "cuts", _cuts(self, _finite, "[18, 65]"))
         _check_word(self, "role", _ROLES)
 
-    @property
-    def missing_level(self) -> bool:
-        """Whether missing is a level of its own."""
-        return self.missing == "level"
-
 
 @dataclass(frozen=True)
-class Date:
+class Date(_Graded):
     """A date or time with declared bounds, ISO 8601 unless `format` says otherwise.
 
     >>> Date("admitted", "2020-01-01", "2024-12-31").low
@@ -121,15 +126,11 @@ class Date:
         if not self.low < self.high:
             raise DomainError(f"column {self.name!r}: low is {self.low} and high is {self.high}; "
                               "low must be the earlier")
-        _check_format(self.name, self.format)
+        if self.format is not None:
+            _check_format(self.name, self.format)
         _check_word(self, "missing", _MISSING)
         object.__setattr__(self, "cuts", _cuts(self, _moment, "[2020-01-01]"))
         _check_word(self, "role", _ROLES)
-
-    @property
-    def missing_level(self) -> bool:
-        """Whether missing is a level of its own."""
-        return self.missing == "level"
 
 
 @dataclass(frozen=True)
@@ -387,8 +388,6 @@ def _check_word(part: Column, key: str, words: Sequence[str]) -> None:
 
 def _check_format(name: str, form: object) -> None:
     """A format that lacks a year would warn, or guess one, when rows are read."""
-    if form is None:
-        return
     day = dt.datetime(2000, 2, 29, tzinfo=dt.UTC)
     try:
         whole = isinstance(form, str) and form.isascii() and (

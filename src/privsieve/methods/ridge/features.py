@@ -139,9 +139,9 @@ class Map:
         2
         """
         kind = str(said["map"])
-        if kind not in KERNELS.values():
+        kernel = {name: kernel for kernel, name in KERNELS.items()}.get(kind)
+        if kernel is None:
             raise SchemaError(f"the release has features of a kind that is not known, {kind!r}")
-        kernel = next(name for name, found in KERNELS.items() if found == kind)
         if kind == "fourier":
             gamma = str(said["gamma"])
             if not _GAMMA.fullmatch(gamma):  # an exponent of many digits would never be read
