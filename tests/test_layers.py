@@ -46,9 +46,8 @@ BELOW = {
     "report": WORDS | {"ledger", "release"},
     "fit": WORDS | {"rows", "noise", "ledger", "release", "report"},
     "methods": ROWS | {"noise", "ledger", "release", "fit", "local"},
-    "demo": WORDS,
     "cli": ROWS | {"ledger", "check", "release", "fit", "methods", "containment", "bridges",
-                   "report", "demo"},
+                   "report"},
     "__main__": {"cli"},
     # The names of the public surface, imported when they are asked for.
     "__init__": WORDS | {"rows", "ledger", "check", "release", "methods", "local", "containment"},
@@ -117,7 +116,7 @@ def test_imports_point_down(name):
              and part(module) != "__init__"
              and not any(name == file and module.startswith(up) for file, up in UPWARD)
              and part(module) not in ATTACKS.get(name, ())}
-    if part(name) not in ("cli", "demo", "__main__"):
+    if part(name) not in ("cli", "__main__"):
         wrong |= {module for module in ours if module == "__init__"}
     assert set() == wrong
 
