@@ -387,7 +387,7 @@ SHOWN = {
     "Correlation", "Cost", "Crowd", "Csv", "Date", "Depth", "Disagreement", "Domain", "Drawn",
     "Draws", "Effort", "EpsilonChoice", "Finding", "Flag", "Forecast", "Form", "Found",
     "GridNumbers", "Histogram", "Hub", "Inspection", "Kernel", "KernelRidgeSession", "Label",
-    "Labellings", "LeastSquares", "Limits", "Long", "Map", "MeanDifference", "Method", "Mining",
+    "Labellings", "LeastSquares", "Limits", "Map", "MeanDifference", "Method", "Mining",
     "MutualInformation", "NoiseLaw", "NoiseSize", "NoisyTable", "Number", "OfLevels", "Perturbing",
     "Plan", "Point", "Problem", "Public", "Published", "Regression", "Release", "Risk", "Roles",
     "Rounding", "Rule", "Sample", "Scheme", "Selection", "Setting", "Shape", "SourceCrowds",
