@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ def packages(lines):
     return [re.match(r"[\w.-]+", line)[0].lower() for line in lines]
 
 
+@cache
 def imported(*folders):
     """Names of foreign packages that Python files import, in code or by a string."""
     found = set()

@@ -53,9 +53,6 @@ from privsieve.report.exploring import (
 from privsieve.rows.matrix import Items
 from test_report import CLASSES, HOSTILE, harmless
 
-#: A curve is many choices, each made for five folds again.
-pytestmark = pytest.mark.slow
-
 KS = (2, 3, 5, 8)
 FLAGS = ("--presences-only", "age,ward")
 #: Of the curves that are recounted: each k; and more seconds than any machine needs.
@@ -577,6 +574,7 @@ def test_a_sensitive_column_is_said_and_never_chosen():
 # --- the document
 
 
+@pytest.mark.slow
 def test_the_figures_of_choosing_k_are_those_of_its_run(tmp_path, monkeypatch):
     """docs/choosing-k.md: its table, and what it says of all people, are those of its command."""
     text = (Path(__file__).parents[1] / "docs" / "choosing-k.md").read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ from privsieve.rows import open_source
 from privsieve.summaries.numbers import HALVES, number_tables
 from test_numeric import number_domain
 
-PAIRS = 1000
+PAIRS = 500
 
 
 def found(batches, domain, key=0, rows=1000, **options):
@@ -47,7 +47,7 @@ def random_pair(rng):
 
 
 def test_replacing_a_row_moves_no_score_beyond_the_bound():
-    """1,000 random and adversarial pairs: the scores move by at most the mechanism's bound."""
+    """500 random and adversarial pairs: the scores move by at most the mechanism's bound."""
     rng = np.random.default_rng(5)
     for _ in range(PAIRS):
         kinds, first, second = random_pair(rng)
