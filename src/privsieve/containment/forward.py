@@ -79,7 +79,7 @@ class Ridge:
     def of(cls, items: Items, pool: Ints, y: Codes, classes: int, marked: Bools) -> Ridge:
         """The regression on nothing but the intercept, over the marked rows or a sample of them."""
         seen = _seen(y, marked, len(pool))
-        part = some_rows(items.take(pool.tolist()), seen)
+        part = some_rows(items, seen).take(pool.tolist())
         rows, size = part.indices.astype(np.int64), np.diff(part.indptr)
         column = np.repeat(np.arange(len(pool)), size)
         targets = centred(y[seen], classes)

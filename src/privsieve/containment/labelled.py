@@ -98,10 +98,13 @@ def some_rows(items: Items, chosen: Ints) -> Items:
     """
     place = np.full(items.rows, -1, np.int32)
     place[chosen] = np.arange(len(chosen), dtype=np.int32)
-    indices = place[items.indices]
-    ends = np.concatenate([[0], np.cumsum(indices >= 0)])[items.indptr]
-    return replace(items, indptr=ends.astype(np.int64), indices=indices[indices >= 0],
-                   rows=len(chosen))
+    held = []
+    for item in range(len(items)):  # one at a time: a copy of all would be as large as the table
+        found = place[rows_of(items, item)]
+        held.append(found[found >= 0])
+    indptr = np.cumsum([0, *map(len, held)], dtype=np.int64)
+    indices = np.concatenate([np.zeros(0, np.int32), *held])
+    return replace(items, indptr=indptr, indices=indices, rows=len(chosen))
 
 
 def narrowed(rule: Rule, selected: Sequence[int]) -> Rule:
