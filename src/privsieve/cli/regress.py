@@ -9,7 +9,6 @@ import click
 
 from privsieve.cli import options as asked
 from privsieve.cli import words
-from privsieve.cli.plan import noise
 from privsieve.cli.releasing import release
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ def command(data: str, **options: Any) -> None:
     domain, source, rows = asked.opened(asked.public(options), data)
     plan = asked.planned(domain, rows, {**options, "method": "kernel-ridge"})
     release(plan, source, options, _lines)
+    from privsieve.cli.plan import noise
+
     words.say("noise", noise(plan))
 
 

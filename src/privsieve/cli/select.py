@@ -8,7 +8,6 @@ import click
 
 from privsieve.cli import options as asked
 from privsieve.cli import words
-from privsieve.cli.plan import figure
 from privsieve.cli.releasing import release
 
 
@@ -29,6 +28,8 @@ def command(data: str, **options: Any) -> None:
     plan = asked.planned(domain, rows, options)
     release(plan, source, options, lambda made: made.selected)
     if plan.kind == "weights":
+        from privsieve.cli.plan import figure
+
         words.say("weights", f"one for each of {len(plan.domain.columns)} columns, in release.json "
                              "and report.html; noise of standard deviation "
                              f"{figure(plan.forecast['noise_each'])} on each")
