@@ -14,8 +14,8 @@ import privsieve
 from privsieve.cli import VERBS
 
 SRC = Path(privsieve.__file__).parent
-#: Lines of Python in all of the package: 25,500 for what version 0.1.0 did (in 32,311), and what came
-#: since (units and accounts 2,633; publication against an honest attacker 7,910).
+#: Lines of Python in all of the package: 25,500 for what version 0.1.0 did (in 32,311), and what
+#: came since (units and accounts 2,633; publication against an honest attacker 7,910).
 MOST_LINES = 25_500 + 2_633 + 7_910
 #: Functions with more than six arguments.
 MOST_WIDE = 8
