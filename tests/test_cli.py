@@ -755,6 +755,15 @@ def test_documented():
                 assert f"`{option.opts[0]}" in named, (words, option.opts)
 
 
+def test_an_old_name_is_taken_with_a_sentence(privsieve):
+    """An option by its name of 0.1.0 does the same, and what it is called now is said once."""
+    asked = ("plan", "--rows", "400", *ASKED)
+    code, out, err = privsieve(*asked, "--order", "2")
+
+    assert (0, privsieve(*asked, "--depth", "2")[1]) == (code, out)
+    assert 1 == err.count("--order is called --depth now")
+
+
 def test_the_page_of_options_is_made_of_their_fields():
     """docs/options.md is what `make options` writes."""
     assert options.page() == options.PAGE.read_text(encoding="utf-8")

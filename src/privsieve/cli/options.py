@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from privsieve.cli import words
 from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import METHODS, options_of, plan
 from privsieve.public.cost import exact
@@ -160,7 +161,8 @@ def _options(name: str, by: Mapping[str, About], methods: Sequence[str]) -> Iter
         more["type"] = click.Choice(list(choices))
     yield click.option(flag(name), name, help=_help(by, methods), **more)
     for old in dict.fromkeys(one.was for one in by.values() if one.was):
-        yield click.option(flag(old), f"was_{old}", hidden=True, **more)
+        yield click.option(flag(old), f"was_{old}", hidden=True,
+                           callback=_renamed(name), **more)
 
 
 def _help(by: Mapping[str, About], methods: Sequence[str]) -> str:
@@ -212,6 +214,18 @@ def given(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
         refuse(name in values and kernel != "rbf",
                f"{flag(name)} is for --kernel rbf, and the kernel is {kernel}; leave it away")
     return values
+
+
+def _renamed(now: str) -> Callable[[Any, click.Option, Any], Any]:
+    """Take an option by its name of 0.1.0, and say what it is called."""
+
+    def say(_context: Any, option: click.Option, value: Any) -> Any:
+        if value not in (None, False, ()):
+            words.say("renamed", f"{option.opts[0]} is called {flag(now)} now, and its old name "
+                                 "will go", fg="yellow")
+        return value
+
+    return say
 
 
 def _today(name: str, known: Mapping[str, About]) -> str:
