@@ -11,7 +11,8 @@ settings.register_profile("house", derandomize=True, deadline=None, database=Non
 settings.load_profile("house")
 
 #: A skip that names one of these means that CI is not set up; there it is a failure.
-EXPECTED_IN_CI = ("native", "PRIVSIEVE_DATA", "OR-Tools", "pyfim", "Chromium", "Rscript", "javac")
+EXPECTED_IN_CI = ("native", "PRIVSIEVE_DATA", "OR-Tools", "pyfim", "Chromium", "Rscript", "javac",
+                  "PostgreSQL")
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +45,15 @@ def ledger(tmp_path):
     kept = Ledger(str(tmp_path / "budget.db"), population="clinic")
     kept.grant(epsilon=3)
     return kept
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory):
+    """A server of PostgreSQL for the whole session, as Debian ships it."""
+    from postgres import Server
+
+    with Server.started() as server:
+        yield server
 
 
 @pytest.hookimpl(wrapper=True)

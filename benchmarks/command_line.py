@@ -1,4 +1,7 @@
-"""The command line against bare Python, and against the usual script for the same job."""
+"""The command line against bare Python, and against the usual script for the same job.
+
+A folder is verified as a whole: both files, the page and the signatures of a maker and an approver.
+"""
 
 from __future__ import annotations
 
@@ -51,17 +54,32 @@ def goals(*, short):
         nothing = bare(runs)
         help_text = program([program_path, "--help"], runs, folder)
         select = select_time(program_path, folder, runs)
+        verify = program([program_path, "verify", "out"], runs, folder)
+        signed = signed_time(program_path, folder, runs)
         peer = program([sys.executable, "peer.py", "wdbc.csv"], 3, folder)
     finally:
         shutil.rmtree(folder)
     detail = f"bare {nothing * 1e3:.1f} ms, ours "
     return [
         Goal("--help / bare Python", help_text / nothing, 6, f"{detail}{help_text * 1e3:.1f} ms"),
-        Goal("select 569 x 30 CSV / bare Python", select / nothing, 18,
+        Goal("verify / bare Python", verify / nothing, 7, f"{detail}{verify * 1e3:.1f} ms"),
+        Goal("select 569 x 30 CSV / bare Python", select / nothing, 15,
              f"{detail}{select * 1e3:.1f} ms"),
+        Goal("verify a signed folder / bare Python", signed / nothing, 9,
+             f"{detail}{signed * 1e3:.1f} ms"),
         Goal("select 569 x 30 CSV / pandas + scikit-learn", select / peer, 1 / 6,
              f"script {peer * 1e3:.0f} ms, ours {select * 1e3:.1f} ms"),
     ]
+
+
+def signed_time(program_path, folder, runs):
+    """To verify the folder of a selection that two keys have signed, and both are wanted."""
+    for name, role in (("maker", "maker"), ("anna", "approver")):
+        program([program_path, "key", "make", f"{name}.pem"], 0, folder)
+        program([program_path, "key", "show", f"{name}.pem", "--out", f"{name}.pub"], 0, folder)
+        program([program_path, "sign", "out", "--key", f"{name}.pem", "--as", role], 0, folder)
+    return program([program_path, "verify", "out", "--signed-by", "maker=maker.pub",
+                    "--signed-by", "approver=anna.pub"], runs, folder)
 
 
 def select_time(program_path, folder, runs):

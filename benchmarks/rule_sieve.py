@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
-from sklearn.feature_selection import f_classif, mutual_info_classif
+from sklearn.feature_selection import RFE, f_classif, mutual_info_classif
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 from measure import Goal, call
 from privsieve import kernels
+from privsieve.kernels.cuts import cut_best
+from privsieve.methods import effort
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
+from privsieve.rows.cells import log_linear
 from privsieve.summaries.layout import Layout
 from privsieve.summaries.rules import Weighing, rule_tables, scores
 
@@ -35,6 +42,47 @@ def scored(batch, order, grid):
     return scores(tables, Layout.of(domain), by)
 
 
+def wide_goals(runs):
+    """Few rows and many columns: scores against a wrapper, and a whole choice against the clock."""
+    rng = np.random.default_rng(0)
+    made = []
+    for rows, columns in ((64, 2000), (70, 12_000)):
+        X, y = rng.random((rows, columns)), (rng.random(rows) < 0.5).astype(np.int32)
+        row = np.arange(rows, dtype=np.uint64)
+        batch = Batch(np.asfortranarray((X * 65535).astype(np.uint16)), y, row, row)
+        deep, grid = effort.depth(effort.Extent(rows, columns), None, effort.MAX_OPS)
+        ours = call(partial(scored, batch, deep, grid), runs)
+        made.append((X, y, deep, grid, ours))
+    X, y, deep, grid, ours = made[0]
+    rfe = call(lambda: RFE(LogisticRegression(), n_features_to_select=5, step=.1).fit(X, y), runs)
+    yield Goal("scores of 64 x 2000 / RFE, steps of a tenth, or .3 s", ours / max(rfe, .3), 1,
+               f"RFE {rfe:.2f} s, ours {ours:.2f} s, order {deep}, grid {grid}")
+    *_, deep, grid, ours = made[1]
+    yield Goal("scores of 70 x 12000 / 20 s", ours / 20, 1,
+               f"ours {ours:.1f} s, order {deep}, grid {grid}")
+    said = effort.takes(effort.Extent(70, 12_000), deep=deep, grid=grid).seconds
+    yield Goal("scores of 70 x 12000 / what plan says", ours / said, 1.2, f"{said:.1f} s said")
+
+
+def cuts_goals(runs):
+    """All cuts of pairs of columns without bounds, against a greedy tree on both, and the plan."""
+    rng, columns = np.random.default_rng(0), 8
+    X, y = rng.standard_normal((columns, ROWS)), np.repeat(np.arange(2), ROWS // 2)
+    starts, turned = np.array([0, ROWS // 2, ROWS]), np.array([[-1, 1]])
+    kind, wanted = np.zeros(columns, np.uint8), np.ones(columns, np.uint8)
+    said = effort.Extent(ROWS, columns).by_cuts(columns) / 1e9
+    tree = call(lambda: DecisionTreeClassifier(max_depth=2).fit(X[:2].T, y), runs)
+    pairs = columns * (columns - 1) // 2
+    for name, codes in (
+            ("140 +- 5", log_linear(140 + 5 * X, 0.0, 65536, 0)),
+            ("normal", log_linear(X, 0.0, 65536, 0)),
+            ("all codes", rng.integers(0, 65536, X.shape).astype(np.uint16))):
+        ours = call(partial(cut_best, codes, starts, None, turned, kind, wanted), runs)
+        row = f"{1e9 * ours / pairs / ROWS:.1f} ns for a row and pair, tree {tree:.3f} s"
+        yield Goal(f"all cuts, {name} / a tree of depth 2", ours / pairs / tree, 1 / 10, row)
+        yield Goal(f"all cuts, {name} / what plan says", ours / said, 1.2, f"{ours:.3f} s")
+
+
 def goals(*, short):
     """Goals of the referee's page: 100,000 x 100, one thread."""
     X, y, batch = table()
@@ -56,4 +104,6 @@ def goals(*, short):
         Goal("order 2, grid 8 / mutual_info_classif", usual / mutual, 1 / 120,
              f"ours {usual:.3f} s"),
         Goal("intervals alone / f_classif", alone / f, 1 / 2, f"ours {alone:.3f} s"),
+        *wide_goals(1 if short else 3),
+        *cuts_goals(runs),
     ]

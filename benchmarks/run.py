@@ -29,6 +29,7 @@ import containment  # noqa: E402
 import exact  # noqa: E402
 import fwell  # noqa: E402
 import hamming  # noqa: E402
+import ledger  # noqa: E402
 import mining  # noqa: E402
 import nearest  # noqa: E402
 import noise  # noqa: E402
@@ -39,7 +40,7 @@ import solver  # noqa: E402
 
 SLACK = 3
 PARTS = (command_line, reader, rule_sieve, blocks, nearest, hamming, fwell, solver, busy, noise,
-         containment, mining, exact, regression)
+         containment, mining, exact, regression, ledger)
 
 
 def main():

@@ -62,7 +62,7 @@ class Case:
     points: int = 17
     tables: int = 16
     guessing: float | None = None
-    weak: Options = field(default_factory=lambda: {"allow_weak": True})
+    weak: Options = field(default_factory=lambda: {"allow_weak": True, "joint": "none"})
 
     def epsilons(self) -> list[float]:
         """The grid."""

@@ -101,8 +101,8 @@ def recalls(made: Made, way: str, draws: int, seed: int) -> list[float]:
     source = open_source(made.X, made.y)
     found, summary = [], None
     for at, strength in enumerate(GRID):
-        asked = plan("rule-sieve", domain, k=k, rows=n, numeric=way, epsilon=f"{strength / n:.9f}",
-                     allow_weak=True)
+        asked = plan("rule-sieve", domain, k=k, rows=n, numeric=way, joint="none",
+                     epsilon=f"{strength / n:.9f}", allow_weak=True)
         if summary is None:
             summary = asked.summarise(batches(source, domain, rows=n, entropy=replay(0).bytes),
                                       replay(seed).key())

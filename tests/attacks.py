@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import os
 
+from privsieve.noise.streams import system
+from privsieve.release import said
+from privsieve.rows.batch import batches
+
 #: The profile of an attack: enough to catch half of the noise, and to come near a true claim.
 RUNS = int(os.environ.get("PRIVSIEVE_RUNS", "3000"))
 #: Where a run costs next to nothing, or a small leak is looked for.
@@ -16,3 +20,19 @@ MANY = max(RUNS, 30_000)
 def near(bound):
     """What an attack comes above that runs 30,000 times; one that runs seldom knows less."""
     return bound if RUNS >= 30_000 else max(-1.0, bound - 0.35)
+
+
+def again(plan, source, noise=None):
+    """A plan's mechanism on a table that is read and summarised once: each call has fresh noise.
+
+    For plans whose summary draws nothing: where it samples blocks or rows, a run makes it anew.
+    """
+    noise = noise or system()
+    summary = plan.summarise(batches(source, plan.domain, rows=plan.units, entropy=noise.bytes),
+                             noise.key())
+    return lambda: said(plan, plan.mechanism(summary, noise))["selected"]
+
+
+def run(mechanism):
+    """What `audit` does with a table that is the mechanism on it."""
+    return mechanism()

@@ -21,6 +21,8 @@ COLUMNS = (ps.Number("age", 0, 110), ps.Number("stay", 1, 365, scale="log"), ps.
 WARD = ps.Domain(COLUMNS, target=ps.Label("back", [0, 1]))
 #: The same, and what a stay cost.
 COSTS = ps.Domain(COLUMNS, target=ps.Number("cost", 0, 100))
+#: What can vote on them.
+VOTERS = ps.Domain(COLUMNS[:3], target=COSTS.target)
 #: What a session knows as numbers.
 POINTS = ps.Domain(COLUMNS[:2], target=COSTS.target)
 
@@ -81,10 +83,19 @@ class Method:
 
 
 _TWO = {"n_features_to_select": 2}
+_SURE = {"sure": "0.1", "independent_rows": True}
 _LINE = ps.Domain.box(0.0, 1.0, target=(0, 1))
 SELECTORS = (
     Method("rule-sieve", ps.RuleSieve, _TWO),
     Method("rule-sieve", ps.RuleSieve, {**_TWO, "joint": "pair"}),
+    Method("rule-sieve", ps.RuleSieve, {**_TWO, **_SURE, "describe": "0.2"}),
+    Method("block-fwell", ps.BlockFWELL, {**_TWO, **_SURE}),
+    Method("noisy-top-k", ps.NoisyTopK, {**_TWO, "describe": "0.2", "score": "class-counts"}),
+    Method("rule-sieve", ps.RuleSieve, {**_TWO, "always": ["smoker"], "never": ["ward"]}),
+    Method("rule-sieve", ps.RuleSieve, {**_TWO, "targets": ["smoker"]}),
+    Method("noisy-top-k", ps.NoisyTopK, {**_TWO, "groups": {"who": ["age", "ward"]},
+                                         "costs": {"who": 2}, "price": 2}),
+    Method("rule-sieve", ps.RuleSieve, {**_TWO, "fewer": "auto"}),
     Method("block-fwell", ps.BlockFWELL, _TWO),
     *(Method("noisy-top-k", ps.NoisyTopK, {**_TWO, "score": score})
       for score in ("mean-difference", "class-counts", "disagreement")),
@@ -97,6 +108,8 @@ SELECTORS = (
 ESTIMATORS = (
     *SELECTORS,
     Method("rule-sieve", ps.RuleSieve, {**_TWO, "numeric": "ranks"}, COSTS, _LINE),
+    Method("rule-sieve", ps.RuleSieve, {**_TWO, "describe": "0.2"}, COSTS, _LINE),
+    Method("rule-sieve", ps.RuleSieve, {**_TWO, "joint": "votes"}, VOTERS, _LINE),
     Method("kernel-ridge", ps.PrivateKernelRidge, {"kernel": "linear"}, COSTS, _LINE),
     Method("kernel-ridge", ps.PrivateKernelRidge, {"kernel": "rbf", "features": 20}, COSTS, _LINE),
     Method("noisy-histogram", ps.NoisyHistogram, {"columns": ["age", "ward"]},
@@ -112,5 +125,6 @@ SENSITIVE = (
     Method("noisy-top-k", ps.NoisyTopK, {**_TWO, "score": "disagreement"}),
     *(one for one in ESTIMATORS
       if one.name in ("block-fwell", "output-fwell", "felp", "kernel-ridge")
-      or "columns" in one.options or "numeric" in one.options),
+      or "columns" in one.options or "numeric" in one.options
+      or one.options.get("joint") == "votes"),
 )

@@ -8,7 +8,7 @@ levels of a category.
 from __future__ import annotations
 
 from decimal import Decimal, getcontext
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from math import isqrt
 
 TOP, MISSING = 65535, 65535
@@ -84,34 +84,24 @@ def value(code, kind):
     return 32767 if kind == "m" and code == MISSING else code
 
 
-def correlation(column, kind, label, weight, whole):
-    """`whole` is the number of units times what they weigh, or None under add-remove."""
-    y = [value(code, "n") for code in label]
+def correlation(column, kind, label, weight):
+    """The better of x and of a constant, where y is centred on the best of 65 numbers."""
+    y = [2 * value(code, "n") - TOP for code in label]
+    rules = [[TOP] * len(y), *signed(column, kind)]
+    return min(4096 * 32 // (32 + abs(b))
+               * max(abs(sum(w * x * (32 * t - TOP * b)
+                             for x, t, w in zip(rule, y, weight, strict=True)))
+                     for rule in rules)
+               for b in range(-32, 33))
+
+
+def signed(column, kind):
+    """A number from its middle; of a category each way to give its levels a sign."""
     if not isinstance(kind, int):
-        return joint([value(code, kind) for code in column], y, weight, whole)
-    levels = range(kind)
-    if whole is None:
-        return sum(joint([TOP] * weight_of, ys, ws, None)
-                   for weight_of, ys, ws in by_level(column, y, weight, levels))
-    return max(joint([TOP * (code in chosen) for code in column], y, weight, whole)
-               for chosen in sets(levels))
-
-
-def by_level(column, y, weight, levels):
-    """How many rows a level has, their targets and their weights."""
-    for v in levels:
-        here = [i for i, code in enumerate(column) if code == v]
-        yield len(here), [y[i] for i in here], [weight[i] for i in here]
-
-
-def joint(x, y, weight, whole):
-    """Centred on the table if the whole is public, else on the middle."""
-    if whole is None:
-        return abs(sum(w * (2 * a - TOP) * (2 * b - TOP)
-                       for a, b, w in zip(x, y, weight, strict=True)))
-    return abs(whole * sum(w * a * b for a, b, w in zip(x, y, weight, strict=True))
-               - sum(w * a for a, w in zip(x, weight, strict=True))
-               * sum(w * b for b, w in zip(y, weight, strict=True)))
+        return [[2 * value(code, kind) - TOP for code in column]]
+    there = sorted(set(column))
+    return [[TOP * dict(zip(there, signs, strict=True))[code] for code in column]
+            for signs in product((-1, 1), repeat=len(there))]
 
 
 def mutual_information(column, kind, label, classes):

@@ -13,6 +13,7 @@ import random
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import cycle
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -20,9 +21,11 @@ import pyarrow as pa
 from privsieve import fit as fitting
 from privsieve.errors import PrivsieveError
 from privsieve.methods import plan as make_plan
+from privsieve.methods.beside import Together
+from privsieve.methods.described import Describing
 from privsieve.methods.labels import AUTO_SHARE
 from privsieve.methods.noisy_top_k import COUNT_SHARE
-from privsieve.noise import race
+from privsieve.noise import discrete, race
 from privsieve.noise import streams as noise
 from privsieve.public.columns import Category, Flag, Label, Number
 from privsieve.public.domain import Domain
@@ -37,6 +40,8 @@ COLUMNS = {
     "n": lambda name: Number(name, 0, 1),
     "m": lambda name: Number(name, 0, 1, missing="level"),
     "l": lambda name: Number(name, 0.01, 1, scale="log"),
+    "u": Number,
+    "v": lambda name: Number(name, near=0.5, missing="level"),
     "f": Flag,
     "c": lambda name: Category(name, ["A", "B"]),
     "w": lambda name: Category(name, ["A", "B", "C", "D", *(f"q{i}" for i in range(12))]),
@@ -44,6 +49,11 @@ COLUMNS = {
 #: What a table is made of; broken lines are those of files.
 CONTAINERS = ("arrow", "lists", "csv")
 NOBODY = 10**6
+#: What stands beside a choice of columns.
+BESIDE = ({"sure": "0.1", "independent_rows": True}, {"describe": "0.2"},
+          {"sure": "0.1", "independent_rows": True, "describe": "0.2"})
+#: What a choice may be among.
+WISHES = ("always", "never", "groups", "price", "targets")
 
 
 class Row(NamedTuple):
@@ -124,20 +134,24 @@ class Held:
 @contextmanager
 def forced(released, answers):
     """Races answer by a seed, counts come out as given; what they were handed is noted."""
-    races, counts, left = [], [], iter(released)
-    names = race.top_k, noise.discrete_laplace
+    races, counts, left = [], [], cycle(released)
+    names = race.top_k, noise.discrete_laplace, discrete.noisy
 
     def top_k(scores, asked, _noise):
         races.append((tuple(scores), asked))
         drawn = random.Random(f"{answers} {len(races)} {asked.d} {asked.k}")
         return tuple(sorted(drawn.sample(range(asked.d), asked.k)))
 
-    race.top_k = top_k
+    def noisy(exact, mean, _noise):
+        counts.extend((count, mean) for count in exact.tolist())
+        return exact * 0
+
+    race.top_k, discrete.noisy = top_k, noisy
     noise.discrete_laplace = lambda mean, _noise: Held(mean, next(left), counts)
     try:
         yield races, counts
     finally:
-        race.top_k, noise.discrete_laplace = names
+        race.top_k, noise.discrete_laplace, discrete.noisy = names
 
 
 # tables
@@ -145,7 +159,7 @@ def forced(released, answers):
 
 def cell(rng, kind):
     """A cell of a column, plain or odd."""
-    if kind in "nml":
+    if kind in "nmluv":
         return rng.choice(NUMBERS) if rng.random() < 0.85 else round(rng.random(), 3)
     return rng.choice(FLAGS if kind == "f" else LEVELS)
 
@@ -270,7 +284,7 @@ def _source(setting, rows, folder):
         return open_source(path, csv=setting.plan.domain.csv)
     if setting.container == "lists" and not setting.person:
         return open_source([list(one.cells) for one, _ in rows], [one.target for one, _ in rows])
-    data = {f"x{j}": _column([one.cells[j] for one, _ in rows], number=kind in "nml")
+    data = {f"x{j}": _column([one.cells[j] for one, _ in rows], number=kind in "nmluv")
             for j, kind in enumerate(setting.kinds)}
     data["y"] = _column([one.target for one, _ in rows], number=not setting.classes)
     if setting.person:
@@ -344,15 +358,23 @@ def _setting(rng, method):
     name, options = OPTIONS[method](rng, classes)
     if options.get("score") == "correlation":
         classes = 0
-    kinds = "".join(rng.choice("nnnnmlfcw") for _ in range(rng.choice((2, 3, 3, 4, 5))))
+    # Who computes with codes takes no number without bounds.
+    letters = rng.choice(("nnnnmlfcw", "nuuvfcw")) if name == "rule-sieve" else "nnnnmlfcw"
+    kinds = "".join(rng.choice(letters) for _ in range(rng.choice((2, 3, 3, 4, 5))))
     person, n = rng.random() < 0.55, rng.choice((2, 3, 4, 5, 6, 7, 8, 9, 12, 16))
     if options.pop("against", False):
         public = [[cell(rng, kind) for kind in kinds] for _ in range(6)]
         options |= {"reference": (public, [i % classes for i in range(6)]), "repeats": None}
+    if name != "private-tuning" and rng.random() < 0.2:
+        options |= rng.choice(BESIDE)
     most = rng.choice((1, 2, 3, 4, 7, 12)) if person else 0
     declared = n if rng.random() < 0.5 else rng.choice((n + 3, max(2, n - 2), 300))
     options |= {"k": rng.randint(1, len(kinds)), "epsilon": rng.choice((1, "0.5", 10, 100)),
                 "delta": rng.choice((0, 0, "1e-6"))}
+    if rng.random() < 0.3:
+        _wish(rng, kinds, options)
+    if rng.random() < 0.2:
+        options["fewer"] = "auto"
     public = {"most": most, "units": declared, "container": rng.choice(CONTAINERS),
               "neighbours": rng.choice(("replace-one", "replace-one", "add-remove")),
               "missing": rng.choice(("middle", "level"))}
@@ -372,10 +394,37 @@ def planned(method, kinds, classes, options, *, units, most=0, neighbours="repla
     share = {"rule-sieve": AUTO_SHARE, "noisy-top-k": COUNT_SHARE}.get(method, Fraction(0))
     family = (method, str(plan.settings.get("class_prior", options.get("score"))),
               str(options.get("numeric") or options.get("joint") or options.get("votes"))
-              + " against" * ("reference" in options),
+              + " against" * ("reference" in options)
+              + " sure" * ("sure" in options) + " described" * ("describe" in options)
+              + "".join(f" {wish}" for wish in WISHES if wish in options),
               "person" if most else "row", neighbours)
     return Setting(plan, kinds, classes, bool(most), max(most, 1), container, family,
-                   share * plan.cost.epsilon)
+                   _for_counts(plan, share))
+
+
+def _for_counts(plan, share):
+    """What of epsilon goes to counts that are released: those of classes, and a description."""
+    run = plan.mechanism.keywords.get("run")
+    if not isinstance(run, Together):
+        return share * plan.cost.epsilon
+    return share * run.inner.cost.epsilon + sum(
+        part.epsilon for part in run.parts if isinstance(part, Describing))
+
+
+def _wish(rng, kinds, options):
+    """What a choice is among: a wish or two, of which some make no sense and are refused."""
+    names = [f"x{j}" for j in range(len(kinds))]
+    rng.shuffle(names)
+    for wish in rng.sample(WISHES, rng.choice((1, 1, 2))):
+        if wish == "groups":
+            options["groups"] = {"g": names[:rng.choice((2, 2, 3))]}
+        elif wish == "price":
+            options |= {"costs": {names[-1]: rng.choice((0, "0.5", 2, 3))},
+                        "price": rng.choice((1, 2, "2.5"))}
+        else:
+            options[wish] = [names.pop()]
+    if "targets" in options:
+        options["over"] = rng.choice(("maximum", "mean"))
 
 
 def _rule_sieve(rng, classes):
@@ -384,15 +433,17 @@ def _rule_sieve(rng, classes):
     if prior in ("share", "tiny"):
         share = Fraction(1, 10 if prior == "share" else 1000)
         prior = share if classes == 2 else [Fraction(1, classes)] * classes
-    joint = rng.choice((None, None, None, "pair", "triple", "quad"))
+    joint = rng.choice(("auto", "auto", "none", "pair", "triple", "quad"))
     return "rule-sieve", {"class_prior": prior, "joint": joint,
-                          "ordered": joint is None and rng.random() < 0.2,
+                          "ordered": joint in ("auto", "none") and rng.random() < 0.2,
                           "depth": rng.choice((None, None, 1, 2, 3)), "max_ops": _ops(rng)}
 
 
 def _numeric(rng, _classes):
-    way = rng.choice(("ranks", "ranks", "median-cut"))
-    joint = rng.choice((None, "pair", "triple", "quad")) if way == "median-cut" else None
+    way = rng.choice(("auto", "ranks", "ranks", "median-cut", "median-and-spread", "votes"))
+    if way == "votes":
+        return "rule-sieve", {"joint": way}
+    joint = None if way == "ranks" else rng.choice((None, "none", "pair", "triple", "quad"))
     return "rule-sieve", {"numeric": way, "joint": joint, "depth": rng.choice((None, 1, 2, 3)),
                           "max_ops": _ops(rng)}
 

@@ -33,30 +33,41 @@ TARGETS = {"two": ps.Label("y", [0, 1]), "three": ps.Label("y", [0, 1, 2]),
            "number": ps.Number("y", 0, 9)}
 PUBLIC = {"row": {}, "added": {"neighbours": "add-remove", "rows": ROWS},
           "person": {"person": "id", "persons": 20, "rows_per_person": 3}}
+#: One race, whatever the number of rows: the integers of version 0.1.0.
+ALONE = {"joint": "none"}
 #: Plans: target, what is protected, method and its options.
 PLANS = {
-    "sieve": ("two", "row", "rule-sieve", {}),
-    "sieve ordered": ("two", "row", "rule-sieve", {"ordered": True}),
-    "sieve first order": ("two", "row", "rule-sieve", {"depth": 1}),
-    "sieve third order": ("two", "row", "rule-sieve", {"depth": 3, "class_prior": None}),
-    "sieve centred": ("two", "row", "rule-sieve", {"class_prior": "centred"}),
-    "sieve unbalanced": ("two", "row", "rule-sieve", {"class_prior": "unbalanced"}),
-    "sieve share": ("two", "row", "rule-sieve", {"class_prior": "0.2"}),
+    "sieve": ("two", "row", "rule-sieve", ALONE),
+    "sieve ordered": ("two", "row", "rule-sieve", {**ALONE, "ordered": True}),
+    "sieve first order": ("two", "row", "rule-sieve", {**ALONE, "depth": 1}),
+    "sieve third order": ("two", "row", "rule-sieve", {**ALONE, "depth": 3, "class_prior": None}),
+    "sieve centred": ("two", "row", "rule-sieve", {**ALONE, "class_prior": "centred"}),
+    "sieve unbalanced": ("two", "row", "rule-sieve", {**ALONE, "class_prior": "unbalanced"}),
+    "sieve share": ("two", "row", "rule-sieve", {**ALONE, "class_prior": "0.2"}),
     "sieve pair": ("two", "row", "rule-sieve", {"joint": "pair"}),
+    "sieve pair and third": ("two", "row", "rule-sieve", {"joint": "pair", "k": 3,
+                                                          "class_prior": "0.5"}),
     "sieve triple": ("two", "row", "rule-sieve", {"joint": "triple", "k": 3}),
     "sieve quad": ("two", "row", "rule-sieve", {"joint": "quad", "k": 4}),
-    "sieve few operations": ("two", "row", "rule-sieve", {"max_ops": 2000}),
-    "sieve delta": ("two", "row", "rule-sieve", {"delta": "1e-6", "k": 4, "epsilon": "0.5"}),
-    "sieve added": ("two", "added", "rule-sieve", {}),
-    "sieve persons": ("two", "person", "rule-sieve", {}),
-    "sieve centred persons": ("two", "person", "rule-sieve", {"class_prior": "centred"}),
-    "classes": ("three", "row", "rule-sieve", {}),
-    "classes average": ("three", "row", "rule-sieve", {"class_prior": "average"}),
-    "classes shares": ("three", "row", "rule-sieve", {"class_prior": ["0.5", "0.3", "0.2"]}),
+    "sieve few operations": ("two", "row", "rule-sieve", {**ALONE, "max_ops": 2000}),
+    "sieve by itself": ("two", "row", "rule-sieve", {}),
+    "classes by itself": ("three", "row", "rule-sieve", {"epsilon": 10}),
+    "sieve delta": ("two", "row", "rule-sieve", {**ALONE, "delta": "1e-6", "k": 4,
+                                                 "epsilon": "0.5"}),
+    "sieve added": ("two", "added", "rule-sieve", ALONE),
+    "sieve persons": ("two", "person", "rule-sieve", ALONE),
+    "sieve centred persons": ("two", "person", "rule-sieve", {**ALONE, "class_prior": "centred"}),
+    "classes": ("three", "row", "rule-sieve", ALONE),
+    "classes average": ("three", "row", "rule-sieve", {**ALONE, "class_prior": "average"}),
+    "classes shares": ("three", "row", "rule-sieve", {
+        **ALONE, "class_prior": ["0.5", "0.3", "0.2"]}),
     "classes pair persons": ("three", "person", "rule-sieve", {"joint": "pair"}),
     "ranks": ("number", "row", "rule-sieve", {"numeric": "ranks"}),
     "ranks persons": ("number", "person", "rule-sieve", {"numeric": "ranks", "depth": 2}),
     "median cut": ("number", "row", "rule-sieve", {"numeric": "median-cut", "joint": "pair"}),
+    "median and spread": ("number", "person", "rule-sieve", {
+        "numeric": "median-and-spread", "joint": "pair"}),
+    "number by itself": ("number", "row", "rule-sieve", {"epsilon": 10}),
     "blocks": ("two", "row", "block-fwell", {"block": 6, "repeats": 3}),
     "blocks clip": ("two", "row", "block-fwell", {"block": 6, "votes": "clip", "tau": "0.06"}),
     "blocks persons": ("two", "person", "block-fwell", {"block": 4}),
@@ -77,7 +88,8 @@ PLANS = {
                                                        "delta": "1e-6"}),
     "ridge rbf": ("number", "row", "kernel-ridge", {"k": None, "kernel": "rbf", "features": 20}),
     "table": ("two", "row", "noisy-histogram", {"k": None, "columns": ["n", "c"], "bins": 3}),
-    "table chosen": ("two", "row", "noisy-histogram", {"k": 2, "bins": 3}),
+    "table chosen": ("two", "row", "noisy-histogram", {
+        "k": 2, "bins": 3, "choice": ALONE}),
     "table delta": ("two", "person", "noisy-histogram", {
         "k": None, "columns": ["n", "l", "d"], "delta": "1e-6", "epsilon": 10}),
 }
@@ -192,7 +204,7 @@ def _session(name):
                 session.predict_batch([[0.2, 0.3], [0.7, 0.1]], epsilon=2)
             else:
                 session.release_function(epsilon=2, delta="1e-6").predict([[0.2, 0.3]])
-        return _said(watch, session.release_.body, name)
+    return _said(watch, session.release_.body, name)
 
 
 def _said(watch, body, name):

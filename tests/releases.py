@@ -72,6 +72,24 @@ def plan_of(kind, *, domain=None, epsilon="0.5", delta=0, warning=None, forecast
         mechanism=lambda *_: None, says=lambda _: SAYS[kind])
 
 
+def true(kind, *, settings=None, numbers=None, ledger=None):
+    """release.json and certificate.json that a method might have made, with numbers as given."""
+    from privsieve.methods import plan
+    from privsieve.methods.histogram.noisy_histogram import NoisyTable
+
+    numbers = numbers or SAYS[kind].get("values", SAYS[kind].get("cells"))["q"]
+    method, own, output = {
+        "weights": ("output-fwell", {"k": 2}, numbers),
+        "regression": ("kernel-ridge", {"kernel": "linear", "lam": "0.1"}, numbers),
+        "histogram": ("noisy-histogram", {"columns": ["age", "sex"], "bins": {"age": 4}},
+                      NoisyTable(("age", "sex"), None, numbers)),
+    }[kind]
+    made = plan(method, domain_of(target=TARGETS.get(kind)), epsilon="0.5", rows=100,
+                **{**own, **(settings or {})})
+    body = Release.of(made, output, private=True).body
+    return issued(body, made, ledger)
+
+
 def released(kind, *, ledger=None, says=None, plan=None, **more):
     """release.json and certificate.json of this kind, as read from their files."""
     plan = plan or plan_of(kind, **more)

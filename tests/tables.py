@@ -18,10 +18,15 @@ def batch(codes, label, unit=None):
 
 
 def domain(kinds, classes=2, **options):
-    """A domain, a letter a column: n(umber), m(issing level), f(lag), c(ategory), w(ide)."""
+    """A domain, a letter a column: n(umber), m(issing level), f(lag), c(ategory), w(ide).
+
+    Numbers without bounds: u, and v with a missing level.
+    """
     made = {
         "n": lambda name: Number(name, 0, 1),
         "m": lambda name: Number(name, 0, 1, missing="level"),
+        "u": Number,
+        "v": lambda name: Number(name, missing="level"),
         "f": Flag,
         "c": lambda name: Category(name, ["a", "b", "c"]),
         "w": lambda name: Category(name, [str(v) for v in range(30)]),
@@ -42,7 +47,7 @@ def random_codes(rng, kinds, n):
             column = rng.integers(0, 31, n)
         else:
             pool = rng.integers(0, 65536, rng.choice([1, 2, 3, 8, 1000]))
-            if kind == "m":
+            if kind in "mv":
                 pool[0] = 65535
             column = rng.choice(pool, n)
         columns.append(column)

@@ -8,34 +8,38 @@ from __future__ import annotations
 
 from math import exp
 
-import numpy as np
 import pytest
 
-from attacks import MANY, RUNS, near
+from attacks import MANY, RUNS, again, near, run
 from privsieve import audit
-from privsieve.check.pairs import pair, sides
+from privsieve.check.pairs import joined, modes, pair, sides
 from privsieve.fit import fit
 from privsieve.methods import METHODS, plan
 from privsieve.noise.stopping import best_of, tries
 from privsieve.noise.streams import system
+from privsieve.public.columns import Label, Number
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
 
 FIRST, SECOND, y = sides()
 
 
-def sieve(epsilon, **options):
-    """The mechanism as it is shipped, at this epsilon."""
-    made = plan("rule-sieve", Domain.box(0, 1, columns=2), k=1, epsilon=epsilon, rows=12,
+def planned(epsilon, **options):
+    """The plan as it is shipped, at this epsilon."""
+    return plan("rule-sieve", Domain.box(0, 1, columns=2), k=1, epsilon=epsilon, rows=12,
                 **options)
-    return lambda table: fit(made, open_source(table / 65535, y), noise=system()).selected
+
+
+def sides_of(made):
+    """The mechanism on each of the two tables."""
+    return [again(made, open_source(table / 65535, y)) for table in (FIRST, SECOND)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{"class_prior": None, "depth": 1}, {"ordered": True}])
 def test_the_worst_pair_keeps_the_claim_and_comes_near_it(options):
     """The 99 % bound stays under epsilon = 1, and comes near it: no pair is worse."""
-    found = audit(sieve(1, **options), FIRST, SECOND, epsilon=1, profile=RUNS)
+    found = audit(run, *sides_of(planned(1, **options)), epsilon=1, profile=RUNS)
 
     assert not found.exceeded
     assert near(0.9) < found.bound <= 1
@@ -44,14 +48,46 @@ def test_the_worst_pair_keeps_the_claim_and_comes_near_it(options):
 @pytest.mark.slow
 def test_half_the_noise_is_caught():
     """A twin that adds half of the noise (it runs at epsilon 2) is found out."""
-    found = audit(sieve(2, class_prior=None, depth=1), FIRST, SECOND, epsilon=1, profile=RUNS)
+    twin = sides_of(planned(2, class_prior=None, depth=1))
 
-    assert found.exceeded
+    assert audit(run, *twin, epsilon=1, profile=RUNS).exceeded
+
+
+def fitted(made):
+    """The whole public way, from a table to the names of a release."""
+    return lambda table: fit(made, open_source(table / 65535, y), noise=system()).selected
+
+
+def test_the_whole_public_way_keeps_the_claim_and_a_quarter_of_its_noise_is_caught():
+    """What reads anew at each run is told apart as little, and as well, as what reads once."""
+    right, twin = (audit(fitted(planned(epsilon, class_prior=None, depth=1)), FIRST, SECOND,
+                         epsilon=1, profile=300) for epsilon in (1, 4))
+
+    assert (False, True) == (right.exceeded, twin.exceeded)
+
+
+def paired(tables, epsilon, bounds=(0, 1)):
+    """Two of three columns by a first race over pairs, as it is shipped: by a grid, or all cuts."""
+    domain = Domain([Number(f"x{j}", *bounds) for j in range(3)], Label("y", [0, 1]))
+    made = plan("rule-sieve", domain, k=2, epsilon=epsilon, rows=len(tables[0]),
+                joint="pair", class_prior=None, depth=1)
+    return [again(made, open_source(rows[:, :3].astype(float), rows[:, 3])) for rows in tables]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("ran", "bounds"), [(1, (0, 1)), (2, (0, 1)), (1, ())],
+                         ids=["grid", "half, grid", "all cuts"])
+def test_a_first_race_over_pairs_keeps_the_claim_and_half_of_its_noise_is_caught(ran, bounds):
+    """The bound comes near epsilon = 1 and stays below; of a twin that runs at 2 it does not."""
+    found = audit(run, *paired(joined(), ran, bounds), epsilon=1, profile=RUNS)
+
+    assert (ran == 2) == found.exceeded
+    assert near(0.9) < found.bound
 
 
 def test_a_count_that_leaves_is_caught():
     """A twin that shows whether a count is even is refuted in 200 runs."""
-    right = sieve(1)
+    right = fitted(planned(1))
     one_more = FIRST.copy()
     one_more[0, 0] = 65535
 
@@ -60,23 +96,43 @@ def test_a_count_that_leaves_is_caught():
     assert found.exceeded
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method_has_a_pair_of_neighbours(method):
-    """One row differs, in cells or target; the plan is at home with the rows."""
-    made = pair(method)
-    rows = [np.column_stack([table.codes, table.label]) for table in (made.first, made.second)]
+MODES = [(method, mode) for method in METHODS for mode in modes(method)]
 
-    assert 1 == (rows[0] != rows[1]).any(axis=1).sum()
-    assert len(made.first) == len(made.second) >= 2
+
+@pytest.mark.parametrize(("method", "mode"), MODES)
+def test_every_mode_has_a_pair_of_neighbours(method, mode):
+    """One unit differs, in cells or target, or is there or not, and the plan runs on it."""
+    made = pair(method, mode)
+    first, second = ([(unit, *cells, label) for unit, cells, label in zip(
+        table.unit.tolist(), table.codes.tolist(), table.label.tolist(), strict=True)]
+        for table in (made.first, made.second))
+    if made.domain.neighbours == "add-remove":  # who is there is nobody's position
+        first, second = ([row[1:] for row in rows] for rows in (first, second))
+        assert 1 == len(first) - len(second)
+        assert second == [row for row in first if row in second]
+    else:
+        assert 1 == len({one[0] for one, two in zip(first, second, strict=True) if one != two})
+    assert made.attacked(1)(made.first)
+
+
+#: Where twice the claim is not seen in some thousand runs: each is a sum of parts, and no row that
+#: we know moves them all at once.
+LOOSE = {("private-tuning", ""), ("objective-fwell", ""), ("noisy-histogram", "chosen"),
+         ("kernel-ridge", "function")}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS)
-def test_no_method_is_refuted_and_a_far_too_small_claim_is(method):
-    """Two hundred runs find nothing against 1, and find out a twin that spends 30."""
-    made = pair(method)
-    right, twin = (audit(made.attacked(epsilon), made.first, made.second, epsilon=1, profile=200)
-                   for epsilon in (1, 30))
+@pytest.mark.parametrize(("method", "mode"), MODES)
+def test_no_mode_is_refuted_and_a_far_too_small_claim_is(method, mode):
+    """Some hundred runs find nothing against 1, and find out a twin that spends far more.
+
+    The right one spends .9: of so many audits at exactly 1 one would be wrong now and then.
+    """
+    made = pair(method, mode)
+    loose = (method, mode) in LOOSE
+    right, twin = (audit(made.attacked(epsilon), made.first, made.second, epsilon=1,
+                         delta=made.delta, profile=500 if loose else 600)
+                   for epsilon in ("0.9", 30 if loose else 6))
 
     assert (False, True) == (right.exceeded, twin.exceeded)
 
@@ -94,11 +150,11 @@ def answers(table):
 
 def test_the_best_of_many_tries_keeps_twice_the_price():
     """The best of a secret number of tries at 0.5 each stays under 1, and above the 0.5 of one."""
-    def run(table):
+    def best(table):
         noise = system()
         return best_of(lambda: answers(table)(noise), noise)
 
-    found = audit(run, False, True, epsilon=1, profile=MANY)
+    found = audit(best, False, True, epsilon=1, profile=MANY)
 
     assert not found.exceeded
     assert found.bound > .5
@@ -106,8 +162,8 @@ def test_the_best_of_many_tries_keeps_twice_the_price():
 
 def test_showing_all_tries_would_be_caught():
     """A twin that lets K leave, with what each try gave, is refuted."""
-    def run(table):
+    def shown(table):
         noise = system()
         return tuple(answers(table)(noise)[1] for _ in range(tries(noise)))
 
-    assert audit(run, False, True, epsilon=1, profile=MANY).exceeded
+    assert audit(shown, False, True, epsilon=1, profile=MANY).exceeded

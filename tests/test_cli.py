@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import random
+import re
 import signal
 import stat
 import subprocess
@@ -149,14 +150,19 @@ def test_help():
 
 
 def test_help_is_light(place):
-    """Help imports no verb, no NumPy, no rich; `plan`, `ledger` and `verify` import no NumPy."""
+    """Help imports no verb, no NumPy, no rich; `plan`, `ledger` and `verify` import no NumPy.
+
+    A selection imports of NumPy what is needed, and no Arb.
+    """
     heavy = ("numpy", "rich", "pyarrow", "pandas", "sklearn", "flint", "privsieve.public.domain")
     for args, absent in (
-        (["--help"], heavy),
+        (["--help"], (*heavy, "privsieve.public.canonical")),
         (["plan", "--rows", "400", *ASKED], heavy[:-1]),
         (["ledger", "show", "--ledger", "budget.db"], heavy[:-1]),
-        (["verify", "first"], heavy[:-1]),
-        (select(), ("rich", "pyarrow", "pandas", "sklearn", "scipy")),
+        (["verify", "first"], (*heavy[:-1], "cryptography", "sqlite3", "privsieve.ledger.chain",
+                               "privsieve.ledger.ledger")),
+        (select(), ("rich", "pyarrow", "pandas", "sklearn", "scipy", "flint", "numpy.ma",
+                    "numpy.random", "numpy.fft")),
     ):
         code = f"import sys; from privsieve.cli import run; run({list(args)}); print(*sys.modules)"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
@@ -226,8 +232,10 @@ def test_all_columns_are_free(privsieve):
     ({"--top": "0"}, 2, "at least 1"),
     ({"--top": "5"}, 2, "the domain has 4"),
     ({"--top": "two"}, 2, "not a valid integer"),
-    ({"--top": None}, 2, "--top N or --fraction F"),
-    ({"--fraction": "0.5"}, 2, "and not both"),
+    ({"--top": None}, 2, "--top N, --at-most N or --fraction F"),
+    ({"--fraction": "0.5"}, 2, "one of them alone"),
+    ({"--at-most": "2"}, 2, "one of them alone"),
+    ({"--top": None, "--at-most": "0"}, 2, "at least 1 is needed"),
     ({"--top": None, "--fraction": "1.5"}, 2, "between 0 and 1"),
     ({"--top": None, "--fraction": "-0.5"}, 2, "positive decimal"),
     ({"--method": "magic"}, 2, "rule-sieve"),
@@ -243,7 +251,8 @@ def test_all_columns_are_free(privsieve):
     ({"--ledger": "table.csv"}, 4, "not a privsieve ledger"),
     ({"--population": "others"}, 4, "no such population"),
     ({"--population": ""}, 2, "population"),
-    ({"--ledger": "postgresql://x"}, 2, "URL"),
+    ({"--ledger": "postgresql://u:secret@x/b"}, 2, "PGPASSFILE"),
+    ({"--ledger": "mysql://x"}, 2, "URL"),
     ({"--out": "."}, 2, "exists"),
     ({"--out": "none/out"}, 2, "around it"),
     ({"--epsilonn": "1"}, 2, "Did you mean one of: '--epsilon'"),
@@ -323,7 +332,8 @@ def test_silent_on_spelling(privsieve):
     plain = privsieve(*select())
     odd = privsieve(*select(data="spelled.csv", out="second"))
 
-    assert plain[2].replace("1 left", "0 left").replace("first", "second") == odd[2]
+    said, other = (words.partition("\n")[2] for words in (plain[2], odd[2]))  # but for the request
+    assert said.replace("1 left", "0 left").replace("first", "second") == other
     assert (0, 2) == (odd[0], len(odd[1].splitlines()))
     code, out, _err = privsieve("inspect", "spelled.csv", "--domain", "domain.toml",
                                 "--private-output", "look.txt")
@@ -366,7 +376,8 @@ def test_select_on_a_terminal(place):
     refused, error = on_terminal("select", NO_COLOR="1")
 
     assert 0 == code
-    assert any(stage in seen for stage in ("charging", "reading the table", "choosing"))
+    assert all(stage in seen for stage in ("charging", "reading the table", "choosing",
+                                           "writing"))
     assert "promise" in seen
     assert (2, True) == (refused, error.startswith("privsieve: Missing"))
     assert "\x1b" not in error
@@ -443,7 +454,13 @@ def test_the_ledger_goes_away(privsieve, monkeypatch):
     def gone(_ledger):
         raise LedgerError("gone")
 
-    monkeypatch.setattr(Ledger, "left", gone)
+    def last(ledger, *committed):
+        found = commit(ledger, *committed)
+        monkeypatch.setattr(Ledger, "account", gone)
+        return found
+
+    commit = Ledger.commit
+    monkeypatch.setattr(Ledger, "commit", last)
     code, out, err = privsieve(*select())
 
     assert (0, 2) == (code, len(out.splitlines()))
@@ -460,7 +477,9 @@ def test_failed_after_the_charge(privsieve, monkeypatch, fault):
     monkeypatch.setattr(reader, "batches", broken)
     code, out, err = privsieve(*select())
 
-    assert (6, "", "privsieve: release failed; the budget is charged\n") == (code, out, err)
+    request, said = err.splitlines()
+    assert (6, "", "privsieve: release failed; the budget is charged") == (code, out, said)
+    assert re.fullmatch("request    [0-9a-f]{32}", request)
     assert 1 == spent()
     code, out, _err = privsieve("ledger", "show", "--ledger", "budget.db")
     assert 0 == code

@@ -17,10 +17,31 @@ def test_an_attack_that_finds_nothing(cli):
     assert (0, "") == (code, err)
     assert "claimed    epsilon 0.5\n" in out
     assert "300, on two made-up tables of 6 rows" in out
-    assert out.endswith("not refuted\n")
+    assert out.endswith(("\nstands\n", "\nsaw nothing\n"))
     assert ("block-fwell", "1", False, 300) == tuple(
         made[key] for key in ("method", "epsilon", "exceeded", "runs"))
     assert 0 <= float(made["bound"]) <= float(made["bound95"])
+    assert made["verdict"] in ("stands", "saw nothing")
+
+
+def test_a_mode_is_attacked(cli):
+    """A mode is named beside its method; a name that is none lists those there are."""
+    code, out, _ = cli("audit", "rule-sieve", "--mode", "joint", "--runs", 100)
+
+    assert 0 == code
+    assert "method     rule-sieve, joint\n" in out
+    assert "known are: ordered, joint" in cli("audit", "rule-sieve", "--mode", "none")[2]
+    assert "leave the mode out" in cli("audit", "felp", "--mode", "none")[2]
+
+
+def test_who_saw_nothing_says_so(cli, monkeypatch):
+    """A method that answers always the same is not refuted, and nothing is said for it."""
+    monkeypatch.setattr(pairs.Pair, "attacked", lambda _pair, _epsilon: lambda _table: "the same")
+    code, out, err = cli("audit", "noisy-histogram", "--runs", 150)
+
+    assert 0 == code
+    assert out.endswith("saw nothing\n")
+    assert "says nothing for the claim" in " ".join(err.split())
 
 
 def test_a_method_that_spends_more_is_refuted(cli, monkeypatch):

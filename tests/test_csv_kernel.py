@@ -79,7 +79,7 @@ def bodies(how):
 
 
 @pytest.mark.slow
-@settings(max_examples=800, derandomize=True, deadline=None)
+@settings(max_examples=400, derandomize=True, deadline=None)
 @given(st.one_of(*map(bodies, FORMS)), st.booleans(), st.sampled_from([None, 1, 2, 3]))
 def test_any_body(tmp_path_factory, drawn, header, most):
     """Whatever the body and the form: the same codes, labels and persons, in any batches."""

@@ -23,16 +23,11 @@ from privsieve.kernels.search import Effort, search
 from privsieve.rows.matrix import Items
 from real_data import adult
 
+IMPLEMENTATIONS = ("native", "numpy")
 PARTS, EACH = range(10), 30  # random tables: 300 in all
 #: HamDist of the proved optimum on Adult, as the evidence page has it.
 ADULT = {5: "5.447", 8: "5.216", 11: "5.209"}
 SOLVER = pytest.mark.skipif(find_spec("ortools") is None, reason="OR-Tools is not installed")
-
-
-@pytest.fixture(params=["native", "numpy"])
-def implementation(request, monkeypatch):
-    """Every law holds for each; which of the best sets it is, and the nodes, each may say."""
-    serve(request.param, monkeypatch)
 
 
 class Case:
@@ -63,9 +58,11 @@ class Case:
         if rng.random() < 0.4:
             self.rule = replace(self.rule, labelled=True, k=1 + self.rule.k // 2)
 
-    def asked(self, nodes=0):
-        """Arguments of the search."""
-        return self.cells, self.label, self.weights, self.rule, self.start, Effort(nodes)
+    def found(self, monkeypatch, nodes=0):
+        """What either implementation finds: which of the best sets it is, each may say."""
+        for which in IMPLEMENTATIONS:
+            serve(which, monkeypatch)
+            yield search(self.cells, self.label, self.weights, self.rule, self.start, Effort(nodes))
 
     def best(self):
         """The optimum by trying all sets."""
@@ -78,29 +75,27 @@ class Case:
         return found.value == value and naive.keeps(self.rows, self.y, S, self.rule)
 
 
-@pytest.mark.usefixtures("implementation")
 @pytest.mark.parametrize("part", PARTS)
-def test_brute_force(part):
+def test_brute_force(part, monkeypatch):
     """The proved optimum is the best of all sets, for both objectives, models and l."""
     for seed in range(part * EACH, (part + 1) * EACH):
         case = Case(seed)
-        found = search(*case.asked())
+        best = case.best()
+        for found in case.found(monkeypatch):
+            assert (found.value, found.bound, found.proved) == (best, best, True), seed
+            assert found.value < 0 or case.holds(found), seed
 
-        assert (found.value, found.bound, found.proved) == (case.best(), found.value, True), seed
-        assert found.value < 0 or case.holds(found), seed
 
-
-@pytest.mark.usefixtures("implementation")
 @pytest.mark.parametrize("part", PARTS)
-def test_bound(part):
+def test_bound(part, monkeypatch):
     """A search that is stopped knows a set that keeps the rule and a bound on all of them."""
     for seed in range(part * 5, (part + 1) * 5):
         case = Case(seed, rows=(12, 20), items=(7, 9))
-        found, best = search(*case.asked(1 + seed % 3)), case.best()
-
-        assert found.value <= best <= found.bound, seed
-        assert found.value < 0 or case.holds(found), seed
-        assert found.proved == (found.value == found.bound), seed
+        best = case.best()
+        for found in case.found(monkeypatch, 1 + seed % 3):
+            assert found.value <= best <= found.bound, seed
+            assert found.value < 0 or case.holds(found), seed
+            assert found.proved == (found.value == found.bound), seed
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -109,7 +104,7 @@ def test_one_optimum(seed, monkeypatch):
     items, y = random_table(60, 16, 0.3, 2000 + seed)
     spread = np.random.default_rng(seed).integers(1, 10**6, 16) if seed % 2 else None
     optima = []
-    for which in ("native", "numpy"):
+    for which in IMPLEMENTATIONS:
         serve(which, monkeypatch)
         optima.append(search((items.indptr, items.indices), y, spread, Rule(4, 2), None)[1:4])
 
@@ -163,6 +158,7 @@ import numpy as np
 from privsieve.containment.exact import Solving, exact
 from privsieve.rows.matrix import Items
 from privsieve.kernels.patterns import Rule
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
 rng = np.random.default_rng(0)
 items = Items.dense(rng.random((1000, 60)) < 0.3)
 y = rng.integers(0, 2, 1000).astype(np.int32)
@@ -173,7 +169,7 @@ print(choice.proved, choice.level >= 5, choice.bound > choice.objective > 0)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to a process of one's own")
-@pytest.mark.parametrize("kernels", ["native", "numpy"])
+@pytest.mark.parametrize("kernels", IMPLEMENTATIONS)
 def test_interrupt(kernels):
     """An interrupt ends the search, and the best so far comes back with its bound."""
     run = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True,

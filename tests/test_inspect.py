@@ -40,19 +40,49 @@ def test_yes():
 def test_numbers():
     """Bounds that are passed, and texts that are no numbers, are counted with their fix."""
     assert [("age (number): 1 missing (14.3%), 2 unparsable (28.6%), 1 below (14.3%), "
-             "2 above (28.6%)"),
+             "2 above (28.6%)"), "  3 of 65536 codes in use",
             ("  -> these become low (the least is -7); if the code book allows less, "
             "write its bound"),
             ("  -> these become high (the most is 1234567.5); if the code book allows "
             "more, write its bound"),
             "  -> check csv.decimal and the kind of the column: these become missing"] \
         == one(Number("age", 0, 110), [50, -7, 1234567.5, 111, None, "x", float("inf")])
-    assert ["age (number): fine"] == one(Number("age", 0, 110), [0, 110, "7"])
+    assert ["age (number): fine", "  3 of 65536 codes in use"] == one(
+        Number("age", 0, 110), [0, 110, "7"])
+
+
+SODIUM = [136, 138.5, 140, 141, 143.5, 139.2]
+CROWDED = ("  -> most values lie within 8 codes of each other, too near to be told apart: write "
+           "typical = [centre, spread], or near, or narrower bounds, from a code book and never "
+           "from here")
+
+
+@pytest.mark.parametrize(("part", "cells", "used", "said"), [
+    (Number("x", -1e6, 1e6), SODIUM, 1, [CROWDED]), (Number("x"), SODIUM, 6, []),
+    (Number("x", typical=[140, 5]), SODIUM, 6, []),
+    (Number("x"), [2000, 2000.5, 2001], 1, [CROWDED]),
+    (Number("x", near=2000), [2000, 2000.5, 2001], 3, []), (Number("x"), [7, 7, 7], 1, []),
+    (Number("x", 0, 1), [0, 0, 0, 1], 2, [])])
+def test_codes_in_use(part, cells, used, said):
+    """How many codes values have, and a way out where most of them share a few."""
+    assert ["x (number): fine", f"  {used} of 65536 codes in use", *said] == one(part, cells)
+
+
+def test_codes_of_a_long_table_are_counted_together():
+    """Pieces of a table add up to what one look would find."""
+    part, cells = Number("x"), [7, 9, 7, 7, 1e9, -3]
+    first, second = (look(part, cells[at], ".") for at in (slice(2), slice(2, None)))
+    whole = look(part, cells, ".")
+
+    assert [each.tolist() for each in whole.codes] == [
+        each.tolist() for each in (first + second).codes]
+    assert [1, 3, 1, 1] == whole.codes[1].tolist()
 
 
 def test_dates():
     """Dates are counted like numbers, and their bounds are days that hold them."""
     assert ["d (date): 1 unparsable (25.0%), 1 below (25.0%), 1 above (25.0%)",
+            "  3 of 65536 codes in use",
             ("  -> these become low (the least is 2019-06-01); if the code book allows "
             "less, write its bound"),
             ("  -> these become high (the most is 2022-06-02); if the code book allows "

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
+from functools import cache, partial
 from itertools import combinations, combinations_with_replacement, product
 
 import numpy as np
@@ -16,13 +18,17 @@ from exact import set_law, top_k_law
 from kernel_calls import serve
 from privsieve.errors import ParameterError
 from privsieve.kernels import joint as kernel
-from privsieve.methods import plan
-from privsieve.methods.rule_sieve import Beginning, beginning, choose, place
+from privsieve.methods import branches, labels, plan
+from privsieve.methods.branches import ONE, PAIRS, TRIPLES, Sizes, Switch, switch, worth
+from privsieve.methods.effort import ALL, WHOLE
+from privsieve.methods.rule_sieve import choose, mechanism, summarise
 from privsieve.noise import race as race_module
+from privsieve.noise import streams
 from privsieve.noise.race import Race, top_k
 from privsieve.noise.streams import replay
+from privsieve.summaries import rules as tabled
 from privsieve.summaries.layout import Layout
-from privsieve.summaries.rules import set_values
+from privsieve.summaries.rules import best_partition, scores, set_scores, set_values
 from test_naive import Table
 from test_rules import T5, weighing
 
@@ -114,15 +120,14 @@ def parity(joint, k, **options):
 
 
 def test_the_parity_table_has_the_published_values():
-    """Triples 8, 6, 6, 4 (centred four times as much), the quadruple 8, the next round 16."""
+    """Triples 8, 6, 6, 4 (centred four times as much), the quadruple 8."""
     _made, summary, layout = parity("triple", 3)
-    first = [place(5, three) for three in combinations(range(4), 3)]
+    first = [list(combinations(range(5), 3)).index(three) for three in combinations(range(4), 3)]
 
     equal = set_values(summary, layout, weighing([[-1, 1]], 5), 3)[first].tolist()
     centred = set_values(summary, layout, weighing([[-4, 4]], 5), 3)[first].tolist()
     assert [8, 6, 6, 4] == equal
     assert [32, 24, 24, 16] == centred
-    assert 16 == sum(equal[1:])
     _made, summary, layout = parity("quad", 4)
     assert 8 == set_values(summary, layout, weighing([[-1, 1]], 5), 4)[0]
 
@@ -132,6 +137,52 @@ def test_the_race_of_triples_has_the_published_law():
     law = set_law((8, 6, 6, 4), 1, 1, geometric)
 
     assert [0.924364, 0.035895, 0.035134, 0.004607] == [round(p, 6) for p in law.values()]
+
+
+def test_a_pair_or_two_singles_has_the_published_values():
+    """P2 of the design: the best rule of both, or what each is worth alone."""
+    pairs = 12 * np.array([7, 7, 5, 6, 3, 4])
+
+    assert [84, 84, 60, 72, 54, 48] == best_partition(2, {2: pairs},
+                                                      np.array([60, 84, 36, 24])).tolist()
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_the_best_way_to_cut_a_set_into_parts(size):
+    """Every partition that is asked for, in fractions, then the floor; also below 0."""
+    rng, d = np.random.default_rng(6), 6
+    for _ in range(20):
+        score = rng.integers(-50, 50, d)
+        value = {part: 12 * rng.integers(-4, 5, math.comb(d, part)) for part in (2, 3, 4)}
+        at = {part: {one: int(v) for one, v in zip(combinations(range(d), part), value[part],
+                                                   strict=True)} for part in value}
+
+        def best(columns, score=score, at=at):
+            ways = [Fraction(at[size][columns]), Fraction(sum(score[list(columns)].tolist()), size)]
+            if size == 3:
+                ways += [Fraction(2 * at[2][pair] + int(score[({*columns} - {*pair}).pop()]), 3)
+                         for pair in combinations(columns, 2)]
+            return max(map(math.floor, ways))
+
+        assert [best(columns) for columns in combinations(range(d), size)] == (
+            best_partition(size, value, score).tolist())
+
+
+def test_many_labellings_count_by_their_mean():
+    """A set of many classes is worth the floor of the mean of what it is worth by each cut."""
+    rng = np.random.default_rng(2)
+    made = plan("rule-sieve", tables.domain("nnnn", 3), k=3, epsilon=1, rows=9, joint="triple")
+    summary = made.summarise([tables.batch(rng.integers(0, 65536, (9, 4)),
+                                           rng.integers(0, 3, 9))], 3)
+    layout, labellings = Layout.of(made.domain), [[-5, 2, 1], [-1, 1, 0], [4, 3, -7]]
+    by = weighing(labellings, 4, grid=16)
+    for size in (2, 3):
+        each = [set_scores(summary, layout, by.alone(cut), size) for cut in range(3)]
+
+        for part in (0, 1):
+            mean = sum(one[part] for one in each) // 3
+            assert mean.tolist() == set_scores(summary, layout, by, size)[part].tolist()
+    assert scores(summary, layout, by.alone(1)).tolist() == each[1][1].tolist()
 
 
 # choice
@@ -144,93 +195,52 @@ class Scripted:
         self.script, self.asked = list(script), []
 
     def __call__(self, scores, k, sensitivity, epsilon):
-        self.asked.append((list(scores), k, sensitivity, epsilon))
+        self.asked.append((tuple(scores), k, sensitivity, epsilon))
         return self.script.pop(0)
 
 
-def test_rounds_follow_a_triple():
-    """Share 3/k for the set, 1/k a round; a round sums over pairs of what is chosen; sorted."""
-    d, threes = 7, list(combinations(range(7), 3))
-    values = [10**i for i in range(len(threes))]
-    race = Scripted((threes.index((1, 3, 5)),), (2,), (0,))
-
-    chosen = choose({3: values}, [0] * d, (3, 5), (2, 24, Fraction(5)), race)
-
-    assert (0, 1, 3, 4, 5) == chosen
-    assert [(1, 2, 3), (1, 6, 1), (1, 12, 1)] == [call[1:] for call in race.asked]
-    assert race.asked[1][0] == [sum(values[threes.index(tuple(sorted((*two, j))))]
-                                for two in combinations((1, 3, 5), 2)) for j in (0, 2, 4, 6)]
-    assert race.asked[2][0] == [sum(values[threes.index(tuple(sorted((*two, j))))]
-                                for two in combinations((1, 3, 4, 5), 2)) for j in (0, 2, 6)]
-
-
-@pytest.mark.parametrize(("size", "k"), [(3, 6), (3, 7), (4, 7)])
-def test_few_are_left_out_by_one_race(size, k):
-    """Where d - k < k - size one race beside the set tells who stays; each left out pays twice."""
+@pytest.mark.parametrize(("size", "k"), [(2, 2), (2, 5), (3, 3), (3, 4), (3, 7), (4, 4), (4, 7)])
+def test_singles_follow_a_set(size, k):
+    """Share size/k for the set, the rest for one race over the other columns; sorted."""
     d, sets = 8, list(combinations(range(8), size))
-    left, first = d - k, sets[5]
+    first, score = sets[5], [j * j for j in range(d)]
     rest = [j for j in range(d) if j not in first]
-    values = {s: [i * i for i in range(math.comb(d, s))] for s in (3, 4)}
     race = Scripted((5,), tuple(range(k - size)))
 
-    chosen = choose(values, [0] * d, (size, k), (2, 24, Fraction(5)), race)
+    chosen = choose(list(range(len(sets))), lambda _: score, (size, k, d), (24, Fraction(5)), race)
 
     assert tuple(sorted([*first, *rest[:k - size]])) == chosen
-    assert [(1, 2, Fraction(5, 1 + 2 * left)),
-            (k - size, 2 * math.comb(size, 2), Fraction(10 * left, 1 + 2 * left))] == [
-                call[1:] for call in race.asked]
-    assert race.asked[1][0] == [sum(values[3][place(d, (*two, j))]
-                                    for two in combinations(first, 2)) for j in rest]
+    asked = [(1, 24, Fraction(5 * size, k)), (k - size, 24, Fraction(5 * (k - size), k))]
+    assert asked[:1 + (k > size)] == [call[1:] for call in race.asked]
+    assert [tuple(score[j] for j in rest)] * (k > size) == [call[0] for call in race.asked[1:]]
+    assert 5 == sum(call[3] for call in race.asked)
 
 
-@pytest.mark.parametrize(("size", "k", "shares"), [
-    (2, 2, [1]), (2, 5, [Fraction(2, 5), Fraction(3, 5)]), (3, 3, [1]), (4, 4, [1]),
-    (4, 6, [Fraction(2, 3), Fraction(1, 6), Fraction(1, 6)]),
-    (2, 7, [Fraction(2, 7), Fraction(5, 7)]), (3, 7, [Fraction(1, 3), Fraction(2, 3)]),
-    (4, 7, [Fraction(1, 3), Fraction(2, 3)])])
-def test_all_of_epsilon_is_shared(size, k, shares):
-    """The races' shares add up to the whole, whatever the beginning."""
-    values = {s: [0] * math.comb(8, s) for s in (2, 3, 4)}
-    several = size == 2 or len(shares) == 2
-    race = Scripted((0,), tuple(range(k - size)) if several else (0,), (0,))
-
-    chosen = choose(values, [0] * 8, (size, k), (2, 24, Fraction(1)), race)
-
-    assert shares == [call[3] for call in race.asked]
-    assert 1 == sum(shares)
-    assert tuple(range(k)) == chosen
+top_law = cache(top_k_law)
 
 
-def test_places_are_lexicographic():
-    """The place of a set is its index among all of its size."""
-    for d, size in product(range(2, 9), (2, 3, 4)):
-        every = list(combinations(range(d), size))
-
-        assert list(range(len(every))) == [place(d, columns) for columns in every]
-
-
-def law_of(values, score, rules, epsilon):
-    """The exact law of a set and what follows, by sums over what each race may name."""
+def grown(run):
+    """The exact law of what is chosen by races one after another, each as scripted."""
     law = {}
 
-    def run(script):
+    def grow(script, weight):
         race = Scripted(*script)
         try:
-            return choose(values, score, rules, (2, 24, epsilon), race), race.asked
-        except IndexError:
-            return None, race.asked
-
-    def grow(script, weight):
-        chosen, asked = run(script)
-        if chosen is not None:
+            chosen = run(race)
+        except IndexError:  # it asks for one race more
+            for names, p in top_law(*race.asked[-1]).items():
+                grow([*script, names], weight * p)
+        else:
             law[chosen] = law.get(chosen, 0.0) + weight
-            return
-        for names, p in top_k_law(*asked[-1]).items():
-            grow([*script, names], weight * p)
 
     grow([], 1.0)
-    assert len(score) > rules[1]
     return law
+
+
+def law_of(values, score, sizes, epsilon):
+    """The exact law of a set and what follows."""
+    return grown(lambda race: choose(values, lambda _: score, (*sizes, len(score)), (24, epsilon),
+                                     race))
 
 
 def losses(one, two):
@@ -246,11 +256,10 @@ def test_the_law_of_a_joint_choice_keeps_epsilon(size, k, d):
     epsilon, worst = Fraction(2), 0.0
     for _ in range(4 if d > 5 else 20):
         laws = []
-        values = {s: rng.integers(0, 6, math.comb(d, s)) for s in (2, 3, 4)}
-        score = rng.integers(0, 60, d)
-        moves = {s: rng.choice((-2, 2), len(values[s])) for s in values}, rng.choice((-24, 24), d)
+        values, score = rng.integers(0, 60, math.comb(d, size)), rng.integers(0, 60, d)
+        moves = rng.choice((-24, 24), len(values)), rng.choice((-24, 24), d)
         for sign in (0, 1):
-            laws.append(law_of({s: (values[s] + sign * moves[0][s]).tolist() for s in values},
+            laws.append(law_of((values + sign * moves[0]).tolist(),
                                (score + sign * moves[1]).tolist(), (size, k), epsilon))
         assert 1 == pytest.approx(sum(laws[0].values()))
         worst = max(worst, *losses(*laws))
@@ -259,110 +268,271 @@ def test_the_law_of_a_joint_choice_keeps_epsilon(size, k, d):
 
 
 @pytest.mark.parametrize(("size", "k", "d"), [(2, 2, 3), (2, 3, 4), (2, 4, 5), (3, 3, 4),
-                                              (4, 6, 7)])
+                                              (3, 5, 6), (4, 6, 7)])
 def test_a_joint_choice_reaches_epsilon(size, k, d):
     """The first k columns rise by as much as all others fall, and their loss is epsilon."""
     first, whole, laws = tuple(range(size)), tuple(range(k)), []
-    for mine, theirs in ((0, 4), (2, 2)):
+    for mine, theirs in ((0, 48), (24, 24)):
         # Another set of the first k would lead to the same choice: none is ever named.
-        values = {size: [mine if one == first else -1000 if max(one) < k else theirs
-                         for one in combinations(range(d), size)]}
-        score = [12 * mine if j < k else 12 * theirs for j in range(d)]
-        if size == 4:  # beside the first set a column is worth six sets of three
-            values[3] = [mine if max(three) < k else theirs
-                         for three in combinations(range(d), 3)]
+        values = [mine if one == first else -12_000 if max(one) < k else theirs
+                  for one in combinations(range(d), size)]
+        score = [mine if j < k else theirs for j in range(d)]
         laws.append(law_of(values, score, (size, k), Fraction(2)))
 
     assert 2.0 == pytest.approx(math.log(laws[1][whole] / laws[0][whole]))
 
 
-def test_triple_and_round_keep_epsilon_on_every_searched_pair():
-    """The exact law of a set and a round moves by at most e^epsilon; d = 5, k = 4."""
-    rng = np.random.default_rng(3)
-    worst = 0.0
-    for _ in range(30):
-        n = int(rng.integers(1, 4))
-        bins = rng.integers(0, 2, (5, n + 1)).astype(np.uint8) * 7
-        label = rng.integers(0, 2, n + 1)
-        laws = []
-        for rows in (np.arange(n), np.r_[np.arange(n - 1), n]):
-            order = rows[np.argsort(label[rows], kind="stable")]
-            starts = np.searchsorted(label[order], range(3)).astype(np.int64)
-            values = kernel.joint_best(np.ascontiguousarray(bins[:, order]), starts, None,
-                                       np.array([[-1, 1]]), 3, np.zeros(5, np.uint8)).tolist()
-            laws.append(law_of({3: values}, [0] * 5, (3, 4), Fraction(2)))
-        assert 1 == pytest.approx(sum(laws[0].values()))
-        worst = max(worst, *(abs(math.log(laws[0][s] / laws[1][s])) for s in laws[0]))
-
-    assert 0.5 < worst <= 2 + 1e-9
-
-
 # sensitivity
 
 
-def moved(records, n, value):
-    """The most that one replaced record moves some values, over all tables of n records."""
-    found = {rows: value(rows) for rows in combinations_with_replacement(range(records), n)}
-    return max(int(np.abs(found[rows] - found[tuple(sorted((*rows[:i], *rows[i + 1:], other)))])
-                   .max()) for rows in found for i in range(n) for other in range(records))
+def tables_of(records, n):
+    """All tables of n records, none of which has a place."""
+    return combinations_with_replacement(range(records), n)
 
 
-def test_a_set_moves_by_two_and_a_round_by_two_a_pair():
-    """All tables of 3 binary rows and 4 columns: the bounds 2 (triple, quadruple) and 6 are met."""
-    bits = list(product((0, 1), repeat=5))
+def replaced(found, records):
+    """The most that one replaced record moves values, over all tables that were valued."""
+    return max(int(np.abs(value - found[tuple(sorted((*rows[:i], *rows[i + 1:], other)))]).max())
+               for rows, value in found.items() for i in range(len(rows))
+               for other in range(records))
 
-    def valued(rows, size):
-        table = np.array(sorted((bits[r] for r in rows), key=lambda row: row[-1]), np.int64)
-        starts = np.searchsorted(table[:, -1], range(3)).astype(np.int64)
-        return kernel.joint_best(np.ascontiguousarray(table[:, :-1].T).astype(np.uint8), starts,
-                                 None, np.array([[-1, 1]]), size, np.zeros(4, np.uint8))
 
-    def both(rows):
-        three = valued(rows, 3)
-        # Given {0, 1, 2}, column 3 is worth the sets 013, 023 and 123 together.
-        return np.array([3 * three.max(), 3 * valued(rows, 4)[0], three[1:].sum()])
+def left(found, fewer):
+    """The most that one record moves values by leaving."""
+    return max(int(np.abs(value - fewer[rows[:i] + rows[i + 1:]]).max())
+               for rows, value in found.items() for i in range(len(rows)))
 
-    assert 6 == moved(len(bits), 2, both) == moved(len(bits), 3, both)
-    assert 2 == moved(len(bits), 2, lambda rows: valued(rows, 3))
-    assert 2 == moved(len(bits), 2, lambda rows: valued(rows, 4))
+
+def valued(kinds, records, weights, size):
+    """For all tables of some records: what sets are worth, and single columns."""
+    made = plan("rule-sieve", tables.domain(kinds), k=size, epsilon=1, rows=9, max_ops=10**9,
+                joint=("pair", "triple")[size - 2], depth=3)
+    rules, layout = made.mechanism.keywords["rules"], Layout.of(made.domain)
+
+    def value(rows):
+        batch = tables.batch([records[r][:-1] for r in rows], [records[r][-1] for r in rows])
+        summary = made.summarise([batch], 3)
+        counts = summary.runs.counts
+        labels = weights if weights is not None else [[-int(counts[1]), int(counts[0])]]
+        by = weighing(labels, len(kinds), rules.depth, rules.grid)
+        return np.concatenate(set_scores(summary, layout, by, size))
+
+    return lambda n: {rows: value(rows) for rows in tables_of(len(records), n)}
+
+
+def test_a_pair_or_two_singles_moves_as_published():
+    """T9, all tables of three codes by two and weights -1, 4: 48 if one leaves, which is met.
+
+    Centred on the table's own counts 24 (n - 1) is met: 48 with three rows, 72 with four.
+    """
+    records = [(a, b, y) for a in (0, 32768, 65535) for b in (0, 65535) for y in (0, 1)]
+    weighed, centred = (valued("nn", records, weights, 2) for weights in ([[-1, 4]], None))
+    two, three = map(weighed, (2, 3))
+
+    assert 48 == left(three, two)
+    assert 48 < replaced(three, 12) <= 24 * 4
+    assert [48, 72] == [replaced(centred(n), 12) for n in (3, 4)]
+
+
+def test_three_in_their_best_parts_move_by_no_more():
+    """All tables of three binary rows and columns: 24 a replaced row, 12 one that leaves."""
+    records = list(product((0, 65535), (0, 65535), (0, 65535), (0, 1)))
+    weighed = valued("nnn", records, [[-1, 1]], 3)
+    two, three = map(weighed, (2, 3))
+
+    assert 24 == replaced(three, 16)
+    assert 12 == left(three, two)
+
+
+# switch
+
+
+def test_the_joint_law_of_count_and_set_keeps_epsilon(monkeypatch):
+    """The shipped mechanism, d = 4 and k = 3: one race, pairs or triples by a noisy count.
+
+    The exact law of what is released and chosen, on neighbours that a search makes worse.
+    """
+    epsilon, rng = Fraction(25), np.random.default_rng(8)
+    records, memo = list(product((0, 1), repeat=5)), {}
+    monkeypatch.setattr(labels, "FINEST", 4)  # small integers, for exact laws
+    monkeypatch.setattr(tabled, "set_scores", lambda summary, layout, by, size: memo.setdefault(
+        (id(summary), by.labellings.tobytes(), size), set_scores(summary, layout, by, size)))
+
+    @cache
+    def law(table):
+        made = plan("rule-sieve", tables.domain("nnnn"), k=3, epsilon=epsilon, rows=len(table),
+                    depth=1, class_prior=None, allow_weak=True)
+        rules = replace(made.mechanism.keywords["rules"], class_prior="auto")
+        # Few rows would not pay for it: the switch of as many as would.
+        rules.__dict__["switch"] = Switch((ONE, PAIRS, TRIPLES), 3, Fraction(900), (40, 280))
+        rows, found, n = np.array([records[r] for r in table]), {}, len(table)
+        summary = summarise([tables.batch(rows[:, :4] * 65535, rows[:, 4])], 3, rules=rules)
+        q = math.exp(-epsilon / 10)
+        # What is released is a count; beyond the table's ends it says no more than at the end.
+        for count in range(n + 1):
+            drawn = count - int(rows[:, 4].sum())
+            p = q ** abs(drawn) * (1 / (1 + q) if count in (0, n) else (1 - q) / (1 + q))
+            for chosen, share in grown(partial(run, summary, rules, drawn)).items():
+                found[count, chosen] = p * share
+        return found
+
+    def run(summary, rules, drawn, race):
+        monkeypatch.setattr(streams, "discrete_laplace", lambda _mean, _noise: drawn)
+        monkeypatch.setattr(race_module, "top_k", lambda raced, asked, _noise: race(
+            raced, asked.k, asked.sensitivity, asked.epsilon))
+        chosen = mechanism(summary, replay(1), rules=rules)
+        ran.add(chosen.said["branch"])
+        return tuple(chosen)
+
+    def loss(table, other):
+        one, two = law(table), law(other)
+        return max(losses(one, two))
+
+    ran, worst = set(), 0.0
+    for n in (4, 5):
+        table, other = tuple(sorted(rng.integers(0, 32, n).tolist())), None
+        best = 0.0
+        for _ in range(12):
+            one, place = list(table), int(rng.integers(n))
+            if other is not None and rng.random() < .5:
+                one[int(rng.integers(n))] = int(rng.integers(32))
+            two = [*one[:place], *one[place + 1:], int(rng.integers(32))]
+            found = loss(tuple(sorted(one)), tuple(sorted(two)))
+            if found >= best:
+                table, other, best = tuple(sorted(one)), tuple(sorted(two)), found
+        worst = max(worst, best)
+
+    assert 1 == pytest.approx(sum(law(table).values()))
+    assert {"one race", "pairs", "triples"} == ran
+    assert .3 * epsilon < worst <= epsilon * (1 + Fraction(1, 10**9))
 
 
 # public
 
 
-def test_what_a_beginning_needs():
-    """Rounds need triples, whatever came first; a set that is the whole choice needs no more."""
-    assert [Beginning(2, (2,)), Beginning(3, (3,)), Beginning(3, (3,)), Beginning(4, (3, 4)),
-            Beginning(4, (4,))] == [beginning(joint, k) for joint, k in (
-                ("pair", 5), ("triple", 3), ("triple", 7), ("quad", 5), ("quad", 4))]
+def settings_of(rng):
+    """Any public numbers, and what may be asked for."""
+    d = int(rng.integers(2, 60))
+    k = int(rng.integers(1, d + 1))
+    sizes = Sizes(k, d, int(rng.integers(2, 10**6)), int(rng.choice((1, 1, 3, 31))),
+                  int(rng.choice((0, 4, 16))), int(2.0 ** rng.integers(10, 60)))
+    return sizes, Fraction(int(rng.integers(1, 10**6)), int(rng.integers(1, 100)))
+
+
+def test_a_switch_answers_for_whatever_is_released():
+    """Any integers, below 0 and above all units too, give a branch that the plan has listed."""
+    rng, ran = np.random.default_rng(1), set()
+    for _ in range(3000):
+        sizes, strength = settings_of(rng)
+        made = switch("auto", sizes, strength, ordered=bool(rng.random() < .1),
+                      linear=bool(rng.random() < .8))
+        for many in (2, 3, 6):
+            counts = [int(c) for c in rng.integers(-1000, 1000, many) * rng.choice((1, 10**9))]
+            total = int(rng.integers(0, 2000))
+            for centred in (False, True):
+                value = worth(counts, total, centred=centred)
+                branch = made.branch(value)
+                ran.add((branch, made.reachable))
+                assert 0 < value <= 1
+                assert branch in made.reachable
+                assert (branch,) == made.known(value).reachable == (made.known(value).branch(1),)
+                assert branch.size <= sizes.k
+                # What a first race takes on top of the scores is an eighth more at most.
+                assert branch == ONE or (sizes.grid and WHOLE * branches.work(branch, sizes)
+                                         <= ALL * sizes.max_ops)
+
+    assert {ONE, PAIRS, TRIPLES} == {branch for branch, _ in ran}
+    assert {3, 2, 1} == {len(reachable) for _, reachable in ran}
+
+
+@pytest.mark.parametrize(("counts", "total", "centred", "expected"), [
+    ([50, 50], 100, False, 1), ([90, 10], 100, False, Fraction(1, 5)), ([0, 9], 4, False, .5),
+    ([103, -3], 100, False, Fraction(1, 50)), ([50, 50], 100, True, .5), ([1, -1], 0, False, 1),
+    ([30, 0, -5, 10], 100, False, .5), ([0, 0, 0], 100, False, 1), ([-9, -9, -9], 100, True, .5),
+    ([10, 10, 10], 30, False, Fraction(2, 3)), ([5, 0, 0], 5, False, 1),
+])
+def test_what_units_are_worth(counts, total, centred, expected):
+    """Twice the share of the rarer class, clamped; of many the rarest that is there."""
+    assert Fraction(expected) == worth(counts, total, centred=centred)
+
+
+@pytest.mark.parametrize(("rows", "epsilon", "k", "named"), [
+    (100, "0.44", 3, ["one race"]), (100, "0.45", 3, ["pairs"]), (1000, "0.599", 3, ["pairs"]),
+    (1000, "0.6", 3, ["triples"]), (1000, "0.6", 2, ["pairs"]), (1000, 1, 1, ["one race"]),
+    (10**6, 1, 5, ["triples"]), (1000, 1, 6, ["one race"]),
+])
+def test_the_switch_counts_units_times_epsilon(rows, epsilon, k, named):
+    """One race below 15 a column, triples from 200 on; never for most of the columns, or one."""
+    asked = {"epsilon": epsilon, "rows": rows, "class_prior": "0.5"}
+
+    made = plan("rule-sieve", tables.domain("n" * 10), k=k, **asked)
+    assert named == made.settings["branches"]
+    assert made.settings == plan("rule-sieve", tables.domain("n" * 10), k=k, joint=None,
+                                 **asked).settings
+
+
+@pytest.mark.parametrize(("public", "options", "named"), [
+    ({}, {}, ["one race", "pairs", "triples"]), ({}, {"ordered": True}, ["one race"]),
+    ({}, {"joint": "none"}, ["one race"]), ({}, {"class_prior": "centred"}, ["pairs"]),
+    ({}, {"class_prior": "0.2"}, ["pairs"]), ({}, {"max_ops": 10**6}, ["one race"]),
+    ({"neighbours": "add-remove", "rows": 1000}, {}, ["one race", "pairs", "triples"]),
+], ids=str)
+def test_a_plan_lists_what_may_run(public, options, named):
+    """All branches that a released count may lead to, and no other."""
+    made = plan("rule-sieve", tables.domain("n" * 10, **public), k=3, epsilon=1, rows=1000,
+                **options)
+
+    assert named == made.settings["branches"]
+
+
+def test_the_release_names_the_branch_that_ran():
+    """Of all that are in the plan a rare class takes one race, even classes triples."""
+    rng, found = np.random.default_rng(3), []
+    made = plan("rule-sieve", tables.domain("n" * 10), k=3, epsilon=1, rows=1000)
+    for share in (.05, .2, .5):
+        batch = tables.batch(rng.integers(0, 65536, (1000, 10)), rng.random(1000) < share)
+        chosen = made.mechanism(made.summarise([batch], 3), replay(1))
+        found.append(chosen.said["branch"])
+
+    assert ["one race", "pairs", "triples"] == found == made.settings["branches"]
+
+
+def test_what_is_summarised_does_not_tell_the_branch():
+    """Tables of a rare and of an even class have the same parts: those of all branches."""
+    made = plan("rule-sieve", tables.domain("n" * 10), k=3, epsilon=1, rows=1000)
+    parts = []
+    for ones in (5, 500):
+        batch = tables.batch(np.zeros((1000, 10)), np.arange(1000) < ones)
+        summary = made.summarise([batch], 3)
+        parts.append((summary.signs is None, summary.bins is None, sorted(summary.joint)))
+
+    assert parts[0] == parts[1] == (False, False, [8, 64])
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    ({"joint": "five"}, 'write "pair", "triple" or "quad"'),
-    ({"joint": True}, 'write "pair", "triple" or "quad"'),
+    ({"joint": "five"}, 'write "auto", "none", "pair", "triple" or "quad"'),
+    ({"joint": True}, 'write "auto", "none", "pair", "triple" or "quad"'),
     ({"joint": "triple", "k": 2}, "begins with 3 columns, and 2"),
     ({"joint": "quad", "k": 3}, "begins with 4 columns, and 3"),
     ({"joint": "triple", "ordered": True}, "ordered=False"),
     ({"joint": "pair", "max_ops": 1}, "pair grid"),
     ({"joint": "triple", "max_ops": 10**5}, "raise it, name fewer columns"),
     ({"joint": "quad", "k": 4, "rows": 2**40}, "raise it, name fewer columns"),
-    ({"joint": "triple", "classes": 3}, "two classes, and the label has 3"),
 ], ids=str)
 def test_public_mistakes_are_refused(options, said):
     """Each names the option, its limit and the way out."""
-    classes = options.pop("classes", 2)
     asked = {"k": 3, "epsilon": 1, "rows": 100, **options}
 
     with pytest.raises(ParameterError, match=said):
-        plan("rule-sieve", tables.domain("nnnnnn", classes), **asked)
+        plan("rule-sieve", tables.domain("nnnnnn"), **asked)
 
 
 @pytest.mark.parametrize(("joint", "k"), [
     ("pair", 3), ("pair", 5), ("pair", 6), ("pair", 7), ("triple", 4), ("triple", 5),
-    ("triple", 6), ("triple", 7), ("quad", 5), ("quad", 6), ("quad", 7), (None, 5)])
+    ("triple", 6), ("triple", 7), ("quad", 5), ("quad", 6), ("quad", 7), ("none", 5)])
 @pytest.mark.parametrize("delta", [0, "1e-6"])
 def test_a_plan_tells_the_noise_with_which_columns_are_told_apart(monkeypatch, joint, k, delta):
-    """Its noise is that of the races after the set; a delta is theirs alone, and used once."""
+    """Its noise is that of the race after the set; a delta is its alone, and used once."""
     asked, shipped = [], race_module.top_k
     made = plan("rule-sieve", tables.domain("n" * 8), k=k, epsilon=1, rows=60, joint=joint,
                 class_prior=None, delta=delta)
@@ -378,8 +548,32 @@ def test_a_plan_tells_the_noise_with_which_columns_are_told_apart(monkeypatch, j
 
     assert 1 == sum(race.epsilon for race in asked)
     assert made.cost.delta == sum(race.delta for race in asked)
-    for race in asked if joint is None else asked[1:]:
+    for race in asked if joint == "none" else asked[1:]:
         assert float(made.noise.amount) == pytest.approx(float(race.scale / race.sensitivity))
+
+
+def test_a_delta_goes_to_the_branch_that_can_use_it(monkeypatch):
+    """It is charged if one branch that can be reached needs it, and rho is that of the dearest."""
+    asked, shipped = [], race_module.top_k
+
+    def top_k(scores, race, noise):
+        asked.append(race)
+        return shipped(scores, race, noise)
+
+    monkeypatch.setattr("privsieve.noise.race.top_k", top_k)
+    made = plan("rule-sieve", tables.domain("n" * 60), k=20, epsilon=1, rows=8000, delta="1e-6")
+    rng = np.random.default_rng(5)
+    for share, races in ((.05, 1), (.2, 2), (.5, 2)):
+        asked.clear()
+        batch = tables.batch(rng.integers(0, 65536, (8000, 60)), rng.random(8000) < share)
+        made.mechanism(made.summarise([batch], 3), replay(1))
+
+        *first, after = asked
+        assert races == len(asked)
+        assert [made.cost.delta] == [race.delta for race in asked if race.delta] == [after.delta]
+        assert Fraction(9, 10) == sum(race.epsilon for race in asked)
+        assert made.cost.rho >= after.rho + Fraction(1, 200) + sum(
+            race.epsilon**2 / 2 for race in first)
 
 
 @pytest.mark.parametrize("joint", ["pair", "triple", "quad"])
@@ -395,11 +589,19 @@ def test_all_columns_are_free_and_all_but_one_can_be_had(joint):
     assert (1, 5) == (most.cost.epsilon, len(most.mechanism(most.summarise([batch], 3), noise)))
 
 
-def test_a_pair_is_for_many_classes_too():
-    """A pair first weighs all cuts of the classes, by noisy counts or alike."""
-    made = plan("rule-sieve", tables.domain("nnn", 3), k=2, epsilon=1, rows=300, joint="pair")
+@pytest.mark.parametrize(("rows", "options", "prior", "named"), [
+    (149, {}, "average", "one race"), (150, {}, "centred", "pairs"),
+    (449, {}, "centred", "pairs"), (450, {}, "centred", "triples"),
+    (1000, {"joint": "none"}, "average", "one race"),
+    (100, {"joint": "triple"}, "auto", "triples"),
+    (1000, {"class_prior": "average"}, "average", "one race"), (1000, {"k": 2}, "centred", "pairs"),
+])
+def test_many_classes_are_cut_in_two_where_sets_come_first(rows, options, prior, named):
+    """A set first weighs all public cuts of the classes, centred; else classes are averaged."""
+    made = plan("rule-sieve", tables.domain("n" * 7, 4), **{"k": 3, "epsilon": 2, "rows": rows,
+                                                             **options})
 
-    assert ("pair", "auto") == (made.settings["joint"], made.settings["class_prior"])
+    assert (prior, [named]) == (made.settings["class_prior"], made.settings["branches"])
 
 
 def test_the_races_are_the_shipped_ones():

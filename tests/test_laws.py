@@ -29,6 +29,7 @@ from privsieve.errors import (
 )
 from privsieve.ledger.folder import Folder
 from privsieve.methods import METHODS
+from privsieve.methods.places import WISHES
 from privsieve.noise.streams import replay
 from privsieve.rows import Source, open_source, resolve
 from race_inputs import Watch
@@ -36,6 +37,8 @@ from race_inputs import Watch
 #: What a release says beyond what every one does, by its kind.
 NUMBERS = {"weights": ("values", "noise"), "histogram": ("cells", "noise"),
            "regression": ("features", "values", "noise")}
+#: What it says beside names, by the option that asks for it.
+BESIDE = {"sure": "sure", "described": "describe"}
 DOMAIN = WARD
 SECRET = "Zebedee"
 
@@ -355,8 +358,11 @@ def test_a_fitted_one_holds_its_release_only(method, ledger):
 
     body = fitted.release_.body
     assert parameters | {"n_features_in_", "feature_names_in_", "release_"} == set(vars(fitted))
+    said = {"candidate", "branch", *BESIDE}
     assert {"format", "kind", "private", "columns", "domain", "selected", "forecast", "plan",
-            "warning", *NUMBERS.get(body["kind"], ())} == set(body) - {"candidate"}
+            "warning", *NUMBERS.get(body["kind"], ())} == set(body) - said
+    assert [word for word in BESIDE if word in body] == [
+        word for word, asked in BESIDE.items() if method.options.get(asked) is not None]
     assert list(method.domain.names) == fitted.feature_names_in_.tolist()
 
 
@@ -393,6 +399,8 @@ def test_an_array_takes_the_road_of_a_frame(method):
     X = np.random.default_rng(1).random((ROWS, 6))
     y = X[:, 3] if method.numbers else X[:, 3] > 0.5
     options = {"columns": ["x0", "x3"]} if "columns" in method.options else {}
+    # names of the ward are none of an array's
+    options |= {wish: None for wish in WISHES if wish in method.options}
     fitted = method.made(domain=method.box, **options).fit(X, y)
 
     assert ("x0", "x1", "x2", "x3", "x4", "x5") == fitted.release_.columns

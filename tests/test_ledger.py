@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
+from privsieve.ledger import file as ledger_file
 from privsieve.ledger import sql as ledger_sql
 from privsieve.ledger.certificate import Entry
 from privsieve.ledger.chain import replay
@@ -44,13 +45,14 @@ def _bad(path, population="clinic-2026"):
 
 
 def test_a_ledger_is_a_value(tmp_path):
-    """A ledger touches no file, equals its like, and is pickled as two texts."""
+    """A ledger touches no file, equals its like, and is pickled as texts."""
     path = str(tmp_path / "budget.db")
     made = Ledger(path, population="clinic-2026")
 
     assert made == Ledger(path, population="clinic-2026")
     assert made == pickle.loads(pickle.dumps(made))
-    assert {"path": path, "population": "clinic-2026"} == dataclasses.asdict(made)
+    assert {"path": path, "population": "clinic-2026", "head": None,
+            "request": None} == dataclasses.asdict(made)
     assert [] == _names(tmp_path)
 
 
@@ -238,9 +240,9 @@ def test_a_foreign_file_is_refused_and_not_changed(tmp_path):
 def test_a_newer_ledger_is_refused(ledger):
     """A schema that this version does not know is not guessed at."""
     with contextlib.closing(sqlite3.connect(ledger.path)) as db:
-        db.execute("PRAGMA user_version=3")
+        db.execute("PRAGMA user_version=4")
 
-    assert "schema 3 and this privsieve reads 2" in _all_refused(ledger)[0]
+    assert "schema 4 and this privsieve reads 3" in _all_refused(ledger)[0]
 
 
 def test_a_missing_ledger_says_how_to_grant(tmp_path):
@@ -297,7 +299,7 @@ def test_a_read_only_ledger_is_said():
 
 def test_a_busy_ledger_is_said(ledger, monkeypatch):
     """A ledger that another process holds for too long refuses, and charges nothing."""
-    monkeypatch.setattr(ledger_sql, "PATIENCE", 0.05)
+    monkeypatch.setattr(ledger_file, "PATIENCE", 0.05)
     with contextlib.closing(sqlite3.connect(ledger.path, isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerError, match="busy"):
@@ -323,11 +325,11 @@ def test_an_interrupted_charge_is_undone(ledger, monkeypatch):
 
 def test_a_commit_to_disk_waits_for_the_disk(ledger):
     """Every connection that writes asks for full synchronisation and foreign keys."""
-    with ledger_sql.transaction(ledger.path) as db:
+    with ledger_file.transaction(ledger.path) as db:
         found = [db.execute(f"PRAGMA {name}").fetchone()[0]
                  for name in ("journal_mode", "synchronous", "foreign_keys", "trusted_schema")]
 
-    assert ["wal", 2, 1, 0] == found
+    assert ["delete", 3, 1, 0] == found
 
 
 def _population(account, *amounts, unit="NULL", neighbours="NULL", rows="NULL"):

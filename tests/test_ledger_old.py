@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
@@ -14,12 +15,13 @@ import pytest
 from privsieve.check.verify import verify
 from privsieve.errors import BudgetExceeded, LedgerError
 from privsieve.ledger import sql as ledger_schema
-from privsieve.ledger.certificate import FORMAT, UNIT, Entry
+from privsieve.ledger.certificate import UNIT, Entry
 from privsieve.ledger.chain import replay
 from privsieve.ledger.ledger import Ledger, populations, recount
 from privsieve.public.cost import Cost
 
 GOLDEN = Path(__file__).parent / "golden" / "ledger-0.1.0.sql"
+FOLDERS = Path(__file__).parent / "golden" / "0.1.0"
 ROW = {"claim": {"unit": UNIT["row"], "neighbours": "replace-one"}}
 ADDED = {"claim": {"unit": UNIT["row"], "neighbours": "add-remove"}}
 PERSON = {"claim": {"unit": UNIT["person"], "neighbours": "replace-one"}}
@@ -77,28 +79,20 @@ def test_an_old_ledger_is_taken_over_by_its_first_charge(old):
     assert "schema" == after[len(lines)][1]
     assert (len(lines) + 2, "2") == (entry.seq, entry.body["charged"]["factor"])
     assert {**left, "rows": left["rows"] - Fraction(1, 2)} == _left(old)
-    assert (2, ()) == (_version(old), recount(old)[0].reasons)
+    assert (3, ()) == (_version(old), recount(old)[0].reasons)
     Ledger(old, population="rows").commit(committed, DIGEST)
     Ledger(old, population="guests").grant(1, unit="person")
     assert () == recount(old)[0].reasons
 
 
-def _certificate(path, name):
-    """The certificate of a population's first release, as 0.1.0 wrote it."""
-    reserve, commit = (next(e for e in Ledger(path, population=name).entries() if e.kind == kind)
-                       for kind in ("reserve", "commit"))
-    return {"format": FORMAT, **reserve.body["claim"], "release_sha256": DIGEST,
-            "population": name, "key": None, "signature": None, "ledger": {
-                "request": reserve.request, "reserved_at": reserve.body["reserved_at"],
-                **{e.kind: {"seq": e.seq, "prev": e.prev, "hash": e.hash}
-                   for e in (reserve, commit)}, "head": commit.hash}}
-
-
-def test_old_certificates_hold(old):
+def test_old_certificates_hold(tmp_path):
     """A certificate of 0.1.0 is valid against its ledger before and after, and no edit of it is."""
-    body = _certificate(old, "persons")
+    old = str(tmp_path / "golden.db")
+    with contextlib.closing(sqlite3.connect(old)) as db:
+        db.executescript((FOLDERS / "ledger.sql").read_text(encoding="utf-8"))
+    body = json.loads((FOLDERS / "rule-sieve" / "two" / "certificate.json").read_bytes())
     assert () == verify(body, ledger=old).reasons
-    Ledger(old, population="rows").reserve(Cost.of("0.1"), ROW)
+    Ledger(old, population="row").reserve(Cost.of("0.1"), ROW)
 
     assert () == verify(body, ledger=old).reasons
     body["ledger"]["reserved_at"] = "2020-01-01T00:00:00Z"
@@ -164,7 +158,7 @@ def test_a_half_done_change_leaves_the_old_ledger(old, monkeypatch, statement):
 
     assert (1, dump, ()) == (_version(old), _lines(old), recount(old)[0].reasons)
     Ledger(old, population="rows").reserve(Cost.of("0.1"), ROW)
-    assert (2, ()) == (_version(old), recount(old)[0].reasons)
+    assert (3, ()) == (_version(old), recount(old)[0].reasons)
 
 
 def test_a_changed_old_ledger_is_not_taken_over(old):

@@ -24,7 +24,7 @@ from privsieve.local.constants import (
 )
 from privsieve.local.limits import distance, steps
 from privsieve.local.solver import descend, minimise
-from privsieve.noise.streams import arithmetic
+from privsieve.noise.balls import arithmetic
 
 THREE = np.array([[1, 0], [0, 1], [-0.6, 0.8]])
 #: lam, r_max and g, by quadrature-free formulas of an independent reading.

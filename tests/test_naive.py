@@ -317,6 +317,30 @@ def test_pairs_of_columns(seed):
 
 
 @once
+@pytest.mark.parametrize("grid", [4, 8, 16])
+@pytest.mark.parametrize("rows", [60, 171, 300, 513, 1100, 2100])
+@pytest.mark.parametrize("largest", [1, 14, 4096, 2**22])
+def test_ways_to_value_pairs(grid, rows, largest, monkeypatch):
+    """However many rows and whatever they weigh, the ways to value pairs give the same integers."""
+    rng = np.random.default_rng([grid, rows, largest])
+    columns, classes = 7, int(rng.integers(2, 4))
+    starts = np.array([0, *np.sort(rng.integers(0, rows + 1, classes - 1)), rows], np.int64)
+    bins = rng.integers(0, grid, (columns, rows)).astype(np.uint8)
+    bins[1] = np.minimum(bins[0], grid - 2)  # a copy, but for one bin
+    nominal = rng.integers(0, 2, columns).astype(np.uint8)
+    for many, weight in ((1, None), (3, None), (1, rng.integers(0, 2521, rows)), (2, 1)):
+        each = np.full(rows, weight) if isinstance(weight, int) else weight
+        by = rng.choice([-largest, largest], (many, classes)) // rng.integers(1, 3, (many, classes))
+        rules = bins, starts, each, by, grid, nominal
+        found = []
+        for which in ("native", "numpy"):
+            serve(which, monkeypatch)
+            found.append([kernels.pair_gain(*rules).tolist(), kernels.pair_best(*rules).tolist()])
+
+        assert found[0] == found[1]
+
+
+@once
 @pytest.mark.parametrize("seed", range(8))
 def test_long_columns(seed, monkeypatch):
     """On columns longer than every block the implementations still agree."""

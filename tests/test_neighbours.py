@@ -12,7 +12,7 @@ from privsieve.methods import labels, rule_sieve
 from privsieve.rows import batch as reader
 
 #: Plans of a run, by parts that tests can share out; a longer soak sets the variable.
-PLANS, PARTS = int(os.environ.get("PRIVSIEVE_PLANS", "1000")), 20
+PLANS, PARTS = int(os.environ.get("PRIVSIEVE_PLANS", "500")), 20
 RELEASED = "rule-sieve", "auto"
 
 
@@ -35,6 +35,7 @@ ONE = {"k": 1, "epsilon": 1}
 PLAIN = {**ONE, "class_prior": None, "depth": 1}
 SCORE = {**ONE, "mechanism": "laplace"}
 PERSONS = {"most": 2, "units": 4}
+SURE = {"sure": "0.5", "independent_rows": True}
 ATTAINED = {
     "rules": ("rule-sieve", "nn", 2, PLAIN, {"units": 4}),
     "rules, persons": ("rule-sieve", "nn", 2, PLAIN, PERSONS),
@@ -46,11 +47,29 @@ ATTAINED = {
     "pairs of columns": ("rule-sieve", "nnn", 2, {**PLAIN, "k": 2, "joint": "pair"}, {"units": 6}),
     "ranks": ("rule-sieve", "nn", 0, {**ONE, "numeric": "ranks"}, {"most": 2, "units": 300}),
     "median": ("rule-sieve", "nn", 0, {**ONE, "numeric": "median-cut"}, PERSONS),
+    "spread": ("rule-sieve", "nn", 0, {**ONE, "numeric": "median-and-spread"}, PERSONS),
+    "sets by votes": ("rule-sieve", "nn", 0, {**ONE, "joint": "votes"},
+                      {"units": 6, "neighbours": "add-remove"}),
     "counts": ("noisy-top-k", "nn", 2, {**SCORE, "score": "class-counts"}, PERSONS),
     "means": ("noisy-top-k", "nn", 2, {**SCORE, "score": "mean-difference"}, {"units": 4}),
     "pairs": ("noisy-top-k", "nn", 2, {**SCORE, "score": "disagreement"}, {"units": 4}),
-    "covariance": ("noisy-top-k", "nn", 0, {**SCORE, "score": "correlation"}, {"units": 3}),
+    "covariance": ("noisy-top-k", "nn", 0, {**SCORE, "score": "correlation"},
+                   {"units": 4, "neighbours": "add-remove"}),
+    "a group": ("noisy-top-k", "nnn", 2, {**SCORE, "score": "class-counts",
+                                          "groups": {"g": ["x0", "x1"]}}, {"units": 4}),
+    "a price": ("noisy-top-k", "nnn", 2, {**SCORE, "k": 2, "score": "class-counts", "price": 1},
+                PERSONS),
+    "any target": ("noisy-top-k", "nnf", 2, {**SCORE, "score": "class-counts", "targets": ["x2"]},
+                   {"units": 4}),
+    "targets together": ("noisy-top-k", "nnf", 2, {**SCORE, "score": "class-counts",
+                                                   "targets": ["x2"], "over": "mean"},
+                         {"units": 4}),
+    "a number and a class": ("rule-sieve", "nnf", 0, {**ONE, "targets": ["x2"],
+                                                      "class_prior": None},
+                             {"units": 300, "most": 2}),
     "votes": ("block-fwell", "nn", 2, {**ONE, "block": 3, "repeats": 1}, {"units": 6}),
+    "sure": ("rule-sieve", "n", 2, {"k": 1, "epsilon": 1, **SURE}, {"units": 5}),
+    "sure, persons": ("rule-sieve", "m", 3, {"k": 1, "epsilon": 1, **SURE}, PERSONS),
     "votes of persons": ("block-fwell", "nn", 2, {**ONE, "block": 3, "repeats": 1},
                          {"most": 2, "units": 6}),
 }
@@ -71,6 +90,16 @@ def test_the_bound_is_attained(name, tmp_path):
     assert 1 == best
 
 
+@pytest.mark.parametrize(("kinds", "public"), [
+    ("n", {"units": 4}), ("c", PERSONS), ("m", {**PERSONS, "neighbours": "add-remove"})])
+def test_a_description_costs_what_is_said(kinds, public, tmp_path):
+    """A search comes to neighbours whose counts cost nearly all that is claimed, and no more."""
+    where = planned("rule-sieve", kinds, 2, {"k": 1, "epsilon": 1, "describe": "0.5"}, **public)
+    worst, _ = climbed(random.Random(5), where, tmp_path, starts=60, steps=0)
+
+    assert 0.8 < worst.loss <= 1 + 1e-9
+
+
 @pytest.mark.parametrize("method", ["centred", "average"])
 def test_labels_of_the_table_come_close(method, tmp_path):
     """Centred labels move by less than the whole: (n - 1) / n of it, which is found for persons."""
@@ -84,10 +113,9 @@ def test_labels_of_the_table_come_close(method, tmp_path):
 # the harness itself
 
 
-def found(where, folder, starts=40, steps=200):
-    """The worst ratio that three searches come to."""
-    return max(climbed(random.Random(seed), where, folder, starts=starts, steps=steps)[0].ratio
-               for seed in (1, 2, 3))
+def found(where, folder):
+    """The worst ratio that a short search comes to."""
+    return climbed(random.Random(1), where, folder, starts=40, steps=40)[0].ratio
 
 
 def test_a_sensitivity_that_is_one_part_too_small_is_seen(tmp_path, monkeypatch):

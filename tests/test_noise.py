@@ -9,13 +9,16 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from math import exp
 
 import pytest
-from flint import ctx
+from flint import arb, ctx, fmpq
 
 from exact import gamma_norm
 from privsieve.errors import ParameterError, ReleaseFailed
-from privsieve.noise import streams as noise_module
+from privsieve.noise import balls
+from privsieve.noise import streams as bits
+from privsieve.noise.balls import certain, exponential, floors, gumbel
 from privsieve.noise.discrete import two_sided as two_sided_counts
 from privsieve.noise.race import (
     geometric_race,
@@ -25,12 +28,9 @@ from privsieve.noise.race import (
 from privsieve.noise.streams import (
     Noise,
     Uniform,
-    certain,
     discrete_laplace,
-    exponential,
-    floors,
+    floor_log,
     geometric,
-    gumbel,
     replay,
     system,
     uniforms,
@@ -122,15 +122,55 @@ def test_geometric_refuses_no_noise(mean):
         geometric(Fraction(mean), 1, replay(1))
 
 
-def test_geometric_refined_equals_many_digits():
-    """Geometric noise from 16 digits, refined, is that from 1,024 digits: no mismatch in 2,000."""
-    mean = Fraction(10**7, 3)
-    few, many = streams(1, 2000, 16), streams(1, 2000, 1024)
-    expected = floors(many, mean)
+@pytest.mark.parametrize("mean", [
+    Fraction(1, 10**6), Fraction(1, 3), Fraction(1), Fraction(240), Fraction(10**7, 3),
+    Fraction(10**9), Fraction(2)**60 / 7, Fraction(10)**40])
+def test_logarithms_equal_many_digits_in_balls(mean):
+    """Logarithms from 8 to 64 digits, refined, are those of balls with 1,024: 3 x 700 at each."""
+    many = streams(1, 700, 1024)
+    expected = floors(many, mean, exponential)
+    for digits in (8, 16, 64):
+        few = streams(1, 700, digits)
 
-    assert expected == floors(few, mean)
-    assert sum(s.bits > 16 for s in few) > 1900
+        assert expected == [floor_log(stream, mean) for stream in few]
+        assert mean < 2**(digits + 4) or sum(s.bits > digits for s in few) > 500
     assert {s.bits for s in many} == {1024}
+
+
+@pytest.mark.parametrize("mean", [Fraction(1, 9), Fraction(1), Fraction(7, 3), Fraction(40),
+                                  Fraction(997)])
+def test_what_is_certain_holds_at_both_ends_of_the_prefix(mean):
+    """Of 16 digits, and so of decimals of five: a floor is taken where it is that of both ends."""
+    near = {int(exp(-a / mean) * 2**16) for a in range(200)}
+    taken = 0
+    for m in {m + i for m in near for i in (-1, 0, 1) if 0 <= m + i < 2**16}:
+        stream, ends = Uniform(m, 16, system()), [floor_at(m + i, mean) for i in (0, 1)]
+        for a in {end + i for end in ends if end is not None for i in (-1, 0, 1)}:
+            if bits._is_floor(a, stream, mean):
+                assert [a, a] == ends
+                taken += 1
+    assert taken > min(9, len(near) / 2)
+
+
+def floor_at(end, mean):
+    """floor(-mean * log(end / 2^16)), in balls; None where it has no limit."""
+    with balls.arithmetic(300):
+        log = arb(fmpq(end, 2**16)).log() if 0 < end < 2**16 else None
+        return (None if not end else 0) if log is None else int(
+            (-log * fmpq(mean.numerator, mean.denominator)).floor().unique_fmpz())
+
+
+def test_a_plain_choice_is_the_same_in_both_arithmetics(monkeypatch):
+    """Equal bits name the same set, by logarithms of decimals or balls: 3,000 at many scales."""
+    for seed in range(3000):
+        d, scale = 1 + seed % 12, Fraction(10) ** (seed % 15 - 4) * Fraction(24, 1 + seed % 7)
+        scores = [int(word) % 99 for word in replay(seed).bytes(d)]
+        k, race = 1 + seed % d, (geometric_race, laplace_race)[seed % 2]
+        monkeypatch.setattr(bits, "FEW", 500)
+        expected = race(scores, k, scale, replay(seed), ordered=bool(seed % 3))
+        monkeypatch.setattr(bits, "FEW", 0)
+
+        assert expected == race(scores, k, scale, replay(seed), ordered=bool(seed % 3))
 
 
 @pytest.mark.parametrize(("k", "d"), [(-24, 5), (-27, 2), (-40, 1)])
@@ -244,10 +284,10 @@ def test_no_more_entropy_no_answer(name):
 def test_precision_is_restored():
     """A draw leaves Arb's working precision as it was, even when it fails."""
     before = ctx.prec
-    geometric(Fraction(5), 3, system())
+    floors(uniforms(3, 64, system()), Fraction(5), exponential)
     gamma_norm([0], Fraction(1), -20, system())
     with pytest.raises(ReleaseFailed):
-        geometric(Fraction(3), 1, Served([], 64))
+        floors(uniforms(1, 64, Served([], 64)), Fraction(3), exponential)
 
     assert before == ctx.prec
 
@@ -329,14 +369,15 @@ def test_fork_during_a_draw_does_not_stop_the_child():
     started, finish = threading.Event(), threading.Event()
 
     def hold():
-        with noise_module._LOCK:
+        with balls._LOCK:
             started.set()
             finish.wait(0.2)
 
     holder = threading.Thread(target=hold)
     holder.start()
     started.wait()
-    written = collect([in_child(lambda: b"%d" % len(geometric(Fraction(5), 3, system())))])
+    written = collect([in_child(lambda: b"%d" % len(floors(uniforms(3, 64, system()), Fraction(5),
+                                                           exponential)))])
     finish.set()
     holder.join()
 
@@ -347,7 +388,7 @@ def test_threads_draw_right_at_any_precision():
     """Threads that draw at the same time get what each would get alone, and leave no precision."""
     def draw(seed):
         digits = 16 * (1 + seed % 20)
-        return floors(streams(seed, 5, digits), Fraction(10) ** 12)
+        return floors(streams(seed, 5, digits), Fraction(10) ** 12, exponential)
 
     before, patience = ctx.prec, sys.getswitchinterval()
     expected = [draw(seed) for seed in range(400)]
@@ -365,7 +406,8 @@ def test_threads_draw_right_at_any_precision():
 def test_one_thread_at_a_time_sets_the_precision():
     """While balls are computed, another thread's draw waits, and then is done."""
     done, waited = threading.Event(), []
-    other = threading.Thread(target=lambda: (geometric(Fraction(5), 1, system()), done.set()))
+    other = threading.Thread(target=lambda: (
+        floors(uniforms(1, 64, system()), Fraction(5), exponential), done.set()))
 
     def watched(given):
         if not waited:

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 import rule_sieve_regression as regression
 
 BOX = ps.Domain.box(0, 1, columns=12, target=(-20, 20))
-WAYS = ["ranks", "median-cut"]
+WAYS = ["auto", "ranks", "median-cut", "median-and-spread"]
 
 
 def choose(X, y, domain=BOX, **options):
@@ -43,6 +43,9 @@ def strong(n=2500):
 @pytest.mark.parametrize("options", [
     {}, *({"numeric": way} for way in WAYS), {"depth": 1}, {"depth": 2}, {"max_ops": 10_000},
     {"numeric": "median-cut", "joint": "pair"}, {"class_prior": None},
+    {"numeric": None},
+    *({"joint": joint} for joint in ("none", "pair", "triple")),
+    *({"numeric": "median-and-spread", "joint": joint} for joint in ("none", "triple")),
 ], ids=str)
 def test_each_way_finds_strong_columns(options):
     """Whatever the options, three strong columns are found at epsilon 2."""
@@ -102,18 +105,19 @@ def test_persons_count_once():
 
 @pytest.mark.parametrize("options", [{"rows": 1000}, {"person": "who", "persons": 1000}])
 def test_add_remove_by_a_noisy_median(options):
-    """Where units come and go the noisy median serves, and no other way is allowed."""
+    """Where units come and go noisy quantiles serve, and ranks are refused."""
     X, y = strong()
     frame = pd.DataFrame(X, columns=BOX.names).assign(y=y)
     if "person" in options:
         frame["who"] = [f"p{i}" for i in range(len(X))]
     domain = ps.Domain(BOX.columns, target=BOX.target, neighbours="add-remove", **options)
 
-    assert {"x2", "x5", "x9"} == set(choose(frame, None, domain, k=3, epsilon=2,
-                                            numeric="median-cut"))
-    for numeric in (None, "ranks"):
-        with pytest.raises(ParameterError, match=r'under add-remove .*"median-cut"'):
-            plan("rule-sieve", domain, k=3, epsilon=2, numeric=numeric)
+    for numeric in ("auto", None, "median-cut", "median-and-spread"):
+        assert {"x2", "x5", "x9"} == set(choose(frame, None, domain, k=3, epsilon=2,
+                                                numeric=numeric))
+    assert "median-cut" == plan("rule-sieve", domain, k=3, epsilon="0.1").settings["numeric"]
+    with pytest.raises(ParameterError, match=r'under add-remove .*"median-cut"'):
+        plan("rule-sieve", domain, k=3, epsilon=2, numeric="ranks")
 
 
 def test_the_estimator_takes_arrays():
@@ -141,9 +145,9 @@ def test_categories_are_compared_by_levels():
 
 
 @pytest.mark.parametrize(("options", "word"), [
-    ({"numeric": "tau"}, "write one of ranks, median-cut"),
+    ({"numeric": "tau"}, "write one of auto, ranks, median-cut, median-and-spread"),
     ({"class_prior": 0.5}, "number without classes"),
-    ({"joint": "pair"}, 'needs numeric="median-cut"'),
+    ({"numeric": "ranks", "joint": "pair"}, 'write numeric="median-cut", or leave'),
     ({"numeric": "kendall"}, "left with version 0.2"), ({"numeric": "all-cuts"}, "left with"),
     ({"rows": 1}, "from 2"), ({"rows": 2**30}, "from 2 to"), ({"depth": 4}, "depth"),
     ({"numeric": "median-cut", "epsilon": "1e-9"}, "larger epsilon"),
@@ -171,14 +175,15 @@ def test_all_columns_are_free():
                          numeric=numeric).cost.epsilon
 
 
-def test_the_median_and_the_race_share_epsilon():
-    """A tenth of epsilon, in whole units of the ledger, goes to the median."""
-    for epsilon in ("1", "0.123456789", "2e-9"):
-        made = plan("rule-sieve", BOX, k=3, epsilon=epsilon, rows=100, numeric="median-cut")
+@pytest.mark.parametrize(("numeric", "many"), [("median-cut", 1), ("median-and-spread", 2)])
+def test_the_cuts_and_the_races_share_epsilon(numeric, many):
+    """A tenth of epsilon, in whole units of the ledger, goes to the median, and to the spread."""
+    for epsilon in ("1", "0.123456789", "3e-9"):
+        made = plan("rule-sieve", BOX, k=3, epsilon=epsilon, rows=100, numeric=numeric)
         given = made.mechanism.keywords
 
-        assert Fraction(epsilon) == given["epsilon"] + given["inner"].cost.epsilon
-        assert Fraction(epsilon) / 10 <= given["epsilon"] < Fraction(epsilon) / 10 + Fraction(
+        assert Fraction(epsilon) == many * given["share"] + given["inner"].cost.epsilon
+        assert Fraction(epsilon) / 10 <= given["share"] < Fraction(epsilon) / 10 + Fraction(
             1, 10**9)
         assert made.cost.epsilon == Fraction(epsilon)
 
@@ -188,7 +193,7 @@ def test_the_forecast_tells_the_truth():
     from privsieve.noise.race import Race, top_k
 
     d, k, units = 12, 3, 1000
-    made = plan("rule-sieve", BOX, k=k, epsilon="0.5", rows=units)
+    made = plan("rule-sieve", BOX, k=k, epsilon="0.5", rows=units, numeric="ranks")
     scores = [8 * units * (units // 40) * (j < k) for j in range(d)]
     race = Race(d, k, 8 * units, Fraction(1, 2))
     races = [top_k(scores, race, replay(seed)) for seed in range(400)]

@@ -13,8 +13,7 @@ from sklearn.base import clone
 import options
 import privsieve as ps
 from privsieve import methods
-from privsieve.cli.options import given
-from privsieve.cli.options import of_methods as asked_on_the_line
+from privsieve.cli.options import OfMethod, given
 from privsieve.errors import ParameterError
 from privsieve.methods.estimators import Selector
 from privsieve.public.cost import Cost
@@ -87,9 +86,7 @@ def test_an_old_name_is_taken_with_a_sentence(toy):
 
 def test_the_command_line_asks_for_it(toy):
     """Its word, its choices and its help; what is given is read, and the old word is heard."""
-    command = click.command("toy")(lambda **_: None)
-    for made in reversed(asked_on_the_line("toy")):
-        command = made(command)
+    command = click.command("toy", cls=OfMethod, methods=("toy",))(lambda **_: None)
     said = CliRunner().invoke(command, ["--help"]).output
     words = {"colour": None, "was_color": "blue"}
 
@@ -97,8 +94,16 @@ def test_the_command_line_asks_for_it(toy):
     assert "How the toy is painted." in said
     assert "--color " not in said
     assert {"colour": "blue"} == given("toy", words)
+
+
+def test_what_is_another_methods_is_refused_as_such(toy):
+    """With the words of who asked for it."""
+    command = click.command("pick", cls=OfMethod, methods=("rule-sieve", "toy"))(lambda **_: None)
+
     with pytest.raises(ParameterError, match="--colour is no option of rule-sieve"):
-        given("rule-sieve", {"colour": "blue"})
+        command.main(["--colour", "blue"], standalone_mode=False)
+    with pytest.raises(click.NoSuchOption, match="--color-of"):
+        command.main(["--color-of", "blue"], standalone_mode=False)
 
 
 def test_the_page_of_options_has_a_row_for_it(toy):

@@ -98,7 +98,7 @@ MEASURES = {
     "rule-sieve": [(of_race, 2, {**ONE, "class_prior": prior}) for prior in (None, "centred")]
     + [(of_race, 2, {**ONE, "epsilon": 100}), (of_race, 3, {**ONE, "class_prior": "average"})]
     + [(of_race, 0, {**ONE, "numeric": way})
-       for way in ("ranks", "median-cut")],
+       for way in ("ranks", "median-cut", "median-and-spread")],
     "noisy-top-k": [(of_race, 2, {**ONE, "score": score})
                     for score in ("mean-difference", "class-counts", "disagreement")]
     + [(of_race, 0, {**ONE, "score": "correlation"})],
@@ -131,7 +131,7 @@ def test_a_person_moves_no_more_than_the_plan_says(method, place, neighbours, tm
         pytest.skip("refused by the plan")
     if neighbours == "add-remove" and method == "private-tuning":
         options = {**options, "candidates": CANDIDATES[1:]}
-    for trial in range(40):
+    for trial in range(20):
         container = "csv" if trial % 3 else "arrow"
         where = planned(method, "nmf" if classes else "nnf", classes, options,
                         units=rng.choice((12, 14)), most=rng.choice((1, 2, 3)),

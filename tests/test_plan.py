@@ -13,7 +13,8 @@ import tables
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
 from privsieve.methods import plan
-from privsieve.methods.choosing import count, depth
+from privsieve.methods.choosing import count
+from privsieve.methods.effort import MAX_OPS, OPS, Extent, depth, scored, takes
 from privsieve.noise.race import Race
 from privsieve.noise.streams import replay
 from privsieve.rows import open_source, resolve
@@ -153,11 +154,39 @@ def test_many_classes_need_their_shares():
 
 @pytest.mark.parametrize(("units", "d", "expected"), [
     (1_000_000, 100, (3, 16)), (100_000, 1000, (2, 4)), (5000, 12_600, (2, 0)),
-    (100_000, 5000, (2, 0)), (20_000, 600, (3, 16)), (50, 1, (3, 0)),
+    (100_000, 5000, (2, 0)), (20_000, 600, (3, 16)), (50, 1, (3, 0)), (70, 6000, (2, 16)),
+    (70, 12_000, (2, 8)), (200, 88_000, (1, 0)),
 ])
-def test_the_depth_follows_the_published_sizes(units, d, expected):
-    """How deep the rules go is a function of n, d and max_ops, as the referee's table has it."""
-    assert expected == depth(units, d, None, 2**36)
+def test_the_depth_follows_the_declared_sizes(units, d, expected):
+    """How deep the rules go is a function of n, d and max_ops."""
+    assert expected == depth(Extent(units, d), None, MAX_OPS)
+
+
+@pytest.mark.parametrize("max_ops", [10**4, 2**31, 2**36])
+@pytest.mark.parametrize("more", [{}, {"cuts": 31}, {"classes": 6}, {"weighed": True},
+                                  {"masked": True}])
+def test_no_size_takes_longer_than_was_promised(more, max_ops):
+    """Whatever is declared, scores take no more than `max_ops`, and never more with less of it."""
+    for units in (2, 70, 1000, 10**5, 10**7):
+        for d in (1, 2, 30, 500, 12_000, 88_000):
+            table = Extent(units, d, **more)
+            deep, grid = depth(table, None, max_ops)
+
+            assert OPS * scored(table, deep, grid) <= max_ops
+            assert (deep, grid) <= (3, depth(table, None, 2 * max_ops)[1])
+
+
+def test_what_a_run_takes_is_said_before_it():
+    """A plan estimates time and memory from declared sizes alone, those of sets among them."""
+    def made(k=3, rows=5000, **options):
+        return plan("rule-sieve", WIDE, k=k, epsilon=10, rows=rows, **options).takes
+
+    assert made() == made(class_prior=0.5, joint="triple") == takes(
+        Extent(5000, 60), deep=3, grid=16, size=3)
+    assert made(joint="none") == takes(Extent(5000, 60), deep=3, grid=16)
+    assert made(joint="none").seconds < made().seconds < made(rows=50_000).seconds
+    assert made(joint="none").bytes < made().bytes < made(rows=50_000).bytes
+    assert plan("block-fwell", WIDE, k=3, epsilon=1, rows=5000).takes is not None
 
 
 def test_the_forecast_grows_with_epsilon_and_warns():
@@ -261,8 +290,8 @@ def test_the_delta_of_every_method_is_spent_once(method, options, monkeypatch):
 
 
 @pytest.mark.parametrize(("method", "options", "pure"), [
-    ("rule-sieve", {"class_prior": None}, []),
-    ("rule-sieve", {"class_prior": "auto"}, [Fraction(1, 10)]),
+    ("rule-sieve", {"class_prior": None, "joint": "none"}, []),
+    ("rule-sieve", {"class_prior": "auto", "joint": "none"}, [Fraction(1, 10)]),
     ("noisy-top-k", {}, [Fraction(1, 20)]),
     ("block-fwell", {}, []),
 ])
@@ -289,7 +318,7 @@ def test_the_median_is_pure():
     """With a cut at a noisy median a tenth of epsilon is added as pure."""
     domain = ps.Domain.box(0, 1, columns=100, target=(0, 500))
     made = plan("rule-sieve", domain, rows=100_000, k=20, epsilon=1, delta="1e-6",
-                numeric="median-cut")
+                numeric="median-cut", joint="none")
     rest = Race(100, 20, 1, Fraction(9, 10), delta=Fraction(1, 10**6))
 
     assert made.cost.rho == rest.rho + Fraction(1, 200)

@@ -40,24 +40,26 @@ sys.exit(pytest.main(arguments))
 
 
 def law(src, *tests):
-    """Run some laws over the package in `src`; the lines of the tests that failed."""
+    """Run some laws over the package in `src`; the line of the first test that failed."""
     environment = {key: value for key, value in os.environ.items()
                    if not key.startswith(("PYTEST_", "COV_"))}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(src), "-q", "-p", "no:cacheprovider", "-p", "no:xdist",
-         "--no-header", "--tb=no", "-rf", *tests],
+         "--no-header", "--tb=no", "--assert=plain", "-rf", "-x", *tests],
         cwd=TESTS.parent, env=environment | {"PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
 
 
-SPEND = "tests/test_laws.py::test_a_refused_spend_reads_no_row"
-HOLDS = "tests/test_laws.py::test_a_fitted_one_holds_its_release_only"
+#: The faults lie in what all methods share: the laws of one of them see them.
+ONE = "[RuleSieve 2]"
+SPEND = f"tests/test_laws.py::test_a_refused_spend_reads_no_row{ONE}"
+HOLDS = f"tests/test_laws.py::test_a_fitted_one_holds_its_release_only{ONE}"
 LAYERS = "tests/test_layers.py::test_imports_point_down"
 NOISE = "tests/test_race.py::test_top_k_enumerated"
 
-RESERVE = "    reserved = _reserve("
+RESERVE = "    ledger, reserved = _paid(plan, ledger, noise, folder, progress)"
 FAULTS = {
     "half-noise": (
         "noise/race.py", "return Fraction(times) / self.epsilon",

@@ -495,6 +495,48 @@ def test_a_file_of_a_release_that_is_no_json_of_ours_is_refused_in_a_sentence(go
             ps.load("r")
 
 
+NOTE = {"format": "privsieve-request/1", "request": "x", "population": "clinic", "head": "",
+        "ledger": "/nowhere.db", "terms_sha256": ""}
+
+
+@pytest.mark.parametrize("text", [
+    *TEXTS, *(json.dumps({**NOTE, name: value}) for name in NOTE for value in (
+        "", "a\u2028b", "\x1b[31m", "a\0b", "x" * 5000, "https://u:p@h/x", "."))],
+    ids=lambda text: ascii(text[:40]))
+def test_a_note_of_a_request_that_is_none_of_ours_is_refused_in_a_sentence(text):
+    """Whatever `request.json` holds, `recover` says one sentence, and takes nothing away."""
+    Path("r").mkdir()
+    (Path("r") / "request.json").write_text(text, encoding="utf-8", errors="surrogatepass")
+
+    assert refused("recover", "r")[0] in (2, 3, 4)
+    assert (Path("r") / "request.json").exists()
+
+
+@pytest.mark.parametrize("name", ["a\u2028b", "\x1b[31m", "x" * 5000, "a\0b", ""])
+@pytest.mark.parametrize("verb", [("recover",), ("report",),
+                                  ("synthesize", "--rows", "9", "--from")])
+def test_a_folder_of_any_name_is_refused_in_a_sentence(verb, name):
+    """U+2028, escapes, and what no system takes as a name, for each verb that reads a folder."""
+    assert refused(*verb, name)[0] in (2, 3)
+
+
+@pytest.mark.parametrize("name", ["request.json", "release.json", "certificate.json"])
+def test_nobody_waits_for_a_pipe(golden, name):
+    """A pipe under the name of a file is no file of ours."""
+    import os
+    import shutil
+
+    shutil.copytree(golden[0] / "regression", "r")
+    (Path("r") / name).unlink(missing_ok=True)
+    os.mkfifo(Path("r") / name)
+    with within(20):
+        if name == "request.json":
+            assert 3 == refused("recover", "r")[0]
+        else:
+            with pytest.raises(SchemaError, match="is missing or is not JSON"):
+                ps.load("r")
+
+
 @pytest.mark.parametrize("columns", [[{}], [[]], [None], [{"a": []}], [1], {}, "age", None],
                          ids=str)
 @pytest.mark.parametrize("field", ["columns", "absent"])

@@ -30,7 +30,7 @@ from test_blocks import _joined, _person, random_pair
 METHODS = ("output-fwell", "felp")
 #: Whose noise is in the problem: its own laws are in `test_objective_fwell.py`.
 EVERY = (*METHODS, "objective-fwell")
-PAIRS = 800
+PAIRS = 600
 
 
 def planned(method="output-fwell", domain=BOX, **options):

@@ -219,7 +219,8 @@ def test_names_do_no_harm(chosen, published, text):
 #: The words of the style sheet.
 CLASSES = {"public", "internal", "page", "top", "nb", "five", "term", "names", "toc", "pt", "t",
            "long", "kv", "r", "me", "bar", "note", "two", "fx", "d", "mark", "decide", "tick",
-           "sign", "ends", "f1", "f2", "f3", "l1", "l2", "l3", "la", "lg", "da", "l2 da", "q", "w"}
+           "sign", "ends", "officer", "f1", "f2", "f3", "l1", "l2", "l3", "la", "lg", "da", "l2 da",
+           "q", "w"}
 
 
 def test_every_class_has_a_style():
@@ -428,7 +429,7 @@ def test_a_free_release_is_said(tmp_path):
     made = selection(tmp_path, k=3)
     words = Page(html(made.body, made.certificate)).words
 
-    assert "Nothing. All columns were asked for" in words
+    assert "Nothing. All columns that could be chosen were asked for" in words
     assert "Nothing was charged." in words
 
 
@@ -614,10 +615,12 @@ def test_a_fault_before_the_page_is_a_failed_release(tmp_path, monkeypatch):
         raise OSError(28, "full")
 
     monkeypatch.setattr("privsieve.ledger.certificate.certificate", broken)
-    with Folder.create(tmp_path / "out") as folder, pytest.raises(ReleaseFailed):
+    with Folder.create(tmp_path / "out") as folder, pytest.raises(ReleaseFailed) as failed:
         selection(tmp_path, folder=folder)
 
-    assert [] == [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")]
+    assert "staged" == failed.value.state
+    assert ["request.json"] == [path.name for path in (tmp_path / "out").iterdir()
+                                if not path.name.startswith(".")]
 
 
 def table():

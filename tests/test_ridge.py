@@ -401,7 +401,7 @@ def attacked(epsilon):
 def test_right_noise_withstands_the_attack():
     """On a pair that is nearly as far apart as can be, the claim is not refuted."""
     run, share = attacked(1)
-    bound = audit(run, 0, 1, epsilon=1, profile=max(RUNS, 10_000))
+    bound = audit(run, 0, 1, epsilon=1, profile=max(RUNS, 5000))
 
     assert 0.9 < share <= 1
     assert not bound.exceeded
@@ -413,4 +413,4 @@ def test_half_of_the_noise_is_caught():
     """A twin with half of the noise is refuted."""
     run, _share = attacked(2)
 
-    assert audit(run, 0, 1, epsilon=1, profile=max(RUNS, 10_000)).exceeded
+    assert audit(run, 0, 1, epsilon=1, profile=max(RUNS, 5000)).exceeded

@@ -7,6 +7,7 @@ import pytest
 
 import tables
 from privsieve import kernels
+from privsieve.public.columns import CODES
 from privsieve.summaries.layout import Layout
 from privsieve.summaries.rules import Weighing, rule_tables, scores
 
@@ -32,7 +33,8 @@ def weighing(weights, d, order=3, grid=4, scale=1):
 
 def score(batches, domain, by, key=0, **options):
     """24 times the best rule's value of each column."""
-    made = rule_tables(batches, key, domain=domain, order=by.order, grid=by.grid, **options)
+    grids = (by.grid, CODES) if domain.gridless else by.grid
+    made = rule_tables(batches, key, domain=domain, order=by.order, grid=grids, **options)
     return scores(made, Layout.of(domain), by)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import product
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from test_rules import score, weighing
 
 plan = partial(by_name, "rule-sieve")
 
-PAIRS = 800
+PAIRS = 400
 
 
 def rules_of(domain, k=1):
@@ -32,7 +32,7 @@ def random_labellings(rng, classes):
 
 def random_pair(rng):
     """Two tables that differ in one row: ties, duplicates, one class, extremes, label changes."""
-    kinds = "".join(rng.choice(list("nnmfcw"), rng.integers(1, 6)))
+    kinds = "".join(rng.choice(list("nnmfcwuuv"), rng.integers(1, 6)))
     classes = int(rng.integers(2, 8))
     n = int(rng.integers(2, 40))
     codes = tables.random_codes(rng, kinds, n)
@@ -57,7 +57,7 @@ def random_pair(rng):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_replacing_a_row_moves_no_score_beyond_the_plan(seed):
-    """800 random and adversarial pairs stay inside 24 times the largest weight."""
+    """400 random and adversarial pairs stay inside 24 times the largest weight."""
     rng = np.random.default_rng(seed)
     for _ in range(PAIRS // 4):
         kinds, classes, first, second, _one = random_pair(rng)
@@ -97,7 +97,7 @@ def test_replacing_a_person_moves_no_score_beyond_the_plan(neighbours):
     rng = np.random.default_rng(10)
     for _ in range(PAIRS):
         most = int(rng.choice([1, 2, 3, 4, 10, 50]))
-        kinds = "".join(rng.choice(list("nnmfc"), rng.integers(1, 4)))
+        kinds = "".join(rng.choice(list("nnmfcuv"), rng.integers(1, 4)))
         domain = tables.domain(kinds, 2, person="id", rows_per_person=most, persons=20,
                                neighbours=neighbours)
         persons = [_person(rng, kinds, unit) for unit in range(int(rng.integers(2, 12)))]
@@ -139,14 +139,14 @@ def test_every_neighbour_of_every_table_of_four_rows():
     by = weighing([[-1, 1]], 2)
     records = list(product((0, 65535), (0, 65535), (0, 1)))
     found = {}
-    for table in product(range(len(records)), repeat=4):
+    for table in combinations_with_replacement(range(len(records)), 4):
         rows = [records[r] for r in table]
         found[table] = score([tables.batch([row[:2] for row in rows], [row[2] for row in rows])],
                              domain, by)
 
     worst = max(
-        np.abs(found[table] - found[(*table[:i], other, *table[i + 1:])]).max()
-        for table in found for i in range(4) for other in range(table[i]))
+        np.abs(found[table] - found[tuple(sorted((*table[:i], other, *table[i + 1:])))]).max()
+        for table in found for i in range(4) for other in range(len(records)))
 
     assert worst == rules_of(domain).sensitivity(1) == 24
 
@@ -168,7 +168,7 @@ def test_every_removal_from_every_table_of_four_rows():
         return found[rows]
 
     worst = 0
-    for table in product(range(len(records)), repeat=4):
+    for table in combinations_with_replacement(range(len(records)), 4):
         whole = tuple(zip(table, (11, 22, 33, 44), strict=True))
         worst = max(worst, *(int(np.abs(scored(whole) - scored(whole[:i] + whole[i + 1:])).max())
                              for i in range(4)))

@@ -549,7 +549,7 @@ def test_a_line_in_a_session(tmp_path):
     with ps.KernelRidgeSession(path, kernel="linear", lam=1, domain=numbers) as session:
         session.release_function(epsilon=1, delta="1e-6", allow_weak=True)
 
-        assert UNIT["line"] == session.release_.certificate["claim"]["unit"]
+    assert UNIT["line"] == session.release_.certificate["claim"]["unit"]
 
 
 def test_the_report_says_line(tmp_path):

@@ -11,7 +11,7 @@ from privsieve._version import __version__
 
 if TYPE_CHECKING:
     from privsieve.check.audit import audit as audit
-    from privsieve.check.verify import verify as verify
+    from privsieve.check.folder import verify as verify
     from privsieve.containment.estimators import ExactContainment as ExactContainment
     from privsieve.containment.estimators import GreedyContainment as GreedyContainment
     from privsieve.containment.estimators import MaximalContainment as MaximalContainment
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from privsieve.containment.measures import containment_level as containment_level
     from privsieve.containment.measures import disclosure_risk as disclosure_risk
     from privsieve.containment.measures import k_anonymity_level as k_anonymity_level
+    from privsieve.finish import recover as recover
     from privsieve.ledger.ledger import Ledger as Ledger
     from privsieve.local.fwell import FWELL as FWELL
     from privsieve.local.fwell import FWELLEnsemble as FWELLEnsemble
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from privsieve.public.domain import Domain as Domain
     from privsieve.release import load as load
     from privsieve.rows.inspect import inspect as inspect
+    from privsieve.trust.signers import Signers as Signers
 
 #: Where each public name lives.  Names are imported when they are asked for: a program that
 #: plans or verifies needs no NumPy, and nothing but an estimator needs scikit-learn.
@@ -69,6 +71,7 @@ _HOMES = {
     "PrivateTuning": "methods.estimators",
     "PublishableColumns": "containment.estimators",
     "RuleSieve": "methods.estimators",
+    "Signers": "trust.signers",
     "audit": "check.audit",
     "classification_metric": "containment.measures",
     "containment_level": "containment.measures",
@@ -77,7 +80,8 @@ _HOMES = {
     "k_anonymity_level": "containment.measures",
     "load": "release",
     "plan": "methods",
-    "verify": "check.verify",
+    "recover": "finish",
+    "verify": "check.folder",
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604  # the names are the keys above

@@ -9,7 +9,7 @@
     ├── BudgetExceeded       4     the ledger refuses; nothing was charged
     ├── LedgerError          4     the ledger lacks the population, or is damaged
     ├── NothingFits          5     no column can be published under this rule
-    ├── ReleaseFailed        6     a fault of the machine after the charge; constant text
+    ├── ReleaseFailed        6     a fault of the machine after the charge; constant texts
     └── CheckFailed          7     `verify` or `audit` found that a claim does not hold
 
 What is raised is public: it may name a parameter, a column of the domain, an amount, and
@@ -75,12 +75,36 @@ class NothingFits(PrivsieveError):
 
 
 class ReleaseFailed(PrivsieveError):
-    """The machine failed after the charge.  The text is constant: it may not depend on rows."""
+    """The machine failed after the charge.  One constant text for each state of its files.
+
+    state : "lost" (charged, and nothing to be had: whatever fails while rows are there), "staged"
+        (charged, and the release is on the disk, unfinished), "finished" (charged, and the release
+        lies in its folder), "unknown" (the ledger does not say whether it was charged).
+
+    >>> ReleaseFailed("staged").state, str(ReleaseFailed())
+    ('staged', 'release failed; the budget is charged')
+    """
 
     exit_code = 6
 
-    def __init__(self) -> None:
-        super().__init__("release failed; the budget is charged")
+    def __init__(self, state: str = "lost") -> None:
+        super().__init__(_FAILED[state])
+
+    @property
+    def state(self) -> str:
+        """What is to be had."""
+        return next(state for state, text in _FAILED.items() if text == str(self))
+
+
+_FAILED = {
+    "lost": "release failed; the budget is charged",
+    "staged": "release failed; the budget is charged, and the release is kept in its folder: "
+              "`privsieve recover DIR` finishes it without another charge",
+    "finished": "release failed after it was finished; the budget is charged, and the release "
+                "lies in its folder: use it, and do not pay again",
+    "unknown": "release failed while the budget was being charged, and the ledger does not say "
+               "whether it was: `privsieve recover DIR` asks it again",
+}
 
 
 class CheckFailed(PrivsieveError):

@@ -16,14 +16,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from privsieve._version import __version__
-from privsieve.errors import ParameterError, ReleaseFailed
+from privsieve.errors import BudgetExceeded, ParameterError, PrivsieveError, ReleaseFailed
+from privsieve.finish import finish, note, stored
+from privsieve.ledger.folder import RELEASE
 from privsieve.public.cost import EPSILON_UNITS, decimal
 from privsieve.public.plan import Plan
 from privsieve.release import Release
-from privsieve.report import stage_report  # here, so that a broken one fails before the charge
+from privsieve.report import ready
 
 if TYPE_CHECKING:
     from privsieve.ledger.folder import Folder
@@ -51,27 +55,50 @@ def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Nois
         folder: Folder | None = None, progress: Callable[[str], None] = lambda _stage: None,
         ) -> Release:
     """Charge, read, add noise, release; `source` is opened after the charge and not before."""
-    if noise is not None and ledger is not None:
-        raise ParameterError("a replayed noise is not private; it takes no ledger")
+    _alone(ledger, noise)
     plan = replace(plan, record=source.record)
-    free = plan.cost.epsilon == 0
-    if ledger is None and noise is None and not free:
-        _warn_unsigned(plan.cost.epsilon)
-    reserved = _reserve(plan, ledger) if ledger is not None and not free else None
+    if plan.cost.epsilon == 0:
+        return _free(plan, folder, private=noise is None or noise.private)
+    _ready(plan, source, folder)
+    ledger, reserved = _paid(plan, ledger, noise, folder, progress)
 
     def released(source_of_noise: Noise) -> Release:
         output = _choose(plan, source, source_of_noise, progress)
         release = Release.of(plan, output, private=source_of_noise.private)
+        progress("writing")
         return _finish(plan, release, ledger, reserved, folder)
 
-    return sealed(released, noise)
+    return sealed(released, noise, folder)
 
 
-def sealed(work: Callable[[Noise], Made], noise: Noise | None) -> Made:
+def begun(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Noise | None = None,
+          ) -> Callable[[Any], Release]:
+    """Charge and read now; what comes back makes the release, once all has been said.
+
+    For a mechanism that answers one question after another.  Till the release is made the ledger
+    has a charge without one, and so it stays if the process dies: what was said is paid for, and
+    nothing certifies it.
+    """
+    plan = replace(plan, record=source.record)
+    _alone(ledger, noise)
+    _ready(plan, source, None)
+    ledger, reserved = _paid(plan, ledger, noise)
+    sealed(partial(_choose, plan, source), noise)
+    private = noise is None or noise.private
+
+    def ended(output: Any) -> Release:
+        return _finish(plan, Release.of(plan, output, private=private), ledger, reserved, None)
+
+    return ended
+
+
+def sealed(work: Callable[[Noise], Made], noise: Noise | None, folder: Folder | None = None,
+           ) -> Made:
     """What meets rows and noise after a charge: no warning leaves it, and one text of failure.
 
     Whatever is raised becomes `ReleaseFailed`: a library's panic, which is no `Exception`, a
-    `SystemExit`, and Ctrl-C too, for the charge is made and its caller has to learn that.
+    `SystemExit`, and Ctrl-C too, for the charge is made and its caller has to learn that.  Its text
+    follows from the files that are in the folder: there are none while rows are.
     """
     try:
         with _silence():
@@ -81,14 +108,51 @@ def sealed(work: Callable[[Noise], Made], noise: Noise | None) -> Made:
                 noise = system()
             return work(noise)
     except BaseException:  # noqa: BLE001  # its text could speak of rows, whatever its type
-        failed = ReleaseFailed()
+        failed = ReleaseFailed(folder.state if folder is not None else "lost")
     # Raised outside of the handler: no cause and no context hang on it.
     raise failed
 
 
-def _choose(plan: Plan, source: Source, noise: Noise, progress: Callable[[str], None]) -> Any:
-    if plan.cost.epsilon == 0:
-        return tuple(range(len(plan.domain.columns)))
+def repeated(plan: Plan, source: Source, ledger: Ledger, folder: str | Path) -> Release | None:
+    """The release that the ledger's request gave before, from its folder; None if there was none.
+
+    Nothing is charged or drawn, and the body of the table is not opened: whether its rows are
+    those of then is not looked at.
+    """
+    from privsieve.ledger.certificate import terms
+
+    return stored(ledger, folder, terms(replace(plan, record=source.record), SOFTWARE))
+
+
+def _free(plan: Plan, folder: Folder | None, *, private: bool) -> Release:
+    """A choice that costs nothing: it is known before a row is read, and nothing is charged."""
+    certain = tuple(range(len(plan.domain.columns))) if plan.certain is None else plan.certain
+    try:
+        return _finish(plan, Release.of(plan, certain, private=private), None, None, folder)
+    except OSError:
+        raise ParameterError("the release folder cannot be written, and nothing was charged; make "
+                             "room, or name a folder on another disk") from None
+
+
+def _alone(ledger: Ledger | None, noise: Noise | None) -> None:
+    if noise is not None and ledger is not None:
+        raise ParameterError("a replayed noise is not private; it takes no ledger")
+
+
+def _paid(plan: Plan, ledger: Ledger | None, noise: Noise | None, folder: Folder | None = None,
+          progress: Callable[[str], None] = lambda _stage: None,
+          ) -> tuple[Ledger | None, Entry | None]:
+    """The ledger with a request of its own, and the charge; neither where no ledger is given."""
+    if ledger is None:
+        if noise is None:
+            _warn_unsigned(plan.cost.epsilon)
+        return None, None
+    ledger = ledger.named()
+    return ledger, _reserve(plan, ledger, folder, progress)
+
+
+def _choose(plan: Plan, source: Source, noise: Noise,
+            progress: Callable[[str], None] = lambda _stage: None) -> Any:
     from privsieve.rows.batch import batches
 
     progress("reading")
@@ -101,33 +165,75 @@ def _choose(plan: Plan, source: Source, noise: Noise, progress: Callable[[str], 
 
 def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry | None,
             folder: Folder | None) -> Release:
-    """Stage, commit, certify, link: a release stands in the ledger before it can be seen."""
+    """Stage, commit, certify, name: a release stands in the ledger before it can be seen."""
     from privsieve.ledger.certificate import certificate
-    from privsieve.public.canonical import canonical, digest
+    from privsieve.public.canonical import digest
 
     if not release.body["private"]:
         return release
     data = release.bytes  # once: of a domain of many columns it takes a while
     if folder is not None:
-        folder.stage("release.json", data)
+        folder.stage(RELEASE, data)
+        folder.sync()
     committed = ledger.commit(reserved, digest(data)) if ledger and reserved else None
     signed = certificate(plan, digest(data), reserved, committed, SOFTWARE)
     if folder is not None:
-        folder.stage("certificate.json", canonical(signed))
-        stage_report(folder, release.body, signed)
-        folder.link()
+        finish(folder, release.body, signed)
     return Release(release.body, signed)
 
 
-def _reserve(plan: Plan, ledger: Ledger) -> Entry:
+def _ready(plan: Plan, source: Source, folder: Folder | None) -> None:
+    """What public facts can tell before the charge: odd types, a broken page, a full disk."""
+    from privsieve.rows.batch import demand_readable
+
+    demand_readable(source, plan.domain)
+    if folder is not None:
+        ready(plan.kind)
+        folder.demand(room(plan))
+
+
+def room(plan: Plan) -> int:
+    """Bytes that the files of a release take at most, by what the plan says of it."""
+    parts = [*plan.domain.columns, *([plan.domain.target] if plan.domain.target else [])]
+    texts = sum(64 + len(part.name) + sum(8 + len(str(value)) for value in levels)
+                for part in parts for levels in [getattr(part, "values", ())])
+    said = {**plan.settings, **plan.forecast}
+    numbers = [int(text) for name in ("cells", "features")
+               if (text := str(said.get(name))).isdecimal()]
+    # A name stands in domain, columns, selection and tables; a number with its place and its row.
+    return 2**20 + 64 * texts + 256 * (len(parts) + sum(numbers))
+
+
+def _reserve(plan: Plan, ledger: Ledger, folder: Folder | None, progress: Callable[[str], None],
+             ) -> Entry:
     """The charge; durable when it returns, with the terms of the certificate to come."""
     from privsieve.ledger.certificate import terms
 
     claim = terms(plan, SOFTWARE)
     # Before the charge: who makes errors of warnings is to lose nothing.
     if said := ledger.conversion(claim):
-        warnings.warn(f"{ledger.population}: {said}", ConvertedWarning, stacklevel=4)
-    return ledger.reserve(plan.cost, claim)
+        warnings.warn(f"{ledger.population}: {said}", ConvertedWarning, stacklevel=5)
+    ledger.demand(plan.cost, claim)
+    if folder is not None:
+        note(folder, ledger, claim)
+    progress("charging")
+    try:
+        return ledger.reserve(plan.cost, claim)
+    except (BudgetExceeded, ParameterError):
+        raise
+    except BaseException:
+        # The ledger itself failed, or was stopped: before its charge was durable, or after.
+        if (state := _charged(ledger)) is None:
+            raise
+    raise ReleaseFailed(state)
+
+
+def _charged(ledger: Ledger) -> str | None:
+    """What a charge that failed has left: None where it is certain that nothing was charged."""
+    try:
+        return None if ledger.charge() is None else "lost"
+    except PrivsieveError:
+        return "unknown"
 
 
 @contextmanager
@@ -163,4 +269,4 @@ def _warn_unsigned(epsilon: Fraction) -> None:
             f"{len(_unsigned)} releases without a ledger in this process: together epsilon "
             f"{decimal(spent)} if they speak of the same people.  Give a ledger "
             "(ledger=Ledger(...)) to keep the sum.",
-            UnsignedWarning, stacklevel=4)
+            UnsignedWarning, stacklevel=5)

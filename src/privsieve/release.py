@@ -7,18 +7,24 @@ leave as texts, or as integers on a public grid, so that reading gives exactly w
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from math import prod
-from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from privsieve.errors import SchemaError
+from privsieve.frozen import dataclass
 from privsieve.public.canonical import Json, canonical, digest, parsed, quoted
 from privsieve.public.plan import Plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from privsieve.public.description import Described
 
 FORMAT = "privsieve-release/1"
 #: The file of a release is far below; more is an attack on memory.
@@ -27,6 +33,8 @@ LARGEST_FILE = 64 * 2**20
 WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
 #: Of the map of which only answers leave.
 ANSWERS = "answers"
+#: What a release of columns may say beside their names, and its type in JSON.
+BESIDE_NAMES = {"candidate": int, "branch": str, "sure": int, "described": dict}
 
 #: What a release can hold; more would be an attack on the time that a reader takes.
 _NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
@@ -89,18 +97,24 @@ class Release:
     def save(self, folder: str | Path) -> None:
         """Write the release folder, with its report; it must not exist."""
         from privsieve.ledger.folder import Folder
-        from privsieve.report import stage_report
+        from privsieve.report import write_report
 
         with Folder.create(folder) as opened:
             opened.stage("release.json", self.bytes)
             if self.certificate is not None:
                 opened.stage("certificate.json", canonical(self.certificate))
-                stage_report(opened, self.body, self.certificate)
             opened.link()
+            opened.sync()
+            if self.certificate is not None and not write_report(opened, self.body,
+                                                                 self.certificate):
+                warnings.warn("the report could not be written; `privsieve report DIR` writes it "
+                              "later", stacklevel=2)
 
 
 def load(folder: str | Path) -> Release:
     """Read a release folder; `verify` says whether it is what its certificate claims."""
+    from pathlib import Path
+
     body = _read(Path(folder) / "release.json")
     if body.get("format") != FORMAT:
         raise SchemaError(f"release.json says format {quoted(body.get('format'))}; this version "
@@ -116,33 +130,71 @@ def said(plan: Plan, output: Any) -> Mapping[str, Json]:
     """What a release says of a mechanism's output; positions are those of selected columns."""
     if plan.says is not None:
         return plan.says(output)
-    return Selection(tuple(plan.domain.names[j] for j in output)).write()
+    return Selection(tuple(plan.domain.names[j] for j in output),
+                     **getattr(output, "said", {})).write()
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Names of columns; where one of several candidates chose them, which one.
+    """Names of columns, and what else was released of the choice.
 
-    >>> Selection(("age",)).write(), Selection.read({"selected": ["age"], "candidate": 1})
-    ({'selected': ['age']}, Selection(selected=('age',), candidate=1))
+    candidate : which one of several candidates chose them.
+    branch : which of the ways that the plan lists was taken.
+    sure : at least so many of them are related to the target, if rows were drawn independently.
+    described : figures of the chosen columns with noise, by their names.
+
+    >>> Selection(("age",)).write(), Selection.read({"selected": ["age"], "candidate": 1}).candidate
+    ({'selected': ['age']}, 1)
     """
 
     kind: ClassVar = "selection"
     selected: tuple[str, ...]
     candidate: int | None = None
+    branch: str | None = None
+    sure: int | None = None
+    described: Mapping[str, Json] | None = None
 
     def write(self) -> dict[str, Json]:
         """The fields of release.json."""
-        candidate = {} if self.candidate is None else {"candidate": self.candidate}
-        return {"selected": list(self.selected), **candidate}
+        more = {name: getattr(self, name) for name in BESIDE_NAMES}
+        return {"selected": list(self.selected),
+                **{name: value for name, value in more.items() if value is not None}}
 
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> Self:
         """What a release says."""
         with _refused("release.json lacks the names that were selected; take the file as privsieve "
                       "wrote it"):
-            candidate = [body["candidate"]] if "candidate" in body else []
-            return cls(_names(body["selected"]), *_integers(candidate))
+            more = {name: body[name] for name in BESIDE_NAMES if name in body}
+            if any(type(value) is not BESIDE_NAMES[name] for name, value in more.items()):
+                raise ValueError("a figure beside the names is of another type")
+            found = cls(_names(body["selected"]), **more)
+            if found.sure is not None and not 0 <= found.sure <= len(found.selected):
+                raise ValueError("more columns are said to be sure than were chosen")
+            if found.described is not None and not found.descriptions:
+                raise ValueError("no column is described")
+            return found
+
+    @property
+    def descriptions(self) -> dict[str, Described]:
+        """What is said of each chosen column, by its name; none where nothing was asked."""
+        if not self.described:
+            return {}
+        from privsieve.public.description import descriptions
+
+        return descriptions(self.described, self.selected)
+
+    def counted(self, target: str, unit: str) -> str:
+        """The count of sure columns, in a sentence; empty where none was asked for.
+
+        >>> Selection(("age", "stay"), sure=1).counted("back", "row")[:41]
+        'at least 1 of these 2 is related to back,'
+        """
+        if self.sure is None:
+            return ""
+        verb = "is" if self.sure == 1 else "are"
+        return (f"at least {self.sure} of these {len(self.selected)} {verb} related to {target}, "
+                f"with 95 % confidence, if {unit}s were drawn independently")
 
 
 @dataclass(frozen=True)
@@ -386,6 +438,8 @@ def _refused(words: str) -> Iterator[None]:
 
 def _read(path: Path) -> dict[str, Json]:
     try:
+        if not path.is_file():  # a pipe would be waited for
+            raise FileNotFoundError
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
         value = parsed(data) if len(data) <= LARGEST_FILE else None

@@ -5,50 +5,33 @@ Here, unlike for noise, the claim itself can be recounted, by anybody who has th
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from privsieve.check import recount_published
+from privsieve.check.entries import bound
+from privsieve.check.reasons import Unreadable, failed
+from privsieve.check.schema import CONTAINMENT, of_first, release_faults
 from privsieve.check.table import (
-    Unreadable,
-    failed,
     figure_reasons,
     limit_notes,
     limit_reasons,
     recount_table,
     recounted,
 )
-from privsieve.ledger.certificate import link
 from privsieve.public import strangers
-from privsieve.public.canonical import canonical, digest, visible
+from privsieve.public.canonical import digest, visible
 
 MODELS = ("containment", "k-anonymity")
 #: A published table may be larger than the other files of a release.
 LARGEST_TABLE = 4 * 2**30
 
-CLAIM: Mapping[str, Any] = {
-    "kind": str, "k": int, "level": int, "model": str, "absent": list, "l_diversity": int,
-    "suppressed": int, "columns": list, "target": (str, type(None)), "table_sha256": str}
 #: What k counts, where that is not rows.
 SOURCES = "sources"
-#: Fields of a claim since roles are claimed; one of version 0.1.0 has none of them.
-ROLES: Mapping[str, Any] = {"presences": list, "both": list, "sensitive": list,
-                            "target": (str, type(None)), "target_known": bool}
-SINCE_ROLES: Mapping[str, Any] = {
-    "rows": int, "origins": list, "roles": ROLES, "sensitive": list,
-    "limits": {"share": (str, type(None)), "entropy": (str, type(None)),
-               "closeness": (str, type(None)), "ordered": list},
-    "fingerprint": (str, type(None)),
-}
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
-LEDGER = {"snapshot": str, "publish": {"seq": int, "prev": str, "hash": str}, "head": str}
-
-
-def shape(claim: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The fields of such a claim."""
-    return {**CLAIM, **({"counted": str} if "counted" in claim else {}),
-            **(SINCE_ROLES if "roles" in claim else {})}
 
 
 def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
@@ -108,8 +91,35 @@ def _role_reasons(claim: Mapping[str, Any]) -> Iterator[str]:
 
 
 def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
-    """What does not agree with the release."""
-    return failed({
+    """What is not of its form, or does not agree with the claim."""
+    faults = list(release_faults(release, CONTAINMENT, before=of_first(body)))
+    yield from faults
+    if faults:
+        return
+    claim, plan = body["claim"], release["plan"]
+    chosen: dict[str, list[str]] = {}
+    for name, origin in zip(claim["columns"], claim.get("origins", ()), strict=False):
+        chosen.setdefault(origin, []).append(name)
+    part = release["partial"]
+    yield from failed({
+        "the plan is not for the claimed k, model, diversity or sources":
+            all(plan[name] == claim[name] for name in ("k", "model", "l_diversity"))
+            and plan.get("counted") == claim.get("counted"),
+        "more rows are suppressed than planned": claim["suppressed"] <= plan["suppress"],
+        "the plan names a profile and a method, or neither":
+            (plan["profile"] is not None) == (plan["method"] == "profile")
+            and (plan["weights"] is None) == (plan["profile"] is not None),
+        "what is published of a column in part is not among the columns":
+            set(part) <= set(release["selected"])
+            and all(list(names) == chosen.get(name, [*dict.fromkeys(names)])
+                    and set(names) <= set(claim["columns"])
+                    for name, names in part.items()),
+        "the release names a column twice, or one of which nothing is published":
+            len(set(release["selected"])) == len(release["selected"])
+            and all(any(one.startswith(name) for one in claim["columns"])
+                    for name in release["selected"]),
+    })
+    yield from failed({
         "the columns of the release are not the claimed ones":
             release.get("columns") == body["claim"]["columns"],
         "the plan of the release is not the certified one": release.get("plan") == body["plan"],
@@ -133,16 +143,7 @@ def entry_reasons(body: Mapping[str, Any]) -> Iterator[str]:
     })
 
 
-def bound(known: Mapping[str, Any], kind: str, content: Mapping[str, Any]) -> bool:
-    """Whether a ledger's entry of this content has the hash that a certificate knows of it."""
-    payload = canonical({**content, "kind": kind, "seq": known["seq"]})
-    try:
-        return bool(link(known["prev"], payload) == known["hash"])
-    except ValueError:  # prev is no hash
-        return False
-
-
-def table_reasons(body: Mapping[str, Any], table: str | Path | bytes,
+def table_reasons(body: Mapping[str, Any], table: str | os.PathLike[str] | bytes,
                   release: Mapping[str, Any] | None = None) -> Iterator[str]:
     """Recount the published table, and compare."""
     claim = body["claim"]
@@ -170,6 +171,8 @@ def table_reasons(body: Mapping[str, Any], table: str | Path | bytes,
     yield from limit_reasons(claim, values)
     if release is not None:
         yield from figure_reasons(claim, release, values)
+        if not list(release_faults(release, CONTAINMENT, before="roles" not in claim)):
+            yield from recount_published.reasons(claim, release, data)
 
 
 def notes(claim: Mapping[str, Any]) -> Iterator[str]:
@@ -190,7 +193,7 @@ def notes(claim: Mapping[str, Any]) -> Iterator[str]:
     })
 
 
-def _bytes(table: str | Path | bytes) -> bytes:
+def _bytes(table: str | os.PathLike[str] | bytes) -> bytes:
     if isinstance(table, bytes):
         return table
     try:

@@ -1,7 +1,7 @@
-"""For each method two made-up tables that differ in one row, to be told apart.
+"""For each mode of each method two made-up tables that differ in one unit, to be told apart.
 
-They are public, and worst pairs or near to it: the changed row moves what the method computes as
-far as one row can.  `privsieve audit` and the tests attack a method on them.
+They are public, and worst pairs or near to it: the changed unit moves what the method computes as
+far as one unit can.  `privsieve audit` and the tests attack a method on them.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.public.columns import Flag, Number
+from privsieve.errors import ParameterError
+from privsieve.public.columns import Flag, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
 
@@ -40,46 +41,58 @@ class Pair:
         """The method as it is shipped, from rows to what a release says, at this epsilon.
 
         >>> run = pair("rule-sieve").attacked(1)
-        >>> run(pair("rule-sieve").first) in [("x0",), ("x1",)]
+        >>> run(pair("rule-sieve").first)["selected"] in (["x0"], ["x1"])
         True
         """
         from privsieve.methods import plan
         from privsieve.noise.streams import system
         from privsieve.release import said
 
-        made = plan(self.method, self.domain, epsilon=epsilon, rows=len(self.first),
+        made = plan(self.method, self.domain, epsilon=epsilon, rows=self.units,
                     allow_weak=True, **self.options)
         noise = system()
 
         def run(table: Batch) -> Any:
-            return seen(said(made, made.mechanism(made.summarise([table], noise.key()), noise)))
+            return said(made, made.mechanism(made.summarise([table], noise.key()), noise))
 
         return run
 
+    @property
+    def delta(self) -> float:
+        """What is claimed beside epsilon."""
+        return float(self.options.get("delta", 0))
 
-def seen(said: Mapping[str, Any]) -> Any:
-    """What an attacker sees of a release: numbers as a vector, or names.
-
-    >>> seen({"selected": ["age"], "candidate": 1}), seen({"selected": ["age"]})
-    ((1, 'age'), ('age',))
-    """
-    for key in ("values", "cells"):
-        if key in said:
-            return np.array(said[key]["q"], dtype=np.float64)
-    candidate = (said["candidate"],) if "candidate" in said else ()
-    return (*candidate, *said["selected"])
+    @property
+    def units(self) -> int | None:
+        """The public number of rows; None where persons are declared, or nobody says a number."""
+        public = self.domain.person is None and self.domain.neighbours == "replace-one"
+        return len(self.first) if public else None
 
 
-def pair(method: str) -> Pair:
-    """The pair of a method.
+def pair(method: str, mode: str = "") -> Pair:
+    """The pair of a mode of a method; the plain one where none is named.
 
     >>> len(pair("block-fwell").first), pair("felp").options["beta"]
     (6, 1)
     """
+    made = _PAIRS.get(method, {}).get(mode)
+    if made is None:
+        named = ", ".join(one for one in modes(method) if one)
+        raise ParameterError(f"{method} is attacked in no mode {mode!r}; "
+                             + (f"known are: {named}" if named else "leave the mode out"))
+    return made(method)
+
+
+def modes(method: str) -> tuple[str, ...]:
+    """The modes of a method that have a pair; "" is the plain one.
+
+    >>> "joint" in modes("rule-sieve")
+    True
+    """
     from privsieve.methods import options_of
 
     options_of(method)  # refuses a name that is none
-    return _PAIRS[method](method)
+    return tuple(_PAIRS[method])
 
 
 def table(codes: npt.ArrayLike, label: npt.ArrayLike) -> Batch:
@@ -130,30 +143,193 @@ def _of(tables: Callable[[], tuple[Codes, Codes, npt.NDArray[np.int64]]], **opti
     return made
 
 
+def _rows(domain: Domain, first: npt.ArrayLike, second: npt.ArrayLike, **options: Any,
+          ) -> Callable[[str], Pair]:
+    """A pair from two tables of codes, of which the last column is the target."""
+    def made(method: str) -> Pair:
+        tables = (table(codes[:, :-1], codes[:, -1])
+                  for codes in (np.array(first), np.array(second)))
+        return Pair(method, domain, options, *tables)
+
+    return made
+
+
+def joined() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Flags and a class: with another class of the first row one pair falls and two rise.
+
+    At epsilon 1 the loss is 1, after what chance reaches is taken off.
+    """
+    rows = np.array([(0, 0, 0, 0), (0, 0, 0, 1), (1, 0, 0, 1), (1, 0, 0, 1), (0, 1, 0, 0),
+                     (0, 0, 1, 1), (0, 0, 1, 0), (0, 1, 0, 0), (0, 0, 1, 1), (1, 0, 0, 1),
+                     (1, 0, 0, 1), (1, 1, 0, 0), (1, 1, 1, 0), (0, 0, 0, 0), (1, 1, 1, 0),
+                     (1, 0, 0, 1)])
+    other = rows.copy()
+    other[0, 3] = 1
+    return rows, other
+
+
+def _joint(method: str) -> Pair:
+    """Two of three columns by a first race over pairs."""
+    first, second = (rows * [TOP, TOP, TOP, 1] for rows in joined())
+    return _rows(Domain.box(0, 1, columns=3), first, second, k=2, joint="pair", **_RULES)(method)
+
+
+def _persons(method: str) -> Pair:
+    """A person with all rows leaves the first column's side for the second's."""
+    first, second, label = sides()
+    domain = Domain(TWO.columns, target=TWO.target, person="who", persons=len(first),
+                    rows_per_person=2)
+    twice = np.repeat(np.arange(len(first)), 2)
+    ends = (Batch(np.asfortranarray(codes[twice]), label[twice].astype(np.int32),
+                  twice.astype(np.uint64), np.arange(len(twice), dtype=np.uint64))
+            for codes in (first, second))
+    return Pair(method, domain, {"k": 1, **_RULES}, *ends)
+
+
+def _number(method: str) -> Pair:
+    """The same, where the classes are the two ends of a number: each cut between them is one."""
+    first, second, label = sides()
+    ends = (np.column_stack([codes, TOP * label]) for codes in (first, second))
+    return _rows(Domain.box(0, 1, columns=2, target=(0, 8)), *ends, k=1,
+                 numeric="median-cut", depth=1)(method)
+
+
+def _flags(**options: Any) -> Callable[[str], Pair]:
+    """The same with flags, of which the chosen one is counted within the classes, too."""
+    first, second, label = sides()
+    ends = (np.column_stack([codes // TOP, label]) for codes in (first, second))
+    return _rows(Domain((Flag("x0"), Flag("x1")), target=Label("y", (0, 1))), *ends, k=1, **options)
+
+
+def _disagreeing(method: str) -> Pair:
+    """A row of a class of its own, paired with all others in the first column, or in the second."""
+    others = [[0, 0, 0]] * 5
+    return _rows(TWO, [*others, [TOP, 0, 1]], [*others, [0, TOP, 1]], k=1, score="disagreement",
+                 class_prior=None)(method)
+
+
+def _correlated(method: str) -> Pair:
+    """Eleven rows, and one that makes the first column go with the target, or neither."""
+    eleven = ["010", "010", "100", "100", "100", "110", "010", "101", "101", "111", "000"]
+    first, second = ([[TOP * int(cell) for cell in row] for row in (*eleven, last)]
+                     for last in ("111", "001"))
+    return _rows(Domain.box(0, 1, columns=2, target=(0, 1)), first, second, k=1,
+                 score="correlation")(method)
+
+
+def _votes(method: str) -> Pair:
+    """A row that is for the second column, where the others are for the first, comes."""
+    domain = Domain(Domain.box(0, 1, columns=2).columns, target=Number("y", 0, 1),
+                    neighbours="add-remove", rows=3)
+    known = [[TOP, TOP, TOP], [0, 0, 0]]
+    return _rows(domain, [[0, TOP, TOP], *known], known, k=1, joint="votes")(method)
+
+
 def _model(method: str) -> Pair:
     """Two rows at one end, of which one has its target at the other end."""
     domain = Domain((Flag("x0"),), target=Number("y", 0, 10))
-    first, second = (table([[1], [1]], [TOP, y]) for y in (0, TOP))
-    return Pair(method, domain, {"kernel": "linear", "lam": 100}, first, second)
+    return _rows(domain, [[1, TOP], [1, 0]], [[1, TOP], [1, TOP]], kernel="linear",
+                 lam=100)(method)
 
 
 def _counts(method: str) -> Pair:
     """One row of three moves from a cell to the other."""
-    first, second = (table([[0], [code], [1]], [0, 0, 0]) for code in (0, 1))
-    return Pair(method, Domain((Flag("ill"),)), {}, first, second)
+    return _rows(_FLAG, [[0, 0], [0, 0], [1, 0]], [[0, 0], [1, 0], [1, 0]])(method)
 
 
+def _threshold(method: str) -> Pair:
+    """One of ten rows moves from a cell to the other: with a delta only large cells are named."""
+    first, second = ([[0, 0]] * (10 - ill) + [[1, 0]] * ill for ill in (5, 4))
+    return _rows(_FLAG, first, second, delta="0.05")(method)
+
+
+@dataclass(frozen=True)
+class SessionPair(Pair):
+    """A session that was opened on one row, and what it answers.
+
+    kind : "one" answer, a "batch" of two, or a "function" that is asked at two points.
+    """
+
+    kind: Literal["one", "batch", "function"] = "one"
+
+    def attacked(self, epsilon: object) -> Callable[[Batch], Any]:
+        """The answers as they are shipped, at this epsilon."""
+        from fractions import Fraction
+
+        from privsieve.methods.ridge import answers, dual
+        from privsieve.noise.streams import system
+        from privsieve.public.cost import Cost
+
+        kernel = dual.Kernel.of(self.domain, "rbf")
+        points = dual.coordinates(np.array([[0], [40_000]], np.uint16)[:1 + (self.kind != "one")],
+                                  self.domain)
+        if self.kind == "one":
+            basis, weights = dual.Basis(kernel, points, np.ones((1, 1)), 0.0), np.ones((1, 1))
+        else:
+            basis, weights = dual.Basis.empty(kernel).extended(points)
+        cost = Cost.of(epsilon, delta=self.options.get("delta", 0), allow_weak=True)
+        task = answers.Task(self.kind, kernel, Fraction(_RIDGE), 1, cost, basis, weights,
+                            np.zeros((len(points), 1), np.uint16))
+        mechanism: Any = {"one": answers.one, "batch": answers.batch,
+                          "function": answers.function}[self.kind]
+        noise = system()
+
+        def run(table: Batch) -> Any:
+            at = dual.coordinates(table.codes, self.domain)
+            model = answers.Solution(at, dual.solve(
+                at, dual.targets(table.label, self.domain), kernel, float(_RIDGE)))
+            found = mechanism(model, noise, task=task)
+            return task.grid.numbers(found[0] if self.kind == "function" else found)
+
+        return run
+
+
+def _asked(kind: Literal["one", "batch", "function"], **options: Any) -> Callable[[str], Pair]:
+    """One record under so strong a ridge that the bound is almost attained; its target moves."""
+    def made(method: str) -> Pair:
+        domain = Domain.box(0, 1, columns=1, target=(0, 1))
+        first, second = (table([[0]], [y]) for y in (0, TOP))
+        return SessionPair(method, domain, options, first, second, kind)
+
+    return made
+
+
+_FLAG = Domain((Flag("ill"),))
+_RIDGE = "1000"
 _RULES = {"depth": 1, "class_prior": None}
-_PAIRS: Mapping[str, Callable[[str], Pair]] = {
-    "rule-sieve": _of(sides, k=1, **_RULES),
-    "block-fwell": _of(block, k=1, block=3, repeats=1),
-    "noisy-top-k": _of(sides, k=1, class_prior=None),
-    "private-tuning": _of(sides, candidates=[
+_PAIRS: Mapping[str, Mapping[str, Callable[[str], Pair]]] = {
+    "rule-sieve": {
+        "": _of(sides, k=1, **_RULES),
+        "ordered": _of(sides, k=1, ordered=True, **_RULES),
+        "joint": _joint,
+        "persons": _persons,
+        "number": _number,
+        "votes": _votes,
+        "sure": _of(sides, k=1, sure="0.1", independent_rows=True, **_RULES),
+        "described": _flags(describe="0.5", **_RULES),
+    },
+    "block-fwell": {
+        "": _of(block, k=1, block=3, repeats=1),
+        "clip": _of(block, k=1, block=3, repeats=1, votes="clip", tau="0.01"),
+    },
+    "noisy-top-k": {
+        "": _of(sides, k=1, class_prior=None),
+        "class-counts": _of(sides, k=1, score="class-counts", class_prior=None),
+        "disagreement": _disagreeing,
+        "correlation": _correlated,
+    },
+    "private-tuning": {"": _of(sides, candidates=[
         {"method": "rule-sieve", "k": 1, **_RULES},
-        {"method": "rule-sieve", "k": 1, "depth": 1, "class_prior": 0.5}]),
-    "output-fwell": _of(corners, k=1, lam="0.1", reference=CORNERS),
-    "objective-fwell": _of(block, k=1, block=3, lam="0.3"),
-    "felp": _of(corners, k=1, reference=CORNERS, beta=1, repeats=2),
-    "kernel-ridge": _model,
-    "noisy-histogram": _counts,
+        {"method": "rule-sieve", "k": 1, "depth": 1, "class_prior": 0.5}])},
+    "output-fwell": {"": _of(corners, k=1, lam="0.1", reference=CORNERS)},
+    "objective-fwell": {"": _of(block, k=1, block=3, lam="0.3")},
+    "felp": {"": _of(corners, k=1, reference=CORNERS, beta=1, repeats=2)},
+    "kernel-ridge": {
+        "": _model,
+        "one-answer": _asked("one"),
+        "batch": _asked("batch"),
+        "function": _asked("function", delta="0.01"),
+    },
+    "noisy-histogram": {"": _counts, "threshold": _threshold,
+                        "chosen": _flags(choice=_RULES)},
 }

@@ -21,6 +21,8 @@ from math import log
 from operator import and_
 from typing import Any
 
+from privsieve.check.reasons import Unreadable, failed
+
 PARQUET = b"PAR1"
 #: Rows are counted of which the group has at least such a share of one value.
 STEPS = ("0.8", "0.95")
@@ -38,19 +40,6 @@ _DATE = re.compile(r"\d{4}(-\d{2}(-\d{2}([ T]\d{2}(:\d{2}){1,2}(\.\d{1,9})?)?)?)
 _BIN = re.compile(r"<(?P<below>[^<>=]+)|=(?P<low>.+)\.\.(?P<high>.+)|>=(?P<from>[^<>=]+)")
 _NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})(e[+-]?\d{1,3})?", re.IGNORECASE)
 _DECIMAL = re.compile(r"\d{1,9}(\.\d{1,9})?")
-
-
-class Unreadable(Exception):
-    """A file that is not what it should be; its text says what is wrong, and quotes nothing."""
-
-
-def failed(checks: Mapping[str, bool]) -> Iterator[str]:
-    """The reasons that do not hold.
-
-    >>> list(failed({"it is late": True, "it rains": False}))
-    ['it rains']
-    """
-    return (reason for reason, holds in checks.items() if not holds)
 
 
 @dataclass(frozen=True)
@@ -81,7 +70,7 @@ def recount_table(data: bytes, *, target: str | None = None, model: str = "conta
     >>> recount_table(b"a,y\n1,n\n1,y\n1,y\n", target="y", target_known=True)
     Recount(columns=('a',), rows=3, level=1, classes=2)
     """
-    table = _read(data)
+    table = read_columns(data)
     labels = table.pop(target) if target is not None and target in table else None
     beside = set(sensitive)
     if (target is not None and labels is None) or not beside <= table.keys():
@@ -89,13 +78,13 @@ def recount_table(data: bytes, *, target: str | None = None, model: str = "conta
     held = {name: cells for name, cells in table.items() if name not in beside}
     if not held:
         raise Unreadable("the table has no column of zeros and ones")
-    groups = _Groups.of(held, held if model == "k-anonymity" else absent)
+    groups = OpenGroups.of(held, held if model == "k-anonymity" else absent)
     level, poorest = _smallest(groups, labels, apart=target_known)
     return Recount(tuple(held), groups.rows, level, poorest)
 
 
 @dataclass(frozen=True, repr=False)
-class _Groups:
+class OpenGroups:
     """The groups of a table on columns of zeros and ones; of those in `shown` absence is known."""
 
     rows: int
@@ -104,7 +93,7 @@ class _Groups:
     shown: tuple[bool, ...]
 
     @classmethod
-    def of(cls, columns: Mapping[str, Sequence[str]], absent: Iterable[str]) -> _Groups:
+    def of(cls, columns: Mapping[str, Sequence[str]], absent: Iterable[str]) -> OpenGroups:
         """The groups on these columns, of which those in `absent` are known to be lacked."""
         cells, hidden = tuple(columns.values()), set(absent)
         if not cells[0] or any(set(one) - {"0", "1"} for one in cells):
@@ -122,7 +111,7 @@ class _Groups:
         return reduce(and_, lacking, reduce(and_, having, whole))
 
 
-def _smallest(groups: _Groups, labels: Sequence[str] | None, *, apart: bool) -> tuple[int, int]:
+def _smallest(groups: OpenGroups, labels: Sequence[str] | None, *, apart: bool) -> tuple[int, int]:
     """Rows in the smallest group, and classes in the poorest; groups of one class if `apart`."""
     labels = [""] * groups.rows if labels is None else labels
     classes = {one: int("".join("1" if label == one else "0" for label in labels), 2)
@@ -177,10 +166,10 @@ def recount_values(data: bytes, column: str, of: Sequence[str], *, absent: Itera
     >>> recount_values(b"a,ill\n1,no\n1,no\n1,yes\n0,yes\n", "ill", ["a"]).figures()["share"]
     '0.666667'
     """
-    table = _read(data)
+    table = read_columns(data)
     if not of or {*of, column, *([known] if known else [])} - table.keys():
         raise Unreadable("the table lacks a claimed column")
-    groups = _Groups.of({name: table[name] for name in of}, absent)
+    groups = OpenGroups.of({name: table[name] for name in of}, absent)
     values = _values(table[column], column, ordered=ordered)
     classes = list(_rows_of(table[known], set(table[known]))) if known else []
     worst = _Worst([one.bit_count() for one in values], ordered=ordered)
@@ -339,7 +328,7 @@ def _entropy(counts: Sequence[int]) -> Decimal:
     return _EXACT.exp(total)
 
 
-def _patterns(groups: _Groups) -> dict[tuple[str, ...], int]:
+def _patterns(groups: OpenGroups) -> dict[tuple[str, ...], int]:
     """The rows of each pattern; the first row is the highest bit, as in the columns."""
     found: dict[tuple[str, ...], int] = defaultdict(int)
     for place, pattern in enumerate(zip(*groups.cells, strict=True)):
@@ -395,7 +384,7 @@ def _text(parts: int) -> str:
 
 # --- the file -----------------------------------------------------------------------------------
 
-def _read(data: bytes) -> dict[str, Sequence[str]]:
+def read_columns(data: bytes) -> dict[str, Sequence[str]]:
     """The cells of each column, as texts."""
     found = _parquet(data) if data.startswith(PARQUET) else _csv(data)
     if len({len(cells) for cells in found.values()}) > 1:

@@ -8,22 +8,29 @@ and nobody can recount them.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import field
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from privsieve.check import containment
-from privsieve.check.table import Unreadable, failed
+from privsieve.check import places
+from privsieve.check.entries import bound
+from privsieve.check.reasons import Unreadable, failed
+from privsieve.check.recount import release_reasons, rho_holds, unseen
+from privsieve.check.schema import CONTAINMENT, RELEASE_FORMAT, certificate_faults
+from privsieve.check.theorems import claim_reasons
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
+from privsieve.frozen import dataclass
 from privsieve.ledger.certificate import FORMAT, KINDS, UNIT, units_of
-from privsieve.ledger.chain import recharged
-from privsieve.ledger.ledger import Ledger, recount
 from privsieve.public.canonical import canonical, digest, parsed
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS
-from privsieve.release import FORMAT as RELEASE_FORMAT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from privsieve.ledger.ledger import Ledger
 
 #: A release folder's file is far below; more is an attack on memory.
 LARGEST_FILE = 64 * 2**20
@@ -43,30 +50,20 @@ CELLS = {"names", "shape", "bins", "place", "q"}
 _NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
 _GRID = "the values of the release are not integers on a grid of doubles"
 
-Source = str | Path | Mapping[str, Any]
+Source = str | os.PathLike[str] | bytes | Mapping[str, Any]
+#: The note that a signature takes away.
+UNSIGNED = "unsigned: it shows what is claimed, and not who claims it"
 
-_HASH = {"seq": int, "prev": str, "hash": str}
-_SHAPE: Mapping[str, Any] = {
-    "format": str, "plan": dict, "software": dict, "release_sha256": str,
-    "population": (str, type(None)), "ledger": (dict, type(None)), "key": (str, type(None)),
-    "signature": (str, type(None)),
-}
-_CLAIM = {"kind": str, "account": str, "epsilon": str, "delta": str, "unit": str,
-          "neighbours": str, "mechanism": str, "theorem": str, "assumes": list}
-#: The kind of certificates that promise a level, and no epsilon.
-CONTAINMENT = "containment"
 _WORD = {"reserve": "charge", "commit": "release", "publish": "publication"}
-#: As version 0.1.0 wrote it: a charge of its own change, whatever the population protects.
-_LEDGER_BEFORE: Mapping[str, Any] = {"request": str, "reserved_at": str, "reserve": _HASH,
-                                     "commit": _HASH, "head": str}
-_LEDGER: Mapping[str, Any] = {**_LEDGER_BEFORE, "rho": (str, type(None)), "charged": {
-    "unit": str, "neighbours": str, "rows_per_person": (int, type(None)), "factor": str,
-    "epsilon": str, "delta": str, "rho": (str, type(None))}}
 
 
 @dataclass(frozen=True)
 class Verification:
     """What a check found: `reasons` say why it fails, `notes` what it cannot show.
+
+    says : of a folder that holds, what is true of it, in a sentence
+    signed : of a folder, the fingerprints of who signed it, and as what
+    unchecked : of a folder, the files that were not checked, and why
 
     >>> Verification(reasons=("the digest differs",), notes=()).valid
     False
@@ -74,6 +71,9 @@ class Verification:
 
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
+    says: str = ""
+    signed: Mapping[str, str] = field(default_factory=dict)
+    unchecked: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def valid(self) -> bool:
@@ -82,31 +82,33 @@ class Verification:
 
 
 def verify(certificate: Source, release: Source | None = None, *,
-           ledger: str | Path | Ledger | None = None, table: object = None,
-           key: str | None = None) -> Verification:
+           ledger: str | Path | Ledger | None = None, table: object = None) -> Verification:
     """Check a certificate, and what is given with it: release, ledger, published table.
 
     >>> verify({}).reasons[0]
-    'the certificate does not have the fields of privsieve-certificate/1'
+    'the certificate does not have the fields of privsieve-certificate/1: it claims no known kind'
     """
     try:
         body = _read(certificate, "the certificate")
         _check_shape(body)
         if body["claim"]["kind"] == CONTAINMENT:
-            return _containment(body, release, ledger, table, key)
-        reasons = [*_claim(body), *_signed(body, key)]
+            return _containment(body, release, ledger, table)
+        reasons = [*_claim(body), *claim_reasons(body["claim"], body["plan"]), *_unkeyed(body)]
         if body["ledger"] is not None:
             reasons += _entries(body)
         if release is not None:
-            reasons += _release(body, _read(release, "the release"))
+            said = _read(release, "the release")
+            reasons += _release(body, said)
         if ledger is not None:
             reasons += _ledger(body, ledger)
+        more = [] if release is None or reasons else unseen(body, said)
     except Unreadable as error:
         return Verification((str(error),), ())
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError):
         return Verification(("a field of the files is of a type that it cannot have",), ())
     notes = [*_unseen(body, release, ledger, ("spent on these people", "the charge was made")),
-             *failed({"the table was not read: fresh noise cannot be recounted": table is None})]
+             *failed({"the table was not read: fresh noise cannot be recounted": table is None}),
+             *more]
     return Verification(tuple(reasons), tuple(notes))
 
 
@@ -115,8 +117,10 @@ def _read(source: Source, what: str) -> dict[str, Any]:
     try:
         if isinstance(source, Mapping):
             data, body = canonical(source), source
+        elif isinstance(source, bytes):
+            data, body = source, parsed(source)
         else:
-            with Path(source).open("rb") as file:
+            with open(os.fspath(source), "rb") as file:  # noqa: PTH123  # no import
                 data = file.read(LARGEST_FILE + 1)
             if len(data) > LARGEST_FILE:
                 raise Unreadable(f"{what} is larger than 64 MB")
@@ -130,22 +134,12 @@ def _read(source: Source, what: str) -> dict[str, Any]:
     return dict(body)
 
 
-def _fits(value: object, shape: Any) -> bool:
-    if isinstance(shape, dict):
-        return (isinstance(value, Mapping) and value.keys() == shape.keys()
-                and all(_fits(value[name], shape[name]) for name in shape))
-    if shape is int:
-        return type(value) is int
-    if shape is dict:
-        return isinstance(value, Mapping)
-    return isinstance(value, shape)
-
-
 def _containment(body: Mapping[str, Any], release: Source | None,
-                 ledger: str | Path | Ledger | None, table: object, key: str | None,
-                 ) -> Verification:
+                 ledger: str | Path | Ledger | None, table: object) -> Verification:
     """A certificate that promises a level, and no epsilon."""
-    reasons = [*containment.claim_reasons(body), *_signed(body, key)]
+    from privsieve.check import containment
+
+    reasons = [*containment.claim_reasons(body), *_unkeyed(body)]
     if body["ledger"] is not None:
         reasons += containment.entry_reasons(body)
     said = None if release is None else _read(release, "the release")
@@ -153,7 +147,7 @@ def _containment(body: Mapping[str, Any], release: Source | None,
         reasons += [*_certified(body, said), *containment.release_reasons(body, said)]
     if ledger is not None:
         reasons += _ledger(body, ledger, ("publish",))
-    if isinstance(table, str | Path | bytes):
+    if isinstance(table, str | os.PathLike | bytes):
         reasons += containment.table_reasons(body, table, said)
     elif table is not None:
         reasons.append("the table is to be given as a file")
@@ -164,16 +158,10 @@ def _containment(body: Mapping[str, Any], release: Source | None,
 
 
 def _check_shape(body: Mapping[str, Any]) -> None:
-    claim = body.get("claim")
-    contained = isinstance(claim, Mapping) and claim.get("kind") == CONTAINMENT
-    shape, entries = {**_SHAPE, "claim": _CLAIM, "domain_sha256": str}, [_LEDGER, _LEDGER_BEFORE]
-    if contained:
-        shape, entries = {**_SHAPE, "claim": containment.shape(body["claim"])}, [containment.LEDGER]
-    known = body["ledger"] if _fits(body, shape) else ()
-    if known is not None and not any(_fits(known, entry) for entry in entries):
-        raise Unreadable(f"the certificate does not have the fields of {FORMAT}")
-    if body["format"] != FORMAT:
-        raise Unreadable(f"the certificate is not a {FORMAT}; a newer privsieve may read it")
+    for fault in certificate_faults(body):
+        if body.get("format", FORMAT) != FORMAT:
+            raise Unreadable(f"the certificate is not a {FORMAT}; a newer privsieve may read it")
+        raise Unreadable(fault)
 
 
 def _claim(body: Mapping[str, Any]) -> Iterator[str]:
@@ -195,13 +183,12 @@ def _claim(body: Mapping[str, Any]) -> Iterator[str]:
     })
 
 
-def _signed(body: Mapping[str, Any], key: str | None) -> Iterator[str]:
+def _unkeyed(body: Mapping[str, Any]) -> Iterator[str]:
     return failed({
         "a population stands without a ledger, or a ledger without a population":
             (body["population"] is None) == (body["ledger"] is None),
         "the certificate names a key or signature, which this version cannot check":
             body["key"] is None and body["signature"] is None,
-        "the certificate is unsigned, and a key was given to check it": key is None,
     })
 
 
@@ -219,17 +206,24 @@ def _entries(body: Mapping[str, Any]) -> Iterator[str]:
         "the charge is not what the release comes to in the change that the account protects":
             "charged" not in known or _converted(known, terms),
         "the claim is not the one that was charged":
-            containment.bound(known["reserve"], "reserve", reserve),
+            bound(known["reserve"], "reserve", reserve),
         "the release is not the one that was charged":
-            containment.bound(known["commit"], "commit", commit),
+            bound(known["commit"], "commit", commit),
         "the release was committed before it was charged":
             known["reserve"]["seq"] < known["commit"]["seq"],
+        "the charge and the release are not in one chain":
+            known["reserve"]["seq"] + 1 != known["commit"]["seq"]
+            or known["commit"]["prev"] == known["reserve"]["hash"],
+        "the rho of the charge does not follow from the plan":
+            "rho" not in known or rho_holds(body),
         "the head is not the entry of the release": known["head"] == known["commit"]["hash"],
     })
 
 
 def _converted(known: Mapping[str, Any], terms: Mapping[str, Any]) -> bool:
     """Whether factor and amounts follow from the claim and from what the account protects."""
+    from privsieve.ledger.account import recharged
+
     try:
         return recharged(known["charged"], known["rho"], terms)
     except (BudgetExceeded, ValueError):
@@ -256,13 +250,17 @@ def _release(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[st
             or digest(canonical(release["domain"])) == body["domain_sha256"],
         **checks(body["claim"]["kind"], body["plan"], release),
     })
+    yield from release_reasons(body, release)
 
 
 def _ledger(body: Mapping[str, Any], ledger: str | Path | Ledger,
             kinds: tuple[str, ...] = ("reserve", "commit")) -> Iterator[str]:
+    from privsieve.ledger.ledger import Ledger, recount
+
     known = body["ledger"]
     if known is None:
-        yield "a ledger was given, and the certificate was made without one"
+        if body["claim"].get("epsilon") != "0":  # what costs nothing stands in no ledger
+            yield "a ledger was given, and the certificate was made without one"
         return
     try:
         report, entries = recount(ledger.path if isinstance(ledger, Ledger) else str(ledger))
@@ -284,7 +282,7 @@ def _unseen(body: Mapping[str, Any], release: object, ledger: object, words: tup
     """What the check cannot show for want of a signature, a ledger or a release."""
     done, noted = words
     return failed({
-        "unsigned: it shows what is claimed, and not who claims it": body["signature"] is not None,
+        UNSIGNED: body["signature"] is not None,
         f"made without a ledger: nothing shows what else was {done}": body["ledger"] is not None,
         f"the ledger was not given: only its own hashes show that {noted}":
             body["ledger"] is None or ledger is not None,
@@ -305,17 +303,47 @@ def checks(kind: str, plan: Mapping[str, Any], release: Mapping[str, Any]) -> di
     found = {"the release selects what is not among its columns, or twice":
              len(set(selected)) == len(selected) and set(selected) <= set(columns)}
     if kind != "regression":
-        count = _count(plan.get("settings"), release.get("candidate"))
+        settings = _settings(plan.get("settings"), release.get("candidate"))
+        count = settings.get("k")
         if kind == "weights" and count == POSITIVE:
             q = _on_grid(release.get("values")) or []
             count = max(1, sum(weight > 0 for weight in q))
+        wishes = any(settings.get(name) is not None for name in places.WISHES)
         found["the release does not select as many columns as planned"] = (
-            type(count) is int and len(selected) == count)
+            places.agrees(settings, columns, selected) if wishes
+            else type(count) is int and len(selected) == count)
+        most = settings.get("at_most")
+        found["the plan names more columns than were asked for at most"] = (
+            most is None or (type(most) is int and type(count) is int and count <= most))
+    if kind == "selection":
+        found |= _beside(release, plan.get("settings"), selected)
     numbers = {"weights": _weights, "regression": _regression, "histogram": _histogram}.get(kind)
     if numbers is not None:
         found |= {**numbers(release), "the noise of the release is not a law and an amount":
                   _noise(release.get("noise"))}
     return found
+
+
+def _beside(release: Mapping[str, Any], settings: object, selected: tuple[str, ...],
+            ) -> dict[str, bool]:
+    """What was asked for beside a choice, and nothing else of it, is there and makes sense."""
+    asked = settings if isinstance(settings, Mapping) else {}
+    sure, said = release.get("sure"), release.get("described")
+    if said is None and "describe" not in asked and sure is None and "sure" not in asked:
+        return {}
+    from privsieve.public.description import descriptions
+
+    try:
+        held = not selected or set(descriptions(said or {}, selected)) == set(selected)
+    except (TypeError, ValueError, LookupError, AttributeError):
+        held = said is None
+    return {
+        "the release counts sure columns that were not asked for, or more than it selects":
+            ("sure" in release) == ("sure" in asked)
+            and (sure is None or (type(sure) is int and 0 <= sure <= len(selected))),
+        "the release does not describe the columns that it selects, and these alone":
+            ("described" in release) == ("describe" in asked) and held,
+    }
 
 
 def _names(value: object) -> tuple[str, ...]:
@@ -324,18 +352,18 @@ def _names(value: object) -> tuple[str, ...]:
     return tuple(listed) if all(isinstance(name, str) for name in listed) else ()
 
 
-def _count(settings: object, candidate: object) -> object:
-    """How many columns were to be chosen: by the plan, or by the candidate that a tuning names."""
+def _settings(settings: object, candidate: object) -> Mapping[str, Any]:
+    """What the plan says of a choice, or of the candidate that a tuning names."""
     if not isinstance(settings, Mapping):
-        return None
+        return {}
     candidates = settings.get("candidates")
     if candidates is None:
-        return settings.get("k")
+        return settings
     known = isinstance(candidates, list) and type(candidate) is int
     if not known or not 0 <= candidate < len(candidates):  # type: ignore[operator]  # an int by then
-        return None
+        return {}
     chosen = candidates[candidate]
-    return _count(chosen.get("settings"), None) if isinstance(chosen, Mapping) else None
+    return _settings(chosen.get("settings"), None) if isinstance(chosen, Mapping) else {}
 
 
 def _weights(release: Mapping[str, Any]) -> dict[str, bool]:

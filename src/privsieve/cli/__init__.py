@@ -5,6 +5,7 @@ A verb is a file, imported when it runs: help and completion cost no more than c
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -15,7 +16,6 @@ from typing import NoReturn
 import click
 
 from privsieve.errors import PrivsieveError
-from privsieve.public.canonical import visible
 
 #: Each verb and its line of help; `privsieve.cli.<verb>` holds its `command`.
 VERBS = {
@@ -25,14 +25,18 @@ VERBS = {
     "plan": "Say cost, noise and forecast of a release; reads no row.",
     "select": "Choose columns under differential privacy, once.",
     "regress": "Fit a least-squares model under differential privacy, once.",
+    "recover": "Finish a release whose program died or failed after the charge.",
     "predict": "PRIVATE: predict rows from such a model; free.",
     "synthesize": "Release a noisy table of counts, and make synthetic rows of it.",
     "check": "PRIVATE: measure how well the rows of a table hide.",
     "publish": "Choose columns that may be published (k-anonymity by containment).",
     "ledger": "Grant a budget, or show what is left of it.",
-    "verify": "Check a certificate, its release, its table and its ledger entry.",
+    "key": "Make a key that signs, show its public half, or put another in its place.",
+    "sign": "Sign a release folder, or a plan before anybody looks.",
+    "verify": "Check a release folder: certificate, page, rows, table, signatures, ledger entry.",
     "audit": "Attack a method on two made-up tables that are hard on it.",
     "report": "Make the HTML page of a release again, or check it.",
+    "export": "Write a release as a registry entry, a label, for a viewer, or to be signed.",
     "doctor": "Say what this installation has and what it lacks.",
 }
 
@@ -82,7 +86,10 @@ verbs = Verbs(
 
 def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
-    sys.exit(run())
+    gc.set_threshold(100_000)  # what is imported stays: to look through it again and again is time
+    code = run()
+    gc.freeze()  # and goes with the process: Python need not take it apart piece by piece
+    sys.exit(code)
 
 
 def run(args: Sequence[str] | None = None) -> int:
@@ -111,6 +118,8 @@ def run(args: Sequence[str] | None = None) -> int:
 
 
 def _refuse(text: str, code: int, color: bool | None) -> int:  # noqa: FBT001  # None is click's "as the terminal is"
+    from privsieve.public.canonical import visible
+
     short = _LONG.sub(lambda word: f"{word[0][:60]}…", text)
     said = visible(f"privsieve: {short}").replace("\n", " ")
     if sys.stderr.isatty():  # for a person words are kept whole; for a program it is one line

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,29 +11,40 @@ from privsieve.cli import words
 from privsieve.cli.progress import shown
 from privsieve.errors import CheckFailed
 
+if TYPE_CHECKING:
+    from privsieve.check.audit import Audit
+
+#: How each verdict is said, and in which colour.
+_SAID = {"refuted": ("REFUTED", "red"), "stands": ("stands", "green"),
+         "saw nothing": ("saw nothing", "yellow")}
+
 
 @click.command("audit", epilog="Example: privsieve audit rule-sieve --epsilon 1 --runs 10000")
 @click.argument("method")
+@click.option("--mode", metavar="NAME", default="",
+              help="What of the method is attacked, for example joint, persons or threshold; a "
+                   "name that is none lists them.")
 @click.option("--epsilon", metavar="E", default="1", show_default=True,
               help="What the method is to keep.")
 @click.option("--runs", metavar="N", type=int, default=3000, show_default=True,
               help="Runs on each of the two tables; more of them see more.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
-def command(method: str, epsilon: str, runs: int, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
-    """Attack METHOD: try to tell two tables apart that differ in one row.
+def command(method: str, mode: str, epsilon: str, runs: int, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
+    """Attack METHOD: try to tell two tables apart that differ in one row, or person.
 
     The tables are public and made up, and hard on the method; nothing is charged.  A bound above
     the claim refutes it (exit code 7), and is wrong once in a hundred times; a bound below proves
-    nothing.
+    nothing, and an attack that saw nothing says so.  Ctrl-C ends it with the bound so far.
     """
     from privsieve.check.audit import audit
     from privsieve.check.pairs import pair
     from privsieve.public.cost import Cost
 
-    claimed, tables = Cost.of(epsilon, allow_weak=True), pair(method)
+    claimed, tables = Cost.of(epsilon, allow_weak=True), pair(method, mode)
+    name = f"{method}, {mode}" if mode else method
     attacked = tables.attacked(claimed.epsilon)
     with shown() as progress:
-        progress.stage(f"attacking {method}")
+        progress.stage(f"attacking {name}")
         number = count(1)
 
         def attack(table: Any) -> Any:
@@ -41,19 +52,31 @@ def command(method: str, epsilon: str, runs: int, as_json: bool) -> None:  # noq
             return attacked(table)
 
         found = audit(attack, tables.first, tables.second, epsilon=float(claimed.epsilon),
-                      profile=runs)
+                      delta=tables.delta, profile=runs)
     bound, likely = (f"{max(0.0, each):.3f}" for each in (found.bound, found.bound95))
+    delta = f" and delta {tables.delta:g}" if tables.delta else ""
     if as_json:
-        words.json({"method": method, "epsilon": claimed.text, "bound": bound, "bound95": likely,
-                    "exceeded": found.exceeded, "runs": found.runs})
+        words.json({"method": method, "mode": mode, "epsilon": claimed.text, "bound": bound,
+                    "bound95": likely, "exceeded": found.exceeded, "verdict": found.verdict,
+                    "view": found.view, "runs": found.runs})
     else:
-        words.show("method", method)
-        words.show("claimed", f"epsilon {claimed.text}")
-        words.show("found", f"at least {bound} (99 % sure), at least {likely} (95 %)")
-        words.show("runs", f"{found.runs}, on two made-up tables of {len(tables.first)} rows")
-        words.show("not refuted" if not found.exceeded else "REFUTED", bold=True,
-                   fg="red" if found.exceeded else "green")
+        words.show("method", name)
+        words.show("claimed", f"epsilon {claimed.text}{delta}")
+        words.show("found", f"at least {bound} (99 % sure), at least {likely} (95 %), by "
+                            f"{found.view}")
+        _conclude(found, 2 * runs, len(tables.first))
     if found.exceeded:
-        raise CheckFailed(f"{method} gives away epsilon {bound} at least, and {claimed.text} is "
+        raise CheckFailed(f"{name} gives away epsilon {bound} at least, and {claimed.text} is "
                           "claimed; one such alarm in a hundred is false: run it again with more "
                           "--runs, and if it stands do not rely on the method")
+
+
+def _conclude(found: Audit, asked: int, rows: int) -> None:
+    """How often it ran, and the verdict."""
+    stopped = f" of {asked}, when it was stopped" if found.runs < asked else ""
+    words.show("runs", f"{found.runs}{stopped}, on two made-up tables of {rows} rows")
+    said, colour = _SAID[found.verdict]
+    words.show(said, bold=True, fg=colour)
+    if found.verdict == "saw nothing":
+        words.say("advice", "this attack could not tell the tables apart at all, which says "
+                            "nothing for the claim: try more --runs")

@@ -27,6 +27,8 @@ OPTIONAL = {
     "pandas": "pandas frames",
     "polars": "polars frames",
     "scipy": "sparse matrices",
+    "cryptography": "signatures",
+    "psycopg": "a shared ledger",
 }
 
 

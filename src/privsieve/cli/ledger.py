@@ -1,24 +1,34 @@
-"""`privsieve ledger`: grant a budget to the people of a table, and see what is left."""
+"""`privsieve ledger`: grant and raise a budget, see what is left, and keep what proves it."""
 
 from __future__ import annotations
 
+import os
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from privsieve.cli import words
+from privsieve.cli.options import asking, head, refuse
+from privsieve.errors import CheckFailed, LedgerError
 from privsieve.public.canonical import Json
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, decimal
 
 if TYPE_CHECKING:
     from privsieve.ledger.account import Account
-    from privsieve.ledger.ledger import Ledger
+    from privsieve.ledger.chain import ChainReport
+    from privsieve.ledger.ledger import Entry, Ledger
+
+_LEDGER = click.option("--ledger", "path", metavar="FILE", required=True, help="The ledger.")
+_POPULATION = click.option("--population", metavar="NAME",
+                           help="One population; all where left out.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
 
 
 @click.group("ledger", epilog="Example: privsieve ledger show --ledger budget.db")
 def command() -> None:
-    """Grant a budget, or show what is left of it."""
+    """Grant a budget, show what is left of it, and check, copy and export the ledger."""
 
 
 @command.command("grant", epilog=(
@@ -38,27 +48,176 @@ def command() -> None:
                    "tables without a person column are released.")
 @click.option("--neighbours", type=click.Choice(["replace-one", "add-remove"]),
               help="How it changes; replace-one where only the unit is given.")
-def grant(path: str, population: str, **options: Any) -> None:
+@head()
+def grant(path: str, population: str, head: str | None, **options: Any) -> None:
     """Give a population its budget, once."""
     from privsieve.ledger.ledger import Ledger
 
-    ledger = Ledger(path, population=population)
+    ledger = Ledger(path, population=population, head=head)
     ledger.grant(options.pop("epsilon"), **options)
     kept = ledger.account()
-    more = f" and delta {decimal(kept.delta_limit, DELTA_UNITS)}" if kept.delta_limit else ""
-    words.say("granted", f"{words.amount(ledger.limit())}{more} to {ledger.population}")
+    words.say("granted", f"{_limits(kept)} to {ledger.population}")
     words.say("protects", _protects(kept))
 
 
-@command.command("show", epilog="Example: privsieve ledger show --ledger budget.db")
-@click.option("--ledger", "path", metavar="FILE", required=True, help="The ledger.")
-@click.option("--population", metavar="NAME", help="One population; all where left out.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
-def show(path: str, population: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
-    """Show limit, spent and left, releases, charges without a release, publications."""
+@command.command("raise", epilog=(
+    "Example: privsieve ledger raise --ledger budget.db --population clinic-2026 --epsilon 3 "
+    '--reason "a second study" --by "A. Clerk" --and "B. Board"'))
+@asking(_LEDGER, click.option("--population", metavar="NAME", required=True, help="The people."),
+        head())
+@click.option("--epsilon", metavar="E", help="The new limit, larger than the one that was granted.")
+@click.option("--delta", metavar="D", help="And in delta, where one was granted.")
+@click.option("--reason", metavar="TEXT", required=True, help="Why; it stays in the ledger.")
+@click.option("--by", metavar="NAME", required=True, help="Who answers for it.")
+@click.option("--and", "other", metavar="NAME", required=True, help="And somebody else who does.")
+def raise_limit(path: str, population: str, head: str | None, by: str, other: str,
+                **options: Any) -> None:
+    """Raise a limit, with a reason and the names of two people.
+
+    What was promised about these people becomes weaker; what was charged stays charged.
+    """
+    from privsieve.ledger.ledger import Ledger
+
+    ledger = Ledger(path, population=population, head=head)
+    ledger.raise_limit(by=(by, other), **options)
+    words.say("raised", f"{ledger.population} to {_limits(ledger.account())}")
+    words.say("left", words.amount(ledger.left()))
+
+
+@command.command("verify", epilog="Example: privsieve ledger verify --ledger budget.db first")
+@click.argument("releases", nargs=-1)
+@click.option("--ledger", "path", metavar="FILE", help="The ledger.")
+@click.option("--export", metavar="FILE", help="Or: what `ledger export` wrote.")
+@asking(head(), _JSON)
+def verify(releases: tuple[str, ...], path: str | None, export: str | None, head: str | None,
+           as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
+    """Recount the ledger from its entries alone, and look whether it was set back.
+
+    RELEASES are folders of releases: an older copy of the ledger lacks an entry that a later
+    release knows of.  Exit code 7 where something does not add up.
+    """
+    from privsieve.ledger.ledger import known, recount, recount_export
+
+    refuse((path is None) == (export is None), "name the ledger (--ledger FILE), or an export of "
+           "it (--export FILE), and one of them only")
+    outside = known(head, releases)
+    report = recount(path, outside)[0] if path is not None else (
+        recount_export(_text(str(export)), outside))
+    _verdict(report, len(outside), as_json=as_json)
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_bytes().decode()
+    except (OSError, ValueError):
+        raise LedgerError("the export cannot be read; name a file that `privsieve ledger export` "
+                          "wrote") from None
+
+
+def _verdict(report: ChainReport, outside: int, *, as_json: bool) -> None:
+    if as_json:
+        words.json({"valid": report.valid, "entries": report.entries, "head": report.head,
+                    "known_outside": outside, "reasons": list(report.reasons)})
+    else:
+        words.show("valid" if report.valid else "NOT VALID",
+                   fg="green" if report.valid else "red", bold=True)
+        words.show("entries", str(report.entries))
+        words.show("head", report.head)
+        for reason in report.reasons:
+            words.show("reason", reason)
+        if report.valid and not outside:
+            words.show("note", "an older copy of the ledger would be valid, too: give --head, or "
+                       "the folders of releases")
+    if not report.valid:
+        raise CheckFailed("the ledger does not add up; charge nothing more to it, and restore its "
+                          "newest copy")
+
+
+@command.command("backup", epilog="Example: privsieve ledger backup monday.db --ledger budget.db")
+@click.argument("copy", metavar="FILE")
+@_LEDGER
+def backup(copy: str, path: str) -> None:
+    """Copy the ledger to FILE, consistently, while others may be writing.
+
+    FILE must not exist.  The copy is recounted.
+    """
+    from privsieve.ledger.ledger import backup as copied
+
+    entries = copied(path, copy)
+    words.say("copied", f"{entries} entries, which add up, to {copy}")
+    words.say("restore", "a copy has the balance of its day: what was charged since would be free "
+              "again.  Restore the newest copy only, check it with `ledger verify` against --head "
+              "or the newest release, and charge again what it lacks")
+    if os.path.lexists(f"{path}.key"):
+        words.say("key", "the ledger's key was not copied; keep a copy of it as you keep the table")
+
+
+@command.command("export", epilog="Example: privsieve ledger export --ledger budget.db")
+@_LEDGER
+@click.option("--out", metavar="FILE", help="Write here; the file must not exist.")
+def export(path: str, out: str | None) -> None:
+    """Print all entries, a line of canonical JSON each: `ledger verify --export` recounts them."""
+    from privsieve.ledger.chain import exported
+    from privsieve.ledger.ledger import recount
+
+    text = exported(recount(path)[1])
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w",
+                       encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError:
+        raise LedgerError("the export cannot be written; name a file that does not exist, in a "
+                          "folder that does") from None
+
+
+@command.command("orphans", epilog="Example: privsieve ledger orphans --ledger budget.db")
+@asking(_LEDGER, _POPULATION, head(), _JSON)
+def orphans(path: str, population: str | None, head: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
+    """List charges without a release: what was paid for, and has nothing to show for it."""
+    lost = [_lost(ledger, entry) for ledger in _ledgers(path, population, head)
+            for entry in ledger.orphans()]
+    if as_json:
+        words.json({"orphans": lost})
+        return
+    words.table(("entry", "reserved at", "population", "epsilon", "request", "plan"),
+                [[str(value) for value in one.values()] for one in lost])
+    if lost:
+        words.say("what now", "a charge is never given back: who looks and cancels would look for "
+                  "free.  If the program is still at work, wait; if it was killed, `privsieve "
+                  "recover DIR` finishes what lies in its folder, or says that it is lost")
+
+
+def _lost(ledger: Ledger, entry: Entry) -> dict[str, Json]:
+    body = entry.body
+    said = body.get("claim", {})
+    claim, settings = said.get("claim", {}), said.get("plan", {}).get("settings", {})
+    names = f", {settings['k']} columns" if "k" in settings else ""
+    return {"seq": entry.seq, "reserved_at": body["reserved_at"], "population": ledger.population,
+            "epsilon": decimal(body["units"]), "request": entry.request,
+            "plan": f"{claim.get('mechanism', 'not said')}{names}"}
+
+
+def _ledgers(path: str, population: str | None, head: str | None) -> tuple[Ledger, ...]:
     from privsieve.ledger.ledger import Ledger, populations
 
-    ledgers = (Ledger(path, population=population),) if population else populations(path)
+    if population:
+        return (Ledger(path, population=population, head=head),)
+    return populations(path, head)
+
+
+def _limits(kept: Account) -> str:
+    more = f" and delta {decimal(kept.delta_limit, DELTA_UNITS)}" if kept.delta_limit else ""
+    return f"{decimal(kept.limit)}{more}"
+
+
+@command.command("show", epilog="Example: privsieve ledger show --ledger budget.db")
+@asking(_LEDGER, _POPULATION, head(), _JSON)
+def show(path: str, population: str | None, head: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
+    """Show limit, spent and left, releases, charges without a release, publications."""
+    ledgers = _ledgers(path, population, head)
     accounts = {ledger.population: _account(ledger) for ledger in ledgers}
     if as_json:
         words.json({"populations": accounts})
@@ -136,7 +295,7 @@ def _speak(ledger: Ledger) -> None:
         lost = "1 charge has" if count == 1 else f"{count} charges have"
         words.show(f"{ledger.population}: {lost} no release ({words.amount(_orphaned(ledger))} in "
                    "all): the work failed or was stopped, or is still going on; a charge is "
-                   "never given back")
+                   "never given back, and `privsieve recover DIR` finishes what lies in its folder")
     for made in ledger.publications():
         words.show(f"{ledger.population}: {', '.join(made.columns)} of {made.snapshot} published "
                    f"({made.model}, k = {made.k})")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +14,7 @@ from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import METHODS, options_of, plan
 from privsieve.public.cost import exact
 from privsieve.public.domain import Domain
-from privsieve.public.option import About, abouts, current_abouts, whole_number, yes_or_no
+from privsieve.public.option import About, abouts, read_several, whole_number, yes_or_no
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
@@ -22,16 +23,18 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 
 #: Options that all verbs share, or that have a way of their own on the command line.
-SHARED = ("epsilon", "allow_weak", "n_features_to_select", "max_ops", "choice")
+SHARED = ("epsilon", "allow_weak", "n_features_to_select", "fewer", "max_ops", "choice")
+#: The ways to say how many columns.
+COUNTS = ("top", "at_most", "fraction")
 #: Where the word of the command line is not the option's name.
-_FLAGS = {"candidates": "--candidate", "target": "--no-target"}
+_FLAGS = {"candidates": "--candidate", "target": "--no-target", "groups": "--group",
+          "costs": "--cost", "targets": "--target"}
 #: What releases something else than columns, and how.
 VERBS = {"kernel-ridge": "it fits a model: privsieve regress",
          "noisy-histogram": "it counts rows: privsieve synthesize"}
 CHOOSING = tuple(method for method in METHODS if method not in VERBS)
-#: What a mapping of Python is on the command line.
-_BIN = click.option("--bin", "some_bins", metavar="COLUMN=N", multiple=True,
-                    help="Bins of one column of a table of counts; once for each.")
+#: Where a call of a command keeps the method that its words name.
+_NAMED = "privsieve.method"
 
 
 def asking(*options: Command) -> Callable[[Command], Command]:
@@ -66,12 +69,22 @@ def _cost(*, required: bool = True) -> tuple[Command, ...]:
                      help="The domain file: columns, bounds, label, unit."),
         click.option("--epsilon", metavar="E", required=required,
                      help="What this release may cost, for example 0.5."),
+        policy(),
     )
+
+
+def policy() -> Command:
+    """What a place allows."""
+    return click.option("--policy", metavar="FILE",
+                        help="The policy of your place: what it does not allow is refused before "
+                             "the charge.")
 
 
 _COUNT = (
     click.option("--top", metavar="N", callback=_top,
                  help='How many columns to choose; "positive" where weights are released.'),
+    click.option("--at-most", metavar="N", type=int,
+                 help="Or: at most so many, and fewer where so many cannot be found."),
     click.option("--fraction", metavar="F", help="Or: which fraction of the columns."),
 )
 _UNIT = (
@@ -92,6 +105,14 @@ _END = (
 )
 
 
+def head() -> Command:
+    """The newest entry of the ledger, kept outside of it."""
+    return click.option(
+        "--head", metavar="FILE",
+        help="A small file that keeps the ledger's newest entry: an older copy of the ledger is "
+             "refused.  It is made if it does not exist.")
+
+
 def _method(more: str = "") -> Command:
     return click.option(
         "--method", metavar="NAME", default="rule-sieve", show_default=True,
@@ -99,18 +120,60 @@ def _method(more: str = "") -> Command:
              f"released weights: output-fwell, objective-fwell or felp{more}.")
 
 
+class OfMethod(click.Command):
+    """A command whose options are also those of the method that is named: no other is imported.
+
+    Help shows those of all, and so does a refusal of what is no option of this one.
+    """
+
+    def __init__(self, name: str | None, *, methods: tuple[str, ...] = CHOOSING,
+                 **more: Any) -> None:
+        super().__init__(name, **more)
+        self.methods = methods
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words with the options of one method; what is another's is refused as such."""
+        ctx.meta[_NAMED] = named = () if {"-h", "--help"} & set(args) else _named(args)
+        try:
+            return super().parse_args(ctx, list(args))
+        except click.NoSuchOption as error:
+            ctx.meta[_NAMED] = ()
+            super().parse_args(ctx, args)  # what no method knows is refused by click
+            word = error.option_name
+            word = "--bins (or --bin)" if word in ("--bins", "--bin") else word
+            raise ParameterError(f"{word} is no option of {named[0]}; leave it away, or choose "
+                                 "another --method") from None
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The options of the command, with those of methods before the last."""
+        own, said = super().get_params(ctx), ctx.meta.get(_NAMED, ())
+        more = of_methods(*([one for one in said if one in self.methods] or self.methods))
+        last = next((at for at, one in enumerate(own) if one.name == "allow_weak"), len(own))
+        return [*own[:last], *more, *own[last:]]
+
+
+def _named(args: Sequence[str]) -> tuple[str, ...]:
+    """The method that the words name, or the one that is taken where none is.
+
+    >>> _named(["t.csv", "--method", "felp"]), _named(["--method=felp"]), _named(["t.csv"])
+    (('felp',), ('felp',), ('rule-sieve',))
+    """
+    said = [after for word, after in pairwise([*args, ""]) if word == "--method"]
+    said += [word.partition("=")[2] for word in args if word.startswith("--method=")]
+    return tuple(said) or ("rule-sieve",)
+
+
 def choosing(command: Command) -> Command:
-    """Give a command the options of a selection."""
-    return asking(*_cost(), *_COUNT, _method(), *_UNIT, _ROWS, *of_methods(*CHOOSING),
-                  *_END)(command)
+    """Give a command the options of a selection; its class has those of methods."""
+    return asking(*_cost(), *_COUNT, _method(), *_UNIT, _ROWS, *_END)(command)
 
 
 def planning(command: Command) -> Command:
-    """Give a command the options of whatever can be planned."""
+    """Give a command the options of whatever can be planned; its class has those of methods."""
     return asking(
         *_cost(), *_COUNT, _method("; or what `regress` (kernel-ridge) or `synthesize` "
                                    "(noisy-histogram) would release"),
-        *_UNIT, _ROWS, *of_methods(*METHODS), *_END)(command)
+        *_UNIT, _ROWS, *_END)(command)
 
 
 def costing(*own: Command) -> Callable[[Command], Command]:
@@ -130,24 +193,34 @@ def releasing(*, required: bool = True) -> Callable[[Command], Command]:
                      help="The budget, made by `ledger grant`."),
         click.option("--population", metavar="NAME", required=required,
                      help="The people whom the budget protects."),
+        head(),
         click.option("--out", metavar="DIR", required=required,
                      help="The release folder; it must not exist."),
+        click.option("--request", metavar="ID",
+                     help="A name for this charge, which is made once: the same words again give "
+                          "the same release; one is drawn where left out."),
         click.option("--anyway", is_flag=True, help="Go on although the forecast warns."),
     )
 
 
-def of_methods(*methods: str) -> tuple[Command, ...]:
+def of_methods(*methods: str) -> list[click.Parameter]:
     """The options of some methods: one for each name, with the methods that know it."""
     known: dict[str, dict[str, About]] = {}
     for method in methods:
         for name, about in abouts(options_of(method)).items():
             if name not in SHARED:
                 known.setdefault(name, {})[method] = about
-    more = (_BIN,) if "bins" in known else ()
-    return (*(made for name, by in known.items() for made in _options(name, by, methods)), *more)
+    more = [_bin()] if "bins" in known else []
+    return [*(made for name, by in known.items() for made in _options(name, by, methods)), *more]
 
 
-def _options(name: str, by: Mapping[str, About], methods: Sequence[str]) -> Iterator[Command]:
+def _bin() -> click.Option:
+    """What a mapping of Python is on the command line."""
+    return click.Option(["--bin", "some_bins"], metavar="COLUMN=N", multiple=True,
+                        help="Bins of one column of a table of counts; once for each.")
+
+
+def _options(name: str, by: Mapping[str, About], methods: Sequence[str]) -> Iterator[click.Option]:
     """The click option of a name, and a hidden one of its old name."""
     about = next(iter(by.values()))
     choices = dict.fromkeys(word for one in by.values() for word in one.choices)
@@ -159,10 +232,9 @@ def _options(name: str, by: Mapping[str, About], methods: Sequence[str]) -> Iter
         more["type"] = click.IntRange(limits[0], limits[-1]) if limits else int
     elif choices:
         more["type"] = click.Choice(list(choices))
-    yield click.option(flag(name), name, help=_help(by, methods), **more)
+    yield click.Option([flag(name), name], help=_help(by, methods), **more)
     for old in dict.fromkeys(one.was for one in by.values() if one.was):
-        yield click.option(flag(old), f"was_{old}", hidden=True,
-                           callback=_renamed(name), **more)
+        yield click.Option([flag(old), f"was_{old}"], hidden=True, callback=_renamed(name), **more)
 
 
 def _help(by: Mapping[str, About], methods: Sequence[str]) -> str:
@@ -185,7 +257,7 @@ def flag(name: str) -> str:
 
 
 def given(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of the method as far as they were given; refuses those of others."""
+    """The options of the method as far as they were given."""
     known, values = abouts(options_of(method)), {}
     for said, value in options.items():
         name = _today(said, known)
@@ -194,19 +266,17 @@ def given(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if name in known:
             values[name] = _read(name, known[name], value)
-        elif any(name in current_abouts(options_of(one)) for one in METHODS):
-            word = "--bins (or --bin)" if name == "bins" else flag(name)
-            raise ParameterError(f"{word} is no option of {method}; leave it away, or "
-                                 "choose another --method")
     if options.get("some_bins"):
         values["bins"] = _bins(options["some_bins"], options["bins"])
     refuse("candidates" in known and "candidates" not in values,
            '--method private-tuning needs candidates: give --candidate "METHOD K" once for each')
-    counted = any(options.get(name) is not None for name in ("top", "fraction"))
+    counted = any(options.get(name) is not None for name in COUNTS)
     why = (": each candidate says how many columns" if "candidates" in known
            else ", which chooses no columns")
     refuse(counted and "n_features_to_select" not in known,
-           f"--top and --fraction are no options of {method}{why}; leave them away")
+           f"--top, --at-most and --fraction are no options of {method}{why}; leave them away")
+    refuse(options.get("at_most") is not None and "fewer" not in known,
+           f"--at-most is no option of {method}, which names columns by no race; say --top N")
     refuse(not counted and "share" in values,
            "--share is for a choice: say --top K, or leave it away")
     kernel = values.get("kernel", "rbf")
@@ -238,9 +308,9 @@ def _read(name: str, about: About, value: Any) -> object:
     if flag(name).startswith("--no-"):
         return not value
     if about.several:
-        for text in value:
+        for text in value if name == "candidates" else ():
             demand_choosing(text.partition(" ")[0])
-        return [about.read(text) for text in value]
+        return read_several(about, flag(name), value)
     return about.read(value)
 
 
@@ -304,16 +374,26 @@ def planned(domain: Domain, rows: int | None, options: Mapping[str, Any], *,
             epsilon: str | None = None) -> Plan:
     """The plan that the options ask for, at their epsilon or at another."""
     about = abouts(options_of(options["method"])).get("n_features_to_select")
-    wanted = about is not None and (about.needed or any(
-        options.get(name) is not None for name in ("top", "fraction")))
+    wanted = about is not None and (
+        (about.needed and options.get("price") is None)
+        or any(options.get(name) is not None for name in COUNTS))
     count = {"k": _count(options)} if wanted else {}
-    return plan(options["method"], domain, rows=rows, epsilon=epsilon or options["epsilon"],
+    if options.get("at_most") is not None:
+        count["fewer"] = "auto"
+    made = plan(options["method"], domain, rows=rows, epsilon=epsilon or options["epsilon"],
                 allow_weak=options["allow_weak"], **count,
                 **given(options["method"], options))
+    if options["policy"] is not None and epsilon is None:  # a forecast at another epsilon is free
+        from privsieve.public.policy import Policy
+
+        kept = {"head": options["head"]} if "out" in options else {}
+        Policy.load(options["policy"]).demand_plan(made, method=options["method"], **kept)
+    return made
 
 
 def _count(options: Mapping[str, Any]) -> object:
-    top, fraction = options["top"], options.get("fraction")
-    refuse((top is None) == (fraction is None),
-           "say how many columns to choose: --top N or --fraction F, and not both")
-    return exact(fraction, "--fraction") if top is None else top
+    top, most, fraction = (options.get(name) for name in COUNTS)
+    refuse(sum(one is not None for one in (top, most, fraction)) != 1,
+           "say how many columns to choose: --top N, --at-most N or --fraction F, one of them "
+           "alone")
+    return exact(fraction, "--fraction") if fraction is not None else most if top is None else top

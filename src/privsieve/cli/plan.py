@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -12,7 +13,8 @@ import click
 from privsieve.cli import options as asked
 from privsieve.cli import words
 from privsieve.errors import ParameterError
-from privsieve.public.canonical import Json
+from privsieve.methods import METHODS, effort
+from privsieve.public.canonical import Json, visible
 from privsieve.public.cost import exact
 from privsieve.public.plan import Plan
 
@@ -24,7 +26,7 @@ OTHERS = ("0.1", "0.3", "1", "3")
 TIMES = (Fraction(1, 4), Fraction(1), Fraction(4))
 
 
-@click.command("plan", epilog=(
+@click.command("plan", cls=asked.OfMethod, methods=tuple(METHODS), epilog=(
     "Example: privsieve plan --rows 20000 --domain domain.toml --unit row "
     "--epsilon 0.5 --top 6"))
 @click.argument("data", required=False)
@@ -32,6 +34,7 @@ TIMES = (Fraction(1, 4), Fraction(1), Fraction(4))
 @click.option("--ledger", metavar="FILE",
               help="Say what the account of --population has left, and whether this is converted.")
 @click.option("--population", metavar="NAME", help="The people whom --ledger protects.")
+@asked.head()
 def command(data: str | None, **options: Any) -> None:
     """Say cost, noise and forecast of a release from DATA, or from --rows rows.
 
@@ -55,17 +58,31 @@ def command(data: str | None, **options: Any) -> None:
             for units, found in sizes.items()}})
     else:
         _show(plan, forecasts)
-        if exact(options["delta"] or 0, "delta") and not plan.cost.delta:
+        if _could_vote(plan):
+            words.show("also", "all are numbers with a typical value: --joint votes is one race "
+                               "over sets, for columns that repeat each other")
+        if exact(options.get("delta") or 0, "delta") and not plan.cost.delta:
             words.show("delta", "not charged: for so few columns a race without a delta finds as "
                                 "many or more" if plan.kind == "selection" else
                                 "not charged: here noise without a delta is smaller")
         if plan.warning:
             click.echo()
             words.show("warning", plan.warning, fg="yellow")
+        if "advice" in plan.forecast:
+            words.show("advice", str(plan.forecast["advice"]))
         if account:
             words.show("left", f"{account['left']} for {options['population']}")
         if account.get("converted"):
             words.show("converted", str(account["converted"]))
+
+
+def _could_vote(plan: Plan) -> bool:
+    """Whether sets by votes are another good way to choose what RuleSieve is to choose."""
+    from privsieve.methods.votes import METHOD, suits
+
+    return (plan.method.startswith("rule-sieve") and plan.method != METHOD
+            and not plan.settings["ordered"]
+            and suits(plan.domain, int(str(plan.settings["k"])), plan.units * plan.cost.epsilon))
 
 
 def _account(plan: Plan, options: Mapping[str, Any]) -> dict[str, Json]:
@@ -78,7 +95,7 @@ def _account(plan: Plan, options: Mapping[str, Any]) -> dict[str, Json]:
     from privsieve.ledger.certificate import terms
     from privsieve.ledger.ledger import Ledger
 
-    ledger = Ledger(options["ledger"], population=options["population"])
+    ledger = Ledger(options["ledger"], population=options["population"], head=options["head"])
     return {"left": words.amount(ledger.left()),
             "converted": ledger.conversion(terms(plan, SOFTWARE))}
 
@@ -113,7 +130,17 @@ def _json(plan: Plan, forecasts: Forecasts) -> dict[str, Json]:
         "warning": plan.warning,
         "theorem": plan.theorem,
         "assumes": list(plan.assumes),
+        "terms": _terms(plan),
+        **({} if plan.takes is None else {"takes": effort.json(plan.takes)}),
     }
+
+
+def _terms(plan: Plan) -> dict[str, Json]:
+    """What a certificate will say of the release, as far as it is known: this can be signed."""
+    from privsieve.fit import SOFTWARE
+    from privsieve.ledger.certificate import terms
+
+    return {name: said for name, said in terms(plan, SOFTWARE).items() if name != "software"}
 
 
 def _show(plan: Plan, forecasts: Forecasts) -> None:
@@ -122,7 +149,11 @@ def _show(plan: Plan, forecasts: Forecasts) -> None:
     chosen = plan.kind == "selection"
     unit = f"{plan.protected}s"
     if chosen:
-        words.show("choose", f"{_count(plan)} of {len(plan.domain.columns)} columns")
+        most = plan.settings.get("at_most")
+        asked_for = f", where at most {most} were asked for" if most is not None else ""
+        words.show("choose", f"{_count(plan)} of {len(plan.domain.columns)} columns{asked_for}")
+        for word, said in _beforehand(plan.settings):
+            words.show(word, said)
     else:
         words.show("release", _what(plan))
     words.show("cost", f"{plan.cost.words}, charged before a row is read")
@@ -130,11 +161,35 @@ def _show(plan: Plan, forecasts: Forecasts) -> None:
     words.show(unit, f"{plan.units}")
     words.show("method", plan.method)
     words.show("settings", _said({name: value for name, value in plan.settings.items()
-                                  if name != "k"}))
+                                  if name not in ("k", "at_most", *_WISHES)}))
     words.show("noise", _noise(plan, unit) if chosen else noise(plan))
     words.show("theorem", f"{plan.theorem}; assumes {', '.join(plan.assumes)}")
+    if plan.takes is not None:
+        words.show("takes", effort.words(plan.takes))
     click.echo()
     (_table if chosen else _numbers)(forecasts, plan)
+
+
+#: Settings that have a line of their own.
+_WISHES = ("always", "never", "groups", "costs", "price", "targets", "over")
+
+
+def _beforehand(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is fixed in public, before a row is read."""
+    for word, option, said in (
+            ("always in", "always", "; a race is for the other places"),
+            ("never in", "never", "; not looked at")):
+        if option in settings:
+            yield word, ", ".join(settings[option]) + said
+    for group, columns in settings.get("groups", {}).items():
+        yield "as one", f"{', '.join(columns)} ({group}), in one place"
+    if "price" in settings:
+        costs = ", ".join(f"{name} {cost}" for name, cost in settings.get("costs", {}).items())
+        yield "price", (f"at most {settings['price']}, and at most {settings['k']} chosen; "
+                        f"{f'{costs}, each other 1' if costs else '1 each'}")
+    if "targets" in settings:
+        counts = "the mean over them" if "over" in settings else "the most for any"
+        yield "targets", f"also {', '.join(settings['targets'])}; {counts} counts"
 
 
 def _noise(plan: Plan, unit: str) -> str:
@@ -177,16 +232,27 @@ def _by_epsilon(heads: Sequence[str], forecasts: Forecasts, plan: Plan,
 
 def _table(forecasts: Forecasts, plan: Plan) -> None:
     """Forecasts by epsilon and by gap."""
-    click.secho(f"Forecast: per cent of the {_count(plan)} best columns that are found",
-                bold=True)
-    gaps = list(forecasts[plan.cost.epsilon or Fraction(1)]["found_percent"])
-    _by_epsilon([f"gap {Fraction(gap) * 100} %" for gap in gaps], forecasts, plan,
-                lambda made: [str(made["found_percent"][gap]) for gap in gaps])
+    settings: Mapping[str, Any] = plan.settings
+    found: Mapping[str, Any] = plan.forecast
+    most, fixed = settings.get("at_most"), len(settings.get("always", ()))
+    few = [] if most is None else ["names"]
+    click.secho(f"Forecast: per cent of the names that are among the {int(most or 0) - fixed} best "
+                "columns" if few else f"Forecast: per cent of the "
+                f"{int(_count(plan)) - fixed if fixed else _count(plan)} best columns that are "
+                "found", bold=True)
+    gaps = list(found["found_percent"])
+    _by_epsilon([*few, *(f"gap {Fraction(gap) * 100} %" for gap in gaps)], forecasts, plan,
+                lambda made: [*(str(made[name]) for name in few),
+                              *(str(made["found_percent"][gap]) for gap in gaps)])
     voters = "blocks" if plan.method.startswith("block-fwell") else f"{plan.protected}s"
     usual, weak = (Fraction(str(gap)) * 100 for gap in (plan.forecast["usual_gap"], gaps[0]))
     click.echo(f"  Guessing finds {plan.forecast['guessing_percent']}.  The gap is by what share "
                f"of the {voters}\n  the best columns beat the others: {usual} is usual, "
                f"{weak} is weak.  * is this plan.")
+    if "after_coding" in plan.forecast:
+        said = str(plan.forecast["after_coding"])
+        click.echo(textwrap.fill(visible(said[:1].upper() + said[1:] + "."), 78,
+                                 initial_indent="  ", subsequent_indent="  "))
 
 
 _LONGEST = ("the same beside the longest that all can be without noise in any table; in most "
@@ -256,10 +322,11 @@ def _prediction(plan: Plan) -> str:
 
     target, share = plan.domain.target, Fraction(str(plan.forecast["noise_prediction"]))
     assert isinstance(target, Number)
+    low, high = target.ends
     if target.scale == "log":
         return f"a prediction errs by {figure(share)} of half the target's range, on its log scale"
     return (f"a prediction of {target.name} errs by "
-            f"{figure(share * Fraction(target.high - target.low) / 2)} from noise (one standard "
+            f"{figure(share * Fraction(high - low) / 2)} from noise (one standard "
             "deviation)")
 
 

@@ -12,9 +12,10 @@ import click
 
 from privsieve.cli import explore, tables, words
 from privsieve.cli.check import USUAL_K
-from privsieve.cli.options import refuse
+from privsieve.cli.options import policy, refuse
 from privsieve.cli.private import new_page
 from privsieve.cli.progress import shown
+from privsieve.errors import ParameterError
 from privsieve.public.canonical import Json
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 @click.option("--first", is_flag=True, help="Nothing was published or granted of them before.")
 @click.option("--other-people", metavar="NAME",
               help="Who signs that this snapshot is of other people than those before it.")
+@policy()
 @click.option("--out", metavar="DIR", help="The release folder; it must not exist.")
 @click.option("--export", type=click.Choice(["sdcmicro", "arx"]),
               help="PRIVATE: instead of publishing, write DIR for another tool.")
@@ -82,7 +84,17 @@ def command(data: str, **options: Any) -> None:
     elif options["export"]:
         _export(data, options)
     else:
+        _demand_policy(options)
         _publish(data, options)
+
+
+def _demand_policy(options: Mapping[str, Any]) -> None:
+    """Refuse what the place does not allow."""
+    if options["policy"] is not None:
+        from privsieve.public.policy import Policy
+
+        Policy.load(options["policy"]).demand(kind="containment", k=options["k"],
+                                              ledger=options["ledger"])
 
 
 def _publish(data: str, options: Mapping[str, Any]) -> None:
@@ -107,6 +119,12 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
                     choice = _chosen(table, promise, options, people.before if people else ())
                     progress.stage("writing, and counting the file's groups and risks")
                     issued = issue(table, choice, promise, form, folder, people=people)
+                except OSError:
+                    folder.discard()
+                    raise ParameterError(
+                        "the disk failed while the publication was written; use nothing of it, "
+                        "make room, or name a folder on another disk: what the ledger noted "
+                        "stands, and the same may be published again") from None
                 except BaseException:
                     # A note that was made stands; the same may be published again.
                     folder.discard()
@@ -279,7 +297,8 @@ def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str,
         words.json({"claim": claim, "selected": selected, "promise": promise,
                     "complete": choice.complete, "measured": measured,
                     "unique": measured["strangers"]["all"]["alone"],
-                    "hub": tables.hub(issued.hub, claim["k"]), "warning": issued.hub.warning})
+                    "hub": tables.hub(issued.hub, claim["k"]), "warning": issued.hub.warning,
+                    "page": issued.page})
     else:
         for name in selected:
             words.line(name)
@@ -305,6 +324,7 @@ def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str,
         words.say("warning", issued.hub.warning, fg="yellow")
     for note in issued.notes:
         words.say("ledger", note, fg="yellow")
+    words.page(written=issued.page)
     words.say("folder", options["out"])
 
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from privsieve.release import Release
 
 
-@click.command("regress", epilog=(
+@click.command("regress", cls=asked.OfMethod, methods=("kernel-ridge",), epilog=(
     "Example: privsieve regress patients.csv --domain domain.toml --epsilon 1 "
     "--kernel linear --unit row --ledger budget.db --population clinic-2026 --out model"))
 @click.argument("data")
-@asked.costing(*asked.of_methods("kernel-ridge"))
+@asked.costing()
 @asked.releasing()
 def command(data: str, **options: Any) -> None:
     """Fit a least-squares model to DATA under differential privacy, once.

@@ -9,42 +9,71 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
 from privsieve.cli import words
 from privsieve.errors import CheckFailed, LedgerError, ParameterError, ReleaseFailed
-from privsieve.public.cost import DELTA_UNITS, RHO_UNITS, decimal
+from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, decimal
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
     from privsieve.ledger.folder import Folder
+    from privsieve.ledger.ledger import Ledger
     from privsieve.release import Release
     from privsieve.rows import Source
 
+#: The lines of a release, and what else is put into its folder.
+Show = Callable[["Release"], Iterable[str]]
+Beside = Callable[["Folder", "Release"], None]
 
-def release(plan: Plan, source: Source, options: Mapping[str, Any],
-            show: Callable[[Release], Iterable[str]],
-            beside: Callable[[Folder, Release], None] = lambda _folder, _made: None) -> None:
+
+def release(plan: Plan, source: Source, options: Mapping[str, Any], show: Show,
+            beside: Beside = lambda _folder, _made: None) -> None:
     """Make the folder, charge, read, release; then show its lines and say what it cost.
 
     A plan that warns needs --anyway.  `beside` may put more into the folder, of the release alone.
+    A request that was charged before gives the release that it gave.
     """
-    from privsieve.fit import ConvertedWarning, fit
-    from privsieve.ledger.folder import Folder
+    from privsieve.fit import repeated
     from privsieve.ledger.ledger import Ledger
 
     if plan.warning and not options["anyway"]:
-        raise ParameterError(f"{plan.warning}; to go on all the same, say --anyway "
+        advice = plan.forecast.get("advice")
+        more = f" ({advice})" if advice else ""
+        raise ParameterError(f"{plan.warning}{more}; to go on all the same, say --anyway "
                              "(nothing was charged)")
-    ledger = Ledger(options["ledger"], population=options["population"])
+    ledger = Ledger(options["ledger"], population=options["population"],
+                    head=options["head"], request=options["request"])
+    if options["request"] is not None and plan.cost.epsilon:
+        made = repeated(plan, source, ledger, options["out"])
+        if made is not None:
+            _tell(made, plan, ledger, show, {**options, "charged": None, "page": True})
+            return
+    _release(plan, source, ledger.named(), options, (show, beside))
+
+
+def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, Any],
+             then: tuple[Show, Beside]) -> None:
+    """A new request: its name is said before it is charged."""
+    from privsieve.fit import ConvertedWarning, fit
+    from privsieve.ledger.folder import Folder
+    from privsieve.report import NAME
+
+    show, beside = then
     with Folder.create(options["out"]) as folder, sealed() as hold:
         try:
             with _spinner(plan) as spin, catch_warnings():
 
                 def progress(stage: str) -> None:
-                    hold.allow()
+                    if stage == "charging":
+                        words.say("request", str(ledger.request))
+                    elif stage == "writing":
+                        hold.hold()
+                    else:
+                        hold.allow()
                     spin(stage)
 
                 # `_tell` says it in words of its own.
@@ -57,8 +86,17 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any],
             # All but a failed release comes before the charge: nothing is to be kept.
             folder.discard()
             raise
-        beside(folder, made)
-        _tell(made, plan, ledger, options, show)
+        try:
+            beside(folder, made)
+            _tell(made, plan, ledger, show, {**options, "charged": plan.cost.text,
+                                             "page": NAME in folder})
+        except Exception:
+            if not plan.cost.epsilon:
+                raise
+            failed = ReleaseFailed(folder.state)  # the screen failed, and the release did not
+        else:
+            return
+    raise failed
 
 
 def verified(folder: str, otherwise: str) -> Release:
@@ -90,15 +128,21 @@ def _spinner(plan: Plan) -> Iterator[Callable[[str], None]]:
         yield lambda _stage: None
         return
     from rich.console import Console
+    from rich.live import Live
+    from rich.spinner import Spinner
 
-    said = {"reading": "reading the table",
+    said = {"reading": "reading the table", "charging": "charging the budget",
+            "writing": "writing the release",
             "choosing": "choosing" if plan.kind == "selection" else "adding noise"}
-    with Console(stderr=True).status("charging the budget") as status:
-        yield lambda stage: status.update(said.get(stage, stage))
+    with Live(console=Console(stderr=True), transient=True) as live:
+        # Drawn at once: a short stage is seen, too.
+        yield lambda stage: live.update(
+            Spinner("dots", said.get(stage, stage), style="status.spinner"), refresh=True)
 
 
-def _tell(made: Release, plan: Plan, ledger: Any, options: Mapping[str, Any],
-          show: Callable[[Release], Iterable[str]]) -> None:
+def _tell(made: Release, plan: Plan, ledger: Ledger, show: Show, options: Mapping[str, Any],
+          ) -> None:
+    """The release, and what it cost; `charged` is None where it was charged before."""
     from privsieve.ledger.certificate import conversion, sentence
 
     assert made.certificate is not None
@@ -107,30 +151,40 @@ def _tell(made: Release, plan: Plan, ledger: Any, options: Mapping[str, Any],
     said = conversion(kept["charged"], made.certificate) if kept else None
     if options["as_json"]:
         words.json({"release": made.body, "release_sha256": made.sha256, "claim": promise,
-                    "charged": plan.cost.text, "delta_charged": plan.cost.delta_text,
-                    "account_charged": kept.get("charged"), **left})
+                    "charged": options["charged"] or "0",
+                    "delta_charged": plan.cost.delta_text if options["charged"] else "0",
+                    "account_charged": kept.get("charged"), "request": ledger.request,
+                    "page": options["page"], **left})
     else:
         for line in show(made):
             words.line(line)
     if plan.warning:
         words.say("warning", plan.warning, fg="yellow")
+    if "advice" in plan.forecast:
+        words.say("advice", str(plan.forecast["advice"]))
+    most = plan.settings.get("at_most")
+    if most is not None:
+        words.say("named", f"{plan.settings['k']}, where at most {most} were asked for")
     delta = f" and delta {left['delta_left']}" if plan.cost.delta else ""
     if delta and left["rho_left"]:
         delta += f" (added plainly; or rho {left['rho_left']})"
     known = f"{left['left']}{delta}" if left["left"] else "an unknown amount"
-    words.say("charged", f"{plan.cost.words}; {ledger.population} has {known} left")
+    cost = plan.cost.words if options["charged"] else "nothing: this request was charged before"
+    words.say("charged", f"{cost}; {ledger.population} has {known} left")
     if said:
         words.say("converted", said)
     words.say("promise", promise)
+    words.page(written=options["page"])
     words.say("folder", options["out"])
 
 
 def _left(ledger: Any) -> dict[str, str | None]:
     """What is left; None where the ledger went away since the charge, and the release stands."""
     try:
-        left, kept = words.amount(ledger.left()), ledger.account()
+        kept = ledger.account()
     except LedgerError:
         return {"left": None, "delta_left": None, "rho_left": None}
+    left = words.amount(Fraction(kept.left, EPSILON_UNITS))
     return {"left": left, "delta_left": decimal(kept.delta_left, DELTA_UNITS),
             "rho_left": decimal(kept.rho_left, RHO_UNITS) if kept.rho_limit else None}
 

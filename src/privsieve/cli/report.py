@@ -7,13 +7,11 @@ from typing import Any
 
 import click
 
+from privsieve.check.folder import LARGEST_PAGE, ours
 from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.releasing import demand_valid
 from privsieve.errors import CheckFailed, ParameterError, SchemaError
-
-#: A report is a few hundred kilobytes; what is far larger was not written by privsieve.
-LARGEST = 256 * 2**20
 
 
 @click.command("report", epilog="Example: privsieve report first --out first.html")
@@ -55,7 +53,7 @@ def _made(folder: Path) -> bytes:
 def _compare(place: Path, made: bytes) -> None:
     try:
         with place.open("rb") as file:
-            page = file.read(LARGEST)
+            page = file.read(LARGEST_PAGE)
     except (OSError, ValueError):
         raise ParameterError("there is no report to check; make one with privsieve report, or name "
                              "it with --out") from None
@@ -63,8 +61,7 @@ def _compare(place: Path, made: bytes) -> None:
         return
     from privsieve._version import __version__
 
-    same = f'<meta name="generator" content="privsieve {__version__}">'.encode() in page
     raise CheckFailed("the report is not what the release gives: it was changed, or belongs to "
-                      "another release" if same else
+                      "another release" if ours(page) else
                       f"the report was not made by privsieve {__version__}, and cannot be "
                       "compared; make it again with privsieve report")

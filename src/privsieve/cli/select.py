@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,8 +11,16 @@ from privsieve.cli import options as asked
 from privsieve.cli import words
 from privsieve.cli.releasing import release
 
+if TYPE_CHECKING:
+    from privsieve.public.description import ClassFigures, Figure
+    from privsieve.public.plan import Plan
+    from privsieve.release import Release
 
-@click.command("select", epilog=(
+#: More levels than these stand in the release and on its page only.
+SHOWN = 8
+
+
+@click.command("select", cls=asked.OfMethod, epilog=(
     "Example: privsieve select patients.csv --domain domain.toml --epsilon 0.5 --top 6 "
     "--unit row --ledger budget.db --population clinic-2026 --out first"))
 @click.argument("data")
@@ -26,10 +35,47 @@ def command(data: str, **options: Any) -> None:
     asked.demand_choosing(options["method"])
     domain, source, rows = asked.opened(asked.public(options), data)
     plan = asked.planned(domain, rows, options)
-    release(plan, source, options, lambda made: made.selected)
+    release(plan, source, options, lambda made: _shown(made, plan))
     if plan.kind == "weights":
         from privsieve.cli.plan import figure
 
         words.say("weights", f"one for each of {len(plan.domain.columns)} columns, in release.json "
                              "and report.html; noise of standard deviation "
                              f"{figure(plan.forecast['noise_each'])} on each")
+
+
+def _shown(made: Release, plan: Plan) -> Iterator[str]:
+    """The names, one a line; then, in words, what else was asked for."""
+    from privsieve.release import Selection
+
+    yield from made.selected
+    if plan.kind != "selection":
+        return
+    said, target = Selection.read(made.body), plan.domain.target
+    if said.sure is not None and target is not None:
+        words.say("sure", said.counted(target.name, plan.protected))
+    for name, one in said.descriptions.items():
+        mean = "mean" if one.scale == "linear" else "geometric mean"
+        for figures in one.classes:
+            words.say(name, f"{figures.name}: {_told(figures, one.levels, mean)}")
+    if said.described:
+        words.say("", "(from to): there the table's own figure lies, each with 95 % confidence")
+
+
+def _told(figures: ClassFigures, levels: tuple[str, ...] | None, mean: str) -> str:
+    """What is said of a column in one class."""
+    if levels is not None:
+        listed = [f"{level} {_ranged(count)}"
+                  for level, count in zip(levels, figures.counts, strict=True)]
+        more = [f"{len(listed) - SHOWN} more in release.json"] * (len(listed) > SHOWN)
+        return ", ".join([*listed[:SHOWN], *more])
+    assert figures.mean is not None
+    low, middle, high = map(_ranged, figures.quartiles)
+    missing = [f"missing {_ranged(figures.missing)}"] if figures.missing else []
+    return ", ".join([f"units {_ranged(figures.counts[0])}", f"quartiles {low}, {middle}, {high}",
+                      f"{mean} {_ranged(figures.mean)}", *missing])
+
+
+def _ranged(figure: Figure) -> str:
+    estimate, low, high = figure
+    return f"{estimate} ({low} to {high})"

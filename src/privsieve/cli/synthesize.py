@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,14 +24,13 @@ NAME = "synthetic.csv"
 _NEEDED = ("data", "domain_file", "epsilon", "rows", "ledger", "population", "out")
 
 
-@click.command("synthesize", epilog=(
+@click.command("synthesize", cls=asked.OfMethod, methods=("noisy-histogram",), epilog=(
     "Example: privsieve synthesize patients.csv --domain domain.toml --epsilon 1 --top 3 "
     "--rows 5000 --unit row --ledger budget.db --population clinic-2026 --out tabled"))
 @click.argument("data", required=False)
 @asked.making(
     click.option("--top", metavar="K", type=int,
                  help="Choose so many columns first, in the same release."),
-    *asked.of_methods("noisy-histogram"),
     click.option("--rows", metavar="N", type=int, help="How many rows to make."),
 )
 @asked.releasing(required=False)
@@ -66,7 +66,7 @@ def command(data: str | None, **options: Any) -> None:
     release(plan, source, options, lambda made: made.selected, beside)
     words.say("table", f"{plan.forecast['cells']} cells, with noise of about "
                        f"{plan.forecast['noise_each']} on each")
-    if written:
+    if written or (Path(options["out"]) / NAME).is_file():
         words.say("rows", f"{options['rows']} synthetic rows in {NAME}, made of release.json "
                           "alone; other draws cost nothing (--from)")
     else:

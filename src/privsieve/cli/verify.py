@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
+from privsieve.check.folder import MANY
+from privsieve.check.verify import Verification
 from privsieve.cli import words
 from privsieve.errors import CheckFailed
-
-#: What `publish` calls the table in its folder.
-TABLES = ("table.csv", "table.parquet")
 
 
 @click.command("verify", epilog="Example: privsieve verify first --ledger budget.db")
@@ -20,33 +19,57 @@ TABLES = ("table.csv", "table.parquet")
 @click.option("--ledger", metavar="FILE", help="The ledger that was charged.")
 @click.option("--table", metavar="FILE",
               help="The published table, to count its level again.")
+@click.option("--signed-by", metavar="KEY", multiple=True,
+              help="A key that has to have signed: its fingerprint, or the file of its public "
+                   "half, with maker= or approver= before it where that matters; repeatable.")
+@click.option("--threshold", metavar="N", type=int,
+              help="How many of these keys have to have signed; all where left out.")
+@click.option("--revoked", metavar="FILE",
+              help="Fingerprints of keys that count no longer, one a line.")
+@click.option("--rotated", metavar="FILE", multiple=True,
+              help="What privsieve key rotate wrote: a key that took another's place; repeatable.")
+@click.option("--plan", metavar="FILE", help="A plan that was signed before the release.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
-def command(certificate: str, release: str | None, ledger: str | None, table: str | None,
-            as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
-    """Check CERTIFICATE: a certificate.json, or a release folder with its other files.
+def command(certificate: str, **options: Any) -> None:
+    """Check CERTIFICATE: a release folder with all that lies in it, or a certificate.json.
 
     Needs no private table and no network.  Exit code 7 where something does not hold.
     """
-    from privsieve.check.verify import verify
+    from privsieve.check.folder import verify
 
-    place = Path(certificate)
-    if place.is_dir():
-        release = release or str(place / "release.json")
-        inside = [str(place / name) for name in TABLES if (place / name).is_file()]
-        table = table or (inside[0] if len(inside) == 1 else None)
-        place /= "certificate.json"
-    found = verify(place, release, ledger=ledger, table=table)
-    if as_json:
+    signers = None
+    if any(options[name] not in (None, ()) for name in (
+            "signed_by", "threshold", "revoked", "rotated")):
+        from privsieve.trust.signers import Signers
+
+        signers = Signers.of(*options["signed_by"], threshold=options["threshold"],
+                             revoked=options["revoked"], rotated=options["rotated"])
+    found = verify(certificate, options["release"], ledger=options["ledger"],
+                   table=options["table"], signers=signers, plan=options["plan"])
+    if options["as_json"]:
         words.json({"valid": found.valid, "reasons": list(found.reasons),
-                    "notes": list(found.notes)})
+                    "notes": list(found.notes), "says": found.says,
+                    "signed": dict(found.signed), "unchecked": dict(found.unchecked)})
     else:
-        words.show("valid" if found.valid else "NOT VALID", fg="green" if found.valid else "red",
-                   bold=True)
-        for reason in found.reasons:
-            words.show("reason", reason)
-        for note in found.notes:
-            words.show("note", note)
+        _show(found)
     if not found.valid:
         count = len(found.reasons)
         raise CheckFailed(f"the certificate does not hold, for {count} "
                           f"reason{'s' * (count > 1)}; do not rely on the release")
+
+
+def _show(found: Verification) -> None:
+    words.show("valid" if found.valid else "NOT VALID", fg="green" if found.valid else "red",
+               bold=True)
+    if found.says:
+        words.show("says", found.says)
+    for reason in found.reasons:
+        words.show("reason", reason)
+    for key, role in found.signed.items():
+        words.line(f"{'signed':<{words.INDENT}}{key} as {role}")  # not cut in two
+    for note in found.notes:
+        words.show("note", note)
+    for name, why in list(found.unchecked.items())[:MANY]:
+        words.show("unchecked", f"{name}: {why}", fg="yellow")
+    if len(found.unchecked) > MANY:
+        words.show("unchecked", f"and {len(found.unchecked) - MANY} more", fg="yellow")

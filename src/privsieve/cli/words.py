@@ -20,6 +20,13 @@ def say(label: str, text: str = "", **style: Any) -> None:
     click.echo(_labelled(label, text, **style), err=True)
 
 
+def page(*, written: bool) -> None:
+    """A page that could not be written beside its release."""
+    if not written:
+        say("page", "it could not be written; the release stands without it: privsieve report DIR "
+                    "writes it", fg="yellow")
+
+
 def show(label: str, text: str = "", **style: Any) -> None:
     """One line of a result for people, on stdout."""
     click.echo(_labelled(label, text, **style))

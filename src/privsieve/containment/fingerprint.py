@@ -29,6 +29,7 @@ from privsieve.errors import LedgerError
 from privsieve.kernels.patterns import pattern_table
 from privsieve.ledger.folder import sync
 from privsieve.ledger.ledger import Ledger, populations
+from privsieve.ledger.place import served
 from privsieve.public.canonical import canonical
 from privsieve.public.columns import text_of
 from privsieve.rows.matrix import Items
@@ -168,6 +169,9 @@ def seal_of(ledger: Ledger, snapshot: str) -> Seal:
     ...     seal_of(ledger, "2026").key == seal_of(ledger, "2027").key
     True
     """
+    if served(ledger.path):
+        raise LedgerError("a shared ledger has no folder beside it for the key of fingerprints; "
+                          "note what is published in a ledger file")
     place = Path(os.path.realpath(ledger.path) + ".key")
     noted = {str(made.claim["fingerprint"]) for one in populations(ledger.path)
              for made in one.publications() if made.claim.get("fingerprint")}

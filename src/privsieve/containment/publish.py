@@ -58,7 +58,7 @@ from privsieve.ledger.ledger import Entry, Ledger, populations
 from privsieve.public.canonical import Json, canonical, digest
 from privsieve.public.columns import check_name, text_of
 from privsieve.release import FORMAT
-from privsieve.report import stage_report
+from privsieve.report import write_report
 from privsieve.rows.matrix import Items
 
 #: A text that begins so is run by a spreadsheet that opens it.
@@ -375,12 +375,14 @@ class Issued:
     """What left: the release, its certificate, and whether the same few rows hide everybody.
 
     notes : what could not be compared with what was published before.
+    page : whether its report could be written.
     """
 
     release: Mapping[str, Any]
     certificate: Mapping[str, Any]
     hub: Hub
     notes: tuple[str, ...] = ()
+    page: bool = True
 
 
 def people_of(path: str, population: str, snapshot: str, *, signed: str | None = None,
@@ -433,10 +435,11 @@ def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder:
     entry, notes = _note(table, claim, digest(release), people)
     certificate = contained(claim, form.plan, digest(release), entry, {"privsieve": __version__})
     folder.stage("certificate.json", canonical(certificate))
-    stage_report(folder, body, certificate)
     folder.link()
+    folder.sync()
+    page = write_report(folder, body, certificate)
     return Issued(body, certificate, hub(Items.dense(projected.cells, projected.names), rule.k),
-                  notes)
+                  notes, page)
 
 
 def _told(table: Labelled, choice: Choice, rule: Rule, form: Form) -> list[Json]:

@@ -47,7 +47,9 @@ void bind_csv(nb::module_& m) {
         .def("__init__", make, nb::arg("signs"), strict("points"), nb::arg("width"),
              nb::arg("need"), nb::arg("longest"))
         .def("add_linear", &Records::add_linear, nb::arg("position"), nb::arg("low"),
-             nb::arg("step"), nb::arg("top"), nb::arg("missing"))
+             nb::arg("step"), nb::arg("top"), nb::arg("missing"), nb::arg("least"), nb::arg("most"))
+        .def("add_around", &Records::add_around, nb::arg("position"), nb::arg("near"),
+             nb::arg("top"), nb::arg("missing"), nb::arg("least"), nb::arg("most"))
         .def("add_log", [](Records& self, size_t position, In<double, 1> edges, u16 top,
                            u16 missing) {
             self.add_log(position, edges.data(), edges.shape(0), top, missing);

@@ -35,8 +35,14 @@ void Records::add(size_t position, Part&& part) {
     parts.push_back(std::move(part));
 }
 
-void Records::add_linear(size_t position, double low, double step, u16 top, u16 missing) {
-    add(position, {LINEAR, missing, top, low, step});
+void Records::add_linear(size_t position, double low, double step, u16 top, u16 missing,
+                         double least, double most) {
+    add(position, {LINEAR, missing, top, low, step, {}, least, most});
+}
+
+void Records::add_around(size_t position, double near, u16 top, u16 missing, double least,
+                         double most) {
+    add(position, {AROUND, missing, top, near, 0, {}, least, most});
 }
 
 void Records::add_log(size_t position, const double* edges, size_t many, u16 top, u16 missing) {
@@ -61,8 +67,21 @@ void Records::add_text(size_t position) {
     add(position, std::move(part));
 }
 
+// [csv-around] a sign, an octave and 9 bits of the distance from `near`: see `cells.log_linear`
+static u16 around(double away, u16 top) {
+    constexpr i64 MIDDLE = 32768, SMALLEST = 512 * (1023 - 20) - 1;
+    u64 bits;
+    std::memcpy(&bits, &away, 8);
+    const i64 octaves = i64(bits << 1 >> 44);
+    const i64 steps = std::min<i64>(std::max<i64>(octaves - SMALLEST, 0), top - MIDDLE);
+    return u16(bits >> 63 ? MIDDLE - steps : MIDDLE + steps);
+}
+// [/csv-around]
+
 static u16 graded(const Part& part, double value) {
     if (!std::isfinite(value)) return part.missing;
+    value = std::min(std::max(value, part.least), part.most);
+    if (part.kind == AROUND) return around(value - part.low, part.top);
     if (part.kind == LOG) {
         const auto above = std::upper_bound(part.edges.begin(), part.edges.end(), value);
         return u16(std::min<i64>(above - part.edges.begin(), part.top));
@@ -75,7 +94,7 @@ static u16 graded(const Part& part, double value) {
 void Records::cell(Text text, size_t at, size_t row, Found& found) const {
     const Part& part = parts[at];
     u16& code = found.codes[at * found.rows + row];
-    if (part.kind == LINEAR || part.kind == LOG) {
+    if (part.kind < LEVELS) {
         code = graded(part, number(text, form.decimal));
     } else if (part.kind == LEVELS) {
         const Levels& known = levels[part.place];
@@ -99,7 +118,7 @@ size_t Records::fields(Text line, size_t row, Found& found) const {
     const char *p = line.data(), *end = p + line.size();
     for (size_t many = 1;; many++, p++) {
         const std::int64_t at = many <= part_of.size() ? part_of[many - 1] : -1;
-        const bool fast = at >= 0 && apart && parts[size_t(at)].kind <= LOG;
+        const bool fast = at >= 0 && apart && parts[size_t(at)].kind < LEVELS;
         double value;
         const char* stop = fast ? leading_number(p, end, form.decimal, value) : nullptr;
         if (stop && (stop == end || *stop == form.delimiter)) {

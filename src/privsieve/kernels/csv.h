@@ -3,6 +3,7 @@
 #include "arrays.h"
 
 #include <deque>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -36,7 +37,7 @@ void decode(Text line, const std::vector<u16>& points, std::string& out);
 // Their texts stand in `held`.
 bool unquote(Text line, char delimiter, std::string& held, std::vector<Text>& fields);
 
-enum Kind { LINEAR, LOG, LEVELS, TEXT };
+enum Kind { LINEAR, LOG, AROUND, LEVELS, TEXT };  // numbers first
 
 struct Part {
     Kind kind;
@@ -44,6 +45,8 @@ struct Part {
     u16 top = 0;
     double low = 0, step = 0;
     std::vector<double> edges{};
+    double least = -std::numeric_limits<double>::infinity();
+    double most = std::numeric_limits<double>::infinity();
     size_t place = 0;  // among the levels, or among the texts
 };
 
@@ -81,7 +84,10 @@ class Records {
 
 public:
     explicit Records(Form&& form);
-    void add_linear(size_t position, double low, double step, u16 top, u16 missing);
+    // Values are first cut off at `least` and `most`.
+    void add_linear(size_t position, double low, double step, u16 top, u16 missing, double least,
+                    double most);
+    void add_around(size_t position, double near, u16 top, u16 missing, double least, double most);
     void add_log(size_t position, const double* edges, size_t many, u16 top, u16 missing);
     void add_levels(size_t position, const std::vector<std::string>& texts, const u16* codes,
                     u16 other);

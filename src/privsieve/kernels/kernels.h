@@ -77,4 +77,20 @@ void class_gain(const Bins& bins, i64* gain);
 // Sets of three or four columns in lexicographic order; at most 512 cells a set.
 void joint_best(const Bins& bins, size_t size, i64* best);
 
+// Pairs in lexicographic order, of bins on a grid of 64; neither grid nor nominal is read.
+void slope_best(const Bins& bins, i64* best);
+
+// Rows by class, as they were read.
+struct CodeTable {
+    Matrix<u16> codes;
+    const i64* starts;
+    const i64* weight;  // or null
+    Matrix<i64> labellings;
+    const u8* kind;
+};
+
+// For each labelling, pairs in lexicographic order: by all cuts where either column is wanted, else
+// 0.  `loops` (0 the best) is for tests.
+void cut_best(const CodeTable& table, const u8* wanted, size_t loops, i64* best);
+
 }  // namespace privsieve

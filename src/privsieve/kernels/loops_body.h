@@ -238,6 +238,142 @@ void lean(const u16* x, const u16* const miss_hit[2], const u16* kinds, size_t m
           : lean_as<true>(x, miss_hit, kinds, many, sums);
 }
 
+// Some vectors of 256 bits, side by side.  Halves, not an array: they stay in registers.
+template <class T, size_t MANY> struct Side {
+    Side<T, MANY / 2> low, high;
+
+    static ALWAYS_INLINE Side all(T x) { return {low_of::all(x), low_of::all(x)}; }
+    static ALWAYS_INLINE Side load(const T* from) {
+        return {low_of::load(from), low_of::load(from + low_of::LANES)};
+    }
+    ALWAYS_INLINE void store(T* to) const { low.store(to), high.store(to + low_of::LANES); }
+    ALWAYS_INLINE Side operator+(Side y) const { return {low + y.low, high + y.high}; }
+    ALWAYS_INLINE Side operator-(Side y) const { return {low - y.low, high - y.high}; }
+    ALWAYS_INLINE Side larger(Side y) const { return {low.larger(y.low), high.larger(y.high)}; }
+
+    typedef Side<T, MANY / 2> low_of;
+    static constexpr size_t LANES = 2 * low_of::LANES;
+};
+
+template <class T> struct Side<T, 1> {
+    typedef T V __attribute__((vector_size(32)));
+    static constexpr size_t LANES = 32 / sizeof(T);
+    V one;
+
+    static ALWAYS_INLINE Side all(T x) { return {V{} + x}; }
+    static ALWAYS_INLINE Side load(const T* from) {
+        Side found;
+        __builtin_memcpy(&found.one, from, sizeof found.one);
+        return found;
+    }
+    ALWAYS_INLINE void store(T* to) const { __builtin_memcpy(to, &one, sizeof one); }
+    ALWAYS_INLINE Side operator+(Side y) const { return {one + y.one}; }
+    ALWAYS_INLINE Side operator-(Side y) const { return {one - y.one}; }
+    ALWAYS_INLINE Side larger(Side y) const { return {one > y.one ? one : y.one}; }
+};
+
+template <class T, size_t LANES> using Lanes32 = Side<T, LANES * sizeof(T) / 32>;
+
+// |a| + |b| = max(|a + b|, |a - b|): the two cells on one side of a bound.
+template <class S> ALWAYS_INLINE S both(S a, S b) {
+    const S apart = a - b, sum = a + b, none = a - a;
+    return apart.larger(none - apart).larger(sum.larger(none - sum));
+}
+
+// The same of a cell and the rest of its side, of which the sum and its size are known.
+template <class S, class T> ALWAYS_INLINE S cells(S cell, const T* side) {
+    const S apart = cell - (S::all(side[0]) - cell), none = cell - cell;
+    return apart.larger(none - apart).larger(S::all(side[1]));
+}
+
+// No value on the way passes the sum of all rows' |weights|, which fits: each is of disjoint cells.
+template <class T>
+ALWAYS_INLINE void sweep(const SortedRows& rows, const u16* code, const T* steps, const T* all,
+                         const T* sides, T* best) {
+    typedef Lanes32<T, SWEEP_LANES<T>> S;
+    S sum = S::all(0), top = sum;
+    const S inside = S::load(all);
+    std::uint32_t i = 0;
+    for (size_t a = 0; a + 1 < rows.grid; a++, sides += 4) {
+        if (rows.alone) sum = S::all(0);
+        for (; i < rows.ends[a]; i++) sum = sum + S::load(steps + SWEEP_LANES<T> * code[rows.order[i]]);
+        const S rest = inside - sum;
+        top = top.larger(cells(sum, sides) + cells(rest, sides + 2));
+    }
+    top.store(best);
+}
+
+void sweep8(const SortedRows& rows, const u16* code, const std::int8_t* steps,
+            const std::int8_t* all, const std::int8_t* sides, std::int8_t* best) {
+    sweep(rows, code, steps, all, sides, best);
+}
+
+void sweep16(const SortedRows& rows, const u16* code, const std::int16_t* steps,
+             const std::int16_t* all, const std::int16_t* sides, std::int16_t* best) {
+    sweep(rows, code, steps, all, sides, best);
+}
+
+void sweep32(const SortedRows& rows, const u16* code, const std::int32_t* steps,
+             const std::int32_t* all, const std::int32_t* sides, std::int32_t* best) {
+    sweep(rows, code, steps, all, sides, best);
+}
+
+// Bins of 16 places to indicators: sums up to a place, or places by themselves; the last is all.
+template <class T> ALWAYS_INLINE void along(T* row, size_t grid, bool nominal) {
+    T sum = 0;
+    for (size_t b = 0; b < SIDE; b++) {
+        sum += row[b];
+        row[b] = !nominal ? sum : b + 1 < grid ? row[b] : 0;
+    }
+    row[SIDE - 1] = sum;
+}
+
+template <class T> ALWAYS_INLINE void across(T* table, size_t grid, bool nominal) {
+    typedef Lanes32<T, SIDE> S;
+    S sum = S::all(0);
+    for (size_t a = 0; a < SIDE; a++) {
+        T* row = table + a * SIDE;
+        sum = sum + S::load(row);
+        if (!nominal || a + 1 == SIDE) sum.store(row);
+        else if (a + 1 >= grid) S::all(0).store(row);
+    }
+}
+
+template <class T>
+ALWAYS_INLINE std::int64_t best_cells(const T* counts, const T* weights, size_t classes,
+                                      const Cuts& cuts) {
+    typedef Lanes32<T, SIDE> S;
+    constexpr size_t PLACES = SIDE * SIDE;
+    T q[PLACES], tops[SIDE];
+    for (size_t k = 0; k < PLACES; k++) q[k] = counts[k] * weights[0];
+    for (size_t c = 1; c < classes; c++)
+        for (size_t k = 0; k < PLACES; k++) q[k] += counts[c * PLACES + k] * weights[c];
+    for (size_t a = 0; a < cuts.grid; a++) along(q + a * SIDE, cuts.grid, cuts.column_alone);
+    across(q, cuts.grid, cuts.row_alone);
+    const T* last = q + PLACES - SIDE;
+    const S inside = S::load(last), whole = S::all(last[SIDE - 1]);
+    S top = S::all(0);
+    for (size_t a = 0; a < cuts.grid; a++) {
+        const T* row = a + 1 < cuts.grid ? q + a * SIDE : last;
+        const S here = S::load(row), below = S::all(row[SIDE - 1]), rest = inside - here;
+        top = top.larger(both(here, below - here) + both(rest, whole - below - rest));
+    }
+    top.store(tops);
+    T best = 0;
+    for (const T one : tops) best = one > best ? one : best;
+    return best;
+}
+
+std::int64_t best_cells32(const std::int32_t* counts, const std::int32_t* weights, size_t classes,
+                          const Cuts& cuts) {
+    return best_cells(counts, weights, classes, cuts);
+}
+
+std::int64_t best_cells64(const std::int64_t* counts, const std::int64_t* weights, size_t classes,
+                          const Cuts& cuts) {
+    return best_cells(counts, weights, classes, cuts);
+}
+
 }  // namespace
 
 #ifdef __AVX512VPOPCNTDQ__
@@ -248,6 +384,7 @@ constexpr bool COUNTS_FAST = false;
 
 extern const Loops LOOPS = {LOOPS_NAME,     COUNTS_FAST, count_xor, count_and,   count_masked,
                             count_and_many, pack,        hash,      count_below, between,
-                            apart,          lean};
+                            apart,          lean,        sweep8,    sweep16,     sweep32,
+                            best_cells32,   best_cells64};
 
 }  // namespace privsieve

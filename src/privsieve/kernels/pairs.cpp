@@ -2,14 +2,27 @@
 #include "pairs.h"
 
 #include <limits>
+#include <numeric>
 
 namespace privsieve {
 namespace {
 
 using pairs::each_pair;
 using pairs::Histograms;
+using i8 = std::int8_t;
+using i16 = std::int16_t;
+using i32 = std::int32_t;
 
 // [pairs]
+// Up to so many rows sweeps are faster than tables; a table of classes serves all labellings.
+size_t swept_to(size_t grid, size_t many) { return 8192 / grid / (many > 1 ? 3 : 1); }
+
+// From so many rows on planes are faster than tables.
+size_t planes_from(size_t grid) {
+    if (grid == 16) return best_loops().counts_fast ? 8192 : ~size_t(0);
+    return grid == 8 ? 1024 : 256;
+}
+
 // What one column says by itself: for each labelling its indicators' sums, and its best rule.
 struct Margins {
     const Bins& in;
@@ -37,7 +50,7 @@ struct Margins {
                 }
     }
 
-    i64* of(size_t v, size_t j) { return &sums[(v * d + j) * G]; }
+    i64* of(size_t v, size_t j) { return sums.data() + (v * d + j) * G; }
 
     void add(size_t j, size_t c, const i64* cell) {
         i64 up_to = 0;
@@ -69,29 +82,264 @@ struct Margins {
     }
 };
 
+// Rows sorted by one column pass by, and the sums of all indicators of some partners grow in
+// the lanes of a vector.  T holds the sum of all |weights|.
+template <class T> struct Sweeps {
+    static constexpr size_t LANES = SWEEP_LANES<T>;
+    const Bins& in;
+    size_t G = in.grid, together = LANES / G, classes = in.labellings.columns, n = in.bins.columns;
+    size_t levels = power(G, together);
+    std::vector<size_t> columns = alike();  // in groups: ordered ones, then nominal ones
+    std::vector<u16> code = std::vector<u16>(columns.size() / together * n);
+    std::vector<T> steps[2], all = std::vector<T>(columns.size() / together * LANES);
+    std::vector<u32> order = std::vector<u32>(n), ends = std::vector<u32>(G);
+    std::vector<T> own = std::vector<T>(n), sides = std::vector<T>(4 * G);
+    const Loops& loops = best_loops();
+
+    static constexpr size_t NONE = ~size_t(0);
+
+    static size_t power(size_t base, size_t times) {
+        return times ? base * power(base, times - 1) : 1;
+    }
+
+    explicit Sweeps(const Bins& in) : in(in) {
+        for (size_t at = 0; at < columns.size(); at++) {
+            u16* out = code.data() + at / together * n;
+            for (size_t c = 0; c < classes; c++)
+                for (auto i = size_t(in.starts[c]); i < size_t(in.starts[c + 1]); i++) {
+                    if (at % together == 0) out[i] = u16(c);
+                    out[i] = u16(out[i] * G + (columns[at] == NONE ? 0 : in.bins[columns[at]][i]));
+                }
+        }
+    }
+
+    std::vector<size_t> alike() const {
+        std::vector<size_t> found;
+        for (int nominal = 0; nominal < 2; nominal++) {
+            for (size_t j = 0; j < in.bins.rows; j++)
+                if ((in.nominal[j] != 0) == (nominal != 0)) found.push_back(j);
+            while (found.size() % together) found.push_back(NONE);
+        }
+        return found;
+    }
+
+    // What a row adds by itself, and what a row of each code adds to the lanes.
+    void weigh(const i64* labelling) {
+        for (size_t c = 0; c < classes; c++)
+            std::fill(own.begin() + in.starts[c], own.begin() + in.starts[c + 1], T(labelling[c]));
+        for (int nominal = 0; nominal < 2; nominal++) {
+            steps[nominal].assign(classes * levels * LANES, 0);
+            for (size_t at = 0; at < classes * levels; at++)
+                for (size_t lane = 0; lane < LANES; lane++) {
+                    const size_t bin = at / power(G, together - 1 - lane / G) % G, a = lane % G;
+                    if (a == G - 1 || (nominal ? bin == a : bin <= a))
+                        steps[nominal][at * LANES + lane] = T(labelling[at / levels]);
+                }
+        }
+        std::fill(all.begin(), all.end(), T(0));
+        for (size_t g = 0; g * together < columns.size(); g++)
+            for (size_t i = 0; i < n; i++)
+                for (size_t lane = 0; lane < LANES; lane++)
+                    all[g * LANES + lane] += of(g)[code[g * n + i] * LANES + lane];
+    }
+
+    const T* of(size_t group) const {
+        const size_t first = columns[group * together];
+        return steps[in.nominal[first] != 0].data();
+    }
+
+    void sort(const u8* bin) {
+        std::fill(ends.begin(), ends.end(), 0);
+        for (size_t i = 0; i < n; i++) ends[bin[i]]++;
+        u32 before = 0;
+        for (u32& end : ends) std::swap(end, before), before += end;
+        for (size_t i = 0; i < n; i++) order[ends[bin[i]]++] = u32(i);
+    }
+
+    // What lies on either side of each cut of the sorted column, whatever the other one is.
+    void measure(bool alone) {
+        i64 whole = 0, below = 0;
+        for (const T one : own) whole += one;
+        for (size_t a = 0, i = 0; a < G; a++) {
+            if (alone) below = 0;
+            for (; i < ends[a]; i++) below += own[order[i]];
+            const i64 above = whole - below;
+            const i64 four[4] = {below, std::abs(below), above, std::abs(above)};
+            std::copy_n(four, 4, sides.begin() + i64(4 * a));
+        }
+    }
+
+    static void run(const SortedRows& rows, const u16* code, const i8* steps, const i8* all,
+                    const i8* sides, i8* best, const Loops& loops) {
+        loops.sweep8(rows, code, steps, all, sides, best);
+    }
+
+    static void run(const SortedRows& rows, const u16* code, const i16* steps,
+                    const i16* all, const i16* sides, i16* best, const Loops& loops) {
+        loops.sweep16(rows, code, steps, all, sides, best);
+    }
+
+    static void run(const SortedRows& rows, const u16* code, const i32* steps,
+                    const i32* all, const i32* sides, i32* best, const Loops& loops) {
+        loops.sweep32(rows, code, steps, all, sides, best);
+    }
+
+    // Calls visit(j, l, what rules that cut column j reach) for every pair, in one of both orders.
+    template <class Visit> void each(Visit visit) {
+        T best[LANES];
+        for (size_t at = 0; at < columns.size(); at++) {
+            const size_t j = columns[at];
+            if (j == NONE) continue;
+            sort(in.bins[j]);
+            const SortedRows rows{order.data(), ends.data(), G, in.nominal[j] != 0};
+            measure(rows.alone);
+            for (size_t g = at / together; g * together < columns.size(); g++) {
+                run(rows, code.data() + g * n, of(g), all.data() + g * LANES, sides.data(), best,
+                    loops);
+                for (size_t k = 0; k < together; k++) {
+                    const size_t other = g * together + k, l = columns[other];
+                    if (other <= at || l == NONE) continue;
+                    visit(j, l, i64(*std::max_element(best + k * G, best + (k + 1) * G)));
+                }
+            }
+        }
+    }
+};
+
+// Rows by the cells of two columns, for each class, or weighed at once where there is one labelling.
+// T holds the sum of all |weights|.
+template <class T> struct Cells {
+    static constexpr size_t PLACES = 256;
+    const Bins& in;
+    size_t classes = in.labellings.columns, many = in.labellings.rows;
+    size_t tables = many == 1 ? 1 : classes;
+    std::vector<T> count = std::vector<T>(tables * PLACES), weights = weighing();
+    const Loops& loops = best_loops();
+
+    explicit Cells(const Bins& in) : in(in) {}
+
+    std::vector<T> weighing() const {
+        if (many == 1) return {1};
+        return std::vector<T>(in.labellings.data, in.labellings.data + many * classes);
+    }
+
+    // Four tables, so that equal neighbours do not wait.
+    void add(const u8* x, const u8* y, size_t c, T (*h)[PLACES]) const {
+        const T weight = many == 1 ? T(in.labellings[0][c]) : T(1);
+        auto i = size_t(in.starts[c]);
+        const auto end = size_t(in.starts[c + 1]);
+        if (in.weight) {
+            for (; i < end; i++) h[i & 3][(x[i] << 4 | y[i]) & 255] += weight * T(in.weight[i]);
+            return;
+        }
+        for (; i + 8 <= end; i += 8) {
+            u64 a, b;
+            std::memcpy(&a, x + i, 8);
+            std::memcpy(&b, y + i, 8);
+            for (u64 both = a << 4 | b, k = 0; k < 8; k++, both >>= 8) h[k & 3][both & 255] += weight;
+        }
+        for (; i < end; i++) h[0][(x[i] << 4 | y[i]) & 255] += weight;
+    }
+
+    void tally(size_t j, size_t l) {
+        for (size_t t = 0; t < tables; t++) {
+            T h[4][PLACES] = {};
+            for (size_t c = t; c < (many == 1 ? classes : t + 1); c++) add(in.bins[j], in.bins[l], c, h);
+            for (size_t k = 0; k < PLACES; k++)
+                count[t * PLACES + k] = h[0][k] + h[1][k] + h[2][k] + h[3][k];
+        }
+    }
+
+    static i64 value(const Loops& loops, const i32* count, const i32* by, size_t classes, Cuts cuts) {
+        return loops.best_cells32(count, by, classes, cuts);
+    }
+
+    static i64 value(const Loops& loops, const i64* count, const i64* by, size_t classes, Cuts cuts) {
+        return loops.best_cells64(count, by, classes, cuts);
+    }
+
+    // Calls visit(labelling, j, l, value) for every pair, tile by tile.
+    template <class Visit> void each(Visit visit) {
+        const size_t d = in.bins.rows;
+        for (size_t j0 = 0; j0 < d; j0 += pairs::TILE)
+            for (size_t l0 = j0; l0 < d; l0 += pairs::TILE)
+                for (size_t j = j0; j < std::min(d, j0 + pairs::TILE); j++)
+                    for (size_t l = std::max(l0, j + 1); l < std::min(d, l0 + pairs::TILE); l++) {
+                        tally(j, l);
+                        const Cuts cuts{in.grid, in.nominal[j] != 0, in.nominal[l] != 0};
+                        for (size_t v = 0; v < many; v++)
+                            visit(v, j, l, value(loops, count.data(), weights.data() + v * tables, tables, cuts));
+                    }
+    }
+};
+
+// The most that one labelling weighs; past all bounds where it could overflow.
+i64 heaviest(const Bins& in) {
+    constexpr i64 LARGE = i64(1) << 30;
+    i64 most = 0;
+    for (size_t v = 0; v < in.labellings.rows; v++) {
+        i64 sum = 0;
+        for (size_t c = 0; c < in.labellings.columns; c++) {
+            const i64 weight = std::abs(in.labellings[v][c]);
+            i64 rows = in.starts[c + 1] - in.starts[c];
+            if (in.weight) rows = std::accumulate(in.weight + in.starts[c], in.weight + in.starts[c + 1], i64(0));
+            if (weight > LARGE || rows > LARGE) return i64(1) << 62;
+            sum += weight * rows;
+        }
+        most = std::max(most, sum);
+    }
+    return most;
+}
+
+template <class T, class Visit> void swept(const Bins& in, Margins& margins, Visit visit) {
+    const size_t d = in.bins.rows;
+    Sweeps<T> sweeps(in);
+    for (size_t v = 0; v < in.labellings.rows; v++) {
+        sweeps.weigh(in.labellings[v]);
+        sweeps.each([&](size_t j, size_t l, i64 top) {
+            visit(v, std::min(j, l), std::max(j, l), std::max(top, margins.best[v * d + l]));
+        });
+    }
+}
+
+// Calls visit(labelling, j, l, best four-cell rule) for every pair j < l.  Sweeps take no time but
+// for the rows, and that for each labelling; planes take little for a row, and much beside it.
+template <class Visit> void each_value(const Bins& in, Margins& margins, Visit visit) {
+    const size_t many = in.labellings.rows, rows = in.bins.columns;
+    const i64 most = heaviest(in);
+    const bool small = most < (i64(1) << 31);
+    if (!in.weight && small && in.labellings.columns <= 16 && rows <= swept_to(in.grid, many))
+        // Of coarser grids four columns would share a step: too many steps to keep near.
+        return most < (1 << 7) && in.grid == SIDE ? swept<i8>(in, margins, visit)
+               : most < (1 << 15)                 ? swept<i16>(in, margins, visit)
+                                                  : swept<i32>(in, margins, visit);
+    if (!in.weight && rows >= planes_from(in.grid))
+        return each_pair(in, [&](size_t j, size_t l, const i64* q) {
+            for (size_t v = 0; v < many; v++) visit(v, j, l, margins.four_cells(v, j, l, q));
+        });
+    small ? Cells<i32>(in).each(visit) : Cells<i64>(in).each(visit);
+}
+
 }  // namespace
 
 void pair_gain(const Bins& in, i64* gain) {
-    const size_t d = in.bins.rows, many = in.labellings.rows;
-    std::fill_n(gain, d, d > 1 && many ? std::numeric_limits<i64>::min() : 0);
+    const size_t d = in.bins.rows;
+    std::fill_n(gain, d, d > 1 && in.labellings.rows ? std::numeric_limits<i64>::min() : 0);
     Margins margins(in);
-    each_pair(in, [&](size_t j, size_t l, const i64* q) {
-        for (size_t v = 0; v < many; v++) {
-            const i64 alone = std::max(margins.best[v * d + j], margins.best[v * d + l]);
-            const i64 more = margins.four_cells(v, j, l, q) - alone;
-            gain[j] = std::max(gain[j], more);
-            gain[l] = std::max(gain[l], more);
-        }
+    each_value(in, margins, [&](size_t v, size_t j, size_t l, i64 value) {
+        const i64 more = value - std::max(margins.best[v * d + j], margins.best[v * d + l]);
+        gain[j] = std::max(gain[j], more);
+        gain[l] = std::max(gain[l], more);
     });
 }
 
 void pair_best(const Bins& in, i64* best) {
     const size_t d = in.bins.rows;
+    std::fill_n(best, d * (d - (d > 0)) / 2, 0);
     Margins margins(in);
-    each_pair(in, [&](size_t j, size_t l, const i64* q) {
-        i64& top = best[j * (2 * d - j - 1) / 2 + (l - j - 1)] = 0;
-        for (size_t v = 0; v < in.labellings.rows; v++)
-            top = std::max(top, margins.four_cells(v, j, l, q));
+    each_value(in, margins, [&](size_t, size_t j, size_t l, i64 value) {
+        i64& top = best[j * (2 * d - j - 1) / 2 + (l - j - 1)];
+        top = std::max(top, value);
     });
 }
 // [/pairs]

@@ -11,15 +11,14 @@ functions that need a logarithm round to the side of privacy.  `account.proof.md
 
 from __future__ import annotations
 
-import os
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from math import isqrt
 from typing import Any, NamedTuple
 
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
-from privsieve.ledger.certificate import UNIT
+from privsieve.ledger.certificate import UNIT, units_of
 from privsieve.public.canonical import Json
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, decimal
 from privsieve.public.domain import LARGEST_ROWS
@@ -144,6 +143,55 @@ def granted(limit: int, delta: int) -> Account:
                    delta_share=delta // 2 if rho else delta, rho_limit=rho)
 
 
+def raised(account: Account, limit: int, delta: int, charges: Iterable[Charge]) -> Account:
+    """The account with higher limits, in units, which its charges have to keep.
+
+    >>> raised(Account("pure", 5, 4), 7, 0, [Charge(4, 0, 1)]).left
+    3
+    """
+    if not account.limit:
+        raise LedgerError("nothing was granted to these people yet; grant them a budget")
+    if delta and not account.delta_limit:
+        raise LedgerError("the account is pure: every release that it paid for keeps a promise "
+                          "without a delta; raise epsilon alone")
+    if limit < account.limit or delta < account.delta_limit or (
+            (limit, delta) == (account.limit, account.delta_limit)):
+        raise LedgerError(f"the limit is epsilon {decimal(account.limit)}"
+                          + (f" and delta {decimal(account.delta_limit, DELTA_UNITS)}"
+                             if account.delta_limit else "")
+                          + "; it is only raised: write a larger one")
+    # [raised] what kind of sums it keeps was chosen before anything was said of these people
+    rho = account.rho_limit and max(account.rho_limit, rho_limit(limit, delta - delta // 2))
+    # [all] an account that 0.1.0 left closed has spent more than stands there
+    units, deltas, rhos = (min(TOP, sum(part)) for part in zip((0, 0, 0), *charges, strict=True))
+    after = account._replace(
+        limit=limit, delta_limit=delta, delta_share=delta // 2 if rho else delta, rho_limit=rho,
+        spent=units, delta_spent=deltas, rho_spent=rhos)
+    if not _holds(after):
+        come = "no finite amount" if units == TOP else f"epsilon {decimal(units)}"
+        raise BudgetExceeded(f"the charges of these people come to {come}, which is not within "
+                             "that limit")
+    return after
+
+
+def signed(reason: object, by: object) -> tuple[str, list[Json]]:
+    """Why a limit is raised, and the two who say so.
+
+    >>> signed("a second study", ["A. Clerk", "B. Board"])[1]
+    ['A. Clerk', 'B. Board']
+    """
+    if not isinstance(reason, str) or not reason.isprintable() or not 1 <= len(reason) <= 1000 or (
+            reason != reason.strip()):
+        raise ParameterError(f"reason is {reason!r}; write 1 to 1000 printable characters")
+    if not isinstance(by, Sequence) or isinstance(by, str) or len(by) != 2:
+        raise ParameterError("a limit is raised by two people; write two names")
+    one, other = (unicodedata.normalize("NFC", checked_name(name, "the name of who signs"))
+                  for name in by)
+    if alike(one, other):
+        raise ParameterError(f"both names are {one!r}, or look like it; two people raise a limit")
+    return reason, [one, other]
+
+
 def charge(units: int, delta: int, rho: int | None, factor: int) -> Charge:
     """What a release costs that protects a change of which `factor` make the population's.
 
@@ -186,6 +234,21 @@ def charged(account: Account, made: Charge, factor: int) -> dict[str, Json]:
         "delta": decimal(made.delta, DELTA_UNITS),
         "rho": None if made.rho == TOP else decimal(made.rho, RHO_UNITS),
     }
+
+
+def recharged(said: Mapping[str, Any], rho: str | None, terms: Mapping[str, Any]) -> bool:
+    """Whether a charge is what these terms come to in the change that it names."""
+    claim = terms["claim"]
+    own = change_of({"claim": {"unit": said["unit"], "neighbours": said["neighbours"]}})
+    units = units_of(claim["epsilon"], EPSILON_UNITS)
+    delta = units_of(claim["delta"], DELTA_UNITS)
+    rho_units = None if rho is None else units_of(rho, RHO_UNITS)
+    if own is None or units is None or delta is None or (rho_units is None and rho is not None):
+        return False
+    account, factor = protecting(Account("pure", **facts(*own, said["rows_per_person"])),
+                                 change_of(terms))
+    made = charge(units, delta, rho_units, factor)
+    return dict(said) == charged(account, made, factor)
 
 
 def rho_limit(units: int, delta: int) -> int:
@@ -348,18 +411,6 @@ def checked_name(name: object, what: str) -> str:
         raise ParameterError(f"{what} is {name!r}; write 1 to {LARGEST_NAME} printable "
                              "characters, without a space at either end")
     return name
-
-
-def checked_path(path: str) -> str:
-    """The name of a ledger's file."""
-    path = os.fspath(path)
-    if not path or "\0" in path:
-        raise ParameterError("the ledger's path is empty or holds a NUL; write budget.db")
-    if "://" in path:
-        # Not echoed: a URL may hold a password.
-        raise ParameterError("the ledger is a URL; this version keeps a ledger in a file, for "
-                             "example budget.db, and PostgreSQL comes with a later one")
-    return path
 
 
 def check_new_name(name: str) -> None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from privsieve.errors import LedgerError, ParameterError
+from privsieve.frozen import dataclass
 from privsieve.public import strangers
 from privsieve.public.canonical import Json, canonical, parsed
 from privsieve.public.cost import decimal, exact
@@ -35,6 +35,8 @@ _RESULT = {
     "regression": ("model", "models"),
     "histogram": ("table of counts", "tables of counts"),
 }
+#: Theorems of releases that say more of the columns that they select.
+_MORE = ("sure-count", "described")
 #: The kinds of releases that an epsilon was paid for.
 KINDS = tuple(_RESULT)
 
@@ -126,7 +128,12 @@ def certificate(plan: Plan, release_sha256: str, reserve: Entry | None, commit: 
 
     The charge must have been reserved with `terms(plan, software)`.
     """
-    promised = terms(plan, software)
+    return completed(terms(plan, software), release_sha256, reserve, commit)
+
+
+def completed(promised: Mapping[str, Json], release_sha256: str, reserve: Entry | None,
+              commit: Entry | None) -> dict[str, Json]:
+    """The same of terms, as the ledger's reserve entry keeps them."""
     if reserve is None or commit is None:
         return _written(promised, release_sha256, None, None)
     # What is charged is in the population's own change, which may be another than the claim's.
@@ -176,6 +183,8 @@ def sentence(certificate: Mapping[str, Any]) -> str:
     if claim["kind"] == "containment":
         return strangers.promise(claim)
     result, results = _RESULT.get(claim["kind"], ("result", "results"))
+    if claim.get("theorem") in _MORE:
+        result, results = (f"{one} with what is said of it" for one in (result, results))
     changes = f"{_NEIGHBOURS[claim['neighbours']]} {claim['unit']} changes the probability of any "
     if claim["delta"] == "0":
         return f"{changes}released {result} by a factor of at most e^{claim['epsilon']}."

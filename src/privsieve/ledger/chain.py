@@ -7,16 +7,19 @@ hold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from privsieve.errors import BudgetExceeded, LedgerError
+from privsieve.errors import BudgetExceeded, LedgerError, PrivsieveError
 from privsieve.ledger import account as accounts
-from privsieve.ledger.account import Account, Change, change_of, facts
+from privsieve.ledger.account import Account, Change, Charge, change_of, facts
 from privsieve.ledger.certificate import GENESIS, Entry, link, units_of
-from privsieve.public.canonical import canonical
+from privsieve.public.canonical import Json, canonical, parsed
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, Cost
+
+EXPORT = "privsieve-ledger-export/1"
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Request(NamedTuple):
 class Balance:
     """What a chain adds up to, shaped as the ledger's tables.
 
-    version : of the entries so far, 1 or 2; 0 where there is none that tells.
+    version : of the tables that the entries so far need, 1 to 3; 0 where there is none that tells.
     before : the charges of version 1, with the change that each says it protects.
     """
 
@@ -68,40 +71,97 @@ class Balance:
             "publication": {(key, *row) for key, row in self.publication.items()},
         }
 
+    def row(self, entry: Entry) -> tuple[str, tuple[Any, ...]] | None:
+        """The row of an entry's own, and its table; None where it has none."""
+        if entry.kind == "publish":
+            return "publication", (entry.seq, *self.publication[entry.seq])
+        if entry.kind in ("reserve", "commit"):
+            return "request", (entry.request, *self.request[entry.request])
+        return None
+
     def of(self, version: int) -> None:
-        """Go on with entries of this version; the chain says where it changes."""
-        if self.version not in (0, version):
+        """Go on with entries of this version; the chain says where it changes.
+
+        Entries of version 2 stand in tables of version 3, too.
+        """
+        if min(self.version, 2) not in (0, version):
             raise ValueError
-        self.version = version
+        self.version = max(self.version, version)
+
+    def charged_to(self, population: str) -> tuple[Charge, ...]:
+        """Every charge of a population, in the change that it protects."""
+        return tuple(Charge(made.units, made.delta_units, made.rho_units)
+                     for made in self.request.values() if made.population == population)
 
 
-def replay(entries: Iterable[Entry]) -> tuple[Balance, str, tuple[str, ...]]:
-    """Add up a chain: its balance, its head, and what is wrong with it.
+@dataclass(frozen=True)
+class Tally:
+    """How far a chain was added up: its balance, which grows with it, and its last entry."""
+
+    balance: Balance = field(default_factory=Balance)
+    seq: int = 0
+    head: str = GENESIS
+
+
+def replay(entries: Iterable[Entry], known: Tally | None = None,
+           ) -> tuple[Balance, str, tuple[str, ...]]:
+    """Add up a chain, or what came since: its balance, its head, and what is wrong with it.
 
     >>> replay([])[1] == GENESIS
     True
     """
-    balance, seq, prev, reasons = Balance(), 0, GENESIS, []
+    known = known or Tally()
+    balance, seq, prev, reasons = known.balance, known.seq, known.head, list[str]()
     for entry in entries:
         if entry.seq != seq + 1 or entry.prev != prev:
             reasons.append(f"entry {entry.seq} does not follow entry {seq}")
-        if not _sound(entry):
+        body: Any = None  # what no kind of entry can be
+        with suppress(LedgerError, RecursionError):
+            body = entry.body
+        if not _sound(entry, body):
             reasons.append(f"entry {entry.seq} does not match its hash")
         try:
-            _APPLY[entry.kind](balance, entry.seq, entry.body)
-        except (BudgetExceeded, LedgerError, KeyError, TypeError, ValueError, RecursionError):
+            _APPLY[entry.kind](balance, entry.seq, body)
+        except (PrivsieveError, KeyError, TypeError, ValueError, RecursionError):
             reasons.append(f"entry {entry.seq} is not possible after those before it")
         seq, prev = entry.seq, entry.hash
     return balance, prev, tuple(reasons)
 
 
-def _sound(entry: Entry) -> bool:
+def exported(entries: Iterable[Entry]) -> str:
+    """A chain as canonical JSON lines, the first of which says what they are.
+
+    >>> imported(exported([Entry.after(None, "people", {"population": "clinic"})]))[0].kind
+    'people'
+    """
+    lines: list[Json] = [{"format": EXPORT}]
+    lines += [{"seq": entry.seq, "kind": entry.kind, "payload": entry.payload, "prev": entry.prev,
+               "hash": entry.hash} for entry in entries]
+    return "".join(f"{canonical(line).decode()}\n" for line in lines)
+
+
+def imported(text: str) -> tuple[Entry, ...]:
+    """The entries of an export; `replay` recounts them."""
     try:
-        body = entry.body
+        first, *rest = [parsed(line) for line in text.removesuffix("\n").split("\n")]
+        entries = tuple(Entry(**line) for line in rest)
+    except (ValueError, TypeError, RecursionError):
+        first, entries = None, ()
+    if first != {"format": EXPORT} or not all(
+            type(one.seq) is int
+            and all(isinstance(text, str) for text in (one.kind, one.payload, one.prev, one.hash))
+            for one in entries):
+        raise LedgerError("the export cannot be read; name a file that `privsieve ledger export` "
+                          "wrote")
+    return entries
+
+
+def _sound(entry: Entry, body: Any) -> bool:
+    try:
         payload = canonical(body)
         return (payload == entry.payload.encode() and body["seq"] == entry.seq
                 and body["kind"] == entry.kind and link(entry.prev, payload) == entry.hash)
-    except (LedgerError, KeyError, TypeError, ValueError, RecursionError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         return False
 
 
@@ -133,6 +193,20 @@ def _grant(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
     balance.population[name] = made
 
 
+def _raise(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
+    """Higher limits, by two people, for what a population released and will release."""
+    name = body["population"]
+    known, rho = balance.population[name], _units(body["rho_limit"], RHO_UNITS)
+    accounts.signed(body["reason"], body["by"])
+    made = accounts.raised(known, _amount(body["limit"]), _delta(body["delta_limit"]),
+                           balance.charged_to(name))
+    # As in a grant: no more than follows, and never less than there was.
+    if not known.rho_limit <= rho <= made.rho_limit or balance.version == 1:
+        raise ValueError
+    balance.version = 3
+    balance.population[name] = made._replace(rho_limit=rho)
+
+
 def _reserve(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
     name, request = body["population"], body["request"]
     units, delta = _amount(body["units"]), _delta(body["delta"])
@@ -141,7 +215,7 @@ def _reserve(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
         raise ValueError
     balance.of(2 if "charged" in body else 1)
     change = change_of(body.get("claim", {}))
-    if balance.version == 2:
+    if balance.version >= 2:
         balance.population[name] = _charged(balance, seq, body, change)
         return
     now = known._replace(spent=known.spent + units, delta_spent=known.delta_spent + delta)
@@ -167,28 +241,17 @@ def _charged(balance: Balance, seq: int, body: Mapping[str, Any], change: Change
     return now
 
 
-def recharged(charged: Mapping[str, Any], rho: str | None, terms: Mapping[str, Any]) -> bool:
-    """Whether a charge is what these terms come to in the change that it names."""
-    claim = terms["claim"]
-    own = change_of({"claim": {"unit": charged["unit"],
-                               "neighbours": charged["neighbours"]}})
-    if own is None:
-        return False
-    account, factor = accounts.protecting(
-        Account("pure", **facts(*own, charged["rows_per_person"])), change_of(terms))
-    made = accounts.charge(_units(claim["epsilon"], EPSILON_UNITS), _delta(claim["delta"]),
-                           None if rho is None else _units(rho, RHO_UNITS), factor)
-    return dict(charged) == accounts.charged(account, made, factor)
-
-
 def _schema(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
-    """From here on entries are of version 2; what was charged before is counted anew.
+    """From here on tables are of this version; what 0.1.0 charged is counted anew.
 
     An account that its own charges pass is spent: it admits nothing more.
     """
-    if body["version"] != 2 or balance.version > 1:
+    version, before = _amount(body["version"]), balance.version
+    if version not in (2, 3) or before >= version:
         raise ValueError
-    balance.version = 2
+    balance.version = version
+    if before == 2:
+        return
     for name, known in balance.population.items():
         balance.population[name] = known._replace(spent=0, delta_spent=0)
     for request, change in balance.before.items():
@@ -248,5 +311,5 @@ def _units(text: object, per: int) -> int:
     return found
 
 
-_APPLY = {"people": _people, "grant": _grant, "reserve": _reserve, "commit": _commit,
-          "publish": _publish, "other-people": _other_people, "schema": _schema}
+_APPLY = {"people": _people, "grant": _grant, "raise": _raise, "reserve": _reserve,
+          "commit": _commit, "publish": _publish, "other-people": _other_people, "schema": _schema}

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from privsieve.errors import ParameterError
 
 #: One plain component: no separator, no leading dot or dash.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+#: The files without which a release is none.
+RELEASE, CERTIFICATE = "release.json", "certificate.json"
+#: What was asked for, from before the charge until the release is finished.
+NOTE = "request.json"
 
 
 class Folder:
     """A new folder (0700) whose files (0600) appear whole or not at all.
 
     `stage` makes the bytes durable under a hidden name; `link` gives all of them their names.
-    Between the two a ledger is told: a crash leaves no named file that was not committed.
+    Between the two a ledger is told: a crash leaves no named file that was not committed.  Whoever
+    has the folder open holds its lock, which the system takes back from a process that died.
 
     >>> import tempfile, pathlib
     >>> place = tempfile.TemporaryDirectory()
@@ -40,15 +47,34 @@ class Folder:
         place = Path(path).absolute()
         try:
             place.mkdir(0o700)
-            handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except FileExistsError:
+            more = ("; it is of a request that was not finished: `privsieve recover DIR`"
+                    if os.path.lexists(place / NOTE) else "")
             raise ParameterError("the release folder exists; nothing is overwritten: name a "
-                                 "folder that does not exist") from None
+                                 f"folder that does not exist{more}") from None
         except (OSError, ValueError):
             raise ParameterError("the release folder cannot be made; the folder around it must "
                                  "exist and be writable") from None
-        sync(place.parent)
-        return cls(place, handle)
+        try:
+            sync(place.parent)
+            return cls(place, _opened(place))
+        except OSError:
+            with suppress(OSError):
+                place.rmdir()
+            raise ParameterError("the release folder cannot be made durable; take a disk of this "
+                                 "machine") from None
+
+    @classmethod
+    def reopen(cls, path: str | Path) -> Self:
+        """Open a folder that a process left which died or failed; its lock must be free."""
+        place = Path(path).absolute()
+        try:
+            return cls(place, _opened(place))
+        except ParameterError:
+            raise
+        except (OSError, ValueError):
+            raise ParameterError("there is no release folder at this place that this user may "
+                                 "open; name the one that --out named") from None
 
     def __enter__(self) -> Self:
         return self
@@ -57,10 +83,53 @@ class Folder:
         # What is staged stays: after a charge it is the only copy of what was paid for.
         os.close(self._handle)
 
+    def __contains__(self, name: str) -> bool:
+        """Whether something has this name, whoever put it there."""
+        try:
+            os.stat(name, dir_fd=self._handle, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return True
+
+    @property
+    def state(self) -> Literal["lost", "staged", "finished"]:
+        """What is to be had of the release: a fact about files, and about nothing in them."""
+        with suppress(OSError):
+            if RELEASE in self and CERTIFICATE in self:
+                return "finished"
+        return "staged" if RELEASE in {*self._staged, *self._linked} else "lost"
+
+    def demand(self, room: int) -> None:
+        """Refuse a disk without room for so many bytes."""
+        try:
+            disk = os.fstatvfs(self._handle)
+        except (OSError, AttributeError):  # a system that does not say it
+            return
+        if disk.f_bavail * disk.f_frsize < room:
+            raise ParameterError(f"the disk of the release folder has no room for "
+                                 f"{-(-room // 2**20)} MB; make room, or name a folder on another "
+                                 "disk")
+
+    def note(self, data: bytes) -> None:
+        """Write down what is asked for, before a charge: the same steps as for the release.
+
+        A disk on which they fail is refused while that costs nothing.
+        """
+        try:
+            self.write(NOTE, data)
+        except OSError:
+            raise ParameterError("the release folder cannot be written; make room, or name a "
+                                 "folder on another disk") from None
+
     def write(self, name: str, data: bytes) -> None:
         """Put a file into the folder."""
         self.stage(name, data)
-        self.link()
+        try:
+            self.link()
+        except BaseException:
+            self.forget(self._staged.pop(name, name))
+            raise
+        self.sync()
 
     def stage(self, name: str, data: bytes) -> None:
         """Make the bytes durable under a hidden name."""
@@ -70,47 +139,101 @@ class Folder:
         if name in self._staged or name in self._linked:
             raise ParameterError(f"{name} is in the release folder; nothing is overwritten: "
                                  "choose another name")
-        hidden = f".{os.urandom(8).hex()}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        handle = os.open(hidden, flags, 0o600, dir_fd=self._handle)
+        hidden = f".{name}"
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+            self._put(hidden, data)
+        except FileExistsError:
+            raise
         except BaseException:
-            os.unlink(hidden, dir_fd=self._handle)
+            self.forget(hidden)
             raise
         self._staged[name] = hidden
 
+    def _put(self, hidden: str, data: bytes) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        handle = os.open(hidden, flags, 0o600, dir_fd=self._handle)
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(handle, rest):]
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
     def staged(self, name: str) -> bytes:
         """What a staged file holds, read back from the disk."""
-        handle = os.open(self._staged[name], os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._handle)
+        return self.read(self._staged[name])
+
+    def read(self, name: str, most: int = -1) -> bytes:
+        """What a file holds, under its name or a hidden one; no link is followed."""
+        # Of a pipe that somebody put there nothing is waited for.
+        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=self._handle)
         with os.fdopen(handle, "rb") as file:
-            return file.read()
+            return file.read(most)
+
+    def adopt(self, name: str) -> bytes | None:
+        """Take over what another process staged or named; None where it did neither."""
+        for known, place in ((self._linked.add, name),
+                             (lambda one: self._staged.update({one: f".{one}"}), f".{name}")):
+            if place in self:
+                known(name)
+                return self.read(place)
+        return None
 
     def link(self) -> None:
         """Give all that is staged its name, in the order of staging; never overwrites."""
         for name, hidden in list(self._staged.items()):
-            # A link fails where a name exists; a rename would replace it.
-            os.link(hidden, name, src_dir_fd=self._handle, dst_dir_fd=self._handle,
-                    follow_symlinks=False)
+            # The folder is new and its owner's alone: nobody takes the name between these two.
+            # (A hard link would need one step, and a file system that has them.)
+            if name in self:
+                raise FileExistsError(errno.EEXIST, "nothing is overwritten")
+            os.rename(hidden, name, src_dir_fd=self._handle, dst_dir_fd=self._handle)
             self._linked.add(name)
-            os.unlink(hidden, dir_fd=self._handle)
             del self._staged[name]
+
+    def sync(self) -> None:
+        """Make the names in the folder durable."""
         os.fsync(self._handle)
 
-    def discard(self) -> None:
-        """Take the folder away, if nothing in it has a name yet: for a refusal before the charge.
+    def forget(self, name: str) -> None:
+        """Take a file away; where that fails it stays, and is in nobody's way."""
+        with suppress(OSError):
+            os.unlink(name, dir_fd=self._handle)
 
-        Never call it after the charge: what is staged was paid for.
+    def names(self) -> set[str]:
+        """The names of all that lies in the folder."""
+        return set(os.listdir(self._handle))  # noqa: PTH208  # of this folder, whatever its name is now
+
+    def discard(self) -> bool:
+        """Take the folder away, if nothing of a release in it has a name yet; whether it is gone.
+
+        For a refusal before the charge.  Never call it after one: what is staged was paid for.
         """
-        if self._linked:
-            return
-        for hidden in self._staged.values():
-            os.unlink(hidden, dir_fd=self._handle)
+        if self._linked - {NOTE}:
+            return False
+        for name in (*self._staged.values(), NOTE, f".{NOTE}"):
+            self.forget(name)
         self._staged.clear()
-        self._path.rmdir()
+        with suppress(OSError):
+            self._path.rmdir()
+            return True
+        return False
+
+
+def _opened(place: Path) -> int:
+    """A handle of a folder, with its lock."""
+    handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise ParameterError("another process is at work in the release folder; wait until it "
+                             "has ended") from None
+    except (ImportError, OSError):  # a system or a disk without locks
+        pass
+    return handle
 
 
 def sync(path: str | Path) -> None:

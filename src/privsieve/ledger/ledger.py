@@ -8,27 +8,34 @@ people, not the file: all copies and extracts about the same people share one na
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import os
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
+from privsieve.frozen import dataclass
 from privsieve.ledger import account as accounts
-from privsieve.ledger import sql
+from privsieve.ledger import head as heads
+from privsieve.ledger import place, sql
 from privsieve.ledger.account import Account, checked_name
 from privsieve.ledger.certificate import Entry, conversion
-from privsieve.ledger.chain import ChainReport, Request
+from privsieve.ledger.chain import ChainReport, Request, imported, replay
 from privsieve.public.canonical import Json, canonical, parsed
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Cost, decimal
 
-__all__ = ["ChainReport", "Entry", "Ledger", "Publication", "populations", "recount"]
+__all__ = ["ChainReport", "Entry", "Ledger", "Publication", "backup", "known", "populations",
+           "recount", "recount_export"]
 
 LARGEST_K = 2**40
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_REQUEST = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,10 @@ class Publication:
 class Ledger:
     """A budget file and a population in it: a value, without a connection or a secret.
 
+    head : a small file that keeps the newest entry, so that a ledger which was set back to an
+        older copy is refused; best on another disk.
+    request : a name for one charge, which is then made once: a second one of this name is refused.
+
     >>> import tempfile, pathlib
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger(str(pathlib.Path(folder.name) / "budget.db"), population="clinic-2026")
@@ -62,12 +73,19 @@ class Ledger:
 
     path: str
     population: str
+    head: str | None = None
+    request: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", accounts.checked_path(self.path))
+        object.__setattr__(self, "path", place.checked_path(self.path))
+        if self.head is not None:
+            object.__setattr__(self, "head", place.checked_file(self.head))
         # One spelling of an accent: two would be two budgets for the same people.
         name = unicodedata.normalize("NFC", checked_name(self.population, "population"))
         object.__setattr__(self, "population", name)
+        if self.request is not None:
+            name = unicodedata.normalize("NFC", checked_name(self.request, "request"))
+            object.__setattr__(self, "request", name)
 
     def grant(self, epsilon: object, *, delta: object = 0, unit: str | None = None,
               rows_per_person: int | None = None, neighbours: str | None = None) -> None:
@@ -87,8 +105,8 @@ class Ledger:
         limit = Cost.of(epsilon, delta=delta, allow_weak=True)
         facts = accounts.facts(unit, neighbours, rows_per_person)
         made = accounts.granted(limit.units, limit.delta_units)._replace(**facts)
-        sql.create(self.path)
-        with sql.transaction(self.path) as db:
+        place.store(self.path).create(self.path)
+        with self._writing() as db:
             sql.check_ungranted(db, self.population)
             if sql.check_new(db, self.population):
                 sql.write(db, self.population, made)
@@ -100,14 +118,41 @@ class Ledger:
                 "delta_limit": limit.delta_text, "rho_limit": decimal(made.rho_limit, RHO_UNITS),
                 **facts})
 
+    def raise_limit(self, *, epsilon: object = None, delta: object = None, reason: str,
+                    by: Sequence[str]) -> None:
+        """Give a population higher limits; what it has released stays charged.
+
+        Parameters
+        ----------
+        epsilon, delta : the new limits; left out, what was granted.
+        reason : why, for whoever reads the chain.
+        by : the names of the two people who answer for it.
+        """
+        why, names = accounts.signed(reason, by)
+        with self._writing() as db:
+            has = sql.account_of(db, self.population)
+            if epsilon is None:
+                epsilon = Fraction(max(1, has.limit), EPSILON_UNITS)
+            if delta is None:
+                delta = Fraction(has.delta_limit, DELTA_UNITS)
+            limit = Cost.of(epsilon, delta=delta, allow_weak=True)
+            charges = (accounts.Charge(made.units, made.delta_units, made.rho_units)
+                       for made in sql.charges_of(db, self.population))
+            after = accounts.raised(has, limit.units, limit.delta_units, charges)
+            sql.append(db, "raise", {
+                "population": self.population, "limit": after.limit,
+                "delta_limit": decimal(after.delta_limit, DELTA_UNITS),
+                "rho_limit": decimal(after.rho_limit, RHO_UNITS), "reason": why, "by": names})
+            sql.write(db, self.population, after)
+
     def introduce(self) -> None:
         """Make the people known, and the file if there is none, without a budget.
 
         What is published of them under containment can then be noted.  People who are known stay
         as they are.
         """
-        sql.create(self.path)
-        with sql.transaction(self.path) as db:
+        place.store(self.path).create(self.path)
+        with self._writing() as db:
             if not sql.check_new(db, self.population):
                 db.execute("INSERT INTO population (id, account) VALUES (?, 'pure')",
                            (self.population,))
@@ -115,7 +160,7 @@ class Ledger:
 
     def account(self) -> Account:
         """Limits, charges, and what is protected, in units; `account.proof.md` says what holds."""
-        with sql.reading(self.path) as db:
+        with self._reading() as db:
             return sql.account_of(db, self.population)
 
     def limit(self) -> Fraction:
@@ -153,21 +198,13 @@ class Ledger:
         """Charge a cost, durably when this returns; there is no way back.
 
         `claim` is public (`certificate.terms`) and is kept in the chain with the charge.  A release
-        that protects another change than the population is charged as often as that takes.
+        that protects another change than the population is charged as often as that takes.  A
+        request that has a name is charged once.
         """
-        if cost.units <= 0:
-            raise ParameterError(f"the cost is {decimal(cost.units)}; only a cost above 0 is "
-                                 "reserved")
-        rho, request = cost.rho_units, os.urandom(16).hex()
-        if rho is not None and rho <= 0:
-            raise ParameterError(f"the cost has rho {cost.rho}; it must be larger than 0")
-        with sql.transaction(self.path) as db:
-            has, factor = self._protecting(sql.account_of(db, self.population), claim)
-            made = accounts.charge(cost.units, cost.delta_units, rho, factor)
-            after = has.plus(made)
-            if after is None:
-                raise BudgetExceeded(sql.refusal(self.population, cost, factor, has, made))
-            sql.write(db, self.population, after)
+        rho, request = cost.rho_units, self.named().request_id
+        with self._writing() as db:
+            after, made, factor = self._admitted(db, cost, claim)
+            sql.charge(db, self.population, after)
             entry = sql.append(db, "reserve", {
                 "population": self.population, "request": request, "units": cost.units,
                 "delta": cost.delta_text,
@@ -180,12 +217,102 @@ class Ledger:
                         str(factor)))
         return entry
 
+    def demand(self, cost: Cost, claim: Mapping[str, Json]) -> None:
+        """Refuse now what `reserve` would refuse; nothing is charged."""
+        with self._reading() as db:
+            self._admitted(db, cost, claim)
+
+    def _admitted(self, db: sql.Database, cost: Cost, claim: Mapping[str, Json],
+                  ) -> tuple[Account, accounts.Charge, int]:
+        """The account after a charge, what it comes to, and how often its own change is charged."""
+        if cost.units <= 0:
+            raise ParameterError(f"the cost is {decimal(cost.units)}; only a cost above 0 is "
+                                 "reserved")
+        rho = cost.rho_units
+        if rho is not None and rho <= 0:
+            raise ParameterError(f"the cost has rho {cost.rho}; it must be larger than 0")
+        has, factor = self._protecting(sql.account_of(db, self.population), claim)
+        if self.request is not None and db.execute(
+                "SELECT 1 FROM request WHERE id = ?", (self.request_id,)).fetchone():
+            raise ParameterError(f"{self.population}: request {self.request!r} was charged "
+                                 "before, and is charged once; take the release that it gave, "
+                                 "or name another request")
+        made = accounts.charge(cost.units, cost.delta_units, rho, factor)
+        after = has.plus(made)
+        if after is None:
+            raise BudgetExceeded(sql.refusal(self.population, cost, factor, has, made))
+        return after, made, factor
+
+    def named(self) -> Ledger:
+        """The same with a request of its own, where it has none."""
+        return self if self.request else replace(self, request=os.urandom(16).hex())
+
+    @property
+    def request_id(self) -> str:
+        """The request as the chain names it; a name of letters by its digest, for each population.
+
+        >>> Ledger("b.db", "clinic", request="ab" * 16).request_id == "ab" * 16
+        True
+        """
+        name = str(self.request)
+        if _REQUEST.fullmatch(name):
+            return name
+        said = b"privsieve-request/1\0" + canonical([self.population, name])
+        return hashlib.sha256(said).hexdigest()[:32]
+
+    def charge(self) -> tuple[Entry, Entry | None] | None:
+        """The charge of the request and, where it was committed, its completion; None: no charge.
+
+        >>> import tempfile, pathlib
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = str(pathlib.Path(folder.name) / "budget.db")
+        >>> ledger = Ledger(path, population="clinic", request="spring report")
+        >>> ledger.grant(1)
+        >>> entry = ledger.reserve(Cost.of("0.5"), {})
+        >>> ledger.charge() == (entry, None)
+        True
+        >>> folder.cleanup()
+        """
+        name = self.request_id
+        with self._reading() as db:
+            row = db.execute("SELECT entry.* FROM entry JOIN request USING (seq) "
+                             "WHERE id = ? AND population = ?",
+                             (name, self.population)).fetchone()
+            if row is None:
+                return None
+            reserve = Entry(*row)
+            later = db.execute("SELECT * FROM entry WHERE kind = 'commit' AND seq > ? "
+                               "AND payload LIKE '%' || ? || '%'", (reserve.seq, name))
+            return reserve, next((entry for entry in (Entry(*one) for one in later)
+                                  if entry.request == name), None)
+
+    def newest(self) -> str:
+        """The hash of the chain's last entry; empty where there is none."""
+        with self._reading() as db:
+            row = db.execute("SELECT hash FROM entry ORDER BY seq DESC LIMIT 1").fetchone()
+        return str(row[0]) if row else ""
+
+    def holds(self, head: str) -> bool:
+        """Whether this was the chain's last entry once; another ledger says no, and an older copy.
+
+        >>> import tempfile, pathlib
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ledger = Ledger(str(pathlib.Path(folder.name) / "budget.db"), population="clinic")
+        >>> ledger.grant(1)
+        >>> ledger.holds(ledger.newest()), ledger.holds("00" * 32)
+        (True, False)
+        >>> folder.cleanup()
+        """
+        with self._reading() as db:
+            found = db.execute("SELECT 1 FROM entry WHERE hash = ?", (head,)).fetchone()
+        return found is not None
+
     def commit(self, entry: Entry, release_sha256: str) -> Entry:
         """Write down the digest of the release that a charge paid for, once."""
         if not _SHA256.fullmatch(release_sha256):
             raise ParameterError(f"release_sha256 is {release_sha256!r}; write 64 hexadecimal "
                                  "digits in lower case")
-        with sql.transaction(self.path) as db:
+        with self._writing() as db:
             changed = db.execute(
                 "UPDATE request SET state = 'committed' "
                 "WHERE id = ? AND population = ? AND seq = ? AND state = 'reserved'",
@@ -211,7 +338,7 @@ class Ledger:
             raise ParameterError(f"k is {k!r}; write a whole number from 1")
         if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
             raise ParameterError("columns must be a list of names")
-        with sql.transaction(self.path) as db:
+        with self._writing() as db:
             sql.account_of(db, self.population)
             newest = db.execute("SELECT coalesce(max(seq), 0) FROM publication "
                                 "WHERE population = ?", (self.population,)).fetchone()[0]
@@ -231,14 +358,14 @@ class Ledger:
         """Note who vouches that a snapshot is of other people than those before it."""
         checked_name(snapshot, "snapshot")
         checked_name(signed, "the name of who signs")
-        with sql.transaction(self.path) as db:
+        with self._writing() as db:
             sql.account_of(db, self.population)
             return sql.append(db, "other-people", {
                 "population": self.population, "snapshot": snapshot, "signed": signed})
 
     def publications(self) -> tuple[Publication, ...]:
         """What was published of this population under containment, in order."""
-        with sql.reading(self.path) as db:
+        with self._reading() as db:
             sql.account_of(db, self.population)
             rows = db.execute("SELECT seq, snapshot, columns, k, model, payload FROM publication "
                               "JOIN entry USING (seq) WHERE population = ? ORDER BY seq",
@@ -253,14 +380,14 @@ class Ledger:
 
     def entries(self) -> tuple[Entry, ...]:
         """The entries of this population, in order."""
-        with sql.reading(self.path) as db:
+        with self._reading() as db:
             sql.account_of(db, self.population)
             found = sql.chain(db)
         return tuple(e for e in found if e.body.get("population") == self.population)
 
     def orphans(self) -> tuple[Entry, ...]:
         """Charges without a release: the process died, or is still at work."""
-        with sql.reading(self.path) as db:
+        with self._reading() as db:
             sql.account_of(db, self.population)
             return tuple(Entry(*row) for row in db.execute(
                 "SELECT entry.* FROM entry JOIN request USING (seq) "
@@ -268,16 +395,49 @@ class Ledger:
 
     def charges(self) -> tuple[Request, ...]:
         """Every charge, in the change that the population protects."""
-        with sql.reading(self.path) as db:
+        with self._reading() as db:
             return sql.charges_of(db, self.population)
 
-    def verify_chain(self) -> ChainReport:
+    def backup(self, copy: str) -> int:
+        """Copy the whole file, with all populations, to a new one; how many entries it has."""
+        return backup(self.path, copy)
+
+    def verify_chain(self, *releases: str) -> ChainReport:
         """Recount the whole file from its entries alone, and compare its tables with that.
 
-        A file that was cut back consistently passes; a certificate's head finds it
-        (`verify(certificate, ledger=…)`).
+        A file that was cut back consistently passes, unless a head or a release folder is given
+        that knows of a later entry.
         """
-        return recount(self.path)[0]
+        return recount(self.path, known(self.head, releases))[0]
+
+    @contextmanager
+    def _writing(self) -> Iterator[sql.Database]:
+        """One transaction, and then the head; the head is looked at before."""
+        kept = place.store(self.path)
+        if self.head is None:
+            with kept.transaction(self.path, self.population) as db:
+                yield db
+            return
+        with heads.staged(self.head) as keep:
+            with kept.transaction(self.path, self.population) as db:
+                self._demand(heads.read(self.head), db)
+                yield db
+            # What is written is written: without its head the ledger is only ahead of it.
+            with suppress(LedgerError), kept.transaction(self.path, self.population) as db:
+                if last := sql.last(db):  # under the lock: never an older head over a newer one
+                    keep(heads.Head(last.seq, last.hash))
+
+    @contextmanager
+    def _reading(self) -> Iterator[sql.Database]:
+        newest = None if self.head is None else heads.read(self.head)
+        with place.store(self.path).reading(self.path) as db:
+            self._demand(newest, db)
+            yield db
+
+    @staticmethod
+    def _demand(newest: heads.Head | None, db: sql.Database) -> None:
+        if newest and (wrong := heads.set_back([newest], partial(sql.holds, db))):
+            raise LedgerError(wrong)
 
     def _protecting(self, has: Account, claim: Mapping[str, Json]) -> tuple[Account, int]:
         try:
@@ -286,14 +446,52 @@ class Ledger:
             raise BudgetExceeded(f"{self.population}: {error}") from None
 
 
-def populations(path: str) -> tuple[Ledger, ...]:
+def populations(path: str, head: str | None = None) -> tuple[Ledger, ...]:
     """Each population of a ledger file, by name."""
-    with sql.reading(accounts.checked_path(path)) as db:
+    with place.store(path).reading(place.checked_path(path)) as db:
         found = [row[0] for row in db.execute("SELECT id FROM population ORDER BY id")]
-    return tuple(Ledger(path, population=name) for name in found)
+    return tuple(Ledger(path, population=name, head=head) for name in found)
 
 
-def recount(path: str) -> tuple[ChainReport, tuple[Entry, ...]]:
-    """Recount a ledger file; the report and the entries that it rests on."""
-    with sql.reading(accounts.checked_path(path)) as db:
-        return sql.recounted(db)
+def known(head: str | None, releases: Iterable[str] = ()) -> tuple[heads.Head, ...]:
+    """The entries that a head file and release folders know of."""
+    newest = heads.read(head) if head is not None else None
+    if head is not None and newest is None:
+        raise LedgerError("there is no head file at this place; name the one that --head wrote")
+    found = [newest] if newest else []
+    return (*found, *(one for path in releases for one in heads.of_release(path)))
+
+
+def recount(path: str, known: Iterable[heads.Head] = (),
+            ) -> tuple[ChainReport, tuple[Entry, ...]]:
+    """Recount a ledger file; the report and the entries that it rests on.
+
+    `known` are entries that it has to hold.
+    """
+    with place.store(path).reading(place.checked_path(path)) as db:
+        report, entries = sql.recounted(db)
+    return held(report, entries, known), entries
+
+
+def backup(path: str, copy: str) -> int:
+    """Copy a ledger, with all its populations, to a new file (0600); how many entries it has.
+
+    The copy is consistent whoever writes meanwhile, and was recounted.  Who restores it has its old
+    balance: keep a head outside, which tells.
+    """
+    return place.store(path).backup(place.checked_path(path), place.checked_file(copy))
+
+
+def recount_export(text: str, known: Iterable[heads.Head] = ()) -> ChainReport:
+    """Recount the entries of an export (`chain.exported`), without a ledger."""
+    entries = imported(text)
+    _, head, reasons = replay(entries)
+    return held(ChainReport(len(entries), head, reasons), entries, known)
+
+
+def held(report: ChainReport, entries: Iterable[Entry], known: Iterable[heads.Head],
+         ) -> ChainReport:
+    """The report, with what is known of the chain and not in it."""
+    hashes = {entry.seq: entry.hash for entry in entries}
+    lost = heads.set_back(known, lambda seq, text: hashes.get(seq) == text)
+    return replace(report, reasons=(*report.reasons, lost)) if lost else report

@@ -1,35 +1,70 @@
-"""The ledger's file: SQLite, one connection per operation, one transaction per change.
+"""The ledger's tables, and what is asked of them over an open connection.
 
 Every amount is an integer.  The rule of admission is a CHECK of the table, entries are append-only
-by trigger, and a balance only grows: a mistake in the code above meets a refusal below.  A file of
-0.1.0 is read as it is, and taken over before it is written.
+by trigger, and a balance only grows: a mistake in the code above meets a refusal below.  Tables of
+0.1.0 are read as they are, and taken over before they are written.
 """
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
-from pathlib import Path
+from contextlib import closing
+from typing import Any, Protocol, runtime_checkable
 
-from privsieve.errors import LedgerError, PrivsieveError
+from privsieve.errors import LedgerError
 from privsieve.ledger.account import Account, Charge, alike, check_new_name, check_unlike
-from privsieve.ledger.certificate import Entry
-from privsieve.ledger.chain import Balance, ChainReport, Request, replay
-from privsieve.ledger.folder import sync
+from privsieve.ledger.certificate import GENESIS, Entry
+from privsieve.ledger.chain import Balance, ChainReport, Request, Tally, replay
 from privsieve.public.canonical import Json
 from privsieve.public.cost import DELTA_UNITS, RHO_UNITS, TOP, Cost, decimal
 
+
+class Answer(Protocol):
+    """What a statement gives: rows, as tuples."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows were changed."""
+
+    def fetchone(self) -> Any:
+        """The next row, or None."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """All rows that are left."""
+
+
+class Database(Protocol):
+    """An open transaction: SQLite's own connection, or one that takes its words."""
+
+    def execute(self, statement: str, given: Any = ..., /) -> Answer:
+        """One statement, with "?" for each value."""
+
+
+@runtime_checkable
+class Served(Database, Protocol):
+    """The transaction of a server, which knows by itself what is asked of a file by pragmas."""
+
+    @property
+    def version(self) -> int:
+        """The version of its tables."""
+
+    def altered(self) -> bool:
+        """Whether tables, checks or triggers were changed."""
+
+
 #: "psv1" as a number: tells a ledger from any other SQLite file.
 APPLICATION = 0x70737631
-#: How long to wait for another process, in seconds.
-PATIENCE = 60.0
 _COLUMNS = ("account, lim, spent, delta_lim, delta_spent, delta_share, rho_lim, rho_spent, unit, "
             "neighbours, rows_per_person")
-HOW = "`privsieve ledger grant --ledger FILE --population NAME --epsilon E`"
+#: What a grant decides, and no charge.
+_LIMITS = {"account", "lim", "delta_lim"}
+#: The version of the tables that this program writes.
+VERSION = 3
 
-VERSION = 2
+#: What a row of a table is found by.
+_KEY = {"request": "id", "publication": "seq"}
+
 
 def _people(most: str, owed: str, more: str = "") -> str:
     return f"""
@@ -84,9 +119,23 @@ def _never(table: str, event: str, when: str = "") -> str:
 _CHARGE_STAYS = ("WHEN OLD.state <> 'reserved' OR NEW.id <> OLD.id OR "
                  "NEW.population <> OLD.population OR NEW.units <> OLD.units OR "
                  "NEW.delta_units <> OLD.delta_units OR NEW.seq <> OLD.seq")
-_LESS = ("WHEN NEW.spent < OLD.spent OR "
-         "NEW.delta_spent < OLD.delta_spent OR NEW.id <> OLD.id OR (OLD.lim > 0 AND "
+_FEWER = "WHEN NEW.spent < OLD.spent OR NEW.delta_spent < OLD.delta_spent OR NEW.id <> OLD.id"
+_LESS = (f"{_FEWER} OR (OLD.lim > 0 AND "
          "(NEW.account, NEW.lim, NEW.delta_lim) <> (OLD.account, OLD.lim, OLD.delta_lim))")
+_LESS_RHO = ("OR NEW.rho_spent < OLD.rho_spent OR (OLD.spent > 0 "
+             "AND (NEW.delta_share, NEW.rho_lim) <> (OLD.delta_share, OLD.rho_lim)) OR "
+             "(OLD.unit IS NOT NULL AND (NEW.unit IS NOT OLD.unit OR NEW.neighbours IS NOT "
+             "OLD.neighbours OR NEW.rows_per_person IS NOT OLD.rows_per_person))")
+#: Limits only grow, and with the newest entry, which says so in canonical JSON.
+_RAISED = f"{_LESS} {_LESS_RHO}".replace("WHEN ", "WHEN (", 1) + """) AND NOT (
+  OLD.lim > 0 AND NEW.id = OLD.id AND NEW.account = OLD.account AND NEW.lim >= OLD.lim
+  AND NEW.delta_lim >= OLD.delta_lim AND NEW.delta_share >= OLD.delta_share
+  AND NEW.rho_lim >= OLD.rho_lim AND NEW.spent >= OLD.spent AND NEW.rho_spent >= OLD.rho_spent
+  AND NEW.delta_spent >= OLD.delta_spent AND NEW.unit IS OLD.unit
+  AND NEW.neighbours IS OLD.neighbours AND NEW.rows_per_person IS OLD.rows_per_person
+  AND EXISTS (SELECT 1 FROM entry WHERE kind = 'raise' AND seq = (SELECT max(seq) FROM entry)
+    AND instr(payload, '"limit":' || NEW.lim || ',"population":"' || replace(replace(NEW.id,
+      '\\', '\\\\'), '"', '\\"') || '","reason":')))"""  # noqa: S608 - constant text
 _STAYS = (_never("entry", "UPDATE"), _never("entry", "DELETE"),
           _never("publication", "UPDATE"), _never("publication", "DELETE"))
 _OLD_OWN = (_never("request", "DELETE"), _never("request", "UPDATE", _CHARGE_STAYS),
@@ -96,74 +145,21 @@ _OWN = (
     _never("request", "UPDATE", f"{_CHARGE_STAYS} OR NEW.rho_units <> OLD.rho_units "
            "OR NEW.factor <> OLD.factor"),
     _never("population", "DELETE"),
-    _never("population", "UPDATE", f"{_LESS} OR NEW.rho_spent < OLD.rho_spent OR (OLD.spent > 0 "
-           "AND (NEW.delta_share, NEW.rho_lim) <> (OLD.delta_share, OLD.rho_lim)) OR "
-           "(OLD.unit IS NOT NULL AND (NEW.unit IS NOT OLD.unit OR NEW.neighbours IS NOT "
-           "OLD.neighbours OR NEW.rows_per_person IS NOT OLD.rows_per_person))"),
+    _never("population", "UPDATE", f"{_LESS} {_LESS_RHO}"),
 )
+_RAISABLE = (*_OWN[:-1], _never("population", "UPDATE", _RAISED))
 #: Each version's tables and triggers, a statement each.
 STATEMENTS: dict[int, tuple[str, ...]] = {
     1: (_OLD_POPULATION, _ENTRY, _OLD_REQUEST, _PUBLICATION, *_STAYS, *_OLD_OWN),
-    VERSION: (_POPULATION, _ENTRY, _REQUEST, _PUBLICATION, *_STAYS, *_OWN),
+    2: (_POPULATION, _ENTRY, _REQUEST, _PUBLICATION, *_STAYS, *_OWN),
+    VERSION: (_POPULATION, _ENTRY, _REQUEST, _PUBLICATION, *_STAYS, *_RAISABLE),
 }
 
 
-def create(path: str) -> None:
-    """Make an empty ledger, whole or not at all; leave one that exists."""
-    if os.path.lexists(path):
-        return
-    if os.path.lexists(path + "-wal"):
-        raise LedgerError("a -wal file of a deleted ledger lies where the ledger should be made; "
-                          "move it away, or restore the ledger that it belongs to")
-    # Built beside its place and linked into it: nobody ever opens half a ledger, and no file
-    # descriptor of ours closes on a database that another thread has locked.
-    draft = f"{path}.{os.urandom(8).hex()}"
-    try:
-        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        try:
-            with _spoken(), closing(sqlite3.connect(draft, isolation_level=None)) as db:
-                db.execute("PRAGMA journal_mode=WAL")
-                db.execute("PRAGMA synchronous=FULL")
-                for statement in ("BEGIN", *STATEMENTS[VERSION],
-                                  f"PRAGMA application_id={APPLICATION}",
-                                  f"PRAGMA user_version={VERSION}", "COMMIT"):
-                    db.execute(statement)
-            with suppress(FileExistsError):
-                os.link(draft, path)
-        finally:
-            Path(draft).unlink()
-        sync(Path(path).absolute().parent)
-    except OSError:
-        raise LedgerError("the ledger cannot be made there; its folder must exist and be "
-                          "writable, on a disk of this machine") from None
-
-
-@contextmanager
-def transaction(path: str) -> Iterator[sqlite3.Connection]:
-    """One locked transaction: durable when the block ends, undone when it raises.
-
-    A ledger of 0.1.0 is taken over first.
-    """
-    with _spoken(), closing(_open(path)) as db:
-        if version_of(db) != VERSION:
-            migrate(db)
-        db.execute("BEGIN IMMEDIATE")
-        yield db
-        db.execute("COMMIT")
-
-
-@contextmanager
-def reading(path: str) -> Iterator[sqlite3.Connection]:
-    """One consistent view."""
-    with _spoken(), closing(_open(path)) as db:
-        db.execute("BEGIN")
-        yield db
-
-
-def account_of(db: sqlite3.Connection, population: str) -> Account:
+def account_of(db: Database, population: str) -> Account:
     """A population's account, of a ledger of 0.1.0 as it will be when that is taken over."""
     found: Account | None
-    if version_of(db) != VERSION:
+    if version_of(db) == 1:
         found = _before(db).population.get(population)
     else:
         row = db.execute(f"SELECT {_COLUMNS} FROM population WHERE id = ?",  # noqa: S608 - constant names
@@ -179,23 +175,34 @@ def account_of(db: sqlite3.Connection, population: str) -> Account:
     return found
 
 
-def charges_of(db: sqlite3.Connection, population: str) -> tuple[Request, ...]:
+def charges_of(db: Database, population: str) -> tuple[Request, ...]:
     """Every charge of a population, in the change that it protects."""
     account_of(db, population)
-    if version_of(db) != VERSION:
+    if version_of(db) == 1:
         return tuple(made for made in _before(db).request.values() if made.population == population)
     return tuple(Request(*row) for row in db.execute(
         "SELECT population, units, delta_units, state, seq, rho_units, factor FROM request "
         "WHERE population = ? ORDER BY seq", (population,)))
 
 
-def write(db: sqlite3.Connection, population: str, now: Account) -> None:
+def write(db: Database, population: str, now: Account) -> None:
     """One statement; the table's checks and triggers look at it once more."""
-    db.execute(f"UPDATE population SET ({_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "  # noqa: S608 - constant names
-               "WHERE id = ?", (*now, population))
+    _set(db, population, dict(zip(_COLUMNS.split(", "), now, strict=True)))
 
 
-def check_new(db: sqlite3.Connection, population: str) -> bool:
+def charge(db: Database, population: str, now: Account) -> None:
+    """The same for a charge, which leaves the limits alone: who may charge need not raise them."""
+    _set(db, population, {name: value for name, value
+                          in zip(_COLUMNS.split(", "), now, strict=True) if name not in _LIMITS})
+
+
+def _set(db: Database, population: str, row: Mapping[str, object]) -> None:
+    marks = ", ".join("?" * len(row))
+    db.execute(f"UPDATE population SET ({', '.join(row)}) = ({marks}) WHERE id = ?",  # noqa: S608 - constant names
+               (*row.values(), population))
+
+
+def check_new(db: Database, population: str) -> bool:
     """Refuse a name that looks like a known one, or is none; whether the people are known."""
     known = [row[0] for row in db.execute("SELECT id FROM population ORDER BY id")]
     if population in known:
@@ -205,14 +212,14 @@ def check_new(db: sqlite3.Connection, population: str) -> bool:
     return False
 
 
-def check_ungranted(db: sqlite3.Connection, population: str) -> None:
+def check_ungranted(db: Database, population: str) -> None:
     """Refuse a budget that is granted already, also under a name that looks like this one."""
     for name, *row in db.execute("SELECT * FROM population ORDER BY id"):
         has = Account(*row)
         if has.limit > 0 and (name == population or alike(name, population)):
             raise LedgerError(f"{name}: a limit of {decimal(has.limit)} is granted already, "
-                              f"{decimal(has.left)} left; a limit is raised by a signed entry, "
-                              "which a later version brings")
+                              f"{decimal(has.left)} left; `privsieve ledger raise` raises it, "
+                              "with a reason and two names")
 
 
 def refusal(name: str, cost: Cost, factor: int, has: Account, made: Charge) -> str:
@@ -233,101 +240,85 @@ def refusal(name: str, cost: Cost, factor: int, has: Account, made: Charge) -> s
     return f"{name}: {asked} asked, {said}.  {see}"
 
 
-def _open(path: str) -> sqlite3.Connection:
-    if not os.path.lexists(path):
-        raise LedgerError(f"there is no ledger at this place; {HOW} makes one")
-    if not Path(path).is_file():
-        raise LedgerError("the ledger is not a file; name a file, for example budget.db")
-    # mode=rw never creates: a ledger that vanishes is an error, not a fresh budget.
-    db = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=rw", uri=True,
-                         isolation_level=None, timeout=PATIENCE)
-    try:
-        _check(db)
-        # macOS keeps a plain fsync in the drive's cache; elsewhere fullfsync says nothing.
-        for pragma in ("synchronous=FULL", "fullfsync=ON", "foreign_keys=ON",
-                       "trusted_schema=OFF"):
-            db.execute(f"PRAGMA {pragma}")
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _check(db: sqlite3.Connection) -> None:
-    if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
-        raise LedgerError("the file is not a privsieve ledger; name another file, or a new one")
-    version = version_of(db)
-    if version not in STATEMENTS:
-        raise LedgerError(f"the ledger has schema {version} and this privsieve reads {VERSION}; "
-                          "install the newer privsieve that wrote it")
-
-
-_SAID = {
-    sqlite3.SQLITE_BUSY: "other processes kept the ledger busy for a minute; try again",
-    sqlite3.SQLITE_NOTADB: "the file is not a privsieve ledger; name another file, or a new one",
-    sqlite3.SQLITE_CORRUPT: "the ledger is damaged; restore it from its newest copy, and check "
-                            "the copy with `privsieve ledger verify`",
-    sqlite3.SQLITE_READONLY: "the ledger cannot be written; give this user write access to the "
-                             "file and its folder",
-    sqlite3.SQLITE_CANTOPEN: "the ledger cannot be opened; give this user write access to the "
-                             "file and its folder",
-    sqlite3.SQLITE_FULL: "the disk of the ledger is full; make room and try again",
-}
-
-
-@contextmanager
-def _spoken() -> Iterator[None]:
-    """Say an error of the database in one sentence that quotes nothing of it."""
-    try:
-        yield
-    except PrivsieveError:
-        raise
-    except (sqlite3.Error, ValueError) as error:  # ValueError: damaged text or JSON
-        # The low byte is the primary code; the rest only refines it.
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        raise LedgerError(_SAID.get(code, "the ledger cannot be used as it is; check it with "
-                                          "`privsieve ledger verify`")) from None
-
-
-def version_of(db: sqlite3.Connection) -> int:
+def version_of(db: Database) -> int:
     """The version of an open ledger."""
+    if isinstance(db, Served):
+        return db.version
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
-def chain(db: sqlite3.Connection) -> tuple[Entry, ...]:
+def chain(db: Database) -> tuple[Entry, ...]:
     """All entries, in order."""
     return tuple(Entry(*row) for row in db.execute("SELECT * FROM entry ORDER BY seq"))
 
 
-def append(db: sqlite3.Connection, kind: str, body: Mapping[str, Json]) -> Entry:
+def last(db: Database) -> Entry | None:
+    """The newest entry."""
+    row = db.execute("SELECT * FROM entry ORDER BY seq DESC LIMIT 1").fetchone()
+    return Entry(*row) if row else None
+
+
+def append(db: Database, kind: str, body: Mapping[str, Json]) -> Entry:
     """Add an entry to the chain, inside a transaction."""
-    last = db.execute("SELECT * FROM entry ORDER BY seq DESC LIMIT 1").fetchone()
-    entry = Entry.after(Entry(*last) if last else None, kind, body)
+    entry = Entry.after(last(db), kind, body)
     db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?)",
                (entry.seq, entry.kind, entry.payload, entry.prev, entry.hash))
     return entry
 
 
-def recounted(db: sqlite3.Connection) -> tuple[ChainReport, tuple[Entry, ...]]:
+def holds(db: Database, seq: int, head: str) -> bool:
+    """Whether the chain has this entry."""
+    row = db.execute("SELECT hash FROM entry WHERE seq = ?", (seq,)).fetchone()
+    return (row[0] if row else GENESIS if seq == 0 else None) == head
+
+
+def recounted(db: Database) -> tuple[ChainReport, tuple[Entry, ...]]:
     """Recount an open ledger from its entries alone, and compare its tables with that."""
-    version, entries = version_of(db), chain(db)
-    tables = {name: set(db.execute(f"SELECT * FROM {name}"))  # noqa: S608 - constant names
-              for name in ("population", "request", "publication")}
+    entries = chain(db)
     balance, head, reasons = replay(entries)
-    reasons += tuple(f"the table {name} is not what the entries add up to"
-                     for name, rows in balance.rows(version).items() if rows != tables[name])
-    if (balance.version or version) != version:
-        reasons += ("the entries are of another version than the tables",)
-    if safeguards(db) != expected_safeguards(version):
-        reasons += ("the tables, checks or triggers were changed",)
+    reasons += tuple(_apart(db, balance))
     return ChainReport(len(entries), head, reasons), entries
 
 
-def migrate(db: sqlite3.Connection) -> None:
-    """Take over a ledger of 0.1.0: one transaction, after which it is of this version.
+def _apart(db: Database, balance: Balance) -> Iterator[str]:
+    """What the tables say otherwise than the entries."""
+    version = version_of(db)
+    for name, rows in balance.rows(version).items():
+        if rows != set(db.execute(f"SELECT * FROM {name}")):  # noqa: S608 - constant names
+            yield f"the table {name} is not what the entries add up to"
+    if (balance.version or version) not in ((version, 2) if version == 3 else (version,)):
+        yield "the entries are of another version than the tables"
+    if altered(db):
+        yield "the tables, checks or triggers were changed"
 
-    Its entries stay byte for byte.  One more says that from here on each is of this version, and
-    what came before is counted anew, in the change that its population protects.
+
+def counted_on(db: Database, known: Tally) -> tuple[Tally, tuple[str, ...]]:
+    """Count what came since, and compare with the tables what it touched; all from the beginning.
+
+    `known` must not be used again.
+    """
+    rows = db.execute("SELECT * FROM entry WHERE seq > ? ORDER BY seq", (known.seq,))
+    entries = tuple(Entry(*row) for row in rows)
+    balance, head, reasons = replay(entries, known)
+    if reasons:
+        return known, reasons
+    if known.seq == 0:
+        reasons = tuple(_apart(db, balance))
+    else:
+        people = {key: tuple(row) for key, *row in db.execute("SELECT * FROM population")}
+        touched = [row for entry in entries if (row := balance.row(entry))]
+        if people != balance.population or not all(
+                db.execute(f"SELECT * FROM {table} WHERE {_KEY[table]} = ?",  # noqa: S608 - constant names
+                           row[:1]).fetchone() == row for table, row in touched):
+            reasons = ("the tables are not what the entries add up to",)
+    return Tally(balance, entries[-1].seq if entries else known.seq, head), reasons
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Take over a ledger of an earlier version: one transaction, after which it is of this one.
+
+    Its entries stay byte for byte.  One more says that from here on each is of this version; what
+    0.1.0 charged is counted anew, in the change that its population protects.
     """
     db.execute("PRAGMA foreign_keys=OFF")  # not possible inside of a transaction
     db.execute("BEGIN IMMEDIATE")
@@ -338,30 +329,42 @@ def migrate(db: sqlite3.Connection) -> None:
 
 
 def _taken_over(db: sqlite3.Connection) -> None:
+    version = version_of(db)
     report, entries = recounted(db)
     if not report.valid:
-        raise LedgerError("the ledger is of version 0.1.0 and does not add up, and was left as it "
-                          "is: restore it from its newest copy")
+        raise LedgerError("the ledger is of an earlier version and does not add up, and was left "
+                          "as it is: restore it from its newest copy")
     marker = append(db, "schema", {"version": VERSION})
-    rows = replay((*entries, marker))[0].rows()
-    db.execute("DROP TABLE request")
-    db.execute("DROP TABLE population")
-    for statement in (_POPULATION, _REQUEST, *_OWN):
-        db.execute(statement)
-    for table, width in (("population", 12), ("request", 8)):
-        marks = ", ".join("?" * width)
-        db.executemany(f"INSERT INTO {table} VALUES ({marks})", rows[table])  # noqa: S608 - constant names
+    if version == 1:
+        rows = replay((*entries, marker))[0].rows()
+        db.execute("DROP TABLE request")
+        db.execute("DROP TABLE population")
+        for statement in (_POPULATION, _REQUEST, *_RAISABLE):
+            db.execute(statement)
+        for table, width in (("population", 12), ("request", 8)):
+            marks = ", ".join("?" * width)
+            db.executemany(f"INSERT INTO {table} VALUES ({marks})", rows[table])  # noqa: S608 - constant names
+    else:
+        db.execute("DROP TRIGGER population_update")
+        db.execute(_RAISABLE[-1])
     db.execute(f"PRAGMA user_version={VERSION}")
 
 
-def _before(db: sqlite3.Connection) -> Balance:
+def _before(db: Database) -> Balance:
     """What the entries of a ledger of 0.1.0 will add up to when it is taken over."""
     entries = chain(db)
     marker = Entry.after(entries[-1] if entries else None, "schema", {"version": VERSION})
     return replay((*entries, marker))[0]
 
 
-def safeguards(db: sqlite3.Connection) -> set[tuple[str, str]]:
+def altered(db: Database) -> bool:
+    """Whether tables, checks or triggers are not those that were made."""
+    if isinstance(db, Served):
+        return db.altered()
+    return safeguards(db) != expected_safeguards(version_of(db))
+
+
+def safeguards(db: Database) -> set[tuple[str, str]]:
     """The tables, checks and triggers that a file has."""
     return set(db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
 

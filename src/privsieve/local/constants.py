@@ -16,7 +16,7 @@ from flint import arb, fmpq
 
 from privsieve.errors import ParameterError
 from privsieve.local.limits import distance, ridge
-from privsieve.noise.streams import arithmetic
+from privsieve.noise.balls import arithmetic
 from privsieve.public.cost import exact
 
 #: Working precision, and binary places of what leaves.

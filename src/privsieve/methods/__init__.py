@@ -21,6 +21,8 @@ METHODS = {
     "kernel-ridge": ("ridge", "RidgeOptions"),
     "noisy-histogram": ("histogram.noisy_histogram", "HistogramOptions"),
 }
+#: Methods that compare the codes of a number, and never compute with them: bounds are optional.
+ANY_CODES = ("rule-sieve",)
 
 
 def options_of(method: str) -> Any:
@@ -42,9 +44,18 @@ def plan(method: str, domain: Domain, *, rows: int | None = None, **options: obj
     >>> plan("rule-sieve", Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569).cost.text
     '1'
     """
-    from privsieve.public.option import asked
+    from privsieve.public.option import Choosing, asked, asks_more
 
-    made: Plan = asked(method, options_of(method), options).planned(whole(domain), rows)
+    options_given: Any = asked(method, options_of(method), options)
+    if method not in ANY_CODES:
+        from privsieve.public.grids import demand_grids
+
+        demand_grids(whole(domain))
+    if isinstance(options_given, Choosing) and asks_more(options_given):
+        from privsieve.methods import beside
+
+        return beside.planned(options_given, whole(domain), rows)
+    made: Plan = options_given.planned(whole(domain), rows)
     return made
 
 

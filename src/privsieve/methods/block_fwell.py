@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from privsieve.errors import ParameterError
 from privsieve.methods.blocks import Blocked, digest_of, parts_of, public_rows, sizes
-from privsieve.methods.choosing import GAPS, USUAL, Forecast, charged, count, expected, selection
+from privsieve.methods.choosing import GAPS, USUAL, Forecast, charged, expected, fewer, selection
+from privsieve.methods.places import Places, among
 from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, option, settings, settled
-from privsieve.public.plan import Plan
+from privsieve.public.plan import Plan, Scoring
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
@@ -50,21 +51,23 @@ class BlockOptions(Choosing, Blocked):
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """Plan one selection; reads no row.  `reference` is public: it is read here."""
         cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
-        d, _ = len(domain.columns), domain.classes
-        k = count(self.n_features_to_select, d)
+        _ = domain.classes
+        places = among(self, domain)
         units = domain.public_units(rows)
         known = None if self.reference is None else public_rows(self.reference, domain)
         block, repeats = sizes(units, self.block, self.repeats, alone=known is not None)
         voting = settled(
-            Voting, self, n_features_to_select=k, epsilon=cost.epsilon, delta=cost.delta,
-            block=block, repeats=repeats, tau=_tau(self.votes, self.tau, block), reference=known,
-            domain=domain, units=units)
+            Voting, self, n_features_to_select=places.total, epsilon=cost.epsilon,
+            delta=cost.delta, block=block, repeats=repeats, tau=_tau(self.votes, self.tau, block),
+            reference=known, domain=domain, units=units, places=places)
+        voting = fewer(voting, _forecast)
         cost.check_units(units)
         cost = charged(cost, voting.race)
         voting = replace(voting, delta=cost.delta)
         return _by_votes(voting, selection(
-            voting, cost, lambda one: one.forecast, method=METHOD, settings=voting.settings,
+            voting, cost, _forecast, method=METHOD, settings=voting.settings,
             noise=voting.race.scale, theorem="block-fwell",
+            scoring=Scoring(cost.epsilon, partial(valued, voting=voting)),
             summarise=partial(summarise, voting=voting),
             mechanism=partial(mechanism, voting=voting)))
 
@@ -79,6 +82,7 @@ class Voting(BlockOptions):
 
     domain: Domain
     units: int
+    places: Places
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -91,18 +95,7 @@ class Voting(BlockOptions):
     @property
     def race(self) -> Race:
         """The race for sums that one unit moves by 1."""
-        from privsieve.noise.race import Race
-
-        return Race(len(self.domain.columns), self.k, 1, self.epsilon, delta=self.delta,
-                    ordered=self.ordered)
-
-    @property
-    def forecast(self) -> Forecast:
-        """What the race is expected to find, by gaps of half of the votes."""
-        # A block of m units has one vote, so that m times as many units are needed.
-        doubled = 2 if self.reference is not None and not self.domain.replaces else 1
-        return expected(self.race, len(self.domain.columns), self.k,
-                        Fraction(doubled * self.units, self.block))
+        return self.places.race(self.epsilon, delta=self.delta, ordered=self.ordered)
 
     # [sensitivity]
     @property
@@ -124,6 +117,15 @@ class Voting(BlockOptions):
         known = self.domain.rows_are_public
         blocks = None if known else max(1, self.units // (self.block * parts))
         return Scheme(self.block, self.repeats, parts, blocks, self.tau)
+
+
+def _forecast(voting: Voting) -> Forecast:
+    """What the race is expected to find, by gaps of half of the votes."""
+    # A block of m units has one vote, so that m times as many units are needed.
+    doubled = 2 if voting.reference is not None and not voting.domain.replaces else 1
+    reach = Fraction(doubled * voting.units, voting.block)
+    return expected(voting.race, voting.places.d, voting.places.k, reach,
+                    voting.sought - voting.places.taken)
 
 
 def least_epsilon(units: int, d: int, k: int, block: int = 6,
@@ -150,10 +152,13 @@ def summarise(batches: Iterable[Batch], key: int, *, voting: Voting) -> BlockVot
 
 def mechanism(summary: BlockVotes, noise: Noise, *, voting: Voting) -> tuple[int, ...]:
     """Votes meet noise: one race."""
-    from privsieve.noise.race import top_k
+    votes, moves = valued(summary, noise, voting=voting)
+    return voting.places.chosen(votes, replace(voting.race, sensitivity=moves), noise)
 
-    race = replace(voting.race, sensitivity=voting.sensitivity)
-    return top_k(summary.votes.tolist(), race, noise)
+
+def valued(summary: BlockVotes, _noise: Noise, *, voting: Voting) -> tuple[list[int], int]:
+    """Sums of votes, and how far a unit moves one of them."""
+    return summary.votes.tolist(), voting.sensitivity
 # [/mechanism]
 
 
@@ -176,6 +181,6 @@ def _by_votes(voting: Voting, plan: Plan) -> Plan:
         str(float(2 * gap)): share for gap, share in zip(GAPS, shares.values(), strict=True)}}
     if plan.warning is None:
         return replace(plan, forecast=said)
-    least = least_epsilon(voting.units, len(voting.domain.columns), voting.k, voting.block)
+    least = least_epsilon(voting.units, voting.places.d, voting.places.k, voting.block)
     return replace(plan, forecast=said, warning=(
         f"{plan.warning} (this method is useful here from an epsilon of about {float(least):.2g})"))

@@ -10,6 +10,9 @@
     "unbalanced"  "auto", and "centred" where counts would cost more than they bring
     "average"   more than two classes, all at once: see `summaries.rules`; no epsilon
 
+    "number"  classes that cut a number, lowest first: two halves; or four, taken as halves and as
+                the middle against the ends; what a numeric target comes to
+
 With more than two classes "auto" is "average" wherever that can be had.
 
 A labelling gives each class a signed integer weight of at most `largest`; every rule's value is
@@ -25,6 +28,7 @@ from math import isqrt
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from privsieve.errors import ParameterError
+from privsieve.methods.branches import worth
 from privsieve.public.cost import exact
 from privsieve.public.domain import EXACT_ROWS, Domain
 
@@ -40,8 +44,8 @@ if TYPE_CHECKING:
 FINEST = 4096
 #: Up to so many classes, every way to cut them in two is tried (31 ways at 6).
 ALL_CUTS = 6
-#: Up to so much weight of all units, centred scores fit 64 bits: 6 n^2 < 2^63.
-LARGEST_CENTRED = 2**30
+#: Up to so much weight of all units, centred scores fit 64 bits, and sums of four: 24 n^2 < 2^63.
+LARGEST_CENTRED = 2**29
 
 
 #: Below this number of units times epsilon, a noisy class count costs more than it brings.
@@ -50,12 +54,24 @@ AUTO_FROM = 200
 AUTO_SHARE = Fraction(1, 10)
 #: Below this share a class is rare: centred labels then serve better than weights.
 RARE = Fraction(3, 20)
+#: The square, in millionths, of what the best interval reaches on noise, by sqrt(n) rows; and those
+#: of what a bit of ln m brings: 2 ln 2 / 36, and 2 ln 2 / 64.
+INTERVAL_SQUARE, PAIR_SQUARE, TRIPLE_SQUARE = 640_000, 38_508, 21_661
+#: The square, in millionths, of what cells with their best signs reach on noise, by the root of
+#: rows and cells: 1 / (2 pi).
+CELL_SQUARE = 159_155
+#: From so many columns on a table is wide.
+WIDE = 100
 #: Below this declared share, weights of FINEST parts are too coarse.
 RAREST = Fraction(8, FINEST)
 #: Declared shares become whole numbers of this many parts of a unit.
 FINE = 1000
 
-Prior = Literal["auto", "centred", "average"] | tuple[Fraction, ...] | None
+#: How classes that cut a number are weighed, and their labellings: both sides of each are even.
+NUMBER: Literal["number"] = "number"
+IN_TWO = {2: ((-1, 1),), 4: ((-1, -1, 1, 1), (-1, 1, 1, -1))}
+
+Prior = Literal["auto", "centred", "average", "number"] | tuple[Fraction, ...] | None
 WORDS = ("auto", "centred", "unbalanced", "average")
 
 
@@ -81,9 +97,9 @@ def prior_of(asked: object, domain: Domain, strength: Fraction, *, why_not: str,
         return None
     if not isinstance(asked, str) or asked[:1].isdigit():
         return shares(asked, domain.classes)
-    if asked not in WORDS:
-        raise ParameterError(f'class_prior is {asked!r}; write {", ".join(map(repr, WORDS))}, '
-                             "a share between 0 and 1, or None")
+    if asked == NUMBER and domain.classes in IN_TWO:
+        return NUMBER
+    demand_prior(asked)
     if why_not and asked != "auto":
         raise ParameterError(f'class_prior="{asked}" {why_not}; write "auto", or public shares')
     if asked == "average" and (domain.classes == 2 or not plain):
@@ -98,18 +114,29 @@ def prior_of(asked: object, domain: Domain, strength: Fraction, *, why_not: str,
     return "auto" if strength >= AUTO_FROM else None
 
 
+def demand_prior(asked: object) -> None:
+    """Refuse a word that nobody may ask for.
+
+    >>> demand_prior("auto"), demand_prior(None), demand_prior(0.2)
+    (None, None, None)
+    """
+    if isinstance(asked, str) and not asked[:1].isdigit() and asked not in WORDS:
+        raise ParameterError(f'class_prior is {asked!r}; write {", ".join(map(repr, WORDS))}, '
+                             "a share between 0 and 1, or None")
+
+
 def uncentred(domain: Domain, total: int) -> str:
     """Why labels cannot be centred where all units weigh `total`, in words; empty if they can.
 
     >>> from privsieve.public.domain import Domain
     >>> uncentred(Domain.box(0, 1, columns=2), 100), uncentred(Domain.box(0, 1, columns=2), 2**40)
-    ('', 'takes at most 2^30 units of weight')
+    ('', 'takes at most 2^29 units of weight')
     """
     if not domain.replaces:
         return "needs the number of units, which is private under add-remove"
     if domain.rows_per_person > EXACT_ROWS:
         return f"needs persons of equal weight: rows_per_person of at most {EXACT_ROWS}"
-    return "" if total <= LARGEST_CENTRED else "takes at most 2^30 units of weight"
+    return "" if total <= LARGEST_CENTRED else "takes at most 2^29 units of weight"
 
 
 def settles(prior: object, domain: Domain, units: int) -> bool:
@@ -139,12 +166,14 @@ class Labellings(NamedTuple):
     squares : the sum over units of their squares, in units of one person or row: public, or
         released.
     standing : the weights for products, which take one row a unit; None: the same.
+    worth : what a unit is worth beside one of even classes, of public or released numbers.
     """
 
     weights: tuple[tuple[int, ...], ...]
     squares: tuple[int, ...]
     largest: int
     standing: tuple[tuple[int, ...], ...] | None = None
+    worth: Fraction = Fraction(1)
 
 
 def cuts(classes: int) -> tuple[tuple[int, ...], ...]:
@@ -159,6 +188,15 @@ def cuts(classes: int) -> tuple[tuple[int, ...], ...]:
     alone = {tuple(int((c == one) == (one > 0)) for c in range(classes)) for one in range(classes)}
     below = {tuple(int(c > last) for c in range(classes)) for last in range(classes - 1)}
     return tuple(sorted(alone | below))
+
+
+def many_cuts(classes: int) -> int:
+    """How many ways there are.
+
+    >>> [many_cuts(classes) == len(cuts(classes)) for classes in (2, 3, 6, 7, 19)]
+    [True, True, True, True, True]
+    """
+    return 2 ** (classes - 1) - 1 if classes <= ALL_CUTS else 2 * classes - 3
 
 
 def equal(classes: int, units: int) -> Labellings:
@@ -239,7 +277,7 @@ def shares(prior: object, classes: int, *, name: str = "class_prior") -> tuple[F
 # [labellings]
 def labellings(counts: Sequence[int], standing: Sequence[int], rules: Rules, noise: Noise,
                ) -> tuple[Labellings, Fraction]:
-    """Class weights, and the epsilon that is left for the race.
+    """Class weights, and the epsilon that is left for the races.
 
     counts : the weight of each class.
     standing : how many units stand in each class, where each has one row.
@@ -247,29 +285,56 @@ def labellings(counts: Sequence[int], standing: Sequence[int], rules: Rules, noi
     from privsieve.noise.streams import discrete_laplace
 
     prior, classes, scale = rules.class_prior, len(counts), rules.domain.unit_weight
-    if prior is None or prior == "average":
-        return equal(classes, rules.units), rules.epsilon
-    if prior == "centred":
-        return _centred(counts, standing, rules, None), rules.epsilon
-    if isinstance(prior, tuple):
-        declared = [int(share * rules.units * FINE) for share in prior]
-        if _coarse(prior):
-            known = _inside(int(prior[1] * rules.units * scale), rules.units * scale)
-            return _centred(counts, standing, rules, known), rules.epsilon
-        return balanced(declared, FINE), rules.epsilon
+    known = worth_before(prior, rules.units)
+    if known is not None:
+        return _unreleased(counts, standing, rules)._replace(worth=known), rules.epsilon
     spent = rules.epsilon * AUTO_SHARE
-    left = rules.epsilon - spent
+    left, total, rare = rules.epsilon - spent, rules.units * scale, False
     # [count-sensitivity] a replaced unit may leave one class and enter another
     if rules.domain.replaces and classes == 2:
-        mean, total = scale / spent, rules.units * scale
+        mean = scale / spent
         one = counts[1] + discrete_laplace(mean, noise)
         released = [total - one, one]
-        if abs(released[0] - released[1]) >= 4 * mean and min(released) < RARE * total:
-            return _centred(counts, standing, rules, _inside(one, total)), left
+        rare = abs(released[0] - released[1]) >= 4 * mean and min(released) < RARE * total
     else:
         mean = (2 if rules.domain.replaces else 1) * scale / spent
         released = [count + discrete_laplace(mean, noise) for count in counts]
-    return balanced(released, scale, margin=4 * mean), left
+    found = (_centred(counts, standing, rules, _inside(released[1], total)) if rare
+             else balanced(released, scale, margin=4 * mean))
+    # [released-worth]
+    return found._replace(worth=worth(released, total, centred=rare)), left
+
+
+def _unreleased(counts: Sequence[int], standing: Sequence[int], rules: Rules) -> Labellings:
+    """Class weights that no count is released for."""
+    prior, scale = rules.class_prior, rules.domain.unit_weight
+    if prior == "centred":
+        return _centred(counts, standing, rules, None)
+    if prior == NUMBER:
+        signs = IN_TWO[len(counts)]
+        return Labellings(signs, (rules.units,) * len(signs), 1)
+    if not isinstance(prior, tuple):
+        return equal(len(counts), rules.units)
+    if _coarse(prior):
+        known = _inside(int(prior[1] * rules.units * scale), rules.units * scale)
+        return _centred(counts, standing, rules, known)
+    return balanced(_declared(prior, rules.units), FINE)
+
+
+def _declared(shares: Sequence[Fraction], units: int) -> list[int]:
+    """Declared shares as whole numbers."""
+    return [int(share * units * FINE) for share in shares]
+
+
+def worth_before(prior: Prior, units: int) -> Fraction | None:
+    """What a unit is worth, where that is known before the rows; None of counts to be released.
+
+    >>> worth_before("centred", 10), worth_before((Fraction(9, 10), Fraction(1, 10)), 10)
+    (Fraction(1, 2), Fraction(1, 5))
+    """
+    if isinstance(prior, tuple):
+        return worth(_declared(prior, units), units * FINE, centred=_coarse(prior))
+    return {"auto": None, "centred": Fraction(1, 2)}.get(prior or "", Fraction(1))
 
 
 def _inside(one: int, total: int) -> list[int]:
@@ -306,6 +371,41 @@ def offsets(labels: Labellings, layout: Layout, scale: int) -> npt.NDArray[np.in
     for cut, squares in enumerate(labels.squares):
         for j, kind in enumerate(layout.kind):
             levels = int(layout.levels[j]) if kind == SUBSETS else 0
-            square = max(640_000, 159_155 * levels) * squares // 1_000_000
+            square = max(INTERVAL_SQUARE, CELL_SQUARE * levels) * squares // 1_000_000
             found[cut, j] = 24 * scale * isqrt(square)
     return found
+
+
+def by_chance(labels: Labellings, columns: int, scale: int) -> tuple[int, int, int]:
+    """Public constants: what the best pair, and product of two and of three, reach on noise.
+
+    sqrt(2 ln m) standard deviations of sqrt(n) / 2 rows where a column has m of them, with ln m in
+    whole bits; of which a product of two counts a third, one of three a quarter.  Rules on the
+    grid, which are more and each of which is less, reach what products of two do.  In a wide table
+    products lose what intervals lose, too: one of thousands of columns that are nearly always 0 has
+    no interval that comes near `offsets`, but is as good as any other in a product.
+
+    >>> by_chance(equal(2, 100), 20, 1), by_chance(equal(2, 100), 4863, 1)
+    ((72, 72, 72), (144, 336, 360))
+    """
+    squares, partners = max(labels.squares), columns - 1
+    two, three = (24 * scale * isqrt(part * max(0, many.bit_length() - 1) * squares // 1_000_000)
+                  for part, many in ((PAIR_SQUARE, partners),
+                                     (TRIPLE_SQUARE, partners * (partners - 1) // 2)))
+    wide = 24 * scale * isqrt(INTERVAL_SQUARE * squares // 1_000_000) if columns >= WIDE else 0
+    return two, two + wide, three + wide
+
+
+def by_cells(labels: Labellings, scale: int) -> tuple[int, int]:
+    """Public constants: what signs of four cells reach on noise, and half of what eight add to it.
+
+    sqrt(n m / 2 pi) for m cells of fixed cuts; for four nearly the constant of an interval, and of
+    both the best cuts reach .5 sqrt(n) more.  Where it is left on, pairs that are good by chance
+    come before columns whose products have lost theirs.
+
+    >>> by_cells(equal(2, 100), 1)
+    (168, 48)
+    """
+    four, eight = (24 * scale * isqrt(cells * CELL_SQUARE * max(labels.squares) // 1_000_000)
+                   for cells in (4, 8))
+    return four, (eight - four) // 2

@@ -14,12 +14,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
-from privsieve.methods.choosing import Forecast, charged, count, expected, selection
+from privsieve.methods.choosing import Forecast, charged, expected, fewer, selection
 from privsieve.methods.labels import FINE, Labellings, balanced, equal, shares, written_shares
+from privsieve.methods.places import Places, among
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, option, settings, settled
-from privsieve.public.plan import Plan
+from privsieve.public.plan import Plan, Scoring
 from privsieve.summaries.scores import SCORES, Public, Score, ScoreSummary, score_of
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from privsieve.rows.batch import Batch
 
 METHOD = "noisy-top-k/1"
+#: Scores that were another mechanism in version 1.
+LATER = {"correlation": "noisy-top-k/2"}
 #: The share of epsilon that class_prior="noisy" spends on the class counts.
 COUNT_SHARE = Fraction(1, 20)
 
@@ -48,22 +51,25 @@ class TopKOptions(Choosing):
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """Plan one selection; reads no row."""
         cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
-        k = count(self.n_features_to_select, len(domain.columns))
+        places = among(self, domain)
         public = Public(domain, domain.public_units(rows))
         if public.units < 2:
             raise ParameterError(f"the table has {public.units} {domain.unit}s; a choice from them "
                                  "needs at least 2")
         cost.check_units(public.units)
         prior = _prior(self, domain, weighed=score_of(self.score, public).weighed)
-        terms = settled(Terms, self, n_features_to_select=k, epsilon=cost.epsilon, delta=cost.delta,
-                        class_prior=prior, public=public)
+        terms = settled(Terms, self, n_features_to_select=places.total, epsilon=cost.epsilon,
+                        delta=cost.delta, class_prior=prior, public=public, places=places)
+        terms = fewer(terms, _forecast)
         race = terms.race
         # [rho] the counts' part is pure
         cost = charged(cost, race, terms.counted**2 / 2)
         terms = replace(terms, delta=cost.delta)
         return selection(
-            terms, cost, lambda one: one.forecast, method=METHOD, settings=settings(terms),
-            noise=race.scale * (1 if public.replace else Fraction(1, 2)), theorem="noisy-top-k",
+            terms, cost, _forecast, method=LATER.get(self.score, METHOD),
+            settings=settings(terms), theorem="noisy-top-k",
+            noise=race.scale * (1 if public.replace else Fraction(1, 2)),
+            scoring=Scoring(race.epsilon, partial(valued, terms=terms)),
             summarise=partial(summarise, terms=terms), mechanism=partial(choose, terms=terms))
 
 
@@ -72,6 +78,7 @@ class Terms(TopKOptions):
     """The public parameters of one run: the options, settled, and the public facts."""
 
     public: Public
+    places: Places
 
     @property
     def domain(self) -> Domain:
@@ -89,31 +96,25 @@ class Terms(TopKOptions):
         return score_of(self.score, self.public)
 
     @property
-    def free(self) -> bool:
-        """Whether there is nothing to choose."""
-        return self.k == len(self.domain.columns) and not self.ordered
-
-    @property
     def race(self) -> Race:
         """The race for scores that one unit moves by 1."""
-        from privsieve.noise.race import Race
-
-        return Race(len(self.domain.columns), self.k, 1, self.epsilon - self.counted,
-                    delta=self.delta, ordered=self.ordered, mechanism=self.mechanism)
+        return self.places.race(self.epsilon - self.counted, delta=self.delta,
+                                ordered=self.ordered, mechanism=self.mechanism)
 
     @property
     def counted(self) -> Fraction:
         """The part of epsilon that goes to class counts."""
         return self.epsilon * COUNT_SHARE if self.class_prior == "noisy" else Fraction(0)
 
-    @property
-    def forecast(self) -> Forecast:
-        """What the race is expected to find.
 
-        Where units come and go instead of being replaced, one moves a score by half as much.
-        """
-        reach = Fraction(self.units * (1 if self.public.replace else 2))
-        return expected(self.race, len(self.domain.columns), self.k, reach)
+def _forecast(terms: Terms) -> Forecast:
+    """What the race is expected to find.
+
+    Where units come and go instead of being replaced, one moves a score by half as much.
+    """
+    reach = Fraction(terms.units * (1 if terms.public.replace else 2))
+    return expected(terms.race, terms.places.d, terms.places.k, reach,
+                    terms.sought - terms.places.taken)
 
 
 def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> ScoreSummary:
@@ -131,14 +132,17 @@ def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> ScoreSumma
 # [choose]
 def choose(summary: ScoreSummary, noise: Noise, *, terms: Terms) -> tuple[int, ...]:
     """A summary meets noise: class weights, values, race."""
-    from privsieve.noise.race import top_k
+    if terms.places.certain and not terms.ordered:
+        return terms.places.columns()
+    values, moves = valued(summary, noise, terms=terms)
+    return terms.places.chosen(values, replace(terms.race, sensitivity=moves), noise)
 
-    if terms.free:
-        return tuple(range(terms.k))
+
+def valued(summary: ScoreSummary, noise: Noise, *, terms: Terms) -> tuple[list[int], int]:
+    """A summary meets noise: class weights, values, and how far a unit moves one of them."""
     score = terms.scored
     weights = class_weights(summary.classes, terms, noise) if score.weighed else None
-    race = replace(terms.race, sensitivity=score.sensitivity(weights))
-    return top_k(score.values(summary, weights), race, noise)
+    return list(score.values(summary, weights)), score.sensitivity(weights)
 # [/choose]
 
 

@@ -3,45 +3,55 @@
 The score of column j is the largest gain of any rule of the family that uses j: an interval of
 its values, a four-cell rule with one partner, a product of two or three median signs.  The best
 of however many rules moves no more when one unit changes than one rule does, so the family is
-free; see rule_sieve.proof.md.  A race with geometric noise then picks k columns.
+free; see rule_sieve.proof.md.  A race with geometric noise then picks k columns; or a race over
+sets picks the first of them, so that columns that repeat each other are not all chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from itertools import combinations, islice
-from math import comb
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Self
 
 from privsieve.errors import DomainError, ParameterError
-from privsieve.methods import rule_sieve_numeric
+from privsieve.methods import branches, effort, rule_sieve_numeric
+from privsieve.methods.branches import ONE, PAIRS, TRIPLES, Branch, Sizes, Switch, joint_of
 from privsieve.methods.choosing import (
-    MAX_OPS,
     Forecast,
     charged,
-    count,
-    depth,
+    cuts_fit,
     expected,
+    fewer,
+    pairs_said,
     selection,
 )
 from privsieve.methods.labels import (
     AUTO_SHARE,
     FINEST,
+    IN_TWO,
+    NUMBER,
+    by_cells,
+    by_chance,
+    demand_prior,
     labellings,
+    many_cuts,
     offsets,
     prior_of,
     settles,
     uncentred,
+    worth_before,
     written_shares,
 )
-from privsieve.public.columns import Number
+from privsieve.methods.places import Places, among
+from privsieve.public.canonical import Json
+from privsieve.public.columns import CODES, Number
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, option, settings, settled
-from privsieve.public.plan import Plan
+from privsieve.public.plan import Chosen, Plan, Scoring, Takes
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
@@ -50,7 +60,7 @@ if TYPE_CHECKING:
     from privsieve.summaries.layout import Layout
     from privsieve.summaries.rules import RuleTables, Weighing
 
-METHOD = "rule-sieve/2"
+METHOD = "rule-sieve/3"
 
 
 @declared
@@ -65,48 +75,96 @@ class RuleSieveOptions(Choosing):
         default=None, read=int, choices=("1", "2", "3"), setting="order", was="order",
         says="how many columns a rule may join; the size of the table decides where this is left "
              "out")
-    joint: Joint | None = option(
-        default=None, choices=("pair", "triple", "quad"),
-        says="begin with the best set of two, three or four columns: less redundancy, and finds "
-             "what matters only together")
+    joint: str | None = option(
+        default="auto", choices=(*branches.WORDS, "votes"),
+        says="begin with the best set of two, three or four columns, which holds no copies and "
+             "finds what matters only together; auto where rows and epsilon pay for it, none "
+             "never; votes: one race over sets, where all are numbers")
     numeric: str | None = option(
-        default=None, choices=rule_sieve_numeric.WAYS, setting=None,
-        says="how a target that is a number is compared; ranks where this is left out")
-    max_ops: int = option(default=MAX_OPS, setting=None,
+        default="auto", choices=rule_sieve_numeric.WAYS, setting=None,
+        says="how a target that is a number is compared; auto cuts it where rows and epsilon "
+             "pay for a first set, else takes ranks")
+    max_ops: int = option(default=effort.MAX_OPS, setting=None,
                           says="how many word operations a run may take")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """Plan one selection; reads no row."""
+        if self.joint == "votes":
+            from privsieve.methods import votes
+
+            return votes.planned(self, domain, rows)
         if isinstance(domain.target, Number):
             return rule_sieve_numeric.planned(self, domain, rows)
-        cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
-        if self.numeric is not None:
+        if self.numeric not in ("auto", None):
             raise ParameterError(f"numeric is {self.numeric!r}, and the target is no number; leave "
                                  "it out")
-        d = len(domain.columns)
-        k = count(self.n_features_to_select, d)
-        units = domain.public_units(rows)
-        if units < 2:
-            raise ParameterError(f"the table has {units} rows (n_samples = {units}); a choice from "
-                                 "rows needs at least 2")
-        cost.check_units(units)
-        _check_sums(domain, units)
-        prior = prior_of(self.class_prior, domain, units * cost.epsilon,
-                         why_not=uncentred(domain, units * domain.unit_weight),
-                         plain=self.joint is None and self.depth in (None, 1))
-        deep, grid = depth(units, d, 1 if prior == "average" else self.depth, self.max_ops)
-        if self.joint is not None:
-            check(self.joint, (k, d, units, domain.classes), self.max_ops, ordered=self.ordered,
-                  grid=grid)
-        rules = settled(Rules, self, n_features_to_select=k, epsilon=cost.epsilon, depth=deep,
-                        class_prior=prior, delta=cost.delta, domain=domain, units=units, grid=grid)
-        cost = charged(cost, _race(rules), _pure_rho(rules))
-        rules = replace(rules, delta=cost.delta)
-        return selection(
-            rules, cost, _forecast, method=METHOD, settings=settings(rules, grid=grid),
-            noise=_main_race(rules).scale * (1 if rules.domain.replaces else Fraction(1, 2)),
-            theorem="rule-sieve", summarise=partial(summarise, rules=rules),
-            mechanism=partial(mechanism, rules=rules))
+        demand_prior(self.class_prior)
+        return by_classes(self, domain, rows)
+
+
+def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
+    """Plan one selection for a label; `rule_sieve_numeric` asks for it with classes it made."""
+    cost = Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak)
+    joint = joint_of(asked.joint)
+    places = among(asked, domain)
+    if joint not in ("auto", "none") and not places.plain:
+        raise ParameterError(f'joint="{joint}" begins with a set of columns, and groups and '
+                             "prices are raced one by one; leave joint away")
+    units = domain.public_units(rows)
+    if units < 2:
+        raise ParameterError(f"the table has {units} rows (n_samples = {units}); a choice from "
+                             "rows needs at least 2")
+    cost.check_units(units)
+    _check_sums(domain, units)
+    prior = prior_of(asked.class_prior, domain, units * cost.epsilon,
+                     why_not=uncentred(domain, units * domain.unit_weight),
+                     plain=joint in ("auto", "none") and asked.depth in (None, 1))
+    deep, grid = effort.depth(_table(domain, units, prior),
+                              1 if prior == "average" else asked.depth, asked.max_ops)
+    rules = settled(Rules, asked, n_features_to_select=places.total, epsilon=cost.epsilon,
+                    depth=deep, joint=joint, class_prior=prior, delta=cost.delta, domain=domain,
+                    units=units, grid=grid, places=places)
+    rules = fewer(rules, _forecast)
+    if prior == "average" and asked.class_prior == "auto":
+        rules = _cut(rules)
+    cost = _charged(cost, rules)
+    rules = replace(rules, delta=cost.delta)
+    return selection(
+        rules, cost, _forecast, method=METHOD, settings=_said(rules),
+        noise=max(race.scale for race in _main_races(rules))
+        * (1 if rules.domain.replaces else Fraction(1, 2)),
+        theorem="rule-sieve", takes=_takes(rules), summarise=partial(summarise, rules=rules),
+        scoring=None if rules.switch.reachable != (ONE,) else Scoring(
+            _race_share(rules) * rules.epsilon, partial(valued, rules=rules)),
+        mechanism=partial(mechanism, rules=rules))
+
+
+def _said(rules: Rules) -> dict[str, Any]:
+    """The settings of a plan."""
+    more: dict[str, Json] = {name: True for name in ("slopes", "thirds") if getattr(rules, name)}
+    named = [branch.name for branch in rules.switch.reachable]
+    return settings(rules, grid=rules.grid, branches=named, **more, **pairs_said(rules))
+
+
+def _table(domain: Domain, units: int, prior: object) -> effort.Extent:
+    """The sizes by which a choice is priced."""
+    if prior == "average":
+        return effort.Extent.of(domain, units, classes=domain.classes)
+    return effort.Extent.of(domain, units, cuts=_halvings(domain, prior))
+
+
+def _halvings(domain: Domain, prior: object) -> int:
+    """In how many ways classes are cut in two."""
+    classes = domain.classes
+    return len(IN_TWO[classes]) if prior == NUMBER else many_cuts(classes)
+
+
+def _takes(rules: Rules) -> Takes:
+    """Time and memory of the dearest branch that may run."""
+    table = _table(rules.domain, rules.units, rules.class_prior)
+    return effort.takes(table, deep=rules.depth, grid=rules.grid,
+                        size=max(branch.size for branch in rules.switch.reachable),
+                        free=len(rules.domain.gridless) if rules.cuts else 0)
 
 
 @declared
@@ -116,11 +174,62 @@ class Rules(RuleSieveOptions):
     domain: Domain
     units: int
     grid: int
+    places: Places
+
+    @property
+    def one_race(self) -> bool:
+        """Whether one race may name all columns."""
+        return self.joint in ("auto", "none")
+
+    @property
+    def alone(self) -> Self:
+        """The same where one race names all columns."""
+        return replace(self, joint="none")
 
     @property
     def settles(self) -> bool:
         """Whether exactly the declared number of persons takes part."""
         return settles(self.class_prior, self.domain, self.units)
+
+    @property
+    def cuts(self) -> bool:
+        """Whether pairs with a column that has no grid are valued, by all cuts."""
+        return self.class_prior != "average" and cuts_fit(
+            self.domain, self.units, _halvings(self.domain, self.class_prior), self.max_ops)
+
+    @cached_property
+    def switch(self) -> Switch:
+        """Which branch runs, by public numbers and by class counts that are released."""
+        if self.class_prior == "average" or not self.places.plain:
+            # [one-by-one] a group is no column, and what a set may cost is not known one by one
+            return Switch((ONE,), self.k, Fraction(0))
+        strength = self.units * _race_share(self) * self.epsilon
+        made = branches.switch(joint_of(self.joint), self.sizes, strength, ordered=self.ordered,
+                               linear=branches.linear(self.domain))
+        if self.class_prior == NUMBER:
+            made = replace(made, least=branches.NUMBER_FROM)
+        known = worth_before(self.class_prior, self.units)
+        return made if known is None else made.known(known)
+
+    @property
+    def sizes(self) -> Sizes:
+        """What the switch is decided by."""
+        # Without all cuts a pair may have no value.
+        grid = self.grid if self.cuts or not self.domain.gridless else 0
+        return Sizes(self.k, len(self.domain.columns), self.units,
+                     _halvings(self.domain, self.class_prior), grid, self.max_ops,
+                     len(self.places.always))
+
+    @property
+    def slopes(self) -> bool:
+        """Whether pairs are valued by slopes, too, in some branch."""
+        return any(branch in (PAIRS, TRIPLES) for branch in self.switch.reachable) and (
+            branches.slopes(self.domain, self.sizes))
+
+    @property
+    def thirds(self) -> bool:
+        """Whether after a pair it counts what a column adds to it."""
+        return PAIRS in self.switch.reachable and branches.thirds(self.domain, self.sizes)
 
     def sensitivity(self, largest: int) -> int:
         """How far a score can move, in its integer units: 24 a unit, half of it if one leaves."""
@@ -128,60 +237,110 @@ class Rules(RuleSieveOptions):
         return (24 if self.domain.replaces else 12) * self.domain.unit_weight * largest
 
 
+def _cut(rules: Rules) -> Rules:
+    """Many classes: by cuts in two, centred, where that begins with a set; else by averages."""
+    other = replace(rules, class_prior="centred")
+    return rules if other.switch.reachable == (ONE,) else other
+
+
 def _check_sums(domain: Domain, units: int) -> None:
     """Refuse units whose weights take scores past 63 bits, with room for 16 times as many."""
-    if 24 * units * domain.unit_weight * FINEST >= 2**59:
+    if 24 * units * domain.unit_weight * FINEST >= 2**58:
         raise DomainError(f"table.rows_per_person is {domain.rows_per_person}, which {units} "
                           "persons take past 63 bits; write less: of a person with more rows so "
                           "many are used")
 
 
 def summarise(batches: Iterable[Batch], key: int, *, rules: Rules) -> RuleTables:
-    """Rows become tables: runs, and signs and bins where the plan has them."""
+    """Rows become tables: runs, and signs and bins where a branch of the plan needs them."""
     from privsieve.summaries.persons import settled
     from privsieve.summaries.rules import grids, rule_tables
 
     if rules.settles:
         batches = settled(batches, rules.domain)
-    more = grids(beginning(rules.joint, rules.k).needed) if rules.joint else ()
+    # [all-branches] what is made does not tell which of them will run
+    sizes = {branch.size for branch in rules.switch.reachable} | ({3} if rules.thirds else set())
+    more = grids(sorted(sizes), slopes=rules.slopes)
     return rule_tables(batches, key, domain=rules.domain, order=rules.depth,
-                       grid=(rules.grid, *more))
+                       grid=(rules.grid, *more, *([CODES] if rules.cuts else [])))
 
 
 # [mechanism]
 def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, ...]:
     """Tables meet noise: weights, scores, race."""
-    from privsieve.noise.race import Race, top_k
     from privsieve.summaries.layout import Layout
-    from privsieve.summaries.rules import class_scores, scores, set_values
+    from privsieve.summaries.rules import scores
 
-    def race(raced: Sequence[int], k: int, sensitivity: int, epsilon: Fraction) -> tuple[int, ...]:
-        # [delta] of a joint choice one race at most names several columns: it gets the delta
-        delta = rules.delta if rules.joint is None or k > 1 else Fraction(0)
-        return top_k(raced, Race(len(raced), k, sensitivity, epsilon, delta=delta,
-                                 ordered=rules.ordered), noise)
+    places = rules.places
+    if places.certain and not rules.ordered:
+        return places.columns()
+    if rules.class_prior == "average":
+        score, moves = valued(summary, noise, rules=rules)
+        race = replace(_race(rules, ONE), sensitivity=moves)
+        return Chosen(places.chosen(score, race, noise), branch=ONE.name)
+    layout = Layout.of(rules.domain)
+    by, moves, epsilon, worth = weighed(summary, layout, rules, noise)
+    branch = rules.switch.branch(worth)
+    if branch == ONE:
+        race = replace(_race(rules, ONE), sensitivity=moves, epsilon=epsilon)
+        chosen = places.chosen(scores(summary, layout, by).tolist(), race, noise)
+    else:
+        chosen = _set_first(summary, (layout, by, branch, rules), (moves, epsilon), noise)
+    return Chosen(chosen, branch=branch.name)
 
-    if rules.k == len(rules.domain.columns) and not rules.ordered:
-        return tuple(range(rules.k))
+
+def valued(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[list[int], int]:
+    """Tables meet noise: weights, scores of single columns, and how far a unit moves one."""
+    from privsieve.summaries.layout import Layout
+    from privsieve.summaries.rules import class_scores, scores
+
     layout = Layout.of(rules.domain)
     if rules.class_prior == "average":
         # [average-sensitivity] the weight of all units is the same for neighbours: see `settled`
         moves = 4 * rules.domain.unit_weight * max(1, int(summary.runs.counts.sum()))
-        return race(class_scores(summary, layout, rules.grid).tolist(), rules.k, moves,
-                    rules.epsilon)
-    by, moves, epsilon = weighed(summary, layout, rules, noise)
-    score = scores(summary, layout, by).tolist()
-    if rules.joint is None:
-        return race(score, rules.k, moves, epsilon)
-    begun = beginning(rules.joint, rules.k)
-    values = {size: set_values(summary, layout, by, size).tolist() for size in begun.needed}
-    # [set-sensitivity] twice a set's value moves by two units' worth
-    return choose(values, score, (begun.size, rules.k), (moves // 12, moves, epsilon), race)
+        return class_scores(summary, layout, rules.grid).tolist(), moves
+    by, moves, _, _ = weighed(summary, layout, rules, noise)
+    return scores(summary, layout, by).tolist(), moves
+
+
+def _set_first(summary: RuleTables, how: tuple[Layout, Weighing, Branch, Rules],
+               spend: tuple[int, Fraction], noise: Noise) -> tuple[int, ...]:
+    """A set first, then single columns, both among those that are not in already."""
+    from privsieve.noise.race import Race, top_k
+    from privsieve.summaries.rules import set_scores
+    from privsieve.summaries.third import third_scores
+
+    def race(raced: Sequence[int], k: int, sensitivity: int, epsilon: Fraction) -> tuple[int, ...]:
+        # [delta] after a set one race at most names several columns: it gets the delta
+        delta = rules.delta if k > 1 else Fraction(0)
+        return top_k(raced, Race(len(raced), k, sensitivity, epsilon, delta=delta), noise)
+
+    layout, by, branch, rules = how
+    places, d = rules.places, len(rules.domain.columns)
+    # [set-sensitivity] the value of a set moves by no more than a score
+    values, score = set_scores(summary, layout, by, branch.size)
+    taken, always = set(places.always), len(places.always)
+    if taken:
+        # [free-sets] in the order of the columns in them that are not in already
+        inside = branches.inside(branch, always)
+        values = values[[len(taken.intersection(one)) == inside
+                         for one in combinations(range(d), branch.size)]]
+    free = [item[0] for item in places.items]
+
+    def after(first: tuple[int, ...]) -> list[int]:
+        if branch == PAIRS and rules.thirds:
+            # [thirds] nothing is in already: places are columns
+            return list(third_scores(summary, layout, by, first).tolist())
+        return list(score[free].tolist())
+
+    named = choose(values.tolist(), after, (branches.new(branch, always), places.k, len(free)),
+                   spend, race)
+    return places.columns(named)
 
 
 def weighed(summary: RuleTables, layout: Layout, rules: Rules, noise: Noise,
-            ) -> tuple[Weighing, int, Fraction]:
-    """How tables become scores, how far one then moves, and the epsilon that is left."""
+            ) -> tuple[Weighing, int, Fraction, Fraction]:
+    """How tables become scores, how far one then moves, the epsilon left, what units are worth."""
     import numpy as np
 
     from privsieve.summaries.rules import Weighing
@@ -192,201 +351,94 @@ def weighed(summary: RuleTables, layout: Layout, rules: Rules, noise: Noise,
     scale = rules.domain.unit_weight
     by = Weighing(np.array(labels.weights, np.int64), offsets(labels, layout, scale), scale,
                   rules.depth, rules.grid,
-                  None if labels.standing is None else np.array(labels.standing, np.int64))
-    return by, rules.sensitivity(labels.largest), epsilon
+                  None if labels.standing is None else np.array(labels.standing, np.int64),
+                  apart=rules.class_prior != NUMBER,
+                  by_chance=by_chance(labels, len(layout.kind), scale),
+                  by_cells=by_cells(labels, scale))
+    return by, rules.sensitivity(labels.largest), epsilon, labels.worth
 # [/mechanism]
 
 
+Racing = Callable[[Sequence[int], int, int, Fraction], tuple[int, ...]]
+After = Callable[[tuple[int, ...]], Sequence[int]]
+
+
+# [joint-choice]
+def choose(values: Sequence[int], after: After, sizes: tuple[int, int, int],
+           spend: tuple[int, Fraction], race: Racing) -> tuple[int, ...]:
+    """K columns, of which the first `size` come as one set; sorted, so that no order leaves.
+
+    values : of each set, in lexicographic order.
+    after : scores of single columns for what follows that set.
+    sizes : size, k, and how many columns there are.
+    spend : how far a value and a score move, and epsilon.
+    """
+    (size, k, d), (moves, epsilon) = sizes, spend
+    won = race(values, 1, moves, epsilon * Fraction(size, k))[0]
+    chosen = next(islice(combinations(range(d), size), won, None))
+    if k > size:
+        rest, score = [j for j in range(d) if j not in chosen], after(chosen)
+        more = race([score[j] for j in rest], k - size, moves, epsilon * Fraction(k - size, k))
+        chosen = (*chosen, *(rest[j] for j in more))
+    return tuple(sorted(chosen))
+# [/joint-choice]
+
+
 def _race_share(rules: Rules) -> Fraction:
-    """The part of epsilon that the race gets."""
+    """The part of epsilon that the races get."""
     return 1 - AUTO_SHARE if rules.class_prior == "auto" else Fraction(1)
 
 
 def _forecast(rules: Rules) -> Forecast:
-    """What the race is expected to find.
+    """What the races are expected to find, in the branch that finds least.
 
     Where units come and go instead of being replaced, one moves a score by half as much.
     """
     reach = Fraction(rules.units * (1 if rules.domain.replaces else 2))
-    return expected(_main_race(rules), len(rules.domain.columns), rules.k, reach)
+    return min((expected(race, rules.places.d, rules.places.k, reach,
+                         rules.sought - rules.places.taken)
+                for race in _main_races(rules)), key=lambda one: one.usual)
 
 
-def _main_race(rules: Rules) -> Race:
-    """The race that a forecast is made for: as if all columns were chosen by one."""
-    from privsieve.noise.race import Race
+def _main_races(rules: Rules) -> list[Race]:
+    """For each branch the race that a forecast is made for: as if all columns were chosen by it."""
+    places, races = rules.places, []
+    for branch in rules.switch.reachable:
+        race = _race(rules, branch)
+        if race.account != "approximate":
+            part = branches.dilution(branch, places.k, places.d, len(places.always))
+            race = places.race(_race_share(rules) * rules.epsilon * part, ordered=rules.ordered)
+        races.append(race)
+    return races
 
-    race, d = _race(rules), len(rules.domain.columns)
-    if race.account == "approximate":
-        return race
-    epsilon = _race_share(rules) * rules.epsilon * dilution(rules.joint, rules.k, d)
-    return Race(d, rules.k, 1, epsilon, ordered=rules.ordered)
 
-
-def _race(rules: Rules) -> Race:
+def _race(rules: Rules, branch: Branch) -> Race:
     """The race that a delta may help: the one that names several columns."""
     from privsieve.noise.race import Race
 
-    d, epsilon, before, delta = len(rules.domain.columns), rules.epsilon, 0, rules.delta
-    if rules.joint is not None:
-        before, share = several(rules.joint, rules.k, d)
-        epsilon, delta = epsilon * share, delta if before else Fraction(0)
-    return Race(d - before, rules.k - before, 1, _race_share(rules) * epsilon, delta=delta,
-                ordered=rules.ordered)
+    places, epsilon = rules.places, _race_share(rules) * rules.epsilon
+    if branch == ONE:
+        return places.race(epsilon, delta=rules.delta, ordered=rules.ordered)
+    before, part = branches.several(branch, places.k, len(places.always))
+    return Race(places.d - before, places.k - before, 1, epsilon * part,
+                delta=rules.delta if before else Fraction(0))
 
 
-def _pure_rho(rules: Rules) -> Fraction:
+def _charged(cost: Cost, rules: Rules) -> Cost:
+    """What any branch may cost: the delta if one of them needs it, and the largest rho."""
+    races = [_race(rules, branch) for branch in rules.switch.reachable]
+    paid = [charged(cost, race) for race in races]
+    if not any(one.delta for one in paid):
+        return paid[0]
+    rho = max(race.rho + _pure_rho(rules, branch)
+              for race, branch in zip(races, rules.switch.reachable, strict=True))
+    return replace(cost, rho=rho)
+
+
+def _pure_rho(rules: Rules, branch: Branch) -> Fraction:
     """What the class counts, and a race for the first set, spend under zCDP beside `_race`."""
     counted = (1 - _race_share(rules)) * rules.epsilon
-    first = Fraction(0)
-    if rules.joint is not None:
-        # [first-rho] what the race that names several columns does not get
-        first = 1 - several(rules.joint, rules.k, len(rules.domain.columns))[1]
+    # [first-rho] what the race that names several columns does not get
+    first = 1 - branches.several(branch, rules.places.k, len(rules.places.always))[1]
     spent: Fraction = counted**2 + (_race_share(rules) * rules.epsilon * first)**2
     return spent / 2
-
-
-Racing = Callable[[Sequence[int], int, int, Fraction], tuple[int, ...]]
-
-Joint = Literal["pair", "triple", "quad"]
-#: How many columns the first race names.
-SIZES: Mapping[str, int] = {"pair": 2, "triple": 3, "quad": 4}
-#: What it takes to value one set, in word operations beside those for its rows.
-SET_OPS = 2**14
-
-
-class Beginning(NamedTuple):
-    """How large the first set is, and the sizes of all sets whose values are needed."""
-
-    size: int
-    needed: tuple[int, ...]
-
-
-def beginning(joint: Joint, k: int) -> Beginning:
-    """What a choice of k columns needs.
-
-    >>> beginning("quad", 4).needed, beginning("quad", 6).needed
-    ((4,), (3, 4))
-    """
-    size = SIZES[joint]
-    return Beginning(size, (size,) if k == size or joint == "pair" else tuple(sorted({3, size})))
-
-
-def check(joint: Joint, sizes: tuple[int, int, int, int], max_ops: int, *, ordered: bool,
-          grid: int) -> None:
-    """Refuse what cannot be chosen together; `sizes` are k, columns, units and classes."""
-    if not isinstance(joint, str) or joint not in SIZES:
-        raise ParameterError(f'joint is {joint!r}; write "pair", "triple" or "quad", or None')
-    k, d, units, classes = sizes
-    size = SIZES[joint]
-    if classes > 2 < size:
-        raise ParameterError(f'joint="{joint}" is for two classes, and the label has {classes}; '
-                             'write joint="pair", or None')
-    if k < size:
-        raise ParameterError(f'joint="{joint}" begins with {size} columns, and {k} are to be '
-                             "chosen; choose more, or a smaller beginning")
-    if ordered:
-        raise ParameterError(f'joint="{joint}" gives a set; it needs ordered=False')
-    if joint == "pair" and not grid:
-        raise ParameterError('joint="pair" needs a pair grid, and there is none for so many '
-                             "columns and rows; raise max_ops, or leave it away")
-    sets = sum(comb(d, needed) for needed in beginning(joint, k).needed if needed > SIZES["pair"])
-    work = sets * (5 * units // 2 + SET_OPS)
-    if work > max_ops:
-        raise ParameterError(f'joint="{joint}" would take {work:.1e} operations for {d} columns '
-                             f"of {units} units, and max_ops is {max_ops:.1e}; raise it, name "
-                             "fewer columns in the domain, or leave joint away")
-
-
-# [joint-choice]
-def shares(size: int, k: int, d: int) -> tuple[Fraction, Fraction]:
-    """What the race for the first set gets of epsilon, and what all that follows gets together.
-
-    >>> shares(3, 5, 30), shares(3, 5, 6)
-    ((Fraction(3, 5), Fraction(2, 5)), (Fraction(1, 3), Fraction(2, 3)))
-    """
-    if leaves_out(size, k, d):
-        # [left-out-share] a set of useful columns is likely there: each name of those that are
-        # not gets twice what the set gets (measured; any share is as private)
-        named = 2 * (d - k)
-        return Fraction(1, 1 + named), Fraction(named, 1 + named)
-    return Fraction(size, k), Fraction(k - size, k)
-
-
-def leaves_out(size: int, k: int, d: int) -> bool:
-    """Whether one race names those left out, in the place of rounds that name those chosen."""
-    return size > SIZES["pair"] and 0 < d - k < k - size
-
-
-def choose(values: Mapping[int, Sequence[int]], score: Sequence[int], rules: tuple[int, int],
-           spend: tuple[int, int, Fraction], race: Racing) -> tuple[int, ...]:
-    """K columns, of which the first `size` come as one set; sorted, so that no order leaves.
-
-    values : per size of sets, twice the value of each in lexicographic order.
-    score : of single columns, for what follows a pair.
-    rules : size and k.
-    spend : how far a doubled value and a score move, and epsilon.
-    """
-    (size, k), (step, sensitivity, epsilon), d = rules, spend, len(score)
-    first, after = (epsilon * share for share in shares(size, k, d))
-    won = race(values[size], 1, step, first)[0]
-    chosen = list(next(islice(combinations(range(d), size), won, None)))
-    if size == 2 and k > size:
-        rest = [j for j in range(d) if j not in chosen]
-        chosen += [rest[j] for j in race([score[j] for j in rest], k - 2, sensitivity, after)]
-    elif leaves_out(size, k, d):
-        rest, beside, pairs = _beside(values[3], chosen, d)
-        chosen += [rest[j] for j in race(beside, k - size, step * pairs, after)]
-    while len(chosen) < k:
-        rest, beside, pairs = _beside(values[3], chosen, d)
-        chosen.append(rest[race(beside, 1, step * pairs, after / (k - size))[0]])
-    return tuple(sorted(chosen))
-
-
-def _beside(three: Sequence[int], chosen: Sequence[int], d: int,
-            ) -> tuple[list[int], list[int], int]:
-    """The other columns; what each is worth with all pairs of those chosen; how many pairs."""
-    rest = [j for j in range(d) if j not in chosen]
-    pairs = list(combinations(chosen, 2))
-    # [round-sensitivity] a sum over pairs moves by what all of them may
-    return rest, [sum(three[place(d, (*pair, j))] for pair in pairs) for j in rest], len(pairs)
-# [/joint-choice]
-
-
-def several(joint: Joint, k: int, d: int) -> tuple[int, Fraction]:
-    """How many columns come before the one race that names several, and its share of epsilon.
-
-    No columns and all of epsilon where each race names one set or one column.
-
-    >>> several("pair", 5, 30), several("triple", 5, 6), several("triple", 5, 30)
-    ((2, Fraction(3, 5)), (3, Fraction(2, 3)), (0, Fraction(1, 1)))
-    """
-    size = SIZES[joint]
-    if k - size > 1 and (size == SIZES["pair"] or leaves_out(size, k, d)):
-        return size, shares(size, k, d)[1]
-    return 0, Fraction(1)
-
-
-def dilution(joint: Joint | None, k: int, d: int) -> Fraction:
-    """The noise of one race for k of d, as a part of that with which columns are told apart here.
-
-    >>> dilution("triple", 5, 30), dilution("triple", 5, 6), dilution("pair", 6, 8)
-    (Fraction(1, 1), Fraction(2, 3), Fraction(2, 3))
-    """
-    if joint is None or k == d:
-        return Fraction(1)
-    size = SIZES[joint]
-    named = Fraction(k)  # a set alone, and rounds
-    if k > size and (size == SIZES["pair"] or leaves_out(size, k, d)):
-        named = min(k - size, d - k) / shares(size, k, d)[1]
-    return min(k, d - k) / named
-
-
-def place(d: int, columns: Sequence[int]) -> int:
-    """Where a set of columns stands among all sets of its size, in lexicographic order.
-
-    >>> [place(4, columns) for columns in combinations(range(4), 3)], place(4, (3, 1))
-    ([0, 1, 2, 3], 4)
-    """
-    size = len(columns)
-    after = sum(comb(d - 1 - j, size - i) for i, j in enumerate(sorted(columns)))
-    return comb(d, size) - 1 - after

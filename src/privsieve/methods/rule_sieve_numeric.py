@@ -1,15 +1,19 @@
-"""RuleSieve where the target is a number: two ways to compare a column with it.
+"""RuleSieve where the target is a number: three ways to compare a column with it.
 
 ranks : covariance of rules on a column with cuts of the target at 15 fixed ranks; pairs and
-    products against the halves of the target.  No bound of the target matters but the grid.
+    products against the halves of the target; one race.
 median-cut : a noisy median by a tenth of epsilon, then the classes above and below it.
+median-and-spread : and by another tenth how far from it half of the targets lie; then two ways
+    to make two classes: above and below the median, and near to it and far from it.
 
+With "auto" units times epsilon decide: few go to ranks and one race, more to the median and a first
+race over sets, and still more to the spread as well.
 The proofs are in `rule_sieve_numeric.proof.md`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -17,12 +21,25 @@ from math import isqrt
 from typing import TYPE_CHECKING
 
 from privsieve.errors import ParameterError
-from privsieve.methods.choosing import Forecast, charged, count, depth, expected, selection
-from privsieve.public.columns import Label, Number
+from privsieve.methods import effort
+from privsieve.methods.branches import ONE, joint_of
+from privsieve.methods.choosing import (
+    Forecast,
+    charged,
+    cuts_fit,
+    expected,
+    fewer,
+    pairs_said,
+    selection,
+)
+from privsieve.methods.labels import NUMBER
+from privsieve.methods.places import WISHES, Places, among
+from privsieve.public.canonical import quoted
+from privsieve.public.columns import CODES, Label, Number
 from privsieve.public.cost import EPSILON_UNITS, Cost
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, settings
-from privsieve.public.plan import Plan, assumed
+from privsieve.public.plan import Chosen, Plan, Scoring, assumed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,14 +52,20 @@ if TYPE_CHECKING:
     from privsieve.summaries.layout import Layout
     from privsieve.summaries.numbers import Held, NumberTables
 
-METHOD = "rule-sieve-numeric/1"
-WAYS = ("ranks", "median-cut")
+METHOD = "rule-sieve-numeric/2"
+WAYS = ("auto", "ranks", "median-cut", "median-and-spread")
 #: Ways of version 0.1.0: on no table that was measured did one need fewer rows than these two.
 GONE = ("all-cuts", "kendall")
 #: Scores are integers below 2 n^2; this many units keep them in 63 bits.
 LARGEST = 2**29
-#: The part of epsilon that goes to the noisy median.
+#: The part of epsilon that goes to the noisy median, and as much to the noisy spread.
 MEDIAN_SHARE = 10
+#: The ways that cut the target, and how many noisy cells each takes.
+CUTS: Mapping[str, int] = {"median-cut": 1, "median-and-spread": 2}
+#: Units times epsilon, for each column chosen, from which "auto" cuts at a median and begins with
+#: a set (three causes in four copies each: .7 of them by ranks, all by the median), and from which
+#: it cuts at a spread, too (which is found by then: all of two columns that only spread a target).
+AUTO_FROM = (100, 200)
 
 
 @declared
@@ -53,50 +76,61 @@ class NumberRules(Choosing):
     units: int
     depth: int
     grid: int
+    cuts: bool
+    places: Places
 
     @property
     def race(self) -> Race:
         """The race for scores that one unit moves by 1."""
-        from privsieve.noise.race import Race
+        return self.places.race(self.epsilon, delta=self.delta, ordered=self.ordered)
 
-        return Race(len(self.domain.columns), self.k, 1, self.epsilon, delta=self.delta,
-                    ordered=self.ordered)
 
-    @property
-    def forecast(self) -> Forecast:
-        """What the race is expected to find; a covariance is half of a gain."""
-        return expected(self.race, len(self.domain.columns), self.k, Fraction(self.units, 2))
+def _forecast(rules: NumberRules) -> Forecast:
+    """What the race is expected to find; a covariance is half of a gain."""
+    return expected(rules.race, rules.places.d, rules.places.k, Fraction(rules.units, 2),
+                    rules.sought - rules.places.taken)
 
 
 def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
     """Plan one selection for a numeric target; reads no row.
 
     >>> import privsieve as ps
-    >>> made = ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=30, target=(0, 9)), k=3,
-    ...                epsilon=1, rows=9000)
-    >>> made.settings["numeric"], made.settings["order"], made.settings["grid"]
-    ('ranks', 3, 16)
+    >>> box = ps.Domain.box(0, 1, columns=30, target=(0, 9))
+    >>> [made.settings["numeric"] for made in (
+    ...     ps.plan("rule-sieve", box, k=3, epsilon=1, rows=rows) for rows in (200, 9000))]
+    ['ranks', 'median-and-spread']
     """
     cost = Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak)
-    d = len(domain.columns)
-    k = count(asked.n_features_to_select, d)
+    places = among(asked, domain)
     units = domain.public_units(rows)
     if not 2 <= units <= LARGEST:
         raise ParameterError(f"the table has {units} rows; a choice for a numeric target needs "
                              f"from 2 to {LARGEST}")
     cost.check_units(units)
-    if _way(asked, domain) == "median-cut":
-        return _median_plan(asked, domain, cost, units)
-    deep, grid = depth(units, d, asked.depth, asked.max_ops)
-    rules = NumberRules(k, epsilon=cost.epsilon, delta=cost.delta, ordered=asked.ordered,
-                        domain=domain, units=units, depth=deep, grid=grid)
+    way = _way(asked, domain)
+    if way in CUTS:
+        return _cut_plan(asked, domain, cost, (way, units))
+    if way == "auto" and (made := _auto(asked, domain, cost, (places.total, units))):
+        return made
+    table = effort.Extent.of(domain, units)
+    deep, grid = effort.depth(table, asked.depth, asked.max_ops)
+    rules = NumberRules(places.total, epsilon=cost.epsilon, delta=cost.delta,
+                        ordered=asked.ordered, fewer=asked.fewer, domain=domain, units=units,
+                        depth=deep, grid=grid, places=places,
+                        cuts=cuts_fit(domain, units, 1, asked.max_ops),
+                        **{name: getattr(asked, name) for name in WISHES})
+    rules = fewer(rules, _forecast)
     race = rules.race
     cost = charged(cost, race)
     rules = replace(rules, delta=cost.delta)
     return selection(
-        rules, cost, lambda one: one.forecast, method=METHOD,
-        settings=settings(rules, numeric="ranks", order=deep, grid=grid), noise=2 * race.scale,
+        rules, cost, _forecast, method=METHOD,
+        settings=settings(rules, numeric="ranks", order=deep, grid=grid, branches=[ONE.name],
+                          **pairs_said(rules)),
+        noise=2 * race.scale, takes=effort.takes(
+            table, deep=deep, grid=grid, free=len(domain.gridless) if rules.cuts else 0),
         theorem="rule-sieve-numeric", summarise=partial(summarise, rules=rules),
+        scoring=Scoring(cost.epsilon, partial(valued, rules=rules)),
         mechanism=partial(mechanism, rules=rules))
 
 
@@ -108,16 +142,21 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: NumberRules) -> Numb
     if rules.domain.person is not None:
         # [fixed] ranks, offsets and the sensitivity rest on the number of records
         batches = settled(batches, rules.domain)
-    return number_tables(batches, key, domain=rules.domain, depth=rules.depth, grid=rules.grid)
+    return number_tables(batches, key, domain=rules.domain, depth=rules.depth,
+                         grid=(rules.grid, *([CODES] if rules.cuts else [])))
 
 
 # [number-mechanism]
 def mechanism(summary: NumberTables, noise: Noise, *, rules: NumberRules) -> tuple[int, ...]:
     """Tables meet noise: scores, race."""
-    from privsieve.noise.race import top_k
-
     score, sensitivity = scored(summary, rules)
-    return top_k(score, replace(rules.race, sensitivity=sensitivity), noise)
+    chosen = rules.places.chosen(score, replace(rules.race, sensitivity=sensitivity), noise)
+    return Chosen(chosen, branch=ONE.name)
+
+
+def valued(summary: NumberTables, _noise: Noise, *, rules: NumberRules) -> tuple[list[int], int]:
+    """As `scored`, for a choice that has several targets."""
+    return scored(summary, rules)
 
 
 def scored(summary: NumberTables, rules: NumberRules) -> tuple[list[int], int]:
@@ -160,16 +199,32 @@ def _offsets(n: int, layout: Layout) -> npt.NDArray[np.int64]:
 TRIPLE_SQUARE = 10_000
 
 
-# [median-mechanism]
-def median_mechanism(held: Held, noise: Noise, *, epsilon: Fraction, inner: Plan,
-                     ) -> tuple[int, ...]:
-    """A noisy median cuts the target in two; the rest is RuleSieve for two classes."""
+# [cut-mechanism]
+def cut_mechanism(held: Held, noise: Noise, *, share: Fraction, inner: Plan,
+                  ) -> tuple[int, ...]:
+    """Noisy cells cut the target; the rest is RuleSieve for classes that are then known."""
     # [median-moves]
     moves = 2 if inner.domain.replaces else 1
-    cell = median_cell(held.counts, moves, epsilon, noise)
-    tables = inner.summarise(held.labelled(cell), held.key)
+    middle = median_cell(held.counts, moves, share, noise)
+    cells: tuple[int, ...] = (middle,)
+    if inner.domain.classes > len(cells) + 1:
+        far = median_cell(folded(held.counts, middle), moves, share, noise)
+        # [spread-cells] an end without cells has no class
+        cells = (middle - far - 1, middle, middle + far + 1)
+    tables = inner.summarise(held.labelled(cells), held.key)
     chosen: tuple[int, ...] = inner.mechanism(tables, noise)
     return chosen
+
+
+def folded(counts: Sequence[int], middle: int) -> list[int]:
+    """Units by how many cells lie between them and the cut after a cell; at least two numbers.
+
+    >>> folded([1, 2, 4, 8], 0), folded([1, 2, 4, 8], 1)
+    ([3, 4, 8], [6, 9])
+    """
+    below, above = counts[middle::-1], counts[middle + 1:]
+    longest = max(2, len(below), len(above))
+    return [sum(half[far] for half in (below, above) if far < len(half)) for far in range(longest)]
 
 
 def median_cell(counts: Sequence[int], moves: int, epsilon: Fraction, noise: Noise) -> int:
@@ -189,29 +244,57 @@ def median_cell(counts: Sequence[int], moves: int, epsilon: Fraction, noise: Noi
         utility.append(-abs(2 * below - total))
     # [median-sensitivity]
     return top_k(utility, Race(len(utility), 1, moves, epsilon), noise)[0]
-# [/median-mechanism]
+# [/cut-mechanism]
 
 
-def _median_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, units: int) -> Plan:
-    # [median-share] whole ledger units, and at least one for each
-    spent = -(-cost.units // MEDIAN_SHARE)
-    if spent >= cost.units:
-        raise ParameterError("epsilon is 1e-9, the smallest unit; a noisy median and a race need "
-                             "a share each: choose a larger epsilon")
-    rest = cost.epsilon - Fraction(spent, EPSILON_UNITS)
-    halves = replace(domain, target=Label(_name(domain), (0, 1)))
-    inner = replace(asked, epsilon=rest, class_prior=None, numeric=None, allow_weak=True,
-                    ).planned(halves, units)
+def _auto(asked: RuleSieveOptions, domain: Domain, cost: Cost, sizes: tuple[int, int],
+          ) -> Plan | None:
+    """Where nothing was asked for: the plan by cuts of the target, or None for ranks.
+
+    sizes : k, and how many units there are
+    """
+    k, units = sizes
+    joint = joint_of(asked.joint)
+    # [auto] of public numbers alone, before there is a row
+    strong = joint != "none" and units * cost.epsilon >= AUTO_FROM[0] * k
+    plain = joint in ("auto", "none") and (not strong or cost.units < MEDIAN_SHARE)
+    if plain and domain.replaces:
+        return None
+    spread = units * cost.epsilon >= AUTO_FROM[1] * k
+    way = "median-and-spread" if spread else "median-cut"
+    # [no-ranks] under add-remove there are none to fall back on
+    made = _cut_plan(asked, domain, cost, (way, units))
+    one = made.settings["branches"] == [ONE.name]
+    return None if one and domain.replaces else made
+
+
+def _cut_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, sizes: tuple[str, int]) -> Plan:
+    """The plan where noisy cells make classes of the target.
+
+    sizes : the way, and how many units there are
+    """
+    from privsieve.methods.rule_sieve import by_classes
+
+    way, units = sizes
+    # [cut-shares] whole ledger units, and at least one for each
+    units_each, named = -(-cost.units // MEDIAN_SHARE), CUTS[way]
+    if named * units_each >= cost.units:
+        raise ParameterError(f"epsilon is {cost.text}, and noisy cuts of the target and a race "
+                             "need a share of at least 1e-9 each: choose a larger epsilon")
+    share = Fraction(units_each, EPSILON_UNITS)
+    cut = replace(domain, target=Label(_name(domain), tuple(range(2 * named))))
+    inner = by_classes(replace(asked, epsilon=cost.epsilon - named * share, class_prior=NUMBER,
+                               numeric=None, allow_weak=True), cut, units)
     free = inner.cost.epsilon == 0
-    # [median-rho] the median is pure
-    rho = inner.cost.rho and inner.cost.rho + (cost.epsilon - rest)**2 / 2
+    # [cut-rho] median and spread are pure
+    rho = inner.cost.rho and inner.cost.rho + named * share**2 / 2
     return replace(
-        inner, method=METHOD, domain=domain,
+        inner, method=METHOD, domain=domain, scoring=None,
         cost=inner.cost if free else replace(cost, delta=inner.cost.delta, rho=rho),
-        settings={**inner.settings, "numeric": "median-cut"},
+        settings={**inner.settings, "class_prior": None, "numeric": way},
         theorem="rule-sieve-numeric", assumes=assumed("rule-sieve-numeric"),
         summarise=partial(hold_rows, domain=domain),
-        mechanism=partial(median_mechanism, epsilon=cost.epsilon - rest, inner=inner))
+        mechanism=partial(cut_mechanism, share=share, inner=inner))
 
 
 def hold_rows(batches: Iterable[Batch], key: int, *, domain: Domain) -> Held:
@@ -223,24 +306,33 @@ def hold_rows(batches: Iterable[Batch], key: int, *, domain: Domain) -> Held:
 
 def _way(asked: RuleSieveOptions, domain: Domain) -> str:
     """Which way is asked for; refuses what makes no sense."""
-    if asked.numeric in GONE:
-        raise ParameterError(f"numeric is {asked.numeric!r}, which left with version 0.2: where it "
-                             "was measured it needed no fewer rows than ranks or median-cut; "
-                             "write one of them")
-    if asked.numeric is not None and asked.numeric not in WAYS:
-        raise ParameterError(f"numeric is {asked.numeric!r}; write one of {', '.join(WAYS)}, or "
-                             "None for ranks")
-    if domain.neighbours == "add-remove" and asked.numeric != "median-cut":
+    way = "auto" if asked.numeric is None else asked.numeric
+    if way in GONE:
+        raise ParameterError(f"numeric is {way!r}, which left with version 0.2: where it was "
+                             "measured it needed no fewer rows than ranks or median-cut; write "
+                             "one of them, or auto")
+    if way not in WAYS:
+        raise ParameterError(f"numeric is {quoted(way)}; write one of {', '.join(WAYS)}")
+    assert isinstance(domain.target, Number)
+    joined = joint_of(asked.joint) not in ("auto", "none")
+    if domain.target.gridless and way != "ranks":
+        if way in CUTS or joined or not domain.replaces:
+            raise ParameterError("noisy cuts of the target are looked for on a grid, and the "
+                                 f"target {_name(domain)!r} has none: write its low and high, "
+                                 'without near, or typical = [centre, spread], or numeric="ranks"')
+        way = "ranks"
+    if way == "ranks" and not domain.replaces:
         raise ParameterError("under add-remove the number of rows is private, and ranks of a "
                              'numeric target are not proved there: say numeric="median-cut", or '
                              'neighbours = "replace-one"')
     if asked.class_prior not in ("auto", None):
         raise ParameterError(f"class_prior is {asked.class_prior!r}, and the target "
                              f"{_name(domain)!r} is a number without classes; leave it out")
-    if asked.joint is not None and asked.numeric != "median-cut":
-        raise ParameterError(f'joint="{asked.joint}" begins with a set of columns for two '
-                             'classes; for a numeric target it needs numeric="median-cut"')
-    return asked.numeric or "ranks"
+    if joined and way == "ranks":
+        raise ParameterError(f'joint="{asked.joint}" begins with a set of columns for classes '
+                             'above and below cuts of a target; write numeric="median-cut", '
+                             'or leave numeric out')
+    return way
 
 
 def _name(domain: Domain) -> str:

@@ -18,12 +18,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from privsieve.errors import ParameterError
 from privsieve.methods import options_of
 from privsieve.methods import plan as by_name
+from privsieve.methods.beside import KINDS as BESIDE
 from privsieve.methods.choosing import COSTS
 from privsieve.noise.stopping import PRICE
 from privsieve.public.canonical import Json
 from privsieve.public.cost import EPSILON_UNITS, Cost
 from privsieve.public.domain import Domain
-from privsieve.public.option import Options, current_abouts, declared, option, whole_number
+from privsieve.public.option import (
+    Options,
+    current_abouts,
+    declared,
+    option,
+    read_several,
+    whole_number,
+)
 from privsieve.public.plan import Plan, assumed
 from privsieve.release import Selection
 
@@ -64,7 +72,8 @@ def written_candidate(text: str) -> dict[str, Any]:
             raise ParameterError(f"--candidate {text!r} has {word!r}; write NAME=VALUE with an "
                                  "option of the method")
         try:
-            own[name.replace("-", "_")] = about.read(value)
+            read = read_several(about, f"--{name}", [value]) if about.several else about.read(value)
+            own[name.replace("-", "_")] = read
         except ValueError:
             raise ParameterError(f"--candidate {text!r} has {word!r}; its value is not "
                                  "read") from None
@@ -203,6 +212,10 @@ def _planned(domain: Domain, candidates: Sequence[Mapping[str, Any]], rows: int,
             raise ParameterError("a candidate has an epsilon or a delta of its own, or is a tuning "
                                  "itself; a candidate is a pure method, and PrivateTuning pays "
                                  "for it: leave them away")
+        asked = [name for name in BESIDE if options.get(name) is not None]
+        if asked:
+            raise ParameterError(f"a candidate is asked for {asked[0]}, and what stands beside the "
+                                 "choice of a candidate does not leave; leave it away")
         planned = by_name(str(method), domain, rows=rows, epsilon=epsilon, allow_weak=True,
                           **options)
         if planned.kind != "selection":
@@ -239,4 +252,5 @@ def _weakest(plans: Sequence[Plan]) -> Mapping[str, Json]:
         "guessing_percent": min(one["guessing_percent"] for one in found),
         "usual_gap": found[0]["usual_gap"],
         "found_percent": dict(zip(found[0]["found_percent"], map(min, shares), strict=True)),
+        **{name: found[0][name] for name in ("after_coding",) if name in found[0]},
     }

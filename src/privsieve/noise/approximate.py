@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from flint import arb, fmpq
 
 from privsieve.errors import ParameterError
-from privsieve.noise.streams import arithmetic
+from privsieve.noise.balls import arithmetic
 
 #: Working precision; binary places of a rho; significant binary digits of a rounded scale.
 PRECISION, PLACES, DIGITS = 512, 128, 64

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from flint import arb, fmpq
 
 from privsieve.errors import ParameterError
-from privsieve.noise.streams import SHORT, Noise, Uniform, arithmetic, certain, exponential
+from privsieve.noise.balls import arithmetic, certain, exponential
+from privsieve.noise.streams import SHORT, Noise, Uniform
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]

@@ -8,14 +8,15 @@ The theorems are in `race.proof.md`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from fractions import Fraction
 from functools import cached_property
-from math import exp, expm1, log, log1p
+from math import exp, expm1, lgamma, log, log1p, sqrt
 from operator import index
 from typing import TYPE_CHECKING, Literal
 
 from privsieve.errors import ParameterError, ReleaseFailed
+from privsieve.frozen import dataclass
 
 if TYPE_CHECKING:
     from privsieve.noise.streams import Noise
@@ -30,8 +31,10 @@ PLACES, LAST_PLACES = 32, 32 * 64
 GAPS = (0.25, 0.5, 1, 2, 3, 4, 6, 8)
 #: A difference of shares below this is none.
 SAME = 1e-9
-#: A forecast is of first order: who is said to find more has to do so with this much more noise.
+#: Two laws are compared to first order: who is said to find more has to with this much more noise.
 MARGIN = 1.02
+#: So many names of a Gumbel race are followed one by one; of more the first order is near enough.
+FOLLOWED = 100
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Race:
 
     sensitivity : how far a unit moves a score at most; either direction of a neighbour is covered
     ordered : whether the best comes first, and the order is covered as well
+    prices, price : what each position costs, and the sum to stay within, with at most k; empty
+        where nothing has a price
     mechanism : the law of noise without a delta, "exponential" or "laplace"
 
     >>> race = Race(30, 5, 24, Fraction(1))
@@ -58,6 +63,8 @@ class Race:
     delta: Fraction = Fraction(0)
     ordered: bool = False
     mechanism: str = "exponential"
+    prices: tuple[int, ...] = ()
+    price: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.k <= self.d:
@@ -66,6 +73,9 @@ class Race:
         if self.sensitivity < 1 or self.epsilon <= 0:
             raise ParameterError(f"the sensitivity is {self.sensitivity} and epsilon is "
                                  f"{self.epsilon}; both must be larger than 0")
+        if self.prices and (len(self.prices) != self.d or min(*self.prices, self.price) < 0):
+            raise ParameterError(f"{len(self.prices)} prices are given for {self.d} columns, or "
+                                 "one is below 0; give one for each")
         if not 0 <= self.delta < 1:
             raise ParameterError(f"delta is {self.delta}; it must lie between 0 and 1")
         if self.mechanism not in MECHANISMS:
@@ -76,13 +86,15 @@ class Race:
     def named(self) -> int:
         """How many positions the noise has to name one by one."""
         # [winners] the rest of the answer follows from them
-        return min(self.k, self.d - 1 if self.ordered else self.d - self.k)
+        listed = self.ordered or self.prices
+        return min(self.k, self.d - 1 if listed else self.d - self.k)
 
     @property
     def smallest(self) -> bool:
         """Whether those are the ones to be left out."""
         # Laplace noise is symmetric: naming the smallest of -s is naming the largest of s.
-        return not self.ordered and self.k > self.d - self.k and self.kind != "laplace"
+        listed = self.ordered or self.prices
+        return not listed and self.k > self.d - self.k and self.kind != "laplace"
 
     @property
     def kind(self) -> str:
@@ -127,11 +139,14 @@ class Race:
         more = better("gumbel", self.mechanism, float(scale / self._pure), (self.d, sought))
         return scale if more else None
 
-    def share(self, d: int, k: int, gap: float) -> float:
-        """The expected share of k columns that it finds, each ahead of the others by this gap.
+    def share(self, d: int, k: int, gap: float, *, leaders: int | None = None) -> float:
+        """The expected share of the leaders that it finds, each ahead of the others by this gap.
+
+        k : how many of d are named
+        leaders : how many lead, at least k; k where this is left out
 
         >>> round(Race(30, 8, 1, Fraction(1)).share(30, 8, 32), 2)
-        0.73
+        0.74
         """
         if not self.named:
             return 1.0
@@ -139,7 +154,7 @@ class Race:
             # Those left out are raced.
             left = d - k
             return 1 - left * (1 - recall(self.kind, d, left, gap / float(self.scale))) / k
-        return recall(self.kind, d, k, gap / float(self.scale))
+        return recall(self.kind, d, k, gap / float(self.scale), leaders=leaders)
 
 
 def top_k(scores: Sequence[int], race: Race, noise: Noise) -> tuple[int, ...]:
@@ -158,12 +173,31 @@ def top_k(scores: Sequence[int], race: Race, noise: Noise) -> tuple[int, ...]:
         # [everything]
         return tuple(range(d))
     run = {"exponential": geometric_race, "laplace": laplace_race, "gumbel": gumbel_race}[race.kind]
+    if race.prices:
+        # [within] the noise is that of a list of k
+        named = within(run(scores, d, race.scale, noise, ordered=True), race)
+        return named if race.ordered else tuple(sorted(named))
     if not race.smallest:
         # [largest]
         return run(scores, k, race.scale, noise, ordered=race.ordered)
     # [smallest] to name those left out is cheaper
     out = set(run([-index(s) for s in scores], d - k, race.scale, noise))
     return tuple(j for j in range(d) if j not in out)
+
+
+def within(ranking: Sequence[int], race: Race) -> tuple[int, ...]:
+    """From the best on, each that can still be paid, up to k of them.
+
+    >>> within([2, 0, 3, 1], Race(4, 3, 1, Fraction(1), prices=(4, 1, 3, 1), price=5))
+    (2, 3, 1)
+    """
+    named: list[int] = []
+    left = race.price
+    for j in ranking:
+        if len(named) < race.k and race.prices[j] <= left:
+            named.append(j)
+            left -= race.prices[j]
+    return tuple(named)
 
 
 def geometric_race(scores: Sequence[int], k: int, mean: Fraction, noise: Noise, *,
@@ -204,7 +238,8 @@ def gumbel_race(scores: Sequence[int], k: int, scale: Fraction, noise: Noise, *,
     >>> gumbel_race([900, 100, 500, 0], 2, Fraction(2), replay(1))
     (0, 2)
     """
-    from privsieve.noise.streams import SHORT, floors, gumbel, uniforms
+    from privsieve.noise.balls import floors, gumbel
+    from privsieve.noise.streams import SHORT, uniforms
 
     streams = uniforms(len(scores), SHORT, noise)
     for places in range(PLACES, LAST_PLACES + 1, PLACES):
@@ -230,28 +265,84 @@ def _ranking(noisy: Sequence[int]) -> list[int]:
     return sorted(range(len(noisy)), key=lambda j: (-noisy[j], j))
 
 
-def recall(law: str, d: int, k: int, gap: float) -> float:
-    """The share of the k best of d that a race names, each ahead by `gap` scales of its noise.
+def recall(law: str, d: int, k: int, gap: float, *, leaders: int | None = None) -> float:
+    """The share of the best of d that a race for k names, each ahead by `gap` scales of its noise.
 
-    The threshold t above which k noisy scores are expected solves
-    k P(X > t - gap) + (d - k) P(X > t) = k, and P(X > t - gap) is the share: in expectation over
-    the noise and to first order, on the low side where k is small.
+    leaders : how many are the best, at least k; k where this is left out
+
+    Exponential noise has no memory.  A of the d - leaders others, a binomial number with
+    p = exp(-gap), pass the level of the leaders, and all that are above it are in uniform order:
+    the share is k E[1 / (A + leaders)].  Of a Gumbel race each name is a choice by known weights
+    among those that are left: the names are followed.  Laplace noise, and Gumbel noise of many
+    names, to first order, on the low side where k is small.
 
     >>> [round(recall(law, 100, 20, 3), 2) for law in ("exponential", "laplace", "gumbel")]
-    [0.83, 0.78, 0.74]
+    [0.84, 0.78, 0.74]
+    >>> round(recall("exponential", 100, 2, 3, leaders=20), 3)
+    0.084
     """
+    leaders = k if leaders is None else leaders
     if k == d:
         return 1.0
     if law == "exponential":
-        return k / (k + (d - k) * exp(-gap))
+        return k * _mean_inverse(d - leaders, exp(-gap), leaders)
+    if law == "gumbel" and k <= FOLLOWED:
+        return _followed(d, k, gap, leaders)
+    return _first_order(law, d, k, gap, leaders)
+
+
+def _mean_inverse(n: int, p: float, k: int) -> float:
+    """E[1 / (A + k)], where A is binomial: n tries of p.
+
+    Of a wide law every few values are summed: by Poisson's formula of summation the error is of
+    the order of its characteristic function there, or of P(A = 0); both are below exp(-35).
+
+    >>> round(2 * _mean_inverse(4, 0.5, 2), 9), 43 / 80
+    (0.5375, 0.5375)
+    """
+    if p >= 1 or p <= 0:
+        return 1 / (n + k if p >= 1 else k)
+    middle, spread = int(n * p), sqrt(n * p * (1 - p))
+    step, reach = int(spread / 2) if spread > 6 else 1, int(7 * spread) + 20
+    odds = log(p) - log1p(-p)
+    top = lgamma(middle + 1) + lgamma(n - middle + 1)
+    total = inverse = 0.0
+    for a in range(max(0, middle - reach), min(n, middle + reach) + 1, step):
+        weight = exp(top - lgamma(a + 1) - lgamma(n - a + 1) + (a - middle) * odds)
+        total += weight
+        inverse += weight / (a + k)
+    return inverse / total
+
+
+def _followed(d: int, k: int, gap: float, leaders: int) -> float:
+    """The share of the leaders among the first k names of a Gumbel race."""
+    law, behind = [1.0], exp(-gap)  # how likely it is that so many leaders have been named
+    for named in range(k):
+        after = [0.0] * (len(law) + 1)
+        for found, likely in enumerate(law):
+            left = leaders - found
+            others = max(0, d - leaders - named + found) * behind
+            next_leads = likely * left / (left + others) if left > 0 else 0.0
+            after[found + 1] += next_leads
+            after[found] += likely - next_leads
+        law = after
+    return sum(found * likely for found, likely in enumerate(law)) / leaders
+
+
+def _first_order(law: str, d: int, k: int, gap: float, leaders: int) -> float:
+    """The share as if the threshold did not vary.
+
+    Above it k noisy scores are expected: leaders P(X > t - gap) + (d - leaders) P(X > t) = k; the
+    share is P(X > t - gap).
+    """
+    if law == "exponential":
+        return k / (leaders + (d - leaders) * exp(-gap))
     low = _above(law, k / d)
     high = low + gap
     for _ in range(80):
         middle = (low + high) / 2
-        if k * _tail(law, middle - gap) + (d - k) * _tail(law, middle) > k:
-            low = middle
-        else:
-            high = middle
+        above = leaders * _tail(law, middle - gap) + (d - leaders) * _tail(law, middle)
+        low, high = (middle, high) if above > k else (low, middle)
     return _tail(law, high - gap)
 
 
@@ -266,7 +357,9 @@ def better(law: str, other: str, times: float, sizes: tuple[int, int], *,
     (False, True)
     """
     d, k = sizes
-    more = [recall(law, d, k, gap / (MARGIN * times)) - recall(other, d, k, gap) for gap in gaps]
+    # Both to the same order: what one of them is said to find less has a cause of its own.
+    more = [_first_order(law, d, k, gap / (MARGIN * times), k) - _first_order(other, d, k, gap, k)
+            for gap in gaps]
     return min(more) >= -SAME and max(more) > SAME
 
 

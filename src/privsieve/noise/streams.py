@@ -1,49 +1,30 @@
-"""Noise: ideal real random variables, exactly rounded or exactly compared.
+"""Noise: ideal real random variables, exactly rounded.
 
-A uniform real number is an endless stream of binary digits.  We read a prefix, see the number as
-the ball that the prefix allows, and carry the ball through the formula.  If the ball decides the
-answer, the answer is that of the real number; if not, more digits are read after the same prefix.
-So no draw is ever "a float near the formula": see `streams.proof.md`.
+A uniform real number is an endless stream of binary digits.  We read a prefix, see the number in
+the interval that the prefix allows, and carry its ends through the formula.  If both ends give one
+answer, it is that of the real number; if not, more digits are read after the same prefix.  So no
+draw is ever "a float near the formula": see `streams.proof.md`.
+
+The logarithm of one number, which is all that a plain choice needs, is here; other formulas are in
+`balls.py`.
 """
 
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-
-from flint import arb, ctx, fmpq
+from math import log
 
 from privsieve.errors import ParameterError, ReleaseFailed
-
-#: A formula: balls of standard variables from the streams that they are made of.
-Law = Callable[[Sequence["Uniform"]], list[arb]]
 
 #: First digits of a number that decides one coordinate, and of one that decides a vector.
 SHORT, LONG = 64, 192
 #: Digits per refinement, and the most that a stream may have: broken entropy must end somewhere.
 STEP, LONGEST = 64, LONG + 64 * 64
-#: Arb's working precision belongs to the process, so one thread at a time may set it.  It is taken
-#: around a fork too: a child never inherits it locked.
-_LOCK = threading.Lock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release,
-                        after_in_child=_LOCK.release)
-
-
-@contextmanager
-def arithmetic(bits: int) -> Iterator[None]:
-    """Ball arithmetic at this working precision, for one thread at a time.
-
-    >>> with arithmetic(200):
-    ...     (arb(2).sqrt() < 1.5) and ctx.prec
-    200
-    """
-    with _LOCK, ctx.workprec(bits):
-        yield
+#: So many logarithms take less time here than Arb, which is faster, takes to be imported.
+FEW = 2000
 
 
 class Noise:
@@ -140,68 +121,6 @@ def uniforms(count: int, bits: int, noise: Noise) -> list[Uniform]:
     return [Uniform(int.from_bytes(read[i : i + size]), bits, noise) for i in cuts]
 
 
-def exponential(streams: Sequence[Uniform]) -> list[arb]:
-    """-log U: a standard exponential from one stream."""
-    return [minus_log(streams)]
-
-
-def gumbel(streams: Sequence[Uniform]) -> list[arb]:
-    """-log(-log U): a standard Gumbel from one stream."""
-    return [-minus_log(streams).log()]
-
-
-def minus_log(streams: Sequence[Uniform]) -> arb:
-    """-log of the product: digits `m` of `p` bits say that 2^(p+1) U lies in [2m, 2m + 2]."""
-    product, bits = arb(1), 0
-    for stream in streams:
-        # [ball]
-        product *= arb(2 * stream.digits + 1, 1)
-        bits += stream.bits + 1
-    return bits * arb.const_log2() - product.log()
-
-
-def floors(streams: Sequence[Uniform], scale: Fraction, law: Law = exponential) -> list[int]:
-    """Exactly floor(scale * X) of each stream's X; a stream is refined only where it must be.
-
-    >>> floors([Uniform(2**63, 64, replay(1))], Fraction(10))  # U is 1/2 and a little
-    [6]
-    """
-    # All of them at their first digits, which mostly do: setting the precision takes its time.
-    times = _ratio(scale)
-    with arithmetic(max((stream.bits for stream in streams), default=0) + 64):
-        first = [_floor(law([stream])[0], times, 0) for stream in streams]
-    return [certain([stream], scale, law)[0] if floor is None else floor
-            for stream, floor in zip(streams, first, strict=True)]
-
-
-def certain(streams: Sequence[Uniform], scale: Fraction, law: Law, *,
-            shift: Fraction = Fraction(0)) -> list[int]:
-    """Exactly floor(scale * X + shift) of each X that a law makes of the streams together.
-
-    >>> certain(uniforms(1, 64, replay(1)), Fraction(0), exponential, shift=Fraction(7, 2))
-    [3]
-    """
-    while True:
-        with arithmetic(streams[0].bits + 64 + len(streams).bit_length()):
-            found = [_floor(ball, _ratio(scale), _ratio(shift)) for ball in law(streams)]
-        answers = [floor for floor in found if floor is not None]
-        if len(answers) == len(found):
-            return answers
-        # [together] all are read on: the next balls are of the same numbers
-        for stream in streams:
-            stream.refine()
-
-
-def _floor(ball: arb, times: fmpq, plus: fmpq | int) -> int | None:
-    # [certain] None unless the ball allows one integer only; no ball, no integer.
-    answer = (ball * times + plus).floor().unique_fmpz()
-    return None if answer is None else int(answer)
-
-
-def _ratio(x: Fraction) -> fmpq:
-    return fmpq(x.numerator, x.denominator)
-
-
 def geometric(mean: Fraction, count: int, noise: Noise) -> list[int]:
     """Draws with P(G >= a) = exp(-a / mean), exactly: floors of exponentials.
 
@@ -213,7 +132,50 @@ def geometric(mean: Fraction, count: int, noise: Noise) -> list[int]:
     if mean <= 0:
         raise ParameterError(f"the mean of noise is {mean}; it must be larger than 0")
     # [geometric]
-    return floors(uniforms(count, SHORT, noise), mean)
+    streams = uniforms(count, SHORT, noise)
+    if count > FEW:
+        from privsieve.noise.balls import exponential, floors
+
+        return floors(streams, mean, exponential)
+    return [floor_log(stream, mean) for stream in streams]
+
+
+def floor_log(stream: Uniform, mean: Fraction) -> int:
+    """Exactly floor(-mean * log U); the stream is read on while its digits do not tell.
+
+    >>> floor_log(Uniform(2**63, 64, replay(1)), Fraction(10))  # U is 1/2 and a little
+    6
+    """
+    # [guess] of a double: any will do, for only what is certain is returned
+    near: float | Decimal = (stream.bits + 1) * log(2) - log(2 * stream.digits + 1)
+    while not _is_floor(found := _times(mean, near), stream, mean):
+        stream.refine()
+        near = _decimals(stream).ln(_decimals(stream).divide(2 << stream.bits,
+                                                             2 * stream.digits + 1))
+    return found
+
+
+def _is_floor(a: int, stream: Uniform, mean: Fraction) -> bool:
+    """Whether exp(-(a + 1) / mean) < U <= exp(-a / mean), for certain."""
+    m, whole, c = stream.digits, 1 << stream.bits, _decimals(stream)
+    top, bottom = (c.divide(-at * mean.denominator, mean.numerator) for at in (a, a + 1))
+    # [neighbours] all is correctly rounded, so a real number lies between those of its decimal
+    most = c.next_minus(c.exp(c.next_minus(top)))
+    least = c.next_plus(c.exp(c.next_plus(bottom)))
+    # [certain-log]
+    return (least <= c.next_minus(c.divide(m, whole))
+            and c.next_plus(c.divide(m + 1, whole)) <= most)
+
+
+def _decimals(stream: Uniform) -> Context:
+    """Arithmetic with as many digits as the stream has, and a few."""
+    return Context(stream.bits // 3, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX, traps=[])
+
+
+def _times(mean: Fraction, near: float | Decimal) -> int:
+    """floor(mean * near), exactly."""
+    over, under = near.as_integer_ratio()
+    return mean.numerator * over // (mean.denominator * under)
 
 
 def discrete_laplace(mean: Fraction, noise: Noise) -> int:

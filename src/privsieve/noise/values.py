@@ -23,16 +23,8 @@ from privsieve.noise.approximate import (
     rounded_down,
     rounded_up,
 )
-from privsieve.noise.streams import (
-    LONG,
-    SHORT,
-    Law,
-    Noise,
-    Uniform,
-    certain,
-    minus_log,
-    uniforms,
-)
+from privsieve.noise.balls import Law, certain, minus_log
+from privsieve.noise.streams import LONG, SHORT, Noise, Uniform, uniforms
 from privsieve.public.canonical import LARGEST  # to which what leaves is clamped
 
 #: Rounding to the grid adds at most 2^-16 of the sensitivity to it.

@@ -17,6 +17,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from json.encoder import encode_basestring
 from typing import Any
 
 from privsieve.errors import DomainError
@@ -37,6 +38,7 @@ FLAGS = dict.fromkeys(("1", "true", "yes", "y", "t"), 1) | dict.fromkeys(
 TRUE = ("1", "true", "True", "TRUE")
 FALSE = ("0", "false", "False", "FALSE")
 
+_WORDS: dict[bool | None, str] = {None: "null", True: "true", False: "false"}
 _WHOLE = re.compile(r"([+-]?)(0|[1-9][0-9]*)(?:\.0*)?")
 
 #: Characters of an error that quotes a value.
@@ -101,19 +103,25 @@ def digest(data: bytes) -> str:
 
 
 def _write(value: Json) -> str:
-    if value is None or isinstance(value, (bool, str)):
-        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if value is None or isinstance(value, bool):
+        return _WORDS[value]
     if isinstance(value, int):
         if abs(value) > LARGEST:
             raise TypeError(f"{quoted(value)} is beyond 2**53 - 1; write it as a string")
         return str(value)
-    if isinstance(value, Mapping):
-        # RFC 8785 sorts by UTF-16 code units.
-        keys = sorted(value, key=lambda name: name.encode("utf-16-be"))
-        return "{" + ",".join(f"{_write(key)}:{_write(value[key])}" for key in keys) + "}"
-    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
-        return "[" + ",".join(_write(item) for item in value) + "]"
+    if isinstance(value, (dict, Mapping)):
+        # RFC 8785 sorts by UTF-16 code units; those of ASCII are its characters.
+        keys = sorted(value, key=None if "".join(value).isascii() else _utf_16)
+        return "{" + ",".join([f"{_write(key)}:{_write(value[key])}" for key in keys]) + "}"
+    if isinstance(value, (list, Sequence)) and not isinstance(value, (bytes, bytearray)):
+        return "[" + ",".join([_write(item) for item in value]) + "]"
     raise TypeError(f"{type(value).__name__} has no canonical form; use a string or an integer")
+
+
+def _utf_16(name: str) -> bytes:
+    return name.encode("utf-16-be")
 
 
 # --- a value -------------------------------------------------------------------------------------

@@ -7,12 +7,16 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
+from functools import cache
 from itertools import pairwise
 from typing import Any, Literal
 
 from privsieve.errors import DomainError
+from privsieve.frozen import dataclass
 from privsieve.public.canonical import FLAGS, LARGEST, Json, flag_words, hidden, plain, quoted
+from privsieve.public.grids import CODES as CODES  # noqa: PLC0414  it is public here
+from privsieve.public.grids import around, check_bounds, check_scale, finite, no_grid, typical
 
 Scalar = str | int | bool
 #: What a stranger may know of a column that is published: "known" is what its kind says,
@@ -20,8 +24,6 @@ Scalar = str | int | bool
 #: learned.  Methods with noise do not ask.
 Role = Literal["known", "presences", "both", "sensitive"]
 
-#: Codes are unsigned 16-bit integers.
-CODES = 65536
 #: The code of "missing" where missing is a level of its own (then values use 0..65534).
 MISSING = CODES - 1
 #: The code of "missing" where missing is the middle.
@@ -62,42 +64,87 @@ class _Graded:
 
 @dataclass(frozen=True)
 class Number(_Graded):
-    """A number with declared bounds; values beyond them become the bound.
+    """A number; values beyond declared bounds become the bound.
+
+    A declaration decides how values become codes, whoever reads them.  Bounds make a grid of equal
+    steps (on a log scale, of equal ratios); `typical` makes one of its own.  Without bounds, and
+    wherever `near` is given, a code is a sign, an octave and 9 bits of the distance from `near`:
+    that is enough for RuleSieve, which compares values, and for no method that computes with them.
 
     cuts : where it is cut into items that may be published; methods with noise do not ask.
+    near : a public number that values lie around, such as 2000 for years; 0 where it is left out.
+    typical : a public centre and spread, said by somebody and never read off a table; codes then
+        reach over 4 spreads to either side.
 
     >>> Number("age", 0, 110, cuts=[18, 65]).cuts
     (18.0, 65.0)
+    >>> Number("sodium").gridless, Number("sodium", typical=[140, 5]).ends
+    (True, (120.0, 160.0))
     """
 
     name: str
-    low: float
-    high: float
+    # Left out of a domain's JSON where they are not given: its digest is that of earlier versions.
+    low: float | None = field(default=None, metadata={"optional": True})
+    high: float | None = field(default=None, metadata={"optional": True})
     scale: Literal["linear", "log"] = "linear"
     missing: Literal["middle", "level"] = "middle"
-    # Left out of a domain's JSON where they are not given: its digest is that of earlier versions.
     cuts: tuple[float, ...] = field(default=(), metadata={"optional": True})
     role: Role = field(default="known", metadata={"optional": True})
+    near: float | None = field(default=None, metadata={"optional": True})
+    typical: tuple[float, float] | None = field(default=None, metadata={"optional": True})
     kind = "number"
     levels = None
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        for end in ("low", "high"):
-            object.__setattr__(self, end, _finite(getattr(self, end), self.name, end))
-        said = f"column {self.name!r}: low is {self.low:g} and high is {self.high:g};"
-        if not self.low < self.high:
-            raise DomainError(f"{said} low must be the smaller")
-        if not (self.high - self.low < math.inf and CODES / (self.high - self.low) < math.inf):
-            raise DomainError(f"{said} no grid fits between them: bring them to bounds that a "
-                              "value could have")
         _check_word(self, "scale", _SCALES)
-        if self.scale == "log" and self.low <= 0:
-            raise DomainError(f"column {self.name!r}: scale is log and low is {self.low:g}; "
-                              "a log scale needs low above 0")
+        if self.low is not None or self.high is not None:
+            for end in ("low", "high"):
+                object.__setattr__(self, end, finite(getattr(self, end), self.name, end))
+            check_bounds(self.name, *self.reach)
+        if self.near is not None:
+            object.__setattr__(self, "near", finite(self.near, self.name, "near"))
+        if self.typical is not None:
+            object.__setattr__(self, "typical", typical(self))
+        if self.scale == "log":
+            check_scale(self)
         _check_word(self, "missing", _MISSING)
-        object.__setattr__(self, "cuts", _cuts(self, _finite, "[18, 65]"))
+        object.__setattr__(self, "cuts", _cuts(self, finite, "[18, 65]"))
         _check_word(self, "role", _ROLES)
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Where values are cut off: the bounds, or nowhere."""
+        return (-math.inf if self.low is None else self.low,
+                math.inf if self.high is None else self.high)
+
+    @property
+    def gridless(self) -> bool:
+        """Whether codes have no equal steps, so that nobody may compute with them."""
+        return self.typical is None and (self.low is None or self.near is not None)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Where the grid of the codes begins and ends; of columns that have one."""
+        if self.typical is not None:
+            return around(*self.typical)
+        if self.gridless:
+            raise DomainError(no_grid(self.name))
+        return self.reach
+
+    def typical_centre_and_spread(self) -> tuple[float, float] | None:
+        """As declared, else the middle of the bounds and an eighth of their width.
+
+        None where neither is known, or the scale is log.  On the grid of the codes this is always
+        the middle code and an eighth of all codes.
+
+        >>> Number("age", 0, 112).typical_centre_and_spread()
+        (56.0, 14.0)
+        """
+        if self.gridless or self.scale == "log":
+            return None
+        low, high = self.ends
+        return self.typical or (low + (high - low) / 2, (high - low) / 8)
 
 
 @dataclass(frozen=True)
@@ -131,6 +178,11 @@ class Date(_Graded):
         _check_word(self, "missing", _MISSING)
         object.__setattr__(self, "cuts", _cuts(self, _moment, "[2020-01-01]"))
         _check_word(self, "role", _ROLES)
+
+    @property
+    def reach(self) -> tuple[dt.datetime, dt.datetime]:
+        """Where values are cut off: the bounds."""
+        return self.low, self.high
 
 
 @dataclass(frozen=True)
@@ -230,6 +282,17 @@ class Label:
 
 Column = Number | Category | Flag | Date
 Target = Label | Number
+_KINDS = {one.kind: one for one in (Number, Date, Flag, Category, Label)}
+
+
+def adds_up(column: Column) -> bool:
+    """Whether codes are equal steps of a declared range, so that those of two columns can be added.
+
+    >>> [adds_up(one) for one in (Number("age", 0, 110), Number("age"), Category("ward", ["A"]))]
+    [True, False, False]
+    """
+    steps = isinstance(column, Date) or (isinstance(column, Number) and not column.gridless)
+    return steps and not column.missing_level
 
 
 def fields_of(part: Column | Target) -> dict[str, Json]:
@@ -239,13 +302,20 @@ def fields_of(part: Column | Target) -> dict[str, Json]:
     {'kind': 'flag', 'name': 'smoker', 'default': False}
     """
     found: dict[str, Json] = {"kind": part.kind}
-    for item in fields(part):
-        value = getattr(part, item.name)
-        if item.metadata.get("optional") and value == item.default:
+    for name, optional, default in _said_of(part.kind):
+        value = getattr(part, name)
+        if optional and value == default:
             continue
-        found[item.name] = ([_in_json(one) for one in value] if isinstance(value, tuple)
-                            else _in_json(value))
+        found[name] = ([_in_json(one) for one in value] if isinstance(value, tuple)
+                       else _in_json(value))
     return found
+
+
+@cache
+def _said_of(kind: str) -> tuple[tuple[str, bool, object], ...]:
+    """The fields of a kind: each name, whether it may stay away, and what it is then."""
+    return tuple((item.name, item.metadata.get("optional", False), item.default)
+                 for item in fields(_KINDS[kind]))
 
 
 def _in_json(value: Any) -> Any:
@@ -262,14 +332,13 @@ def part_of(said: Mapping[str, Any]) -> Column | Target:
 
     >>> part_of({"kind": "number", "name": "age", "low": "0.0", "high": "110.0", "cuts": ["18.0"]})
     Number(name='age', low=0.0, high=110.0, scale='linear', missing='middle', cuts=(18.0,), \
-role='known')
+role='known', near=None, typical=None)
     """
-    kinds = {kind.kind: kind for kind in (Number, Date, Flag, Category, Label)}
     own = {name: value for name, value in said.items() if name != "kind"}
     if said["kind"] == "number":
-        own |= {end: float(own[end]) for end in ("low", "high")}
-        own |= {"cuts": [float(cut) for cut in own.get("cuts", ())]}
-    return kinds[said["kind"]](**own)
+        own |= {key: float(own[key]) for key in ("low", "high", "near") if key in own}
+        own |= {key: [float(one) for one in own[key]] for key in ("cuts", "typical") if key in own}
+    return _KINDS[said["kind"]](**own)
 
 
 def check_name(name: object) -> None:
@@ -278,23 +347,10 @@ def check_name(name: object) -> None:
         raise DomainError(f"a column is named {quoted(name)}; a name is a text that is not empty")
     if len(name) > LARGEST_NAME:
         raise DomainError(f"a column name has {len(name)} characters; {LARGEST_NAME} are allowed")
-    if any(unicodedata.category(c) in _NOT_IN_NAMES for c in name):
+    if not (name.isascii() and name.isprintable()) and any(
+            unicodedata.category(c) in _NOT_IN_NAMES for c in name):
         raise DomainError("a column name holds control or direction characters, or ends a line; "
                           "rename the column")
-
-
-def _finite(value: object, name: str, end: str) -> float:
-    if value is None:
-        raise DomainError(f"column {name!r}: {end} is missing; write the {end}est value that a "
-                          "person could have, from a code book, never from this table")
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number) or isinstance(value, (bool, str)):
-        raise DomainError(f"column {name!r}: {end} is {quoted(value)}; write a finite number")
-    # -0.0 equals 0.0, and equal domains have equal digests.
-    return number + 0.0
 
 
 def _moment(value: object, name: str, end: str) -> dt.datetime:
@@ -352,6 +408,8 @@ def _cuts(part: Number | Date, read: Callable[[object, str, str], Any],
           example: str) -> tuple[Any, ...]:
     """Cut points, each larger than the one before, inside of the bounds."""
     given: object = part.cuts
+    if isinstance(given, tuple) and not given:
+        return ()
     shown = f"column {part.name!r}: cuts is {quoted(given)}; write"
     if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
         raise DomainError(f"{shown} a list of points, for example cuts = {example}")
@@ -364,10 +422,11 @@ def _cuts(part: Number | Date, read: Callable[[object, str, str], Any],
     points = tuple(read(one, part.name, "a cut point") for one in listed)
     if any(first >= second for first, second in pairwise(points)):
         raise DomainError(f"{shown} points of which each is larger than the one before")
+    low, high = part.reach
     for point in points:
-        if not part.low <= point <= part.high:
+        if not low <= point <= high:
             raise DomainError(f"column {part.name!r}: the cut point {_plainly(point)} lies outside "
-                              f"of its bounds, {_plainly(part.low)} to {_plainly(part.high)}; "
+                              f"of its bounds, {_plainly(low)} to {_plainly(high)}; "
                               "leave it out, or correct the bounds")
     return points
 

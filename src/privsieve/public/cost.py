@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 
 from privsieve.errors import ParameterError
+from privsieve.frozen import dataclass
 from privsieve.public.canonical import quoted
 
 #: Units per 1: the ledger adds integers, so no sum depends on its order.

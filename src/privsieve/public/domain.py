@@ -9,16 +9,18 @@ from __future__ import annotations
 import codecs
 import datetime as dt
 import json
+import os
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, field, fields, replace
+from functools import cached_property
 from math import lcm
 from operator import index
-from pathlib import Path
 from typing import Any, Literal
 
 from privsieve.errors import DomainError
+from privsieve.frozen import dataclass
 from privsieve.public.canonical import Json, canonical, digest, quoted
 from privsieve.public.columns import (
     Category,
@@ -36,8 +38,7 @@ from privsieve.public.columns import (
 #: More rows, or persons, than this are refused: it is a public cap.
 LARGEST_ROWS = 2**40
 #: Up to so many rows a person, floor(L / rows) is exact.
-EXACT_ROWS = 10
-ROUNDED_WEIGHT = 4096
+EXACT_ROWS, ROUNDED_WEIGHT = 10, 4096
 
 _COLUMNS = {"number": Number, "category": Category, "flag": Flag, "date": Date}
 _TARGETS = {"label": Label, "number": Number}
@@ -158,10 +159,10 @@ class Domain:
                    target=replace(made, name=_free("y", columns)))
 
     @staticmethod
-    def from_toml(path: str | Path) -> Domain:
+    def from_toml(path: str | os.PathLike[str]) -> Domain:
         """Read a domain file; what is missing or misspelled is said with its place."""
         try:
-            with Path(path).open("rb") as file:
+            with open(os.fspath(path), "rb") as file:  # noqa: PTH123  # no import
                 data = file.read(LARGEST_FILE + 1)
             text = data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
         except (OSError, ValueError):
@@ -180,7 +181,7 @@ class Domain:
         shape = source.shape(count_rows=False)
         return draft(list(zip(shape.columns, shape.types, strict=True)))
 
-    def to_toml(self, path: str | Path) -> None:
+    def to_toml(self, path: str | os.PathLike[str]) -> None:
         """Write a domain file; nothing is overwritten."""
         text = to_toml(self)
         try:
@@ -247,6 +248,15 @@ class Domain:
                               f"{LARGEST_ROWS}")
         return whole
 
+    @cached_property
+    def gridless(self) -> tuple[str, ...]:
+        """The columns whose codes are no equal steps: no grid, no mean and no weight of them.
+
+        >>> Domain([Number("age", 0, 110), Number("sodium")]).gridless
+        ('sodium',)
+        """
+        return tuple(one.name for one in self.columns if isinstance(one, Number) and one.gridless)
+
     @property
     def rows_are_public(self) -> bool:
         """Whether a source may count its rows before the charge."""
@@ -277,7 +287,7 @@ class Box(Domain):
         """The domain for columns of these names."""
         first = self.columns[0]
         assert isinstance(first, Number)  # and there is a target: `Domain.box` made both
-        return Domain(tuple(Number(name, first.low, first.high) for name in names),
+        return Domain(tuple(Number(name, *first.reach) for name in names),
                       target=self.target and replace(self.target, name=_free("y", names)))
 
 

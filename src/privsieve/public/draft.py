@@ -24,7 +24,8 @@ _TEXT_DRAFT = (
     "# list them.",
 )
 _BLANKS = {
-    "number": ('kind = "number"', f"# low =   {_FILL}", f"# high =   {_FILL}"),
+    "number": ('kind = "number"', f"# low =   {_FILL}", f"# high =   {_FILL}",
+               "# (RuleSieve needs no bounds; near = 2000 helps it with numbers such as years)"),
     "flag": ('kind = "flag"',),
     "date": ('kind = "date"', f"# low =   {_FILL}: a date such as 2020-01-01",
              f"# high =   {_FILL}"),

@@ -7,14 +7,15 @@ table of the documentation are made from the fields of one frozen dataclass, `Op
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, field, fields
 from fractions import Fraction
 from functools import wraps
 from inspect import cleandoc
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, Self, TypeVar, dataclass_transform
 
 from privsieve.errors import ParameterError
+from privsieve.frozen import dataclass
 from privsieve.public.canonical import Json, quoted
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
@@ -33,6 +34,7 @@ class About:
     needed : whether a plan without it is refused.
     setting : its name in a release, where that differs; None where a release does not say it.
     was : its name in version 0.1.0, where that differs.
+    unsaid : whether a release leaves it out where it has its default.
     """
 
     says: str
@@ -43,6 +45,7 @@ class About:
     setting: str | None = ""
     was: str = ""
     several: bool = False
+    unsaid: bool = False
 
 
 def option(*, default: Any, kw_only: bool = True, **about: Any) -> Any:
@@ -90,6 +93,48 @@ def yes_or_no(text: object) -> bool:
     return said[str(text)]
 
 
+def written_group(text: str) -> tuple[str, list[str]]:
+    """A group of a command line.
+
+    >>> written_group("address=street,zip")
+    ('address', ['street', 'zip'])
+    """
+    name, _, columns = text.partition("=")
+    if not name.strip() or not columns.strip():
+        raise ParameterError(f"--group is {quoted(text)}; write a name, = and its columns, such as "
+                             "address=street,zip")
+    return name.strip(), [one.strip() for one in columns.split(",")]
+
+
+def written_cost(text: str) -> tuple[str, str]:
+    """What something costs, of a command line.
+
+    >>> written_cost("mri=5")
+    ('mri', '5')
+    """
+    name, _, cost = text.rpartition("=")
+    if not name.strip() or not cost.strip():
+        raise ParameterError(f"--cost is {quoted(text)}; write a column or a group, = and what it "
+                             "costs, such as mri=5")
+    return name.strip(), cost.strip()
+
+
+def read_several(about: About, flag: str, texts: Sequence[str]) -> object:
+    """What a command line says several times: a list, or a mapping of what has names.
+
+    >>> read_several(abouts(Choosing)["costs"], "--cost", ["mri=5", "ward=2"])
+    {'mri': '5', 'ward': '2'}
+    """
+    values: list[Any] = [about.read(text) for text in texts]
+    if not all(isinstance(value, tuple) for value in values):
+        return values
+    names = [name for name, _ in values]
+    for name in names:
+        if names.count(name) > 1:
+            raise ParameterError(f"{flag} says {quoted(name)} twice; say it once")
+    return dict(values)
+
+
 @declared
 class Options:
     """What every private method is asked for."""
@@ -114,18 +159,68 @@ class Choosing(Options):
                                 "many columns are chosen")
     ordered: bool = option(default=False, read=yes_or_no,
                            says="release the order of the columns, too")
+    sure: Any = option(
+        default=None, metavar="S", unsaid=True,
+        says="count how many of the chosen columns are surely related to the target, for this "
+             "share of epsilon, such as 0.1; needs independent rows")
+    independent_rows: bool = option(
+        default=False, read=yes_or_no, unsaid=True,
+        says="confirm that rows were drawn independently, without which a sure count is not true")
+    describe: Any = option(
+        default=None, metavar="S", unsaid=True,
+        says="describe the chosen columns by class, for this share of epsilon, such as 0.2")
+    always: Any = option(
+        default=None, several=True, unsaid=True, metavar="NAME",
+        says="columns, or groups, that are in whatever the rows say; they count among k")
+    never: Any = option(
+        default=None, several=True, unsaid=True, metavar="NAME",
+        says="columns that are not looked at")
+    groups: Any = option(
+        default=None, several=True, unsaid=True, read=written_group, metavar="NAME=A,B,…",
+        says="columns that are chosen and released as one, under a name; a group takes one place")
+    costs: Any = option(
+        default=None, several=True, unsaid=True, read=written_cost, metavar="NAME=P",
+        says="what a column, or a group, costs to collect: public; the others cost 1")
+    price: Any = option(
+        default=None, unsaid=True, metavar="P",
+        says="stay within this sum of costs; k is then the most that may be chosen")
+    targets: Any = option(
+        default=None, several=True, unsaid=True, metavar="NAME",
+        says="columns that are targets, too, and are not chosen: one release for all targets")
+    over: str = option(
+        default="maximum", choices=("maximum", "mean"), unsaid=True,
+        says="what a column is worth for several targets: the most for any, or the mean")
+    fewer: Any = option(default=None, choices=("auto",), setting="at_most", unsaid=True,
+                        says="auto names fewer columns where so many cannot be found: at most k")
 
     @property
     def k(self) -> int:
         """How many columns, where that is settled."""
         return int(self.n_features_to_select)
 
+    @property
+    def sought(self) -> int:
+        """How many columns were asked for, where it is settled how many are named."""
+        return self.k if self.fewer is None else int(self.fewer)
+
+    @property
+    def one_race(self) -> bool:
+        """Whether one race may name all columns."""
+        return True
+
+    @property
+    def alone(self) -> Self:
+        """The same where one race names all columns."""
+        return self
+
 
 def abouts(kind: type) -> dict[str, About]:
     """The options of a class, by name and in order.
 
     >>> list(abouts(Choosing))
-    ['epsilon', 'allow_weak', 'n_features_to_select', 'delta', 'ordered']
+    ['epsilon', 'allow_weak', 'n_features_to_select', 'delta', 'ordered', 'sure', \
+'independent_rows', 'describe', 'always', 'never', 'groups', 'costs', 'price', 'targets', 'over', \
+'fewer']
     """
     return {one.name: one.metadata["about"] for one in fields(kind) if "about" in one.metadata}
 
@@ -143,14 +238,28 @@ def settled(kind: type[Kind], asked: Options, **facts: Any) -> Kind:
 
 def settings(asked: Options, **facts: Json) -> dict[str, Json]:
     """What a release says of the options, under their names of stored formats."""
+    default = {one.name: one.default for one in fields(asked)}
     said = {about.setting or name: _plain(getattr(asked, name))
-            for name, about in abouts(type(asked)).items() if about.setting is not None}
+            for name, about in abouts(type(asked)).items() if about.setting is not None
+            and not (about.unsaid and getattr(asked, name) == default[name])}
     return {**said, **facts}
+
+
+def asks_more(given: Options) -> bool:
+    """Whether an option is given that a release does not speak of where it is not.
+
+    >>> asks_more(Choosing(epsilon=1)), asks_more(Choosing(epsilon=1, sure="0.1"))
+    (False, True)
+    """
+    return any(one.metadata["about"].unsaid and getattr(given, one.name) != one.default
+               for one in fields(given) if "about" in one.metadata)
 
 
 def _plain(value: Any) -> Json:
     if isinstance(value, tuple):
         return [str(part) for part in value]
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
     return str(value) if isinstance(value, Fraction) else value
 
 
@@ -171,6 +280,9 @@ def current(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
 def asked(method: str, kind: type[Kind], given: Mapping[str, Any]) -> Kind:
     """Options as somebody gave them; refuses one that the method does not know, or lacks."""
     values, known = current(kind, given), abouts(kind)
+    if values.get("price") is not None:
+        # as many as the price allows
+        values.setdefault("n_features_to_select", None)
     shown = {"n_features_to_select": "k"}
     for name in values:
         if name not in known:

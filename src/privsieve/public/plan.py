@@ -12,11 +12,12 @@ two together.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from privsieve.errors import ParameterError
+from privsieve.frozen import dataclass
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
     from privsieve.rows.batch import Batch
 
 
-@dataclass(frozen=True, order=True)
-class NoiseSize:
+class NoiseSize(NamedTuple):
     """How strong noise is, and in what it is counted; a unit is a row, a line or a person.
 
     "units on a score" : units that would move a column's score as far as the scale of the law
@@ -48,22 +48,66 @@ SENTENCES: Mapping[str, str] = {
         "Sums, products, quotients and square roots of doubles are rounded as IEEE 754 says, "
         "sums in any order, fused or not; on whole numbers below 2^53 they are exact."),
     "exp-within-4-ulp": "NumPy's exp is within 4 units in the last place of the exact value.",
+    "independent-rows": (
+        "Who asked says that units were drawn independently of each other, all of them are in the "
+        "table and can be read, and of persons there are as many as declared: the count of sure "
+        "columns is true only then, and privacy does not rest on it."),
 }
 _BITS, _DOUBLES = ("ideal-bits",), ("ideal-bits", "ieee-doubles")
+_NUMBERS = (*_DOUBLES, "exp-within-4-ulp")
 #: What each theorem on a certificate rests on, with all proofs below it.
 THEOREMS: Mapping[str, tuple[str, ...]] = {
     "block-fwell": _BITS,
-    "felp": tuple(SENTENCES),
-    "kernel-ridge-answers": tuple(SENTENCES),
+    "described": _BITS,
+    "felp": _NUMBERS,
+    "kernel-ridge-answers": _NUMBERS,
     "noisy-histogram": _BITS,
     "noisy-top-k": _DOUBLES,
-    "objective-fwell": tuple(SENTENCES),
-    "output-fwell": tuple(SENTENCES),
+    "objective-fwell": _NUMBERS,
+    "output-fwell": _NUMBERS,
     "private-tuning": _BITS,
     "ridge": _DOUBLES,
     "rule-sieve": _BITS,
     "rule-sieve-numeric": _BITS,
+    "rule-sieve-votes": _DOUBLES,
+    "several-targets": _BITS,
+    "sure-count": ("ideal-bits", "independent-rows"),
 }
+
+
+class Chosen(tuple[int, ...]):  # noqa: SLOT001  # a tuple has no room for slots
+    """Positions of chosen columns, and what else a release says of the choice, all of it released.
+
+    >>> one = Chosen((2, 5), branch="pairs")
+    >>> one, dict(one.said)
+    ((2, 5), {'branch': 'pairs'})
+    """
+
+    said: Mapping[str, Json]
+
+    def __new__(cls, columns: Iterable[int], **said: Json) -> Chosen:
+        """The positions; `said` are further fields of `release.Selection`."""
+        made = super().__new__(cls, columns)
+        made.said = said
+        return made
+
+
+class Scoring(NamedTuple):
+    """How a summary becomes values of columns.
+
+    epsilon : what is left of the plan's for the race; the rest goes to counts that `values` draws.
+    values : (summary, noise) -> one integer a column, and how far a unit moves each of them.
+    """
+
+    epsilon: Fraction
+    values: Callable[[Any, Any], tuple[list[int], int]]
+
+
+class Takes(NamedTuple):
+    """What a run will about take: seconds of one core, and bytes of memory; from declared sizes."""
+
+    seconds: float
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -76,6 +120,9 @@ class Plan:
         the only function that meets noise; what it returns leaves.
     says : (output) -> what the release says of it; None where the output is selected positions.
     record : what one record of the source is: a row of a table, or a line of a file.
+    certain : the positions that a choice of no cost names; None for all.
+    scoring : how the choice values columns, where one race over values is all there is to it.
+    takes : an estimate of time and memory, where there is one; no part of the release.
     """
 
     method: str  # name/version
@@ -93,6 +140,9 @@ class Plan:
     mechanism: Callable[[Any, Any], Any] = field(repr=False)
     says: Callable[[Any], Mapping[str, Json]] | None = field(default=None, repr=False)
     record: Literal["row", "line"] = "row"
+    certain: tuple[int, ...] | None = None
+    scoring: Scoring | None = field(default=None, repr=False)
+    takes: Takes | None = None
 
     @property
     def protected(self) -> Literal["row", "line", "person"]:

@@ -8,4 +8,5 @@ from privsieve.report.page import NAME as NAME
 from privsieve.report.page import explored_html as explored_html
 from privsieve.report.page import html as html
 from privsieve.report.page import internal_html as internal_html
-from privsieve.report.page import stage_report as stage_report
+from privsieve.report.page import ready as ready
+from privsieve.report.page import write_report as write_report

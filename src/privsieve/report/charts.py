@@ -59,8 +59,12 @@ class CostMark(NamedTuple):
     this: bool
 
 
-def costs(points: Sequence[CostMark], guessing: int) -> Markup:
-    """What is found by cost, with guessing drawn and this release marked."""
+def costs(points: Sequence[CostMark], guessing: int,
+          counted: tuple[str, str] = ("best columns", "found")) -> Markup:
+    """What is found by cost, with guessing drawn and this release marked.
+
+    counted : of what a share is drawn, and what that share is
+    """
     said = ", ".join(f"{p.text}: {p.percent} per cent{' (this release)' if p.this else ''}"
                      for p in points)
     marks = [_height(mark) for mark in (50, 100)]
@@ -71,17 +75,17 @@ def costs(points: Sequence[CostMark], guessing: int) -> Markup:
     step = (_RIGHT - _LEFT) / len(points)
     drawn = joined(_point(p, _LEFT + step * (at + 0.5)) for at, p in enumerate(points))
     return Markup(
-        '<figure><figcaption>How many of the best columns would be found?</figcaption>\n'
+        '<figure><figcaption>How many of the {what} would be {good}?</figcaption>\n'
         '<svg width="100%" height="232" role="img" aria-labelledby="c1 c2"><title id="c1">Share '
-        'of the best columns that would be found, by privacy cost</title><desc id="c2">A forecast. '
+        'of the {what} that would be {good}, by privacy cost</title><desc id="c2">A forecast. '
         "{said}. Guessing finds {guessing} per cent.</desc>\n{grid}"
         '<line x1="0" x2="100%" y1="{base}" y2="{base}" class="l2"/>'
         '<line x1="0" x2="100%" y1="{y}" y2="{y}" class="l2 da"/>'
         '<text x="100%" y="{above}" text-anchor="end" class="q">guessing: {guessing} %</text>\n'
         '{drawn}</svg>\n<div class="ends"><span>←&nbsp;stronger protection</span>'
         "<span>cost (ε)</span><span>better answer&nbsp;→</span></div></figure>").format(
-            said=said, guessing=guessing, grid=grid, base=_BASE, y=y,
-            above=y - 5 if y > _TOP + 20 else y + 17, drawn=drawn)
+            what=counted[0], good=counted[1], said=said, guessing=guessing, grid=grid,
+            base=_BASE, y=y, above=y - 5 if y > _TOP + 20 else y + 17, drawn=drawn)
 
 
 def _point(point: CostMark, x: float) -> Markup:

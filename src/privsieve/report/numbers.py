@@ -6,7 +6,6 @@ A number is shown as far as its noise lets anybody read it, and no finer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN
 from fractions import Fraction
 from functools import cached_property
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from privsieve.frozen import dataclass
 from privsieve.release import (
     ANSWERS,
     ColumnWeights,

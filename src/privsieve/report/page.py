@@ -10,17 +10,17 @@ where the last one ended.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import unicodedata
-from base64 import b64encode
+from binascii import b2a_base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
-from pathlib import Path
+from importlib.machinery import SourceFileLoader
 from types import CodeType
 from typing import Any, Protocol
 
@@ -28,6 +28,7 @@ from markupsafe import Markup, escape
 
 from privsieve._version import __version__
 from privsieve.errors import SchemaError
+from privsieve.frozen import dataclass
 from privsieve.ledger.certificate import sentence
 from privsieve.public.canonical import Json, canonical
 from privsieve.public.canonical import digest as sha256
@@ -52,20 +53,21 @@ _EXACT = Context(prec=60)
 #: Above this cost the factor is a number that nobody reads.
 LARGEST_FACTOR = 25
 
-_FOLDER = Path(__file__).with_name("pages")
-_TOKEN = re.compile(r"(\{\{.*?\}\}|\{%.*?%\})", re.DOTALL)
+_FOLDER = f"{__file__.rpartition(os.sep)[0]}/pages"
+#: Patterns of templates: they are compiled where a template is.
+_MARK = r"(?s)(\{\{.*?\}\}|\{%.*?%\})"
 #: A statement that has its line to itself takes the line away with it.
-_OWN_LINE = re.compile(r"\n[ \t]*(\{%(?:(?!%\}).)*%\})[ \t]*(?=\n)", re.DOTALL)
+_OWN_LINE = r"(?s)\n[ \t]*(\{%(?:(?!%\}).)*%\})[ \t]*(?=\n)"
 #: Ends of lines before these are not shown; before a word they are a space.
-_JOINED = re.compile(r"\n\s*(?=</(?:section|div|ul|dl|p|tbody)>|<li>)")
-_CONTINUED = re.compile(r"\n\s*(?=[^\s<]|<(?:a|b|i|code|span)[ >])")
+_JOINED = r"\n\s*(?=</(?:section|div|ul|dl|p|tbody)>|<li>)"
+_CONTINUED = r"\n\s*(?=[^\s<]|<(?:a|b|i|code|span)[ >])"
 
 
 class Place(Protocol):
     """Where a release is written."""
 
-    def stage(self, name: str, data: bytes) -> None:
-        """Keep the bytes until all files of the release get their names."""
+    def write(self, name: str, data: bytes) -> None:
+        """Put a file there."""
 
 
 def html(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> bytes:
@@ -106,13 +108,29 @@ def explored_html(explored: Any) -> bytes:
     return exploring.page(explored)
 
 
-def stage_report(folder: Place, release: Mapping[str, Any], certificate: Mapping[str, Any]) -> None:
-    """Lay the report beside its release.  If that fails the release leaves without it.
+def write_report(folder: Place, release: Mapping[str, Any], certificate: Mapping[str, Any],
+                 ) -> bool:
+    """Lay the report beside its release; whether that could be done.
 
-    The release was paid for and says all; `privsieve report` makes the page again.
+    A page is not worth a release: that was paid for and says all, and `privsieve report` makes the
+    page again.
     """
-    with suppress(Exception, KeyboardInterrupt):  # a page is not worth a release
-        folder.stage(NAME, html(release, certificate))
+    with suppress(Exception, KeyboardInterrupt):
+        folder.write(NAME, html(release, certificate))
+        return True
+    return False
+
+
+def ready(kind: str) -> None:
+    """Load and compile what the page of this kind takes: what is broken there is found for free.
+
+    >>> ready("selection")
+    """
+    if kind in KINDS:
+        for module in (KINDS[kind], "officer"):
+            import_module(f"privsieve.report.{module}")
+        for template in ("base", "private", kind):
+            _compiled(template)
 
 
 @dataclass(frozen=True)
@@ -132,6 +150,13 @@ class TwoFiles:
         """What made the release."""
         return pairs(sorted(self.certificate["software"].items()))
 
+    @property
+    def form(self) -> Any:
+        """The parts that a data protection officer signs."""
+        from privsieve.report import officer
+
+        return officer.form(self.release, self.certificate)
+
     def document(self, *templates: str, kind: str = "public", **names: Any) -> bytes:
         """The page: its templates know the two files, and this as `page`."""
         return document(*templates, page=self, release=self.release, claim=self.claim,
@@ -143,10 +168,11 @@ def document(*templates: str, **names: Any) -> bytes:
 
     The base is the frame of all; what is named here is known to every block.
     """
-    style = (_FOLDER / "style.css").read_text(encoding="utf-8")
+    with open(f"{_FOLDER}/style.css", encoding="utf-8") as file:  # noqa: PTH123  # no import
+        style = file.read()
     known = blocks("base", *templates, **names,
                    version=__version__, style=Markup(style),  # noqa: S704  # our own file
-                   sha=b64encode(hashlib.sha256(style.encode()).digest()).decode())
+                   sha=b2a_base64(hashlib.sha256(style.encode()).digest(), newline=False).decode())
     return f"{known['document']()}\n".encode()
 
 
@@ -158,22 +184,39 @@ def blocks(*templates: str, **names: Any) -> dict[str, Any]:
     return known
 
 
+class Template(SourceFileLoader):
+    """A template as a module is loaded: what it compiles to is kept, where that can be written."""
+
+    def source_to_code(  # type: ignore[override]  # only what importlib hands over
+            self, data: Any, path: Any, *more: Any, **options: Any) -> CodeType:
+        """The code of the Python that a template stands for."""
+        del more, options
+        program = "\n".join(_program(data.decode().replace("\r\n", "\n")))
+        return compile(program, path, "exec")
+
+    def path_stats(self, path: Any) -> Mapping[str, Any]:
+        """What tells that it changed: this file says how it is compiled."""
+        own, here = super().path_stats(path), super().path_stats(__file__)
+        return {**own, "mtime": own["mtime"] + here["mtime"]}
+
+
 @cache
 def _compiled(template: str) -> CodeType:
-    text = (_FOLDER / f"{template}.html").read_text(encoding="utf-8")
-    return compile("\n".join(_program(text)), f"pages/{template}.html", "exec")
+    code = Template(template, f"{_FOLDER}/{template}.html").get_code(template)
+    assert code is not None
+    return code
 
 
 def _program(text: str) -> Iterator[str]:
     """The Python of a template: each block is a function that gives markup."""
     depth = 0
     opened: list[str] = []
-    for token in _TOKEN.split(_OWN_LINE.sub(r"\1", f"\n{text}\n")):
+    for token in re.split(_MARK, re.sub(_OWN_LINE, r"\1", f"\n{text}\n")):
         indent = "    " * depth
         if token.startswith("{{"):
             yield f"{indent}shown.append(escape({token[2:-2].strip()}))"
         elif not token.startswith("{%"):
-            said = re.sub(r"\n\s*", "\n", _CONTINUED.sub(" ", _JOINED.sub("", token)))
+            said = re.sub(r"\n\s*", "\n", re.sub(_CONTINUED, " ", re.sub(_JOINED, "", token)))
             if depth and said:
                 yield f"{indent}shown.append({said!r})"
         else:

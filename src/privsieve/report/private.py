@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
+from os import sep, walk
+from string import ascii_lowercase
 from typing import Any
 
 from markupsafe import Markup
 
 from privsieve._version import __version__
+from privsieve.frozen import dataclass
 from privsieve.ledger.certificate import UNIT, conversion
 from privsieve.public.canonical import canonical, digest
 from privsieve.public.cost import exact
+from privsieve.public.description import Described
 from privsieve.public.plan import SENTENCES
-from privsieve.release import Selection, number
+from privsieve.release import Selection, exactly, number
 from privsieve.report.charts import CostMark, Piece, bar, costs
-from privsieve.report.page import TwoFiles, belief, clean, count, name, percent
+from privsieve.report.page import TwoFiles, belief, clean, count, joined, name, names, percent
 
-#: A proof that names another.
-_REFERENCE = re.compile(r"(?:([a-z_/]+)/)?([a-z_]+\.proof\.md)")
+_PACKAGE = __file__.rsplit(sep, 2)[0]
+#: Letters of the name of a proof.
+_NAMED = f"{ascii_lowercase}_/"
 #: How sure somebody is before, in the table of beliefs.
 _BEFORE = (Fraction(1, 2), Fraction(1, 10), Fraction(1, 100))
+#: Classes that stand side by side in a table.
+_ABREAST = 3
+_QUARTILES = ("Lower quartile", "Median", "Upper quartile")
 _NOUNS = {words: noun for noun, words in UNIT.items()}
 
 
@@ -123,14 +128,18 @@ class PrivatePage(TwoFiles):
         """The theorem's proof and those that it names, if this version made the release."""
         if self.certificate["software"].get("privsieve") != __version__:
             return []
-        package = Path(__file__).parents[1]
-        texts = {path.relative_to(package).as_posix(): path.read_bytes()
-                 for path in package.rglob("*.proof.md")}
-        heading = f"# {self.claim['theorem']}\n".encode()
-        wanted = [file for file, text in texts.items() if text.startswith(heading)]
+        known, theorem = _proofs(), str(self.claim["theorem"])
+        # A file is called as its theorem ends: `verify` makes the page again, and reads few.
+        likely = sorted(known, key=lambda file: _called(file) not in theorem)
+        heading = f"# {theorem}\n".encode()
+        first = next((file for file in likely if _proof(file).startswith(heading)), None)
+        texts = {} if first is None else {first: _proof(first)}
+        wanted = [*texts]
         for file in wanted:  # grows while it is read
-            wanted += [other for other in named_proofs(texts[file].decode(), file, texts)
-                       if other not in wanted]
+            more = [other for other in named_proofs(texts[file].decode(), file, known)
+                    if other not in texts]
+            texts |= {other: _proof(other) for other in more}
+            wanted += more
         return [(file, digest(texts[file])) for file in sorted(wanted)]
 
     @property
@@ -173,29 +182,112 @@ class SelectionPage(PrivatePage):
         """Whether the order was paid for."""
         return self.release["plan"]["settings"].get("ordered") is True
 
+    @property
+    def first(self) -> Markup | str:
+        """The domain's own target, of which figures and counts are."""
+        return super().about
+
+    @property
+    def about(self) -> Markup | str:
+        """The names of the targets, or a word for one."""
+        more = chosen_by(self.release).get("targets") or ()
+        if not more or self.target is None:
+            return super().about
+        return names((self.target["name"], *more))
+
+    @cached_property
+    def beforehand(self) -> list[Markup]:
+        """What was fixed in public, before a row was read."""
+        return beforehand(chosen_by(self.release), self.chosen)
+
+    @property
+    def sought(self) -> int:
+        """How many of the chosen were not in from the beginning; a group counts once."""
+        return sought(chosen_by(self.release), self.chosen)
+
     @cached_property
     def chosen(self) -> Sequence[str]:
         """The names, from A to Z where their order was not paid for."""
-        selected = Selection.read(self.release).selected
+        selected = self.selection.selected
         return selected if self.ordered else sorted(selected, key=lambda one: (one.casefold(), one))
+
+    @cached_property
+    def selection(self) -> Selection:
+        """What the release says of the choice."""
+        return Selection.read(self.release)
+
+    @property
+    def sure(self) -> str:
+        """The count of sure columns in a sentence; empty where there is none."""
+        return self.selection.counted(self.target["name"] if self.target else "the outcome",
+                                      self.noun)
+
+    @property
+    def described(self) -> list[tuple[str, Described]]:
+        """What is said of each chosen column, in the order in which they are shown."""
+        said = self.selection.descriptions
+        return [(one, said[one]) for one in self.chosen if one in said]
+
+    @property
+    def more(self) -> str:
+        """What the claim is about beside the names, in words; empty where it is nothing."""
+        return " and ".join(word for word, said in (("the count", self.sure),
+                                                    ("the figures", self.described)) if said)
+
+    def tables(self, one: Described) -> Iterator[tuple[list[str], list[list[str]]]]:
+        """The figures of a column, a few classes at a time: heads, and a row for each figure."""
+        for at in range(0, len(one.classes), _ABREAST):
+            classes = one.classes[at:at + _ABREAST]
+            heads = [f"All {self.noun}s" if by.name == "all" else f"Class {clean(by.name)}"
+                     for by in classes]
+            words = one.levels or (
+                f"{self.noun.capitalize()}s", *_QUARTILES,
+                "Mean" if one.scale == "linear" else "Geometric mean", "Missing")
+            figures = [[*by.counts, *by.quartiles, *filter(None, (by.mean, by.missing))]
+                       for by in classes]
+            yield ["", *heads], [[clean(word), *map(_ranged, row)]
+                                 for word, *row in zip(words, *figures, strict=False)]
+
+    @property
+    def most(self) -> int | None:
+        """How many were asked for at most, where fewer may be named."""
+        said = self.release["plan"]["settings"].get("at_most")
+        return said if type(said) is int else None
+
+    @property
+    def counted(self) -> tuple[str, str]:
+        """What the forecast counts: the best columns that are found, or names that are right."""
+        return ("best columns", "found") if self.most is None else ("names", "right")
+
+    @property
+    def advice(self) -> str | None:
+        """What was said before the charge where few of the names would be right."""
+        said = self.forecast.get("advice")
+        return said if isinstance(said, str) else None
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Per cent of the best columns that would be found, from public numbers alone."""
+        """Per cent of the names that would be right, from public numbers alone."""
         return super().forecast if "found_percent" in super().forecast else {}
+
+    @property
+    def after_coding(self) -> str | None:
+        """Which gap the forecast means, and which columns cannot be found."""
+        said = self.forecast.get("after_coding")
+        return f"{said[:1].upper()}{said[1:]}" if isinstance(said, str) else None
 
     @property
     def right(self) -> int | None:
         """How many of the names would be right on a usual table."""
         usual = dict(self.gaps).get(str(self.forecast.get("usual_gap"))) if self.forecast else None
-        return None if self.free or usual is None else usual * len(self.chosen) // 100
+        return None if self.free or usual is None else usual * self.sought // 100
 
-    @property
+    @cached_property
     def gaps(self) -> list[tuple[str, int]]:
         """What is found, by the share of units by which the best columns stand out."""
         return _increasing(self.forecast["found_percent"])
 
-    @property
+    @cached_property
     def costs(self) -> list[CostMark]:
         """What is found, by cost, at the usual gap; empty where the release does not say."""
         if self.forecast.get("usual_gap") is None:
@@ -222,12 +314,73 @@ class SelectionPage(PrivatePage):
         return _hundredths(self.forecast["usual_gap"])
 
     def _found(self, share: int) -> str:
-        return f"{share * len(self.chosen) // 100} of {len(self.chosen)}"
+        return f"{share * self.sought // 100} of {self.sought}"
 
 
 def page(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> bytes:
     """The page of chosen columns."""
     return SelectionPage(release, certificate).document("private", "selection", costs=costs)
+
+
+def chosen_by(release: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings of a choice; of a tuning, those of the candidate that chose."""
+    settings: Mapping[str, Any] = release["plan"]["settings"]
+    if "candidates" in settings and "candidate" in release:
+        said: Mapping[str, Any] = settings["candidates"][release["candidate"]]["settings"]
+        return said
+    return settings
+
+
+def beforehand(settings: Mapping[str, Any], selected: Sequence[str]) -> list[Markup]:
+    """What was fixed before a row was read, one sentence each.
+
+    >>> settings = {"always": ["age"], "groups": {"home": ["street", "zip"]}}
+    >>> [one.striptags() for one in beforehand(settings, ["age"])]
+    ['Always in: age. It is named whatever the rows say.', \
+'Chosen together, as one: street, zip (home).']
+    """
+    said = []
+    if always := settings.get("always"):
+        they = "It is" if len(always) == 1 else "They are"
+        said.append(Markup("<b>Always in:</b> {}. {} named whatever the rows say.").format(
+            names(always), they))
+    if never := settings.get("never"):
+        said.append(Markup("<b>Never in:</b> {}. Nothing was asked about {}.").format(
+            names(never), "it" if len(never) == 1 else "them"))
+    if groups := settings.get("groups"):
+        said.append(Markup("<b>Chosen together, as one:</b> {}.").format(joined(
+            (Markup("{} ({})").format(names(columns), name(group))
+             for group, columns in sorted(groups.items())), "; ")))
+    if settings.get("price") is not None:
+        said.append(_price(settings, selected))
+    if targets := settings.get("targets"):
+        counts = ("the mean over all targets counts" if settings.get("over") == "mean" else
+                  "what it says about any of them counts")
+        said.append(Markup("<b>Targets, too:</b> {}. They could not be chosen; of a column {}."
+                           ).format(names(targets), counts))
+    return said
+
+
+def items(settings: Mapping[str, Any], selected: Sequence[str]) -> list[str]:
+    """The columns alone and the groups that were chosen, by name."""
+    group_of = {column: group for group, columns in (settings.get("groups") or {}).items()
+                for column in columns}
+    return list(dict.fromkeys(group_of.get(column, column) for column in selected))
+
+
+def _price(settings: Mapping[str, Any], selected: Sequence[str]) -> Markup:
+    """Which costs were declared, and what those that were chosen cost together."""
+    costs = settings.get("costs") or {}
+    spent = sum((number(costs.get(item, "1")) for item in items(settings, selected)), Fraction(0))
+    each = joined((Markup("{} {}").format(name(one), cost) for one, cost in sorted(costs.items())),
+                  ", ")
+    return Markup("<b>Within a price</b> of {}: {}{}. What was chosen costs {}.").format(
+        settings["price"], each, ", each other 1" if costs else "1 each", exactly(spent))
+
+
+def sought(settings: Mapping[str, Any], selected: Sequence[str]) -> int:
+    """How many of the places were raced for."""
+    return len(items(settings, selected)) - len(settings.get("always") or ())
 
 
 def settings(said: object, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -245,6 +398,25 @@ def settings(said: object, prefix: str = "") -> Iterator[tuple[str, str]]:
             said is None or isinstance(said, bool)) else str(said)
 
 
+def _proofs() -> list[str]:
+    """The files of all proofs, as they lie in the package."""
+    found = []
+    for room, inner, files in walk(_PACKAGE):
+        inner[:] = [one for one in inner if one != "__pycache__"]
+        within = room.removeprefix(_PACKAGE).replace(sep, "/").lstrip("/")
+        found += [f"{within}/{file}" for file in files if file.endswith(".proof.md")]
+    return found
+
+
+def _proof(file: str) -> bytes:
+    with open(f"{_PACKAGE}/{file}", "rb") as text:  # noqa: PTH123  # no import
+        return text.read()
+
+
+def _called(file: str) -> str:
+    return file.rpartition("/")[2].removesuffix(".proof.md").replace("_", "-")
+
+
 def named_proofs(text: str, file: str, known: Collection[str]) -> list[str]:
     """The proofs that one names: with their folder, or alone; the one beside it goes first.
 
@@ -253,9 +425,10 @@ def named_proofs(text: str, file: str, known: Collection[str]) -> list[str]:
     ['local/limits.proof.md', 'noise/streams.proof.md']
     """
     wanted = []
-    for folder, proof in _REFERENCE.findall(text):
-        places = [one for one in known if one.endswith(f"/{proof}")]
-        beside = f"{folder or file.rpartition('/')[0]}/{proof}"
+    for before in text.split(".proof.md")[:-1]:
+        folder, _, proof = before[len(before.rstrip(_NAMED)):].rpartition("/")
+        places = [one for one in known if one.endswith(f"/{proof}.proof.md")]
+        beside = f"{folder or file.rpartition('/')[0]}/{proof}.proof.md"
         wanted += [beside] if beside in places else places
     return list(dict.fromkeys(wanted))
 
@@ -269,9 +442,27 @@ def _declaration(column: Mapping[str, Any]) -> str:
         values = [str(value) for value in column["values"]]
         more = ", …" if len(values) > 12 else ""
         return f"one of {len(values)}: {', '.join(values[:12])}{more}"
-    low, high = (str(column[end]).removesuffix(".0").removesuffix("T00:00:00")
-                 for end in ("low", "high"))
-    return f"{kind}, {low} to {high}{', on a log scale' if column.get('scale') == 'log' else ''}"
+    said = str(kind)
+    if "low" in column:
+        low, high = (_short(column[end]) for end in ("low", "high"))
+        said += f", {low} to {high}{', on a log scale' if column.get('scale') == 'log' else ''}"
+    if "typical" in column:
+        centre, spread = map(_short, column["typical"])
+        return f"{said}, typically {centre} give or take {spread}"
+    if "near" in column or "low" not in column:
+        said += f", in steps that grow with the distance from {_short(column.get('near', 0))}"
+    return said
+
+
+def _short(value: object) -> str:
+    """A number or a time of a domain, without what goes without saying."""
+    return str(value).removesuffix(".0").removesuffix("T00:00:00")
+
+
+def _ranged(figure: Any) -> str:
+    """An estimate, and from where to where the table's own figure lies."""
+    estimate, low, high = (count(one) if isinstance(one, int) else clean(one) for one in figure)
+    return f"{estimate} ({low} to {high})"
 
 
 def _increasing(shares: Mapping[str, Any]) -> list[tuple[str, int]]:

@@ -7,12 +7,12 @@ from the published table; only the internal one is given what its holder knows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from privsieve.frozen import dataclass
 from privsieve.public.strangers import (
     BOTH,
     PRESENCES,

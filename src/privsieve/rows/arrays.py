@@ -6,6 +6,7 @@ pandas is never imported: what came from it is known by its methods.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from privsieve.rows.source import (
     check_lengths,
     check_width,
     foreign,
+    one_of_each,
     simple,
     slices,
     type_of,
@@ -94,7 +96,10 @@ def target(y: Any) -> tuple[RawColumn, Type]:
     if hasattr(y, "to_pandas") and hasattr(y, "to_list"):  # polars keeps nulls apart from NaN
         return list(y.to_list()), _polars_type(y.dtype)
     if hasattr(y, "array") and hasattr(y, "dtype") and hasattr(y, "iloc"):
-        return column(y), type_of_dtype(y.dtype)
+        kind = type_of_dtype(y.dtype)
+        foreign(lambda: column(y.iloc[:0]), SchemaError(
+            "y is of a type that cannot be read here; give it as text (pandas: astype(str))"))
+        return column(y), kind
     if hasattr(y, "to_pylist"):
         from privsieve.rows import arrow
 
@@ -125,21 +130,28 @@ def _polars_type(dtype: Any) -> Type:
 
 
 def open_pandas(frame: Any, y: RawColumn | None) -> Source:
-    """A frame; one whose columns are called 0, 1, 2, … is an array."""
+    """A frame; one whose columns are called 0, 1, 2, … is an array.
+
+    An Arrow type that pandas does not know, or a zone that the system lacks, is refused by it only
+    where it is asked for cells.
+    """
     names = list(frame.columns)
 
     def cut(start: int, stop: int, j: int) -> RawColumn:
         return column(frame.iloc[start:stop, j])
 
     read = slices(len(frame), cut)
-    types = tuple(type_of_dtype(kind) for kind in frame.dtypes)
+    kinds = list(frame.dtypes)
+    types = tuple(map(type_of_dtype, kinds))
     if names and all(isinstance(name, (int, np.integer)) for name in names):
-        return positional(frame.shape, types, read, y)
+        return replace(positional(frame.shape, types, read, y),
+                       empty=one_of_each(kinds, lambda j: cut(0, 0, j)))
     if not all(isinstance(name, str) for name in names):
         raise SchemaError("a column of the frame is not named by a text; rename it "
                           "(frame.columns = [...])")
     check_lengths(len(frame), y)
-    return Source(tuple(map(str, names)), types, "name", lambda: len(frame), read, y)
+    return Source(tuple(map(str, names)), types, "name", lambda: len(frame), read, y,
+                  empty=one_of_each(kinds, lambda j: cut(0, 0, j)))
 
 
 def column(series: Any) -> RawColumn:

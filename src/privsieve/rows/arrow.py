@@ -12,7 +12,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from privsieve.errors import SchemaError
-from privsieve.rows.source import RawColumn, Source, Type, check_lengths, foreign
+from privsieve.rows.source import (
+    RawColumn,
+    Source,
+    Type,
+    check_lengths,
+    foreign,
+    one_of_each,
+)
 
 #: Rows of one byte at most: a page of equal cells is short, but each group of rows has a header.
 ROWS_A_BYTE = 2**16
@@ -135,7 +142,13 @@ def _cells(array: Any) -> list[Any]:
 def _source(schema: Any, count: Callable[[], int] | None, read: Any, y: RawColumn | None,
             ) -> Source:
     types = tuple(map(type_of_arrow, schema.types))
-    return Source(tuple(schema.names), types, "name", count, read, y)
+
+    def piece(j: int) -> RawColumn:
+        # As both ways to read make them: of a table, and of a file's batches.
+        return column(pa.array([], schema.types[j]))
+
+    return Source(tuple(schema.names), types, "name", count, read, y,
+                  empty=one_of_each(schema.types, piece))
 
 
 def type_of_arrow(kind: Any) -> Type:

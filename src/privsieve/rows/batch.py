@@ -8,16 +8,17 @@ the one constant text of `ReleaseFailed`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.errors import ReleaseFailed
+from privsieve.errors import ReleaseFailed, SchemaError
+from privsieve.frozen import dataclass
 from privsieve.public.domain import Domain
 from privsieve.rows import csv_file
-from privsieve.rows.cells import Codes, encoder, texts
-from privsieve.rows.source import RawColumn, Source, guarded, needed
+from privsieve.rows.cells import Codes, Encode, encoder, texts
+from privsieve.rows.source import TARGET, RawColumn, Source, foreign, guarded, needed
 
 Units = npt.NDArray[np.uint64]
 #: Codes of the columns and the target, a row for each, and the persons.
@@ -107,18 +108,35 @@ def batches(source: Source, domain: Domain, *, rows: int | None,
     size = batch_rows or max(1, min(LARGEST_BATCH, BATCH_CELLS // len(domain.columns)))
     encode = _Encoder(domain, entropy)
     at = 0
-    for codes, person in guarded(_pieces(source, domain, encode, size), ReleaseFailed()):
+    for codes, person in guarded(_pieces(source, domain, encode, size), ReleaseFailed):
         count = codes.shape[1]
         left = count if rows is None else min(count, rows - at)
         if left <= 0:
             break
         yield encode.batch(codes[:, :left], None if person is None else person[:left], at)
         at += left
-    width = len(encode.parts) + encode.person
     while rows is not None and at < rows:
         count = min(size, rows - at)
-        yield encode.batch(*encode.piece([[None] * count] * width), at)
+        yield encode.batch(*encode.piece([[None] * count] * encode.width), at)
         at += count
+
+
+def demand_readable(source: Source, domain: Domain) -> None:
+    """Refuse a column whose type cannot be read, by an empty batch: no row is looked at."""
+    if source.empty is None:
+        return
+    names = needed(domain, source)
+    parts = dict(zip(names, [*domain.columns, domain.target], strict=False))
+    inside = [name for name in names if name != TARGET]
+    place = dict(zip(source.positions(inside), inside, strict=True))
+    for j, piece in source.empty(list(place)).items():
+        cells = foreign(piece, SchemaError(
+            f"column {place[j]!r} is of a type that cannot be read here (a time zone that this "
+            "system lacks, or a layout that its library does not know); give it as text, or the "
+            "path of the file"))
+        part = parts.get(place[j])
+        if part is not None:
+            encoder(part, domain.csv.decimal)(cells)
 
 
 def _pieces(source: Source, domain: Domain, encode: _Encoder, size: int) -> Iterator[Piece]:
@@ -134,10 +152,16 @@ class _Encoder:
     """One function for each column of the domain, the target, and the unit."""
 
     def __init__(self, domain: Domain, entropy: Callable[[int], bytes]) -> None:
-        parts = [*domain.columns, *([domain.target] if domain.target else [])]
-        self.parts = [encoder(part, domain.csv.decimal) for part in parts]
+        self.domain = domain
         self.columns, self.person = len(domain.columns), domain.person is not None
+        self.width = self.columns + bool(domain.target) + self.person
         self.unit = _units(domain, entropy)
+
+    @cached_property
+    def parts(self) -> list[Encode]:
+        """For each part; only where they are needed: tens of thousands take their time."""
+        parts = [*self.domain.columns, *([self.domain.target] if self.domain.target else [])]
+        return [encoder(part, self.domain.csv.decimal) for part in parts]
 
     def piece(self, raw: Sequence[RawColumn]) -> Piece:
         """Encode the columns, the target and the person, in this order."""

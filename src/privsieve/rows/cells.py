@@ -37,6 +37,8 @@ from privsieve.rows.source import RawColumn
 
 #: A decimal number, in ASCII.
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+#: The exponent and the first 9 bits of the double below 2^-20, whose distance is the middle code.
+_SMALLEST = 512 * (1023 - 20) - 1
 #: Microseconds in a day.
 DAY = 86_400_000_000
 _EPOCH = dt.date(1970, 1, 1).toordinal()
@@ -232,15 +234,31 @@ def encoder(part: Column | Target, decimal: str = ".") -> Encode:
         table, other = known(part)
         lower = isinstance(part, Flag)
         return lambda column: levels(column, table, other, lower=lower)
-    used, missing = grid(part)
-    low, high = bounds(part)
+    grade = grader(part)
     if isinstance(part, Date):
         form = part.format
-        return lambda column: linear(days(column, form), low, used / (high - low), used, missing)
-    if part.scale == "log":
+        return lambda column: grade(days(column, form))
+    return lambda column: grade(numbers(column, decimal))
+
+
+def grader(part: Number | Date) -> Callable[[npt.NDArray[np.float64]], Codes]:
+    """The function from numbers, or days since 1970, to codes.
+
+    >>> grader(Number("sodium", typical=[140, 5]))(np.array([140.0, 150.0, np.nan])).tolist()
+    [32768, 49152, 32768]
+    """
+    used, missing = grid(part)
+    if isinstance(part, Number) and part.gridless:
+        near = part.near or 0.0
+        return lambda values: log_linear(within(values, part), near, used, missing)
+    low, high = grid_ends(part)
+    if isinstance(part, Number) and part.scale == "log":
         edges = log_edges(part)
-        return lambda column: logarithmic(numbers(column, decimal), edges, used, missing)
-    return lambda column: linear(numbers(column, decimal), low, used / (high - low), used, missing)
+        return lambda values: logarithmic(values, edges, used, missing)
+    step = used / (high - low)
+    if isinstance(part, Number) and part.typical is not None:
+        return lambda values: linear(within(values, part), low, step, used, missing)
+    return lambda values: linear(values, low, step, used, missing)
 
 
 def known(part: Category | Label | Flag) -> tuple[Mapping[str, int], int]:
@@ -265,10 +283,51 @@ def grid(part: Number | Date) -> tuple[int, int]:
 
 
 def bounds(part: Number | Date) -> tuple[float, float]:
-    """The bounds as numbers; those of a date are days since 1970."""
+    """The bounds as numbers, infinite where there are none; those of a date are days since 1970."""
     if isinstance(part, Date):
         return date_cell(part.low), date_cell(part.high)
-    return part.low, part.high
+    return part.reach
+
+
+def grid_ends(part: Number | Date) -> tuple[float, float]:
+    """Where the grid of codes begins and ends: at the bounds, or around what is typical.
+
+    >>> grid_ends(Number("sodium", 100, 200, typical=[140, 5]))
+    (120.0, 160.0)
+    """
+    return bounds(part) if isinstance(part, Date) else part.ends
+
+
+def within(values: npt.NDArray[np.float64], part: Number) -> npt.NDArray[np.float64]:
+    """Values, cut off at the declared bounds; NaN where they are not finite.
+
+    >>> within(np.array([-5.0, 5.0, np.inf]), Number("age", 0, 110, near=40)).tolist()
+    [0.0, 5.0, nan]
+    """
+    low, high = part.reach
+    return np.where(np.isfinite(values), np.clip(values, low, high), math.nan)
+
+
+# [log-linear]
+def log_linear(values: npt.NDArray[np.float64], near: float, used: int, missing: int) -> Codes:
+    """A sign, one of 64 octaves and 9 bits of the distance from `near`: bits of a double.
+
+    z = x - near is one subtraction of doubles, rounded to nearest, ties to even.  Below 2^-20 the
+    code is the middle one; else it is 512 octaves above 2^-20, and the first 9 bits after the
+    leading one, away from the middle, at most at the end.  Total and monotone; infinite values are
+    at the ends.
+
+    >>> log_linear(np.array([0.0, 1.0, -1.0, 140.0, np.inf, np.nan]), 0.0, 65536, 7)
+    array([32768, 43009, 22527, 46641, 65535,     7], dtype=uint16)
+    """
+    with np.errstate(all="ignore"):
+        bits = np.subtract(values, near).view(np.uint64)
+    octaves = ((bits & np.uint64(2**63 - 1)) >> np.uint64(43)).astype(np.int64)
+    steps = np.clip(octaves - _SMALLEST, 0, used - 1 - MIDDLE)
+    codes = (MIDDLE + np.where(bits >> np.uint64(63), -steps, steps)).astype(np.uint16)
+    codes[np.isnan(values)] = missing
+    return codes
+# [/log-linear]
 
 
 def linear(values: npt.NDArray[np.float64], low: float, step: float, used: int,
@@ -281,7 +340,8 @@ def linear(values: npt.NDArray[np.float64], low: float, step: float, used: int,
     with np.errstate(all="ignore"):
         scaled = np.subtract(values, low)
         scaled *= step
-        np.clip(scaled, 0, used - 1, out=scaled)
+        # As `np.clip`, which takes longer to begin.
+        np.minimum(np.maximum(scaled, 0, out=scaled), used - 1, out=scaled)
         codes = scaled.astype(np.int32).astype(np.uint16)
     codes[~np.isfinite(values)] = missing
     return codes

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import inf, isfinite
 from pathlib import Path
@@ -20,10 +20,22 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import DomainError, SchemaError
+from privsieve.frozen import dataclass
 from privsieve.kernels import contract
 from privsieve.kernels.contract import I32, MOST_ROWS, U16, demand_array, demand_whole
 from privsieve.public.canonical import BLANK
-from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target, check_name
+from privsieve.public.columns import (
+    CODES,
+    MIDDLE,
+    Category,
+    Column,
+    Date,
+    Flag,
+    Label,
+    Number,
+    Target,
+    check_name,
+)
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows.cells import NUMBER, Codes, encoder, grid, known, log_edges
 from privsieve.rows.source import RawColumn, Source, Type, foreign, repeated
@@ -233,11 +245,22 @@ class Records:
             (delimiter, decimal), points, demand_whole("width", width or 0, 0, MOST_ROWS), need,
             demand_whole("longest", longest, 0, MOST_ROWS))
 
-    def linear(self, position: int, low: float, step: float, used: int, missing: int) -> None:
-        """A number: `floor((x - low) * step)`, cut to 0..used - 1."""
+    def linear(self, position: int, low: float, step: float, used: int, missing: int, *,
+               reach: tuple[float, float] = (-inf, inf)) -> None:
+        """A number: `floor((x - low) * step)` of x cut off at `reach`, cut to 0..used - 1."""
         if not (isfinite(low) and 0 < step < inf):
             raise ValueError("low must be finite, and step a finite number above 0")
-        self._records.add_linear(self._checked(position), low, step, *_codes(used, missing))
+        self._records.add_linear(self._checked(position), low, step, *_codes(used, missing),
+                                 *_reach(reach))
+
+    def log_linear(self, position: int, near: float, used: int, missing: int, *,
+                   reach: tuple[float, float] = (-inf, inf)) -> None:
+        """A number: the code of `cells.log_linear` for x cut off at `reach`."""
+        if not isfinite(near):
+            raise ValueError("near must be finite")
+        demand_whole("used", used, MIDDLE + 1, CODES)
+        self._records.add_around(self._checked(position), near, *_codes(used, missing),
+                                 *_reach(reach))
 
     def logarithmic(self, position: int, edges: npt.NDArray[np.float64], used: int,
                     missing: int) -> None:
@@ -281,6 +304,12 @@ class Records:
 def _codes(used: int, missing: int) -> tuple[int, int]:
     """The highest of so many codes, and the code of what is no number."""
     return demand_whole("used", used, 1, 65536) - 1, demand_whole("missing", missing, 0, 65535)
+
+
+def _reach(reach: tuple[float, float]) -> tuple[float, float]:
+    if not reach[0] <= reach[1]:
+        raise ValueError("reach must be a number and one that is no smaller")
+    return reach
 
 
 def serves(source: Source) -> bool:
@@ -333,10 +362,13 @@ def _add(records: Records, position: int, part: Column | Target) -> None:
     else:
         assert isinstance(part, Number)
         used, missing = grid(part)
-        if part.scale == "log":
+        if part.gridless:
+            records.log_linear(position, part.near or 0.0, used, missing, reach=part.reach)
+        elif part.scale == "log":
             records.logarithmic(position, log_edges(part), used, missing)
         else:
-            records.linear(position, part.low, used / (part.high - part.low), used, missing)
+            low, high = part.ends
+            records.linear(position, low, used / (high - low), used, missing, reach=part.reach)
 
 
 def _is_text(part: Column | Target) -> bool:

@@ -14,17 +14,33 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.public.columns import Category, Column, Date, Flag, Label, Scalar, Target
 from privsieve.public.domain import Domain
+from privsieve.public.grids import CODES, FEW_CODES
 from privsieve.rows.batch import BATCH_CELLS, LARGEST_BATCH
-from privsieve.rows.cells import bounds, days, is_missing, known, numbers, texts
+from privsieve.rows.cells import (
+    Codes,
+    bounds,
+    days,
+    grader,
+    is_missing,
+    known,
+    numbers,
+    texts,
+)
 from privsieve.rows.source import RawColumn, needed, open_source, resolve
+
+Ints = npt.NDArray[np.int64]
 
 #: How many spellings of a column are kept, and shown.
 _KEPT, _SHOWN = 10_000, 10
 _FLAG_FIX = ("write yes and no as one of 1/0, true/false, yes/no, y/n, t/f, declare the words "
              '(true = "ja", false = "nein"), or make it a category: these become the default')
+_CROWDED_FIX = (f"most values lie within {FEW_CODES} codes of each other, too near to be told "
+                "apart: write typical = [centre, spread], or near, or narrower bounds, from a code "
+                "book and never from here")
 _QUOTES_FIX = ("a cell with a line break is never joined: a stray quote would swallow neighbours; "
                "write the table as Parquet, or that column without line breaks")
 
@@ -35,6 +51,7 @@ class Finding:
 
     least, largest : the smallest and largest number (dates: days since 1970), or None
     spellings : texts that the domain does not list, and how often, the most frequent first
+    codes : of a number or date the codes that values have, and how many have each
     """
 
     part: Column | Target
@@ -47,6 +64,7 @@ class Finding:
     least: float | None = None
     largest: float | None = None
     spellings: tuple[tuple[str, int], ...] = ()
+    codes: tuple[Ints, Ints] | None = None
 
     def __repr__(self) -> str:
         return f"<PRIVATE finding on {self.part.name!r}>"
@@ -59,7 +77,8 @@ class Finding:
             (self.least, other.least), (self.largest, other.largest)))
         return Finding(self.part, **sums, least=min(least, default=None),
                        largest=max(largest, default=None),
-                       spellings=tuple(counts.most_common(_KEPT)))
+                       spellings=tuple(counts.most_common(_KEPT)),
+                       codes=_together(self.codes, other.codes))
 
     @property
     def fixes(self) -> tuple[str, ...]:
@@ -78,6 +97,8 @@ class Finding:
         if self.unparsable:
             form = "format" if isinstance(self.part, Date) else "csv.decimal"
             found.append(f"check {form} and the kind of the column: these become missing")
+        if _crowded(self):
+            found.append(_CROWDED_FIX)
         return tuple(found)
 
     def lines(self) -> list[str]:
@@ -85,7 +106,8 @@ class Finding:
         said = [f"{count} {word} ({count / max(self.rows, 1):.1%})" for word in _WORDS
                 if (count := getattr(self, word))]
         head = f"{self.part.name} ({self.part.kind}): {', '.join(said).replace('_', ' ') or 'fine'}"
-        return [head, *(f"  {spelling}" for spelling in _spelled(self)),
+        used = [] if self.codes is None else [f"  {len(self.codes[0])} of {CODES} codes in use"]
+        return [head, *used, *(f"  {spelling}" for spelling in _spelled(self)),
                 *(f"  -> {fix}" for fix in self.fixes)]
 
 
@@ -156,6 +178,7 @@ def inspect(X: Any, domain: Domain, y: Any = None) -> Inspection:
     >>> domain = Domain((Number("age", 0, 99),), target=Label("ill", ("No", "Yes")))
     >>> print("\n".join(inspect([[50], [120]], domain, y=["yes", "No"]).lines()[2:]))
     age (number): 1 above (50.0%)
+      2 of 65536 codes in use
       -> these become high (the most is 120); if the code book allows more, write its bound
     ill (label): 1 unlisted (50.0%)
       "yes" 1 times: the domain lists "Yes"
@@ -201,7 +224,37 @@ def look(part: Column | Target, column: RawColumn, decimal: str) -> Finding:
     return Finding(part, len(values), missing, int((~good).sum()) - missing,
                    int((kept < low).sum()), int((kept > high).sum()),
                    least=float(kept.min()) if len(kept) else None,
-                   largest=float(kept.max()) if len(kept) else None)
+                   largest=float(kept.max()) if len(kept) else None,
+                   codes=_counted(grader(part)(kept)))
+
+
+def _counted(codes: Codes) -> tuple[Ints, Ints]:
+    found, many = np.unique(codes.astype(np.int64), return_counts=True)
+    return found, many.astype(np.int64)
+
+
+def _together(one: tuple[Ints, Ints] | None, other: tuple[Ints, Ints] | None,
+              ) -> tuple[Ints, Ints] | None:
+    if one is None or other is None:
+        return one or other
+    found, place = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
+    many = np.zeros(len(found), np.int64)
+    np.add.at(many, place, np.concatenate([one[1], other[1]]))
+    return found, many
+
+
+def _crowded(found: Finding) -> bool:
+    """Whether most values share a few codes though they differ."""
+    if found.codes is None or found.least == found.largest:
+        return False
+    codes, many = found.codes
+    if len(codes) == 1:
+        return True
+    ends = np.searchsorted(codes, codes + FEW_CODES)
+    level = np.concatenate([[0], many.cumsum()])
+    inside = level[ends] - level[:-1]
+    several = ends - np.arange(len(codes)) > 1
+    return bool((several & (2 * inside > level[-1])).any())
 
 
 def _look_values(part: Category | Label | Flag, column: RawColumn) -> Finding:

@@ -13,15 +13,17 @@ import os
 import re
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.errors import DomainError, PrivsieveError, SchemaError
+from privsieve.errors import DomainError, PrivsieveError, ReleaseFailed, SchemaError
+from privsieve.frozen import dataclass
 from privsieve.public.canonical import coded, is_whole, reads_flags
 from privsieve.public.columns import (
     Category,
@@ -44,6 +46,8 @@ T = TypeVar("T")
 RawColumn = npt.NDArray[Any] | list[Any]
 #: The body: columns at these positions, in batches of at most so many rows.
 Read = Callable[[Sequence[int], int], Iterator[list[RawColumn]]]
+#: Of the columns at these positions the first of each type: how a piece of no rows is made of it.
+Empty = Callable[[Sequence[int]], dict[int, Callable[[], RawColumn]]]
 #: "number", "text", "flag", "date"; "other" where the container does not say (a CSV file, a list);
 #: "unreadable" for what no rule of `cells` reads (durations, lists, records).
 Type = Literal["number", "text", "flag", "date", "other", "unreadable"]
@@ -89,6 +93,7 @@ class Source:
     file : a CSV file, whose lines a kernel can read
     y_type : the declared type of `y`
     path : whether it is a file
+    empty : pieces of no rows, where a library gives the columns: it may not know each type
     """
 
     columns: tuple[str, ...]
@@ -100,6 +105,7 @@ class Source:
     file: File | None = None
     y_type: Type = "other"
     path: bool = False
+    empty: Empty | None = None
 
     def __post_init__(self) -> None:
         if self.by in ("name", "header"):
@@ -145,7 +151,7 @@ class Source:
         return self.y[at:at + n]
 
 
-def foreign(ask: Callable[[], T], refusal: PrivsieveError) -> T:
+def foreign(ask: Callable[[], T], refusal: PrivsieveError | type[ReleaseFailed]) -> T:
     """What a foreign library gives; the text of its own errors could speak of rows."""
     try:
         with warnings.catch_warnings():
@@ -159,7 +165,7 @@ def foreign(ask: Callable[[], T], refusal: PrivsieveError) -> T:
     raise refusal
 
 
-def guarded(body: Iterator[T], refusal: PrivsieveError) -> Iterator[T]:
+def guarded(body: Iterator[T], refusal: PrivsieveError | type[ReleaseFailed]) -> Iterator[T]:
     """The body of a table, without the warnings and the error texts of foreign libraries."""
     while (batch := foreign(lambda: next(body, None), refusal)) is not None:
         yield batch
@@ -174,6 +180,18 @@ def slices(rows: int, cut: Callable[[int, int, int], RawColumn]) -> Read:
             yield [cut(start, stop, j) for j in positions]
 
     return read
+
+
+def one_of_each(types: Sequence[Hashable], piece: Callable[[int], RawColumn]) -> Empty:
+    """Pieces of no rows of a table with these types, of columns that a library gives."""
+
+    def empty(positions: Sequence[int]) -> dict[int, Callable[[], RawColumn]]:
+        first: dict[Hashable, int] = {}
+        for j in positions:
+            first.setdefault(types[j], j)
+        return {j: partial(piece, j) for j in first.values()}
+
+    return empty
 
 
 def fold(name: str) -> str:
@@ -488,7 +506,9 @@ def _open_arrow(X: Any, target: Any, home: set[str]) -> Source:
     from privsieve.rows import arrow
 
     if "polars" in home and hasattr(X, "columns"):
-        return arrow.open_table(pa.table(X), target)
+        return arrow.open_table(foreign(lambda: pa.table(X), SchemaError(
+            "a column of the frame is of a type that Arrow does not know; cast it to a number, a "
+            "text or a date")), target)
     if isinstance(X, (pa.Table, pa.RecordBatch)):
         return arrow.open_table(X, target)
     return arrow.open_stream(X, target)

@@ -157,9 +157,12 @@ def _placed(texts: Sequence[str], among: Sequence[str]) -> Places:
 
 def _middle(part: Number) -> float:
     """What a missing number of a target is read as."""
+    if part.gridless:
+        return part.near or 0.0
+    low, high = part.ends
     if part.scale == "log":
-        return math.sqrt(part.low) * math.sqrt(part.high)
-    return part.low + (part.high - part.low) / 2
+        return math.sqrt(low) * math.sqrt(high)
+    return low + (high - low) / 2
 
 
 def _demanded(column: Coded, codes: Places) -> Places:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.public.columns import MISSING, Category, Column
+from privsieve.frozen import dataclass
+from privsieve.public.columns import MISSING, Category, Column, Number, adds_up
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
 
@@ -25,6 +24,8 @@ class Layout:
     kind: npt.NDArray[np.uint8]
     levels: npt.NDArray[np.int64]  # 0 for numbers
     classes: int
+    sloped: npt.NDArray[np.intp]  # the positions of the columns whose codes are added up
+    gridless: tuple[int, ...] = ()  # the positions of numbers whose codes are no equal steps
 
     @classmethod
     def of(cls, domain: Domain) -> Layout:
@@ -33,12 +34,22 @@ class Layout:
             np.array([_kind(column) for column in domain.columns], np.uint8),
             np.array([column.levels or 0 for column in domain.columns], np.int64),
             domain.classes,
+            np.array(sloped(domain), np.intp),
+            gridless=tuple(j for j, column in enumerate(domain.columns)
+                           if isinstance(column, Number) and column.gridless),
         )
 
     @property
     def nominal(self) -> npt.NDArray[np.uint8]:
         """1 for columns whose levels have no order."""
         return (self.kind >= SUBSETS).astype(np.uint8)
+
+    @property
+    def gridded(self) -> npt.NDArray[np.intp]:
+        """The positions of the columns whose bins say something."""
+        kept = np.ones(len(self.kind), np.bool_)
+        kept[list(self.gridless)] = False
+        return np.flatnonzero(kept)
 
     @property
     def ordered(self) -> npt.NDArray[np.intp]:
@@ -63,6 +74,15 @@ class Layout:
         if self.levels[j]:
             return np.minimum(codes, grid - 1).astype(np.uint8)
         return (codes >> (16 - (grid.bit_length() - 1))).astype(np.uint8)
+
+
+def sloped(domain: Domain) -> tuple[int, ...]:
+    """The columns whose codes are equal parts of declared bounds, so that two can be added up.
+
+    >>> sloped(Domain.box(0, 1, columns=3))
+    (0, 1, 2)
+    """
+    return tuple(j for j, column in enumerate(domain.columns) if adds_up(column))
 
 
 def _kind(column: Column) -> int:

@@ -5,6 +5,7 @@
     alone   per column, how many rows of each bin of ranks have each code
     signs   per column, which rows lie above the median, by half of the target
     bins    per column, the public grid bin of each row, by half of the target
+    cuts    all rows, by half of the target: pairs with a column that has no grid
 
 The target is cut at fixed public ranks: exact, with the tie keys of a feature of its own, so that
 no column shares its order.
@@ -27,6 +28,7 @@ from privsieve.public.columns import CODES, Label
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
 from privsieve.summaries import Summary
+from privsieve.summaries.cuts import AllCuts
 from privsieve.summaries.layout import Layout, Part
 from privsieve.summaries.persons import by_person
 from privsieve.summaries.rules import (
@@ -58,6 +60,7 @@ class NumberTables(Summary):
     alone: Runs
     signs: Signs | None
     bins: Bins | None
+    cuts: AllCuts | None = None
 
     @property
     def rows(self) -> int:
@@ -66,8 +69,12 @@ class NumberTables(Summary):
 
 
 def number_tables(batches: Iterable[Batch], key: int, *, domain: Domain, depth: int,
-                  grid: int, part_rows: int = PART_ROWS) -> NumberTables:
-    """The summary of RuleSieve for a numeric target over some batches; one row a unit."""
+                  grid: int | tuple[int, ...], part_rows: int = PART_ROWS) -> NumberTables:
+    """The summary of RuleSieve for a numeric target over some batches; one row a unit.
+
+    grid : that of pairs, or 0; `CODES` beside it asks for all cuts.
+    """
+    pairs, *more = (grid,) if isinstance(grid, int) else grid
     layout, feature = Layout.of(halved(domain)), len(domain.columns)
     held = records(gather(batches, part_rows), key, domain) or [Batch.empty(feature)]
     n = sum(map(len, held))
@@ -83,7 +90,8 @@ def number_tables(batches: Iterable[Batch], key: int, *, domain: Domain, depth: 
         NumberTables(Runs.of(Part.of(replace(batch, label=bins(batch, cuts, feature, key)),
                                      len(cuts) + 1)),
                      None if signs is None else Signs.of(part, signs, key, layout),
-                     Bins.of(part, layout, grid) if grid else None)
+                     Bins.of(part, layout, pairs) if pairs else None,
+                     AllCuts.of(part) if CODES in more else None)
         for batch, part in zip(held, split, strict=True)))
 
 
@@ -146,11 +154,12 @@ class Held:
     key: int
     counts: tuple[int, ...]  # units by the target's cell on the public grid
 
-    def labelled(self, cell: int) -> list[Batch]:
-        """The rows, of class 1 where the target lies above this cell."""
+    def labelled(self, cells: Sequence[int]) -> list[Batch]:
+        """The rows, with the number of these cells that their target lies above as their class."""
         # [above-cell]
-        low = (cell + 1) * (CODES // MEDIAN_GRID)
-        return [replace(batch, label=(batch.label >= low).astype(np.int32))
+        lows = [(cell + 1) * (CODES // MEDIAN_GRID) for cell in cells]
+        return [replace(batch, label=sum(((batch.label >= low).astype(np.int32) for low in lows),
+                                         np.zeros(len(batch), np.int32)))
                 for batch in self.batches]
 
 
@@ -192,6 +201,8 @@ def scores(tables: NumberTables, layout: Layout, by: Depth) -> Ints:
     best: Ints = (4 * alone - by.offset[:len(alone)]).max(axis=0, initial=nothing)
     if by.grid and tables.bins is not None and len(layout.kind) > 1:
         best = np.maximum(best, n * tables.bins.gain(HALVES, by.grid, layout))
+    if tables.cuts is not None and len(layout.kind) > 1:
+        best = np.maximum(best, n * tables.cuts.gain(HALVES, layout))
     columns, signs = layout.ordered, tables.signs
     if by.order >= 2 and signs is not None and len(columns) > 1:
         best[columns] = np.maximum(best[columns], n * signs.pairs(HALVES))

@@ -13,23 +13,30 @@ columns share would make tied columns copies of each other (or of a file sorted 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import reduce
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from functools import reduce, wraps
+from itertools import chain, combinations
 from operator import add
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
+from privsieve.frozen import dataclass
 from privsieve.kernels.joint import GRIDS, class_gain, joint_best
+from privsieve.kernels.slopes import SIDE
 from privsieve.public.columns import CODES, MISSING
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
 from privsieve.summaries import Summary
 from privsieve.summaries.layout import ORDERED_WITH_MISSING, SUBSETS, Layout, Part
 from privsieve.summaries.persons import by_person
+from privsieve.summaries.slopes import slope_values
+
+if TYPE_CHECKING:
+    from privsieve.summaries.cuts import AllCuts
 
 Ints = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
@@ -40,6 +47,8 @@ Cuts = tuple[npt.NDArray[np.uint16], Keys, Keys, Ints]
 
 #: Rows that become one part.  Any cut gives the same scores; fewer parts are faster.
 PART_ROWS = 2**23
+#: The size of sets that have slopes, and of those that may be cut into a pair and a column.
+PAIR, TRIPLE = 2, 3
 #: Bins of a single column, where scores are for many classes at once.
 CLASS_GRID = 16
 
@@ -147,29 +156,51 @@ class Bins(Summary):
                     self.starts + other.starts, np.concatenate(joined) if joined else None)
 
     def gain(self, weights: Ints, grid: int, layout: Layout) -> Ints:
-        """For each column what a partner adds to it."""
-        return kernels.pair_gain(self.bins, self.starts, self.weight, weights, grid,
-                                 layout.nominal)
+        """For each column what a partner adds to it; 0 where it has no grid."""
+        on, gain = layout.gridded, np.zeros(len(self.bins), np.int64)
+        gain[on] = kernels.pair_gain(self._rows(on), self.starts, self.weight, weights, grid,
+                                     layout.nominal[on])
+        return gain
+
+    def pairs(self, weights: Ints, grid: int, layout: Layout) -> Ints:
+        """Twice the best rule of each pair, in lexicographic order; 0 where one has no grid."""
+        d, on = len(self.bins), layout.gridded
+        first, second = on[np.stack(np.triu_indices(len(on), 1))]
+        values = np.zeros(d * (d - 1) // 2, np.int64)
+        values[first * (2 * d - first - 1) // 2 + second - first - 1] = kernels.pair_best(
+            self._rows(on), self.starts, self.weight, weights, grid, layout.nominal[on])
+        return values
+
+    def classes(self, grid: int, layout: Layout) -> Ints:
+        """For each column what a partner adds for many classes; 0 where it has no grid."""
+        on, gain = layout.gridded, np.zeros(len(self.bins), np.int64)
+        gain[on] = class_gain(self._rows(on), self.starts, self.weight, grid, layout.nominal[on])
+        return gain
+
+    def _rows(self, on: npt.NDArray[np.intp]) -> npt.NDArray[np.uint8]:
+        return self.bins if len(on) == len(self.bins) else np.ascontiguousarray(self.bins[on])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RuleTables(Summary):
     """The summary: runs always, signs and bins where the plan asks for them.
 
-    `joint` has the bins of further grids, by their fineness: those of sets of columns.
+    `joint` has the bins of further grids, by their fineness: those of sets of columns.  `cuts` has
+    all rows, where the plan has pairs with columns that have no grid.
     """
 
     runs: Runs
     signs: Signs | None
     bins: Bins | None
     joint: Mapping[int, Bins] = field(default_factory=dict)
+    cuts: AllCuts | None = None
 
 
 def rule_tables(batches: Iterable[Batch], key: int, *, domain: Domain, order: int,
                 grid: int | tuple[int, ...], part_rows: int = PART_ROWS) -> RuleTables:
     """The summary of RuleSieve over some batches, held as integer codes while it is made.
 
-    grid : that of pairs, or 0; and then those of sets of columns.
+    grid : that of pairs, or 0; and then those of sets of columns; `CODES` asks for all cuts.
     """
     layout = Layout.of(domain)
     held = gather(batches, part_rows) or [Batch.empty(len(domain.columns))]
@@ -179,8 +210,15 @@ def rule_tables(batches: Iterable[Batch], key: int, *, domain: Domain, order: in
     return reduce(add, [
         RuleTables(Runs.of(part), None if cuts is None else Signs.of(one, cuts, key, layout),
                    Bins.of(part, layout, pairs) if pairs else None,
-                   {fine: Bins.of(part, layout, fine) for fine in joint})
+                   {fine: Bins.of(part, layout, fine) for fine in joint if fine < CODES},
+                   _all_cuts(part) if CODES in joint else None)
         for part, one in zip(whole, single, strict=True)])
+
+
+def _all_cuts(part: Part) -> AllCuts:
+    from privsieve.summaries.cuts import AllCuts
+
+    return AllCuts.of(part)
 
 
 def gather(batches: Iterable[Batch], part_rows: int = PART_ROWS) -> list[Batch]:
@@ -308,6 +346,11 @@ class Weighing(NamedTuple):
     order : 1, 2 or 3: how many signs a product may have.
     grid : cells a side of the pair grid, or 0.
     standing : the weights where each unit has one row, if they differ: in products.
+    apart : whether sets are valued by each labelling apart, and the mean counts; else all at once.
+    by_chance : what is taken off the best pair with a column, and off its best product of two and
+        of three, in 24ths: of thousands of partners one is good by chance.
+    by_cells : the same for the rule of a pair that is raced, and for half of what a third column
+        adds to a pair.
     """
 
     labellings: Ints
@@ -316,36 +359,70 @@ class Weighing(NamedTuple):
     order: int
     grid: int
     standing: Ints | None = None
+    apart: bool = True
+    by_chance: tuple[int, int, int] = (0, 0, 0)
+    by_cells: tuple[int, int] = (0, 0)
+
+    def alone(self, cut: int) -> Weighing:
+        """The same with one labelling."""
+        here = slice(cut, cut + 1)
+        return self._replace(labellings=self.labellings[here], offset=self.offset[here],
+                             standing=None if self.standing is None else self.standing[here])
+
+    def ways(self) -> list[Weighing]:
+        """What a set is valued by, one after another: each labelling, or all at once."""
+        return [self.alone(cut) for cut in range(len(self.labellings))] if self.apart else [self]
+
+
+def once(scored: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep the last result beside its tables: a tuning tries a candidate many times."""
+
+    @wraps(scored)
+    def kept(tables: RuleTables, layout: Layout, by: Any, *more: int) -> Any:
+        parts = by if isinstance(by, tuple) else (by,)
+        key = *(part.tobytes() if isinstance(part, np.ndarray) else part for part in parts), *more
+        made = vars(tables).setdefault("_made", {})  # it goes when the tables go
+        if made.get(scored, (None,))[0] != key:
+            made[scored] = key, scored(tables, layout, by, *more)
+        return made[scored][1]
+
+    return kept
 
 
 # [scores]
+@once
 def scores(tables: RuleTables, layout: Layout, by: Weighing) -> Ints:
     """24 times the best rule's value, for each column.
 
-    U_j = max(K_j - offset, g_j, X_j, Y_j) with K over intervals, g over pairs, X and Y over
-    products of two and three signs, each divided by its own sensitivity.
+    U_j = max(K_j - offset, g_j - a, X_j - b, Y_j - c) with K over intervals, g over pairs, X and Y
+    over products of two and three signs, each divided by its own sensitivity; a, b and c
+    are `by_chance`.
     """
+    pairs, two, three = by.by_chance
     best: Ints = (12 * kernels.interval(tables.runs.table, by.labellings, layout.kind)
                   - by.offset).max(axis=0)
     if by.grid and tables.bins is not None and len(layout.kind) > 1:
-        best = np.maximum(best, 6 * tables.bins.gain(by.labellings, by.grid, layout))
+        best = np.maximum(best, 6 * tables.bins.gain(by.labellings, by.grid, layout) - pairs)
+    if tables.cuts is not None and len(layout.kind) > 1:
+        best = np.maximum(best, 6 * tables.cuts.gain(by.labellings, layout) - pairs)
     ranked, signs = layout.ordered, tables.signs
     if by.order >= 2 and signs is not None and len(ranked) > 1:
         weights = by.labellings if by.standing is None else by.standing
-        best[ranked] = np.maximum(best[ranked], 4 * by.scale * signs.pairs(weights))
+        best[ranked] = np.maximum(best[ranked], 4 * by.scale * signs.pairs(weights) - two)
         if by.order >= 3 and len(ranked) > 2:
-            best[ranked] = np.maximum(best[ranked], 3 * by.scale * signs.triples(weights))
+            best[ranked] = np.maximum(best[ranked],
+                                      3 * by.scale * signs.triples(weights) - three)
     return best
 # [/scores]
 
 
-def grids(sizes: Iterable[int]) -> tuple[int, ...]:
-    """The grids that sets of these sizes need beside the pair grid.
+def grids(sizes: Iterable[int], *, slopes: bool = False) -> tuple[int, ...]:
+    """The grids that sets of these sizes, and slopes, need beside the pair grid.
 
-    >>> grids((2,)), grids((3, 4))
-    ((), (8, 4))
+    >>> grids((2,)), grids((3, 4)), grids((2,), slopes=True)
+    ((), (8, 4), (64,))
     """
-    return tuple(GRIDS[size] for size in sizes if size in GRIDS)
+    return (*(GRIDS[size] for size in sizes if size in GRIDS), *((SIDE,) if slopes else ()))
 
 
 # [set-values]
@@ -353,15 +430,82 @@ def set_values(tables: RuleTables, layout: Layout, by: Weighing, size: int) -> I
     """Twice the value of the best rule of each set of `size` columns, in lexicographic order."""
     if size not in GRIDS:
         assert tables.bins is not None
-        pairs: Ints = kernels.pair_best(tables.bins.bins, tables.bins.starts, tables.bins.weight,
-                                        by.labellings, by.grid, layout.nominal)
+        pairs: Ints = tables.bins.pairs(by.labellings, by.grid, layout)
+        if tables.cuts is not None:
+            pairs = np.maximum(pairs, tables.cuts.pairs(by.labellings, layout).max(axis=0))
         return pairs
     on = tables.joint[GRIDS[size]]
     return joint_best(on.bins, on.starts, on.weight, by.labellings, size, layout.nominal)
+
+
+@once
+def set_scores(tables: RuleTables, layout: Layout, by: Weighing, size: int) -> tuple[Ints, Ints]:
+    """24 times what sets of `size` columns, and single ones, are worth for each of their columns.
+
+    Where labellings are apart the mean over them, rounded down: the largest would be that of copies
+    of one column where one labelling stands out.  Sets are in lexicographic order.
+    """
+    ways = by.ways()
+    mean = floor_mean((_both(tables, layout, one, size) for one in ways), len(ways))
+    return mean[:-len(layout.kind)], mean[-len(layout.kind):]
+
+
+def _both(tables: RuleTables, layout: Layout, by: Weighing, size: int) -> Ints:
+    """What sets, and then single columns, are worth by one labelling, or by all at once."""
+    score = scores(tables, layout, by)
+    # A triple may be a pair and a column; of four columns only all, or each alone, are asked.
+    together = {part: 12 * _together(tables, layout, by, part)
+                for part in ((PAIR, TRIPLE) if size == TRIPLE else (size,))}
+    if size == PAIR:
+        together[PAIR] -= by.by_cells[0]
+    return np.concatenate([best_partition(size, together, score), score])
+
+
+def floor_mean(values: Iterable[Ints], many: int) -> Ints:
+    """The mean, rounded down.
+
+    >>> floor_mean([np.array([3, -3]), np.array([4, -4])], 2).tolist()
+    [3, -4]
+    """
+    whole, rest = (np.zeros(1, np.int64) for _ in range(2))
+    for one in values:
+        # [mean-over-cuts] quotients and remainders, so that no sum grows with the labellings
+        parts = np.divmod(one, many)
+        whole, rest = whole + parts[0], rest + parts[1]
+    mean: Ints = whole + rest // many
+    return mean
+
+
+def _together(tables: RuleTables, layout: Layout, by: Weighing, size: int) -> Ints:
+    """Twice the value of the best rule of each set; a slope is a rule of a pair."""
+    values = set_values(tables, layout, by, size)
+    return values if size != PAIR else np.maximum(values, slope_values(tables, layout, by))
+
+
+def best_partition(size: int, together: Mapping[int, Ints], score: Ints) -> Ints:
+    """The best way to cut each set into parts; a part counts for each of its columns alike.
+
+    together : by size, what sets are worth as one part, in lexicographic order.
+
+    >>> best_partition(2, {2: np.array([5, 9, 2])}, np.array([8, 3, 0])).tolist()
+    [5, 9, 2]
+    """
+    d = len(score)
+    columns = np.fromiter(chain.from_iterable(combinations(range(d), size)), np.int64)
+    members = columns.reshape(-1, size)
+    # Floor division of integers, also below 0.
+    best: Ints = np.maximum(together[size], score[members].sum(axis=1) // size)
+    if size == TRIPLE:
+        for alone in range(size):
+            a, b = (members[:, one] for one in range(size) if one != alone)
+            pair = together[PAIR][a * d - a * (a + 1) // 2 + b - a - 1]
+            best = np.maximum(best, (2 * pair + score[members[:, alone]]) // size)
+    return best
 # [/set-values]
 
 
 # [class-scores]
+@once
 def class_scores(tables: RuleTables, layout: Layout, grid: int) -> Ints:
     """For any number of classes at once, the average of two ways to be of use; 4 n-fold.
 
@@ -374,24 +518,27 @@ def class_scores(tables: RuleTables, layout: Layout, grid: int) -> Ints:
     total = int(tables.runs.counts.sum())
     best, right = np.zeros((2, len(layout.kind)), np.int64)
     for j in range(len(layout.kind)):
-        inside = binned(tables.runs, layout, j)
-        best[j] = 2 * _subsets(inside, intervals=bool(layout.kind[j] < SUBSETS))
-        right[j] = inside.max(axis=1).sum()
+        for inside in binned(tables.runs, layout, j):
+            best[j] = max(best[j], 2 * _subsets(inside, intervals=bool(layout.kind[j] < SUBSETS)))
+            right[j] = max(right[j], inside.max(axis=1).sum())
     if grid and tables.bins is not None and len(layout.kind) > 1:
-        on = tables.bins
-        gain = class_gain(on.bins, on.starts, on.weight, grid, layout.nominal)
-        best = np.maximum(best, gain)
+        best = np.maximum(best, tables.bins.classes(grid, layout))
     scored: Ints = best + 2 * total * right
     return scored
 
 
-def binned(runs: Runs, layout: Layout, j: int) -> Ints:
-    """How much of each class lies in each bin of column j."""
+def binned(runs: Runs, layout: Layout, j: int) -> Iterator[Ints]:
+    """How much of each class lies in each bin of column j; on all grids that it has."""
     indptr, code, count = runs.table
     here = slice(indptr[j], indptr[j + 1])
+    if j in layout.gridless:
+        from privsieve.summaries.cuts import windows
+
+        yield from windows(code[here], count[here], CLASS_GRID)
+        return
     found = np.zeros((CLASS_GRID, count.shape[1]), np.int64)
     np.add.at(found, layout.bin(j, code[here], CLASS_GRID), count[here])
-    return found
+    yield found
 
 
 def _subsets(inside: Ints, *, intervals: bool) -> int:

@@ -25,7 +25,7 @@ from privsieve.methods.histogram.noisy_histogram import Axis
 from privsieve.public.canonical import quoted
 from privsieve.public.columns import CODES, Date, Flag, Number, part_of, text_of
 from privsieve.release import WRONG, Histogram
-from privsieve.rows.cells import DAY, bounds, log_edges
+from privsieve.rows.cells import DAY, grid_ends, log_edges
 
 Ints = npt.NDArray[np.int64]
 
@@ -193,7 +193,7 @@ def at_code(column: Number | Date, codes: npt.NDArray[Any] | Sequence[int],
     [1.0, 2.0, 4.0, 16.0]
     """
     places = np.asarray(codes, np.float64)
-    low, high = bounds(column)
+    low, high = grid_ends(column)
     if isinstance(column, Number) and column.scale == "log":
         known = np.concatenate([[low], log_edges(column), [high]])
         return known[np.minimum(places, CODES).astype(np.intp)]
@@ -284,7 +284,7 @@ def _spread(axis: Axis, cells: Ints, rng: np.random.Generator) -> npt.NDArray[An
 def _short(column: Number, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64],
            ) -> npt.NDArray[np.float64]:
     """Middles, in as few decimals as keep them in their quarter of the code."""
-    digits = int(np.ceil(np.log10(4 * CODES / (column.high - column.low))))
+    digits = int(np.ceil(np.log10(4 * CODES / (column.ends[1] - column.ends[0]))))
     found: npt.NDArray[np.float64] = (low + high) / 2
     return np.round(found, digits) if abs(digits) < 15 else found  # digits of a double
 

@@ -87,12 +87,17 @@ class Memory:
     @property
     def open(self) -> bool:
         """Whether rows may be asked: not after `forget`, and not in another process."""
-        return self.model is not None and self.process == os.getpid()
+        return self.model is not None and self.mine
+
+    @property
+    def mine(self) -> bool:
+        """Whether this is the process that read the rows."""
+        return self.process == os.getpid()
 
     @property
     def turn(self) -> AbstractContextManager[object]:
         """One thread at a time; a lock that was held at a fork would stay so in the child."""
-        return self.lock if self.process == os.getpid() else nullcontext()
+        return self.lock if self.mine else nullcontext()
 
     def learn(self, model: Solution) -> Solution:
         """Remember, unless that is over; of two threads that solved, the first one's holds."""
@@ -164,12 +169,29 @@ class Task:
     @property
     def spread(self) -> float:
         """The standard deviation of the noise on an answer, in half ranges of the target."""
-        most = max((float(np.sqrt(row @ row)) for row in self.weights), default=1.0)
-        return self.each * most
+        if self.kind == "function":  # it is asked later: of the longest answer
+            return self.each
+        return self.each * max(float(np.sqrt(row @ row)) for row in self.weights)
 
     def answers(self, q: list[int]) -> Doubles:
         """The queries' answers in the target's units, from what was released."""
         return original(self.weights @ np.array(self.grid.numbers(q)), target(self.kernel.domain))
+
+
+class Drawn(NamedTuple):
+    """Noisy whitened numbers of a function, with their points and the questions that they were.
+
+    All of it may be shown.
+    """
+
+    q: list[int]
+    basis: Basis
+    codes: npt.NDArray[np.uint16]
+
+    @classmethod
+    def nothing(cls, kernel: Kernel) -> Drawn:
+        """Of a function that was not asked."""
+        return cls([], Basis.empty(kernel), np.empty((0, len(kernel.domain.columns)), np.uint16))
 
 
 def whitened(limits: Rounding, n: int) -> Fraction:
@@ -200,7 +222,7 @@ def plan(task: Task, memory: Memory) -> Plan:
     return Plan(
         method=METHOD, kind="regression", domain=task.kernel.domain, cost=cost, units=task.m,
         settings={"answers": task.kind, "lam": figure(task.lam, 6, "g"), **task.kernel.json(),
-                  "queries": len(task.codes), "kept": task.grid.d},
+                  "queries": len(task.codes), "kept": task.grid.d, **_points(task)},
         noise=NoiseSize(Fraction(each), "half ranges on an answer"), forecast=_forecast(task),
         warning=None if each <= NOISY else (
             f"the noise on an answer has a standard deviation of {each / 2:.2g} of the target's "
@@ -210,6 +232,23 @@ def plan(task: Task, memory: Memory) -> Plan:
         summarise=partial(solved, task=task, memory=memory),
         mechanism=partial(_MECHANISMS[task.kind], task=task), says=partial(said, task=task),
     )
+
+
+def _points(task: Task) -> Mapping[str, Json]:
+    """The queries that the numbers of a batch stand for: with them anybody can make the answers."""
+    if task.kind != "batch":
+        return {}
+    return {"points": places(task.basis.points, coordinates(task.codes, task.kernel.domain))}
+
+
+def places(points: Doubles, among: Doubles) -> list[int]:
+    """Where each of some points stands first among others.
+
+    >>> places(np.array([[2.0], [1.0]]), np.array([[1.0], [2.0], [1.0]]))
+    [1, 0]
+    """
+    first = {among[at].tobytes(): at for at in range(len(among) - 1, -1, -1)}
+    return [first[point.tobytes()] for point in points]
 
 
 # [mechanism]
@@ -265,8 +304,13 @@ def _values(model: Solution, basis: Basis, task: Task) -> Doubles:
 
 
 def said(output: object, *, task: Task) -> Mapping[str, Json]:
-    """What the release says: the noisy numbers, the queries, and their answers."""
+    """What the release says: the noisy numbers, the queries, and their answers.
+
+    Of a function these are the questions that a number was drawn for: all others follow from them.
+    """
     q: list[int] = output[0] if task.kind == "function" else output  # type: ignore[index,assignment]
+    if isinstance(output, Drawn):
+        task = replace(task, basis=output.basis, weights=output.basis.factor, codes=output.codes)
     law = {"one": "laplace", "batch": "gamma-norm", "function": "gaussian"}[task.kind]
     return Regression(
         task.kernel.domain.names,
@@ -291,6 +335,7 @@ def _forecast(task: Task) -> Mapping[str, Json]:
 def _half(kernel: Kernel) -> float:
     """Half of the target's range, which is 1 here; on a log scale of its logarithm."""
     part = target(kernel.domain)
+    low, high = part.ends
     if part.scale == "log":
-        return float(np.log(part.high / part.low)) / 2
-    return (part.high - part.low) / 2
+        return float(np.log(high / low)) / 2
+    return (high - low) / 2

@@ -337,10 +337,9 @@ def original(middle: Doubles, part: Number) -> Doubles:
     >>> original(np.array([-3.0, 0.0, 0.5]), Number("days", 0, 100)).tolist()
     [0.0, 50.0, 75.0]
     """
-    share = (np.clip(middle, -1, 1) + 1) / 2
-    value = (part.low * (part.high / part.low) ** share if part.scale == "log"
-             else part.low + share * (part.high - part.low))
-    return np.clip(value, part.low, part.high)
+    share, (low, high) = (np.clip(middle, -1, 1) + 1) / 2, part.ends
+    value = low * (high / low) ** share if part.scale == "log" else low + share * (high - low)
+    return np.clip(value, low, high)
 
 
 def centred(column: Number | Date, codes: npt.NDArray[np.uint16] | npt.NDArray[np.int32]) -> Ints:

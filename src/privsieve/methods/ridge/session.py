@@ -5,10 +5,12 @@ What may leave of it and go on answering is a `ReleasedFunction`, which holds no
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import MISSING, InitVar, replace
 from functools import partial
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +19,14 @@ from privsieve import fit as fitting
 from privsieve.errors import DomainError, ParameterError
 from privsieve.ledger.ledger import Ledger
 from privsieve.methods.ridge import answers
-from privsieve.methods.ridge.answers import Memory, Task, drawn
+from privsieve.methods.ridge.answers import Drawn, Memory, Task, drawn
 from privsieve.methods.ridge.dual import MOST_KEPT, Basis, Kernel, Rounding, coordinates, target
 from privsieve.methods.ridge.features import Doubles, original
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.streams import Noise
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
+from privsieve.public.grids import demand_grids
 from privsieve.public.option import estimator, option
 from privsieve.public.plan import Plan
 from privsieve.release import Regression, Release
@@ -78,6 +81,7 @@ class KernelRidgeSession:
         shape = source.shape(count_rows=True)
         domain = resolve(self.domain, shape, strict=True)
         target(domain)
+        demand_grids(domain)
         self._rows = domain.public_units(shape.rows)
         self._lam = Rounding.of(self.lam, self._rows).lam
         self._kernel = Kernel.of(domain, self.kernel, self.gamma, self.degree)
@@ -85,6 +89,8 @@ class KernelRidgeSession:
         self._memory = Memory()
         self._noise: Noise | None = None
         self._asked: dict[tuple[bytes, str], float] = {}
+        #: Functions that were charged, and what makes the release of all that each has said.
+        self._owed: deque[tuple[ReleasedFunction, Callable[[Drawn], Release]]] = deque()
         self._open = False
         self.release_: Release | None = None
 
@@ -96,9 +102,27 @@ class KernelRidgeSession:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Forget the rows."""
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Forget the rows, and make the releases of its functions: of all that each was asked.
+
+        Where the ledger fails then, another `close` goes on from there.
+        """
         self._open, self._source = False, None
-        self._memory.forget()
+        self._memory.forget()  # waits for a draw that is under way; after it there is none
+        self._settle()
+
+    def _settle(self) -> None:
+        # [once-committed] another process would commit what it knows, and this one says more
+        if not self._memory.mine:
+            return
+        with self._memory.turn:
+            while self._owed:
+                function, ended = self._owed[0]
+                function.release_ = self.release_ = ended(function.drawn_)
+                self._owed.popleft()
 
     def __repr__(self) -> str:
         return f"<KernelRidgeSession, {'open' if self._open else 'closed'}>"
@@ -143,7 +167,8 @@ class KernelRidgeSession:
         """A function with noise: one charge, and any number of predictions.
 
         While the session is open it draws its noise where it is asked.  Later, and where it is
-        pickled or copied, it answers from the points where it was asked before.
+        pickled or copied, it answers from the points where it was asked before.  Its `release_`
+        is made at the end of the session: it holds these points, and the answers there.
         """
         cost = Cost.of(epsilon, delta=delta, allow_weak=allow_weak)
         if not cost.delta:
@@ -151,7 +176,14 @@ class KernelRidgeSession:
                                  "for pure epsilon take predict_batch or PrivateKernelRidge")
         self._check()
         task = self._function(cost)
-        return ReleasedFunction(task, self._charged(task), self._memory, self._noise)
+        assert self._source is not None
+        ended = fitting.begun(answers.plan(task, self._memory), self._source, ledger=self.ledger,
+                              noise=self._noise)
+        function = ReleasedFunction(task, self._memory, self._noise)
+        self._owed.append((function, ended))
+        if not self._memory.keeps:  # another thread has closed the session meanwhile
+            self._settle()
+        return function
 
     def plan(self, X: Any = None, *, epsilon: object, delta: object = 0,
              allow_weak: bool = False) -> Plan:
@@ -200,13 +232,6 @@ class KernelRidgeSession:
                                  "KernelRidgeSession(...) as session:`")
 
 
-class Drawn(NamedTuple):
-    """Points, and their noisy whitened numbers: all of it may be shown."""
-
-    basis: Basis
-    q: list[int]
-
-
 class ReleasedFunction:
     """A function with noise, at any number of points.
 
@@ -214,16 +239,16 @@ class ReleasedFunction:
     all that was released before.  Where that leaves less than a public variance, after the
     session, and in a copy, the answer is the best guess from what was released: no row is asked.
 
-    `release_` is the charge's release; `points_` says how many points were drawn.
+    `points_` says how many points were drawn.  `release_` is None while the session is open, and
+    in a copy of that time; then it is the charge's release, which holds all that was drawn.
     """
 
-    def __init__(self, task: Task, release: Release, memory: Memory,
-                 noise: Noise | None = None) -> None:
-        self.release_ = release
+    def __init__(self, task: Task, memory: Memory, noise: Noise | None = None) -> None:
+        self.release_: Release | None = None
         self._task = task
         self._memory: Memory | None = memory
         self._noise = noise
-        self._drawn = Drawn(Basis.empty(task.kernel), [])
+        self._drawn = Drawn.nothing(task.kernel)
 
     def __getstate__(self) -> dict[str, Any]:
         """What may leave: released numbers and public facts."""
@@ -232,6 +257,11 @@ class ReleasedFunction:
 
     def __repr__(self) -> str:
         return f"<ReleasedFunction, {self.points_} points drawn>"
+
+    @property
+    def drawn_(self) -> Drawn:
+        """What was released so far: questions, and a number with noise for each."""
+        return self._drawn
 
     @property
     def points_(self) -> int:
@@ -249,7 +279,7 @@ class ReleasedFunction:
         memory = self._memory
         # [one-at-a-time] two threads that went on from the same numbers would do the same
         with memory.turn if memory is not None else nullcontext():
-            weights = (self._draw(points, memory) if memory is not None and memory.open
+            weights = (self._draw(codes, points, memory) if memory is not None and memory.open
                        else self._drawn.basis.weights(points))
         if not self.points_:
             raise ParameterError("nothing was drawn while the session was open: ask the function "
@@ -257,13 +287,14 @@ class ReleasedFunction:
         numbers = np.array(self._task.grid.numbers(self._drawn.q[:weights.shape[1]]))
         return original(weights @ numbers, target(self._task.kernel.domain))
 
-    def _draw(self, points: Doubles, memory: Memory) -> Doubles:
+    def _draw(self, codes: npt.NDArray[np.uint16], points: Doubles, memory: Memory) -> Doubles:
         known = self._drawn
         basis, weights = known.basis.extended(points)
         if len(basis) > len(known.basis):
             q = fitting.sealed(partial(self._ask, memory, basis), self._noise)
             # [at-once] one statement: whoever breaks in sees all of a draw or nothing of it
-            self._drawn = Drawn(basis, known.q + q)
+            self._drawn = Drawn(known.q + q, basis, np.concatenate([
+                known.codes, codes[answers.places(basis.points[len(known.q):], points)]]))
         return weights
 
     def _ask(self, memory: Memory, basis: Basis, noise: Noise) -> list[int]:

@@ -1,16 +1,17 @@
 """correlation: how a column moves with a numeric target.
 
-Codes lie in 0 .. 65535 between declared bounds.  Under replace-one the covariance is centred on
-the table's own means and stays an integer, times the number of units N:
+Codes are numbers between declared bounds; doubled and from the middle of those, x and y lie in
+-M .. M, M = 65535.  A covariance needs the mean of y, which is private; the table's own, for which
+N must be public, makes one row count twice as much.  So y is centred on the best b of a public grid
+instead:
 
-    S_j = | N sum x y - (sum x) (sum y) |
+    S_j = min over b of  w_b max(|sum x (y - b)|, M |sum (y - b)|),     w_b ~ 1 / (M + |b|).
 
-Under add-remove N is private, and the middles of the declared bounds stand for the means:
+The second sum is large where b is far from the mean, and near it the first is N times the
+covariance, wherever x lies.  The smallest of many moves no more than each, as the largest does.
 
-    S_j = | sum (2 x - 65535) (2 y - 65535) |
-
-A category counts as the best yes-or-no variable that can be made of its levels.  A missing number
-counts as the middle.
+A category counts as the best signs that its levels can have.  A missing number counts as the
+middle.
 """
 
 from __future__ import annotations
@@ -31,8 +32,12 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.int64]
 
-#: The largest code: a value of 1.
+#: The largest code, M.
 ONE = CODES - 1
+#: Centres lie at so many steps to either side of the middle.
+STEPS = 32
+#: What is divided by M + |b|, in steps, and rounded down, so that scores are whole numbers.
+FINE = 4096
 #: Rows whose products of two codes and a weight add up in 64 bits: 2^(16 + 16 + 12 + 18).
 CHUNK = 2**18
 
@@ -59,12 +64,13 @@ class Correlation:
     >>> from privsieve.public.domain import Domain
     >>> from privsieve.summaries.scores import Public
     >>> domain = Domain([Flag("smoker")], target=Number("days", 0, 365))
-    >>> Correlation(Public(domain, units=50)).sensitivity(None) == 49 * 65535**2
+    >>> Correlation(Public(domain, units=50)).sensitivity(None) == 2 * 4096 * 32 * 65535**2
     True
     """
 
     public: Public
     weighed: ClassVar[bool] = False
+    counted: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         target = self.public.domain.target
@@ -73,11 +79,6 @@ class Correlation:
             raise DomainError(f"score 'correlation' needs a number to go with, and the domain has "
                               f'{what}: [target] with kind = "number", low and high; for '
                               "classes choose score 'mean-difference'")
-
-    @property
-    def counted(self) -> bool:
-        """Only the centred form rests on the number of units."""
-        return self.public.replace
 
     def zero(self) -> Moments:
         """The sums of no rows."""
@@ -106,33 +107,36 @@ class Correlation:
         return made
 
     def values(self, summary: Moments, weights: Weights | None) -> list[int]:
-        """S_j; of a category the best set of levels."""
+        """S_j, in Python's integers."""
+        import numpy as np
+
         assert weights is None
-        whole, found, at = self.public.units * self.public.weight, [], 0
+        # [middle] the sums of w and of w y, y from its middle
+        one, y = summary.one, 2 * summary.y - ONE * summary.one
+        # [grid] a centre is b steps of M / 32; what is summed is 32 times as large
+        b = np.array(range(-STEPS, STEPS + 1), object)
+        fine = FINE * STEPS // (STEPS + abs(b))
+        alone = ONE * abs(STEPS * y - ONE * one * b)
+        found, at = [], 0
         for column in self.public.domain.columns:
             mine = slice(at, at + _slots(column))
             at += _slots(column)
-            pairs = list(zip(summary.x[mine], summary.xy[mine], strict=True))
-            if self.public.replace:
-                moved = [whole * xy - x * summary.y for x, xy in pairs]
-                found.append(_best_set(moved) if isinstance(column, Category) else abs(moved[0]))
-            elif isinstance(column, Category):
-                # [signs] each level takes the sign that tells more
-                found.append(ONE * sum(abs(2 * xy - ONE * x) for x, xy in pairs))
-            else:
-                x, xy = pairs[0]
-                found.append(abs(4 * xy - 2 * ONE * (x + summary.y) + ONE * ONE * summary.one))
+            x, xy = summary.x[mine], 2 * summary.xy[mine] - ONE * summary.x[mine]
+            several = isinstance(column, Category)
+            if not several:
+                # [middle] the same of x
+                x, xy = 2 * x - ONE * one, 2 * xy - ONE * y
+            # [signs] each level takes the sign that tells more; the x of a level is M, not 1
+            together = abs(STEPS * xy - ONE * b[:, None] * x).sum(axis=1) * (ONE if several else 1)
+            # [minimax] the better of both rules, at the centre where it is worth least
+            found.append(int((fine * np.maximum(together, alone)).min()))
         return found
 
     def sensitivity(self, weights: Weights | None) -> int:
-        """(N - 1) 65535^2 for a replaced row, 65535^2 for one that comes or goes."""
+        """As far as a unit reaches at the middle centre, twice if it is replaced."""
         assert weights is None
-        unit, square = self.public.weight, ONE * ONE
-        # [sensitivity] persons may also vary in themselves, by at most half of their square
-        if self.public.replace:
-            several = unit * unit * square // 2 if unit > 1 else 0
-            return unit * unit * square * (self.public.units - 1) + several
-        return unit * square
+        # [sensitivity] for no centre is it more: `fine` is rounded down
+        return (2 if self.public.replace else 1) * FINE * STEPS * ONE * ONE * self.public.weight
 
 
 def _slots(column: Column) -> int:
@@ -158,8 +162,3 @@ def _value(codes: Ints, column: Column | Target | None) -> Ints:
     assert column is not None
     assert not isinstance(column, Label)
     return np.where(codes == ONE, ONE // 2, codes) if column.missing_level else codes
-
-
-def _best_set(moved: list[int]) -> int:
-    # [best-set] all levels that go up; together the others go down by no more
-    return ONE * sum(m for m in moved if m > 0)

@@ -1,0 +1,319 @@
+"""Verify a folder: each file in it is checked, or named as not checked.
+
+The two JSON files are checked by `check.verify`; what lies beside them is made or counted again:
+the page from the two files, the rows from the released table, the level from the published table.
+Signatures are of all files together.  Nothing is followed out of the folder, and each file that is
+read is read once, so that what was checked is what was signed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from dataclasses import field, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Self
+
+from privsieve.check import verify as two_files
+from privsieve.check.reasons import Unreadable
+from privsieve.check.verify import LARGEST_FILE, UNSIGNED, Source, Verification
+from privsieve.errors import CheckFailed, PrivsieveError
+from privsieve.frozen import dataclass
+from privsieve.ledger.certificate import sentence
+from privsieve.public.canonical import parsed, quoted, visible
+from privsieve.release import WRONG
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from privsieve.ledger.ledger import Ledger
+    from privsieve.trust.signers import Role, Signers
+
+RELEASE, CERTIFICATE, SIGNATURES = "release.json", "certificate.json", "signatures.json"
+REPORT, ROWS = "report.html", "synthetic.csv"
+#: What `publish` calls the table in its folder.
+TABLES = ("table.csv", "table.parquet")
+#: Files of a release that say nothing of it to others.
+NOT_CHECKED = {"request.json": "what was asked for, of a release that was not finished"}
+#: A page is a few hundred kilobytes; what is far larger was not written by privsieve.
+LARGEST_PAGE = 256 * 2**20
+#: Names of columns that a sentence holds, and files that are named; of the others their number.
+MANY = 30
+MOST_FILES = 1000
+#: So much of a fingerprint stands in a sentence.
+SHORT = len("sha256:") + 16
+#: How a check says that one of the files is not there, or is no file.
+_WHAT = {CERTIFICATE: "the certificate", RELEASE: "the release"}
+_CHUNK = 2**20
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What lies in a folder: its plain files, and by name why another thing is not looked into."""
+
+    place: str | os.PathLike[str]
+    files: tuple[str, ...]
+    others: Mapping[str, str]
+
+    @classmethod
+    def of(cls, place: str | os.PathLike[str]) -> Self:
+        """List a folder, without following a link."""
+        files, others = [], {}
+        with os.scandir(place) as found:
+            for at, entry in enumerate(found):
+                if at == MOST_FILES:
+                    raise Unreadable(f"the folder holds more than {MOST_FILES} files")
+                if entry.is_symlink():
+                    others[entry.name] = "a link, which is not followed"
+                elif entry.is_dir():
+                    others[entry.name] = "a folder, which is not looked into"
+                elif not entry.is_file():
+                    others[entry.name] = "no plain file"
+                else:
+                    files.append(entry.name)
+        return cls(place, tuple(sorted(files)), dict(sorted(others.items())))
+
+    def at(self, name: str) -> str:
+        """Where a file of the folder lies."""
+        return os.path.join(self.place, name)  # noqa: PTH118  # no import
+
+    def opened(self, name: str) -> int:
+        """A handle of a plain file of the folder; a link that came since is not followed."""
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        handle = os.open(self.at(name), flags)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise OSError
+        return handle
+
+    def read(self, name: str, largest: int = LARGEST_FILE) -> bytes:
+        """The bytes of a file."""
+        what = _WHAT.get(name, name)
+        try:
+            with os.fdopen(self.opened(name), "rb") as file:
+                data = file.read(largest + 1)
+        except OSError:
+            raise Unreadable(f"{what} cannot be read") from None
+        if len(data) > largest:
+            raise Unreadable(f"{what} is larger than {largest // 2**20} MB")
+        return data
+
+    def digest(self, name: str) -> str:
+        """The digest of a file of any size."""
+        made = sha256()
+        try:
+            with os.fdopen(self.opened(name), "rb") as file:
+                while data := file.read(_CHUNK):
+                    made.update(data)
+        except OSError:
+            raise Unreadable(f"{quoted(name)} cannot be read") from None
+        return made.hexdigest()
+
+    def digests(self, known: Mapping[str, bytes]) -> dict[str, str]:
+        """Digests of all that is to be signed: every file that is not hidden, but the signatures.
+
+        Bytes that were read already are not read again.
+        """
+        if any(not name.startswith(".") for name in self.others):
+            raise Unreadable("the folder holds links or folders, which cannot be signed")
+        return {name: sha256(known[name]).hexdigest() if name in known else self.digest(name)
+                for name in self.files if name != SIGNATURES and not name.startswith(".")}
+
+
+def verify(certificate: Source, release: Source | None = None, *,
+           ledger: str | Path | Ledger | None = None, table: object = None,
+           signers: Signers | None = None, plan: str | Path | None = None) -> Verification:
+    """Check a release folder, or a certificate and what is given with it.
+
+    table : of a folder the one in it, where it is left out
+    signers : whose signatures of the folder are wanted
+    plan : a plan that was signed before the release; they have to agree
+
+    >>> verify({}).valid
+    False
+    """
+    if not isinstance(certificate, str | os.PathLike) or not os.path.isdir(certificate):  # noqa: PTH112  # never raises
+        found = two_files.verify(certificate, release, ledger=ledger, table=table)
+        asked = signers is not None or plan is not None
+        return replace(found, reasons=(*found.reasons, *[
+            "signatures are those of a release folder: name the folder"] * asked))
+    if release is not None:
+        said = ("the release of a folder is the one in it: name the folder alone, or its "
+                "certificate.json and another release")
+        return Verification((said,), ())
+    try:
+        checked = FolderCheck.of(Contents.of(certificate), ledger, table)
+        checked.beside()
+        checked.signatures(signers)
+        if plan is not None:
+            from privsieve.check.signatures import plan_reasons
+
+            checked.reasons.extend(plan_reasons(plan, checked.body, signers))
+        return checked.found(signers)
+    except Unreadable as error:
+        said = str(error)
+    except OSError:
+        said = "the folder cannot be read"
+    except WRONG:
+        said = "a field of the files is of a type that it cannot have"
+    return Verification((said,), ())
+
+
+@dataclass(frozen=True)
+class FolderCheck:
+    """What a check of a folder comes to; `body` is its certificate, if the two files hold.
+
+    `known`, `reasons`, `unchecked` and `signed` grow while it is checked.
+    """
+
+    contents: Contents
+    known: dict[str, bytes]
+    first: Verification
+    reasons: list[str]
+    unchecked: dict[str, str]
+    body: Mapping[str, Any]
+    release: Mapping[str, Any]
+    signed: dict[str, Role] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, contents: Contents, ledger: str | Path | Ledger | None, table: object) -> Self:
+        """The two JSON files and, of a publication, the table."""
+        known = {name: contents.read(name) for name in (CERTIFICATE, RELEASE)}
+        inside = [name for name in TABLES if name in contents.files]
+        if table is None and len(inside) == 1:
+            table = contents.at(inside[0])
+        first = two_files.verify(known[CERTIFICATE], known[RELEASE], ledger=ledger, table=table)
+        body, said = (parsed(known[name]) if first.valid else {} for name in (CERTIFICATE, RELEASE))
+        made = cls(contents, known, first, list(first.reasons), dict(contents.others), body, said)
+        published = bool(body) and body["claim"]["kind"] == "containment"
+        checked = {*known, REPORT, ROWS, SIGNATURES, *(inside if published else ())}
+        made.unchecked.update((name, NOT_CHECKED.get(name, "no file of a release"))
+                              for name in contents.files if name not in checked)
+        if published and len(inside) > 1:
+            made.reasons.append("the folder holds two tables, and one was certified")
+        return made
+
+    def beside(self) -> None:
+        """What is made of the two files, made or counted again."""
+        for name, check in ((REPORT, self._page), (ROWS, self._rows)):
+            if name in self.contents.files:
+                why = check() if self.body else "the two JSON files do not hold"
+                if why is not None:
+                    self.unchecked[name] = why
+
+    def _page(self) -> str | None:
+        """The report, against the one that the two files give; or why it was not compared."""
+        from privsieve.report import html
+
+        self.known[REPORT] = page = self.contents.read(REPORT, LARGEST_PAGE)
+        try:
+            if page == html(self.release, self.body):
+                return None
+        except PrivsieveError:
+            self.reasons.append("report.html belongs to a release that lacks what a page says")
+            return None
+        if not ours(page):
+            return ("another version of privsieve made it, or nobody knows who: it was not "
+                    "compared (privsieve report makes it again)")
+        self.reasons.append("report.html is not what the release gives: it was changed, or "
+                            "belongs to another release")
+        return None
+
+    def _rows(self) -> str | None:
+        """Synthetic rows, against the released table of counts; or why they were not counted."""
+        if self.release["kind"] != "histogram":
+            return "rows belong to a table of counts, and the release is none"
+        from privsieve.check.drawn import Uncounted, drawn_reasons
+
+        self.known[ROWS] = self.contents.read(ROWS)
+        try:
+            self.reasons.extend(drawn_reasons(self.release, self.known[ROWS]))
+        except Unreadable as error:
+            self.reasons.append(str(error))
+        except Uncounted:
+            return "bins of the table are too narrow, or dates too short, to tell its rows apart"
+        except WRONG:
+            self.reasons.append("synthetic.csv belongs to no table of counts that can be read")
+        return None
+
+    def signatures(self, signers: Signers | None) -> None:
+        """Who signed what lies in the folder, and what speaks against it."""
+        due = bool(signers and signers.wanted)
+        if SIGNATURES not in self.contents.files:
+            self.reasons.extend(["the folder holds no signatures, and some are wanted"] * due)
+            return
+        if not self.body:
+            self.unchecked[SIGNATURES] = "the two JSON files do not hold"
+            return
+        from privsieve.check.signatures import signed_parts
+        from privsieve.trust.envelope import LARGEST_ENVELOPE, Envelope
+
+        try:
+            envelope = Envelope.read(self.contents.read(SIGNATURES, LARGEST_ENVELOPE))
+            self.signed.update(signed_parts(envelope, self.body, self.files()))
+        except (CheckFailed, Unreadable) as error:
+            self.reasons.append(str(error))
+            return
+        except ImportError:
+            why = "cryptography is not installed (pip install privsieve[sign])"
+            self.unchecked[SIGNATURES] = why
+            self.reasons.extend([f"the signatures cannot be checked: {why}"] * due)
+            return
+        self.reasons.extend(signers.reasons(self.signed) if signers else ())
+
+    def files(self) -> dict[str, str]:
+        """The digests of all that is signed together, as they were checked."""
+        found = self.contents.digests(self.known)
+        tables = {found[name] for name in TABLES if name in found}
+        if not tables <= {self.body["claim"].get("table_sha256"), *(
+                tables if "epsilon" in self.body["claim"] else ())}:
+            raise Unreadable("the table is not the certified one")
+        return found
+
+    def found(self, signers: Signers | None) -> Verification:
+        """What is to be said of it."""
+        notes = [note for note in self.first.notes if not self.signed or note != UNSIGNED]
+        if self.signed and not (signers and signers.wanted):
+            notes.append("nobody said whose signatures are wanted: anybody can sign with a key of "
+                         "their own; compare the fingerprints")
+        return Verification(
+            tuple(self.reasons), tuple(notes), "" if self.reasons else self._says(), self.signed,
+            {_shown(name): why for name, why in sorted(self.unchecked.items())})
+
+    def _says(self) -> str:
+        """What is true of a folder that holds, in one sentence."""
+        claim = self.body["claim"]
+        who = ", ".join(f"{key[:SHORT]}… as {role}" for key, role in self.signed.items())
+        first = (f"If the signature{'s' * (len(self.signed) > 1)} of {who} can be trusted"
+                 if who else "If whoever made it, whom nothing names, can be trusted")
+        names = claim["columns"] if "columns" in claim else self.release["selected"]
+        more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
+        amounts = ""
+        if "epsilon" in claim:
+            delta = "" if claim["delta"] == "0" else f", delta {claim['delta']}"
+            amounts = f" (epsilon {claim['epsilon']}{delta}, {claim['neighbours']})"
+        promise = sentence(self.body).rstrip(".")
+        shown = ", ".join(visible(str(name)) for name in names[:MANY]) or "nothing"
+        return f"{first}: {promise}{amounts}; selected: {shown}{more}."
+
+
+def ours(page: bytes) -> bool:
+    """Whether a page says that this version made it.
+
+    >>> ours(b'<meta name="generator" content="privsieve 0.0.1">')
+    False
+    """
+    from privsieve._version import __version__
+
+    return f'<meta name="generator" content="privsieve {__version__}">'.encode() in page
+
+
+def _shown(name: str) -> str:
+    r"""A name of a file that anybody may have written.
+
+    >>> _shown("notes.txt"), _shown("a\x1b[31m")
+    ('notes.txt', "'a\\x1b[31m'")
+    """
+    return name if re.fullmatch("[A-Za-z0-9._-]{1,100}", name) else quoted(name)

@@ -1,0 +1,205 @@
+"""Recount released weights: how many vectors, how far one unit moves the weights, the noise.
+
+The bound of two moves is a maximum that a maker rounds up by at most 2^-16 of its square, so that
+its figures lie in a narrow span.  The public lists of FELP (sampling "bootstrap") are drawn again;
+of very many draws only bounds of a unit's share are known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+
+from privsieve.check.facts import Facts, classes_of, warned
+from privsieve.check.real import (
+    FINENESS,
+    Between,
+    exponents,
+    gaussian_sigma,
+    power,
+    radius,
+    reach,
+    said,
+    solver_error,
+    used,
+)
+from privsieve.check.reasons import failed
+from privsieve.frozen import dataclass
+
+PART_UNITS, MOST_PARTS = 16_384, 1024
+#: So many draws of public lists are made again, in half a second.
+MOST_DRAWS = 2**18
+#: The first place of the hash that draws the lists.
+LISTS, _WORD = 2**22, 2**64 - 1
+#: What a random linear term leaves of epsilon, and the part that goes to a second noise.
+SECOND = 0.01
+SMALLEST_LAM, LARGEST_LAM = Fraction(1, 10**6), Fraction(10**6)
+
+
+@dataclass(frozen=True)
+class Sized:
+    """What noise a release of weights has to have.
+
+    each, length : the standard deviation of one number, and the mean length of all
+    """
+
+    law: str
+    each: Between
+    length: Between
+    exponents: set[int]
+    second: Between | None = None
+    longest: Between | None = None
+
+
+def reasons(facts: Facts) -> Iterator[str]:
+    """What of released weights does not follow from domain and plan."""
+    settings, d = facts.settings, len(facts.columns)
+    k, lam, clip = settings["k"], Fraction(settings["lam"]), Fraction(settings["clip"])
+    yield from failed({
+        "the plan names more columns than the domain has": k == "positive" or k <= d,
+        "weights are planned for a target without classes": classes_of(facts.domain) > 0,
+        "the planned ridge or length is beyond what may be asked for":
+            SMALLEST_LAM <= lam <= LARGEST_LAM and Fraction(1, 65535) <= clip and clip**2 <= d,
+        "a block is planned for units that stand alone, or none for others":
+            (settings["block"] is None) == (settings["reference"] is not None),
+        "the weights of units that stand alone are planned more than once":
+            settings["reference"] is None or settings.get("repeats", 1) == 1,
+    })
+    if any(not 0 < share <= 1 for share in [Fraction(settings.get("beta", 1))]) or not (
+            SMALLEST_LAM <= lam <= LARGEST_LAM):
+        yield "the planned share of the units is none"
+        return
+    if settings["vectors"] != vectors(facts):
+        yield "the number of vectors does not follow from the number of units"
+        return
+    yield from _noise(facts, sized(facts))
+
+
+def _noise(facts: Facts, made: Sized) -> Iterator[str]:
+    forecast, release = facts.forecast, facts.release
+    longest = made.longest or Between.about(radius(float(Fraction(facts.settings["lam"]))))
+    second = facts.settings.get("second_ridge")
+    yield from warned(facts, made.length.low, longest.high)
+    yield from failed({
+        "the law of the noise is not the one of the claimed delta":
+            release["noise"]["law"] == made.law,
+        "the amount of noise is not the one of the claimed epsilon":
+            said(release["noise"]["each"], made.each),
+        "the forecast of the noise is not the noise":
+            forecast["noise_each"] == release["noise"]["each"]
+            and said(forecast["noise_length"], made.length),
+        "the forecast of the weights does not follow from the ridge":
+            said(forecast["longest"], longest),
+        "the grid of the numbers does not follow from their sensitivity":
+            release["values"]["exponent"] in made.exponents,
+        "the second ridge does not follow from the claimed epsilon":
+            second is None or (made.second is not None and said(second, made.second)),
+        "the release does not hold one weight for each column":
+            len(release["values"]["q"]) == len(facts.columns),
+    })
+
+
+def vectors(facts: Facts) -> int:
+    """How many rows a repeat, or a member, has."""
+    settings, units = facts.settings, facts.units
+    taken = int(Fraction(settings.get("beta", 1)) * units)
+    if settings["reference"] is not None:
+        return max(1, taken)
+    parts = 1 if settings.get("sampling") == "bootstrap" else min(
+        MOST_PARTS, -(-units // PART_UNITS))
+    return max(1, taken // (int(settings["block"]) * parts)) * parts
+
+
+def sized(facts: Facts) -> Sized:
+    """The noise that follows from the plan."""
+    settings, d = facts.settings, len(facts.columns)
+    lam, rows = float(Fraction(settings["lam"])), int(settings["vectors"])
+    if facts.method == "objective-fwell":
+        return _objective(lam, rows, facts)
+    r, times = radius(lam), int(settings.get("repeats", 1))
+    share, wide = _share(facts), reach(r)
+    error = 2 * solver_error(lam, rows * times, d, r)
+    moved = Between(min(share.low * wide.low / (2 * lam), 2 * r) * (1 - 1e-9) + error,
+                 min(share.high * wide.high / (2 * lam), 2 * r) * (1 + 1e-9) + error)
+    epsilon, delta = float(facts.epsilon), float(facts.delta)
+    exponent = facts.release["values"]["exponent"]
+    ends = exponents(d, moved)
+    known = set(range(min(ends), max(ends) + 1))
+    S = used(d, moved, exponent if exponent in known else min(known))
+    if not delta:
+        return Sized("gamma-norm", S.times(math.sqrt(d + 1) / epsilon), S.times(d / epsilon), known)
+    sigma = gaussian_sigma(epsilon, delta)
+    # a delta is spent only where it makes the noise shorter
+    law = "gaussian" if sigma**2 * epsilon**2 < d * (1 + 1e-9) else "gamma-norm"
+    one = Between.about(1.0)
+    each = Between(S.low * sigma * one.low, S.high * sigma * one.high)
+    return Sized(law, each, each.times(math.sqrt(d)), known)
+
+
+def _share(facts: Facts) -> Between:
+    """The share of one unit in the weights; of very many lists only bounds of it."""
+    settings, rows = facts.settings, int(facts.settings["vectors"])
+    if facts.method != "felp":
+        return Between(1 / rows, 1 / rows)
+    times, beta = int(settings["resamples"]), Fraction(settings["beta"])
+    if settings["sampling"] == "balanced":
+        share = math.ceil(times * beta) / (times * rows)
+        return Between(share, share)
+    if times * int(beta * facts.units) > MOST_DRAWS or settings["block"] is None:
+        return Between(1 / facts.units, 1.0)
+    share = drawn(times, beta, facts.units, (settings["block"], rows)) / (times * rows)
+    return Between(share, share)
+
+
+def drawn(times: int, beta: Fraction, units: int, sizes: tuple[int, int]) -> int:
+    """In how many rows of the public lists the unit is that is in most of them.
+
+    >>> drawn(3, Fraction(1, 2), 10, (5, 1))
+    3
+    """
+    block, rows = sizes
+    found: Counter[int] = Counter()
+    for at in range(times):
+        seen = {(draw // block, (_mixed(_mixed(draw * 0x100000001B3 & _WORD
+                                               ^ (LISTS + at << 40 & _WORD))) >> 32) * units >> 32)
+                for draw in range(min(int(beta * units), rows * block))}
+        found.update(unit for _, unit in seen)
+    return max(found.values(), default=0)
+
+
+def _mixed(word: int) -> int:
+    """The finaliser of splitmix64."""
+    word = word + 0x9E3779B97F4A7C15 & _WORD
+    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 & _WORD
+    word = (word ^ word >> 27) * 0x94D049BB133111EB & _WORD
+    return word ^ word >> 31
+
+
+def _objective(lam: float, rows: int, facts: Facts) -> Sized:
+    """The noise inside of the problem, and the small one that covers the solver's error."""
+    d, times = len(facts.columns), int(facts.settings["repeats"])
+    second = float(facts.epsilon) * SECOND
+    epsilon = float(facts.epsilon) - second
+    volume = math.log1p(0.25 / (rows * 2 * lam) / times) * times
+    left, more = epsilon - volume, 0.0
+    if left < epsilon / 2:
+        grown = math.expm1(epsilon / (2 * times)) * rows * times
+        left, more = epsilon / 2, max(0.0, 0.25 / grown - 2 * lam)
+    half = lam + more / 2
+    near = solver_error(half, rows * times, d, 1 / (2 * half))
+    per = (math.isqrt(d) + 1) / (4 * rows * half)
+    # the power of two may be told one too small
+    away = [near + per * 2.0 ** (power(near / per) - at - FINENESS) for at in (1, 0)]
+    fine = exponents(d, Between(2 * away[0] * (1 - 1e-9), 2 * away[1] * (1 + 1e-9)))
+    moved = [used(d, Between.about(2 * one), one_k) for one in away for one_k in fine]
+    first = 1 / (left * rows * half)
+    scale = Between((first + min(one.low for one in moved) / second) * (1 - 1e-9),
+                 (first + max(one.high for one in moved) / second) * (1 + 1e-9))
+    coarse = [power(scale.low * (math.isqrt(d) + 1)) + at - FINENESS for at in (0, 1)]
+    known = {max(one, other) for one in fine for other in coarse}
+    return Sized("gamma-norm", scale.times(math.sqrt(d + 1)), scale.times(d), known,
+                 Between.about(2 * (half - lam)) if more else Between(0.0, 0.0),
+                 Between.about(radius(half)))
+

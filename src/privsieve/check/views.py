@@ -1,0 +1,341 @@
+"""Views: what can be told of an output, whatever its type, by who tries to tell two tables apart.
+
+An output is taken apart into numbers and words, each at its place; a learned `Guess` then says of
+an output how much likelier it was on one table.  Numbers are looked at as they are, and at what
+rounding leaves of a value under noise: the lowest bit, the place between the points of a lattice,
+the decimals.  Which views are good is learned; any guess is allowed, since fresh runs count it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: The commonest words that are told apart, and how seldom one says nothing: of real numbers each
+#: is seen once.
+COMMONEST, RARE = 64, 5
+#: Standard deviations between two counts that are clearly not the same.
+CLEAR = 3.0
+#: Outputs with more numbers are told apart without their covariance.
+LARGEST_COVARIANCE = 500
+#: Numbers of an output whose bits are looked at, and how deep an output is taken apart.
+MOST_FINE, DEEPEST = 64, 12
+#: Items of a list that are words at their places, too.
+LISTED = 64
+#: Lattices on which values without noise may lie.
+GRIDS = (1.0, 0.5, 0.25, 0.1, 0.01, 0.001, 2.0**-10, 2.0**-20)
+
+Floats = NDArray[np.float64]
+Place = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An exception, as the output that it is: an observer sees its kind and its words."""
+
+    kind: str
+    words: str
+
+
+class Flat(NamedTuple):
+    """An output, taken apart: numbers by their place, and words, each with its place."""
+
+    numbers: Mapping[Place, Floats]
+    words: frozenset[Hashable]
+
+
+class Guess(NamedTuple):
+    """How much likelier an output was on the first table, by one view; `sign` is -1 for the second.
+
+    name : the view, in words.
+    """
+
+    name: str
+    of: Callable[[Sequence[Flat]], Floats]
+    sign: float = 1.0
+
+    def __call__(self, outputs: Sequence[Flat]) -> Floats:
+        """A number for each output."""
+        return self.sign * self.of(outputs)
+
+
+# --- an output, taken apart ---------------------------------------------------------------------
+
+def flat(output: Any) -> Flat:
+    """Numbers and words of an output of any type.
+
+    >>> made = flat({"chosen": ["age"], "count": 3})
+    >>> made.numbers[("count",)], (("chosen", "has"), "age") in made.words
+    (array([3.]), True)
+    """
+    numbers: dict[Place, Floats] = {}
+    words: set[Hashable] = set()
+    _take(output, (), numbers, words)
+    return Flat(numbers, frozenset(words))
+
+
+def _take(part: Any, at: Place, numbers: dict[Place, Floats], words: set[Hashable]) -> None:
+    """Put what a part of an output says under its place."""
+    value = _value(part)
+    if value is not None:
+        numbers[at] = np.array([value])
+        words.add((at, part if isinstance(part, Hashable) else value))
+    elif isinstance(part, str | bytes | None):
+        words.add((at, part))
+    elif isinstance(part, np.ndarray) or hasattr(part, "__array__"):
+        _take_array(np.asarray(part), at, numbers, words)
+    elif len(at) >= DEEPEST:
+        words.add((at, "too deep"))
+    elif isinstance(part, Mapping):
+        words.add(((*at, "keys"), frozenset(map(_word, part))))
+        for key, inner in part.items():
+            _take(inner, (*at, _word(key)), numbers, words)
+    elif is_dataclass(part) and not isinstance(part, type):
+        words.add((at, type(part).__name__))
+        for one in fields(part):
+            _take(getattr(part, one.name), (*at, one.name), numbers, words)
+    elif isinstance(part, list | tuple | set | frozenset):
+        _take_items(part, at, numbers, words)
+    else:
+        words.add((at, _word(part)))
+
+
+def _value(part: Any) -> float | None:
+    """A number as a double; a text of one too, for a release tells exact numbers as texts."""
+    if isinstance(part, str):
+        if not part[-1:].isdigit():
+            return None
+    elif not isinstance(part, int | float | Fraction | np.number | np.bool_):
+        return None
+    try:
+        return float(part)
+    except (ValueError, TypeError):
+        return None
+    except OverflowError:
+        return math.inf
+
+
+def _take_array(array: NDArray[Any], at: Place, numbers: dict[Place, Floats],
+                words: set[Hashable]) -> None:
+    words.add(((*at, "shape"), array.shape))
+    if array.dtype.kind in "biuf":
+        numbers[at] = array.astype(np.float64).ravel()
+    elif array.dtype.kind == "c":
+        numbers[at] = np.array([array.real, array.imag], dtype=np.float64).ravel()
+    else:
+        _take(array.tolist(), (*at, "items"), numbers, words)
+
+
+def _take_items(items: Any, at: Place, numbers: dict[Place, Floats],
+                words: set[Hashable]) -> None:
+    """A list by places and by members; a set by members alone."""
+    ordered = isinstance(items, list | tuple)
+    words.add(((*at, "count"), len(items)))
+    values = [_value(item) for item in items] if ordered else [None]
+    if items and None not in values:
+        numbers[at] = np.array(values)
+    members = [_word(item) for item in items]
+    words.update(((*at, "has"), member) for member in members)
+    if ordered:
+        words.add(((*at, "all"), tuple(members)))
+        words.add(((*at, "set"), frozenset(members)))
+        words.update(((*at, j), member) for j, member in enumerate(members[:LISTED]))
+        if None in values:
+            for j, item in enumerate(items):
+                if not isinstance(item, str):
+                    _take(item, (*at, j), numbers, words)
+    else:
+        words.add(((*at, "all"), frozenset(members)))
+
+
+def _word(part: Any) -> Hashable:
+    """Something that can be counted; what has an address of memory in its words is its type."""
+    try:
+        text = repr(part)
+        hash(part)
+    except TypeError:  # a list, or a tuple of lists
+        return text
+    except RecursionError:
+        return "too deep"
+    word: Hashable = type(part).__name__ if " at 0x" in text else part
+    return word
+
+
+# --- scores -------------------------------------------------------------------------------------
+
+def scores(sides: Sequence[Sequence[Flat]]) -> list[Guess]:
+    """Scores to try, each and its negative, learned from runs on both tables."""
+    outputs = [*sides[0], *sides[1]]
+    found = list(_word_scores(sides))
+    columns = _columns(outputs)
+    if columns:
+        matrix = partial(_matrix, columns=columns)
+        found += _linear_scores(sides, "numbers", matrix)
+        found += _fine_scores(sides, matrix)
+    items = [word for word, _ in Counter(
+        word for output in outputs for word in output.words).most_common(COMMONEST)]
+    found += _linear_scores(sides, "words", partial(_memberships, words=items))
+    return [signed for score in found for signed in (score, score._replace(sign=-1.0))]
+
+
+def _word_scores(sides: Sequence[Sequence[Flat]]) -> Iterator[Guess]:
+    """All words of an output together, and the best of them alone."""
+    whole = _likelihood([Counter(output.words for output in side) for side in sides])
+    yield Guess("the whole output", lambda outputs: np.array(
+        [whole.get(output.words, 0.0) for output in outputs]))
+    each = _likelihood([Counter(word for output in side for word in output.words)
+                        for side in sides])
+    for word, _ in sorted(each.items(), key=lambda one: -abs(one[1]))[:5]:
+        yield Guess("a word", lambda outputs, word=word: np.array(  # type: ignore[misc]
+            [float(word in output.words) for output in outputs]))
+
+
+def _likelihood(seen: Sequence[Counter[Any]]) -> dict[Any, float]:
+    """How much likelier each of the commonest is on the first table; without the rare ones."""
+    common = (seen[0] + seen[1]).most_common(COMMONEST)
+    return {key: math.log((seen[0][key] + 0.5) / (seen[1][key] + 0.5))
+            for key, times in common if times >= RARE}
+
+
+def _clear(seen: Sequence[Counter[Any]]) -> dict[Any, float]:
+    """The same of what is clearly likelier on one table; most small differences are chance."""
+    return {key: ratio for key, ratio in _likelihood(seen).items()
+            if abs(seen[0][key] - seen[1][key]) > CLEAR * math.sqrt(seen[0][key] + seen[1][key])}
+
+
+def _linear_scores(sides: Sequence[Sequence[Flat]], name: str,
+                   matrix: Callable[[Sequence[Flat]], Floats]) -> Iterator[Guess]:
+    """Linear scores, the five best coordinates, and the distance to the two means."""
+    first, second = (matrix(side) for side in sides)
+    both = np.vstack([first, second])
+    centre, spread = both.mean(axis=0), both.std(axis=0)
+    spread[spread == 0] = 1.0
+
+    def scaled(outputs: Sequence[Flat]) -> Floats:
+        found: Floats = (matrix(outputs) - centre) / spread
+        return found
+
+    means = [scaled(side).mean(axis=0) for side in sides]
+    gap = means[0] - means[1]
+    # Where few coordinates moved the others' chance differences only blur them.
+    clear = np.abs(gap) > CLEAR * math.sqrt(1 / len(first) + 1 / len(second))
+    directions = [gap, gap * clear,
+                  *(np.arange(len(gap)) == j for j in np.argsort(-np.abs(gap))[:5])]
+    if len(gap) <= LARGEST_COVARIANCE:
+        rest = np.vstack([scaled(side) - mean for side, mean in zip(sides, means, strict=True)])
+        cov = rest.T @ rest / len(rest)
+        ridge = 0.1 * np.trace(cov) / len(cov) + 1e-9
+        directions.append(np.linalg.solve(cov + ridge * np.eye(len(cov)), gap))
+    for v in directions:
+        yield Guess(name, lambda outputs, v=v: scaled(outputs) @ v)  # type: ignore[misc]
+
+    def nearer(outputs: Sequence[Flat]) -> Floats:
+        at = scaled(outputs)
+        near, far = (np.linalg.norm(at - mean, axis=1) for mean in means)
+        found: Floats = far - near
+        return found
+
+    yield Guess(name, nearer)
+    yield Guess(name, lambda outputs: np.linalg.norm(matrix(outputs) - centre, axis=1))
+
+
+def _fine_scores(sides: Sequence[Sequence[Flat]],
+                 matrix: Callable[[Sequence[Flat]], Floats]) -> Iterator[Guess]:
+    """Whole values, and what rounding leaves of one: all numbers together, and the best alone."""
+    views: dict[str, Callable[[Floats], Floats]] = {
+        "values": np.round, "low bits": low, "decimals": decimals,
+        **{f"places between multiples of {grid:g}": partial(between, grid=grid)
+           for grid in GRIDS}}
+    for name, view in views.items():
+        seen = [view(matrix(side)[:, :MOST_FINE]) for side in sides]
+        ratios = [_clear([Counter(values[:, j].tolist()) for values in seen])
+                  for j in range(seen[0].shape[1])]
+        if not any(ratios):
+            continue
+
+        def each(outputs: Sequence[Flat], view: Callable[[Floats], Floats] = view,
+                 ratios: Sequence[Mapping[float, float]] = ratios) -> Floats:
+            values = view(matrix(outputs)[:, :MOST_FINE])
+            return np.array([[ratio.get(value, 0.0) for ratio, value in
+                              zip(ratios, row, strict=True)] for row in values.tolist()])
+
+        yield Guess(name, lambda outputs, each=each: each(outputs).sum(axis=1))  # type: ignore[misc]
+        yield Guess(name, lambda outputs, each=each: each(outputs).max(axis=1))  # type: ignore[misc]
+
+
+def low(values: Floats) -> Floats:
+    """The exponent of the lowest bit of a double: what was added to a coarser number shows there.
+
+    >>> low(np.array([1.0, 0.75, 0.1])).tolist()
+    [0.0, -2.0, -55.0]
+    """
+    fraction, exponent = np.frexp(values)
+    whole = np.abs(fraction * 2.0**53).astype(np.int64)
+    trailing = np.log2(np.maximum(whole & -whole, 1)).astype(np.int64)
+    found: Floats = np.where(whole == 0, 9999.0, exponent - 53 + trailing)
+    return found
+
+
+def between(values: Floats, grid: float) -> Floats:
+    """The place between two multiples of a grid, to a part in a million: noise on it leaves it.
+
+    >>> between(np.array([2.25, -0.75]), 1.0).tolist()
+    [0.25, 0.25]
+    """
+    found: Floats = np.round(np.mod(values, grid) / grid, 6) % 1.0
+    return found
+
+
+def decimals(values: Floats) -> Floats:
+    """How many decimals a number has, of at most fifteen.
+
+    >>> decimals(np.array([3.0, 0.25, 0.1 + 0.2])).tolist()
+    [0.0, 2.0, 16.0]
+    """
+    found = np.full(values.shape, 16.0)
+    for count in range(15, -1, -1):
+        found[np.round(values, count) == values] = count
+    return found
+
+
+# --- matrices -----------------------------------------------------------------------------------
+
+def _columns(outputs: Sequence[Flat]) -> dict[Place, int]:
+    """The places that hold numbers, and how many there mostly are."""
+    seen: dict[Place, Counter[int]] = {}
+    for output in outputs:
+        for place, numbers in output.numbers.items():
+            seen.setdefault(place, Counter())[len(numbers)] += 1
+    often = sorted(seen, key=lambda place: -sum(seen[place].values()))[:COMMONEST]
+    return {place: seen[place].most_common(1)[0][0] for place in often}
+
+
+def _matrix(outputs: Sequence[Flat], columns: Mapping[Place, int]) -> Floats:
+    """Outputs as rows of numbers; after them, for each place, whether it lacks its numbers."""
+    width = sum(columns.values())
+    rows = np.zeros((len(outputs), width + len(columns)))
+    for row, output in zip(rows, outputs, strict=True):
+        start = 0
+        for j, (place, count) in enumerate(columns.items()):
+            numbers = output.numbers.get(place)
+            if numbers is not None and len(numbers) == count:
+                row[start:start + count] = numbers
+            else:
+                row[width + j] = 1.0
+            start += count
+    # Finite, and small enough that a square is finite too.
+    return np.clip(np.nan_to_num(rows, nan=-1e100), -1e100, 1e100)
+
+
+def _memberships(outputs: Sequence[Flat], words: Sequence[Hashable]) -> Floats:
+    """Outputs as rows of zeros and ones."""
+    return np.array([[word in output.words for word in words] for output in outputs],
+                    dtype=np.float64).reshape(len(outputs), len(words))

@@ -1,0 +1,108 @@
+"""`privsieve export`: a release in a form that others ask for, made of its folder alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from privsieve.cli import words
+from privsieve.cli.private import new_file
+from privsieve.errors import CheckFailed, PrivsieveError, SchemaError
+from privsieve.public.cost import EPSILON_UNITS, decimal
+from privsieve.release import WRONG
+
+if TYPE_CHECKING:
+    from privsieve.check.folder import FolderCheck
+    from privsieve.report.officer import Spending
+
+#: What can be made, and of what.
+FORMS = ("registry", "label", "acro", "officer")
+
+
+@click.command("export", epilog="Example: privsieve export officer first --out form.md")
+@click.argument("form", type=click.Choice(FORMS))
+@click.argument("release")
+@click.option("--ledger", metavar="FILE",
+              help="The ledger that was charged: label and officer say what is left of it.")
+@click.option("--out", metavar="FILE",
+              help="Write to a new file; to stdout where left out.")
+def command(form: str, release: str, ledger: str | None, out: str | None) -> None:
+    """Write the release folder RELEASE as FORM; the folder is verified first.
+
+    registry: an entry of the Differential Privacy Deployments Registry, in YAML.  label: a privacy
+    label.  acro: results.json for the SACRO viewer.  officer: the form that a data protection
+    officer signs.  What only people know is left to be filled in.
+    """
+    checked = _checked(Path(release), ledger)
+    try:
+        made = _made(form, checked, ledger)
+    except PrivsieveError:
+        raise
+    except WRONG:
+        raise SchemaError("release.json or certificate.json lacks what the form says; take the "
+                          "files as privsieve wrote them") from None
+    if out is None:
+        click.echo(made, nl=False)
+        return
+    with new_file(out, "of the export") as file:
+        file.write(made)
+    words.say("export", out)
+
+
+def _checked(place: Path, ledger: str | None) -> FolderCheck:
+    """The folder, if all that can be checked of it holds."""
+    from privsieve.check.folder import Contents, FolderCheck
+    from privsieve.check.reasons import Unreadable
+
+    try:
+        found = FolderCheck.of(Contents.of(place), ledger, None)
+        found.beside()
+        found.signatures(None)
+    except (Unreadable, OSError) as error:
+        said = str(error) if isinstance(error, Unreadable) else "the folder cannot be read"
+        raise CheckFailed(f"{said}; nothing is exported") from None
+    if found.reasons:
+        raise CheckFailed(f"{found.reasons[0]}; nothing is exported of a release that does not "
+                          "hold (privsieve verify says more)")
+    return found
+
+
+def _made(form: str, checked: FolderCheck, ledger: str | None) -> bytes:
+    release, certificate = checked.release, checked.body
+    if form == "registry":
+        from privsieve.report.registry import entry
+
+        return entry(release, certificate).encode()
+    if form == "acro":
+        from privsieve.report.acro import results
+
+        return results(release, certificate, [
+            name for name in checked.contents.files if not name.startswith(".")])
+    sums = _sums(checked, ledger)
+    if form == "label":
+        from privsieve.report.label import label
+
+        return label(release, certificate, sums).encode()
+    from privsieve.report import officer
+
+    title = f"Release {certificate['release_sha256'][:12]}: to be signed"
+    return officer.markdown(officer.form(release, certificate, sums), title).encode()
+
+
+def _sums(checked: FolderCheck, ledger: str | None) -> Spending | None:
+    """What the ledger says of the people before and after this charge, in plain sums."""
+    kept = checked.body["ledger"]
+    if ledger is None or not kept or "reserve" not in kept:
+        return None
+    from privsieve.ledger import file, sql
+    from privsieve.report.officer import Spending
+
+    population, seq = str(checked.body["population"]), int(kept["reserve"]["seq"])
+    with file.reading(ledger) as db:
+        account, charges = sql.account_of(db, population), sql.charges_of(db, population)
+    units = [(one.seq, one.units) for one in charges]
+    before, after = (sum(cost for at, cost in units if at < end) for end in (seq, seq + 1))
+    return Spending(*(decimal(amount, EPSILON_UNITS)
+                  for amount in (account.limit, before, after, account.left)))

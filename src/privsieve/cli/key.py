@@ -1,0 +1,116 @@
+"""`privsieve key`: make a key that signs, show its public half, put another in its place."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from privsieve.cli import words
+from privsieve.cli.private import new_file, new_page
+from privsieve.errors import ParameterError
+from privsieve.trust.envelope import Envelope, of_rotation
+from privsieve.trust.keys import LARGEST_KEY, PrivateKey, PublicKey
+
+#: Where a passphrase may stand for programs; people are asked.
+VARIABLE = "PRIVSIEVE_PASSPHRASE"
+
+_passphrase = click.option("--passphrase", is_flag=True,
+                           help=f"Encrypt the key; asks, or takes ${VARIABLE}.")
+
+
+@click.group("key", epilog="Example: privsieve key make maker.pem")
+def command() -> None:
+    """Make a key that signs, show its public half, or put another in its place."""
+
+
+@command.command("make", epilog="Example: privsieve key make maker.pem --passphrase")
+@click.argument("file")
+@_passphrase
+def make(file: str, passphrase: bool) -> None:  # noqa: FBT001  # click gives it by name
+    """Make a private key in the new FILE, which only its owner can read."""
+    key = _made(file, encrypt=passphrase)
+    words.line(key.public.fingerprint)
+    words.say("key", f"{file}: keep it to yourself; others get what privsieve key show prints")
+
+
+@command.command("show", epilog="Example: privsieve key show maker.pem --out maker.pub")
+@click.argument("file")
+@click.option("--out", metavar="FILE", help="A new file for the public half, instead of stdout.")
+def show(file: str, out: str | None) -> None:
+    """Print the public half of the key in FILE, private or public, and say its fingerprint."""
+    public = _public(file)
+    if out is None:
+        click.echo(public.pem.decode(), nl=False)
+    else:
+        with new_file(out, "of the public key", 0o644) as made:
+            made.write(public.pem)
+    click.echo(public.fingerprint, err=True)
+
+
+@command.command("rotate", epilog=(
+    "Example: privsieve key rotate maker.pem next.pem --out rotation.json"))
+@click.argument("old")
+@click.argument("new")
+@click.option("--out", metavar="FILE", required=True,
+              help="A new file for the statement, which both keys sign.")
+@_passphrase
+def rotate(old: str, new: str, out: str, passphrase: bool) -> None:  # noqa: FBT001  # click gives it by name
+    """Make a key in the new file NEW that takes the place of OLD, and state it."""
+    first = opened(old)
+    with new_page(out, "of the rotation") as write:
+        second = _made(new, encrypt=passphrase)
+        said = Envelope.of(of_rotation(first.public, second.public))
+        write(said.signed(first).signed(second).encoded)
+    words.line(second.public.fingerprint)
+    words.say("rotation", f"{out}: for all who know {first.public.fingerprint} (verify --rotated)")
+
+
+def opened(path: str) -> PrivateKey:
+    """The private key in a file."""
+    with needing_cryptography():
+        return PrivateKey.read(path, _asked)
+
+
+@contextmanager
+def needing_cryptography() -> Iterator[None]:
+    """Say how to install what signs, where it is missing."""
+    try:
+        yield
+    except ImportError:
+        raise ParameterError("cryptography is not installed, and signs; pip install "
+                             "privsieve[sign]") from None
+
+
+def _made(path: str, *, encrypt: bool) -> PrivateKey:
+    with needing_cryptography():
+        key = PrivateKey.make()
+        word = _asked(new=True) if encrypt else None
+        data = key.pem(word)
+    with new_file(path, "of the private key") as file:
+        file.write(data)
+    return key
+
+
+def _asked(*, new: bool = False) -> str:
+    """The passphrase of a key: of the environment, or of a person."""
+    said = os.environ.get(VARIABLE)
+    if said is None and sys.stdin.isatty():
+        said = click.prompt("Passphrase of the key", hide_input=True, confirmation_prompt=new,
+                            err=True)
+    if not said:
+        raise ParameterError(f"the key needs a passphrase, and nobody can be asked; set {VARIABLE}")
+    return said
+
+
+def _public(path: str) -> PublicKey:
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(LARGEST_KEY)
+    except (OSError, ValueError):
+        raise ParameterError("the key cannot be read; name a file of privsieve key") from None
+    return opened(path).public if b"PRIVATE KEY" in data else PublicKey.of_pem(data)

@@ -1,0 +1,3 @@
+#define LOOPS cut_base
+#define LOOPS_NAME "base"
+#include "cuts_body.h"

@@ -1,0 +1,350 @@
+"""The ledger's file: SQLite, one connection per operation, one transaction per change.
+
+A file has one name, on a disk of one machine.  What is half written is undone by the journal that
+lies beside it under that name; who finds the file without its journal counts it anew, and writes
+nothing into one that does not add up.  What is wrong is said in a sentence.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from privsieve.errors import LedgerError, PrivsieveError
+from privsieve.ledger.chain import Tally
+from privsieve.ledger.folder import sync
+from privsieve.ledger.sql import (
+    APPLICATION,
+    STATEMENTS,
+    VERSION,
+    counted_on,
+    holds,
+    migrate,
+    recounted,
+    version_of,
+)
+
+#: How long to wait for another process, in seconds.
+PATIENCE = 60.0
+HOW = "`privsieve ledger grant --ledger FILE --population NAME --epsilon E`"
+#: Where Linux says what is mounted; elsewhere there is no such file.
+MOUNTS = "/proc/self/mountinfo"
+#: File systems that several machines may have open at once: a lock of one may not reach another.
+_SHARED = re.compile(
+    r"nfs\d*|cifs|smb\d*|smbfs|9p|virtiofs|afs|ceph|lustre|gfs2?|ocfs2|glusterfs|beegfs|gpfs|orangefs|"
+    r"vboxsf|prl_fs|vmhgfs|fakeowner|fuse\.(sshfs|glusterfs|ceph|s3fs|rclone|gcsfuse|blobfuse2?|"
+    r"grpcfuse|osxfs|vmhgfs-fuse|cephfs|davfs|davfs2|mergerfs|goofys|juicefs)|davfs")
+#: What a refusal to write says where the entries and the tables tell different things.
+_APART = ("the ledger does not add up, and nothing was written: `privsieve ledger verify` says "
+          "what is wrong; if a program was killed, put the -journal file that it left back beside "
+          "the ledger, else restore the newest copy")
+#: What this process has counted of each file: the next charge counts what came since.
+_counted: dict[str, Tally] = {}
+
+
+def create(path: str) -> None:
+    """Make an empty ledger, whole or not at all; leave one that exists."""
+    if os.path.lexists(path):
+        return
+    for left in ("-wal", "-journal"):
+        # Looked at again: somebody else may have made the ledger, and be writing.
+        if os.path.lexists(path + left) and not os.path.lexists(path):
+            raise LedgerError(f"a {left} file of a deleted ledger lies where the ledger should be "
+                              "made; move it away, or restore the ledger that it belongs to")
+    _demand_own_disk(os.path.realpath(path), mounted(_mounts()))
+    # Built beside its place and linked into it: nobody ever opens half a ledger, and no file
+    # descriptor of ours closes on a database that another thread has locked.
+    draft = f"{path}.{os.urandom(8).hex()}"
+    try:
+        with _draft(draft), _spoken(), closing(_connect(draft)) as db:
+            for statement in ("PRAGMA synchronous=EXTRA", "BEGIN", *STATEMENTS[VERSION],
+                              f"PRAGMA application_id={APPLICATION}",
+                              f"PRAGMA user_version={VERSION}", "COMMIT"):
+                db.execute(statement)
+            with suppress(FileExistsError):
+                os.link(draft, path)
+        sync(Path(path).absolute().parent)
+    except OSError:
+        raise LedgerError("the ledger cannot be made there; its folder must exist and be "
+                          "writable, on a disk of this machine") from None
+
+
+@contextmanager
+def transaction(path: str, population: str = "",  # noqa: ARG001  # a file is locked whole
+                ) -> Iterator[sqlite3.Connection]:
+    """One locked transaction: durable when the block ends, undone when it raises.
+
+    A ledger of an earlier version is taken over first.  What does not add up is not written: the
+    first transaction of a process counts the whole file, and each later one what came since.
+    """
+    with _spoken(), closing(_writable(path)) as db:
+        if version_of(db) != VERSION:
+            migrate(db)
+        db.execute("BEGIN IMMEDIATE")
+        _demand_sum(db, os.path.realpath(path))
+        yield db
+        db.execute("COMMIT")
+
+
+def _demand_sum(db: sqlite3.Connection, place: str) -> None:
+    """Refuse a file whose tables are not what its entries add up to."""
+    # Taken out while it is counted on: what fails halfway is counted from the beginning.
+    tally = _counted.pop(place, None)
+    if tally is None or not holds(db, tally.seq, tally.head):
+        tally = Tally()
+        if db.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
+            raise LedgerError(_SAID[sqlite3.SQLITE_CORRUPT])
+    tally, reasons = counted_on(db, tally)
+    if reasons:
+        raise LedgerError(_APART)
+    _counted[place] = tally
+
+
+@contextmanager
+def reading(path: str) -> Iterator[sqlite3.Connection]:
+    """One consistent view; who may not write can read, too."""
+    with _spoken(), closing(_readable(path)) as db:
+        db.execute("BEGIN")
+        yield db
+
+
+def backup(path: str, copy: str) -> int:
+    """A consistent copy of a ledger (0600), recounted; how many entries it has.
+
+    Nothing is overwritten; what does not add up leaves no copy.
+    """
+    if os.path.lexists(copy):
+        raise LedgerError("the copy exists; nothing is overwritten: name a file that does not "
+                          "exist")
+    draft = f"{copy}.{os.urandom(8).hex()}"
+    try:
+        with _draft(draft):
+            with _spoken(), closing(_readable(path)) as db, closing(_connect(draft)) as made:
+                made.execute("PRAGMA synchronous=EXTRA")
+                db.backup(made)
+                made.execute("PRAGMA journal_mode=DELETE")
+                report = recounted(made)[0]
+            if not report.valid:
+                raise LedgerError(f"the copy does not add up, and was not kept: {report.reasons[0]}"
+                                  "; `privsieve ledger verify` lists what is wrong")
+            os.link(draft, copy)
+        sync(Path(copy).absolute().parent)
+    except OSError:
+        raise LedgerError("the copy cannot be made there; its folder must exist and be writable, "
+                          "and nothing may lie at its place") from None
+    return report.entries
+
+
+# --- opening ------------------------------------------------------------------------------------
+
+@contextmanager
+def _draft(path: str) -> Iterator[None]:
+    """A private file under this name, which it loses at the end of the block."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    try:
+        yield
+    finally:
+        Path(path).unlink(missing_ok=True)
+
+
+def _connect(path: str, more: str = "mode=rw") -> sqlite3.Connection:
+    # mode=rw never creates: a ledger that vanishes is an error, not a fresh budget.
+    return sqlite3.connect(f"{Path(path).absolute().as_uri()}?{more}", uri=True,
+                           isolation_level=None, timeout=PATIENCE)
+
+
+def _open(path: str, more: str = "mode=rw") -> sqlite3.Connection:
+    """A connection to what is a ledger of this program."""
+    db = _connect(path, more)
+    try:
+        _check(db)
+        # EXTRA: the name of the journal is gone from the disk before a charge is acknowledged.
+        # macOS keeps a plain fsync in the drive's cache; elsewhere fullfsync says nothing.
+        for pragma in ("synchronous=EXTRA", "fullfsync=ON", "foreign_keys=ON",
+                       "trusted_schema=OFF"):
+            db.execute(f"PRAGMA {pragma}")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _writable(path: str) -> sqlite3.Connection:
+    """A connection that has the journal of this version; a write-ahead log of 0.1.0 is written in.
+
+    That needs the file for a moment alone: who cannot have it goes away and comes back.
+    """
+    place, until = _placed(path, own=True), time.monotonic() + PATIENCE
+    while True:
+        db = _open(place)
+        try:
+            if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                return db
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            if db.execute("PRAGMA journal_mode=DELETE").fetchone()[0] == "delete":
+                return db
+        except sqlite3.OperationalError as error:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                db.close()
+                raise
+        except BaseException:
+            db.close()
+            raise
+        db.close()
+        if time.monotonic() > until:
+            raise LedgerError(_SAID[sqlite3.SQLITE_BUSY])
+        time.sleep(random.uniform(0.001, 0.05))  # noqa: S311  # no secret: who waits how long
+
+
+def _readable(path: str) -> sqlite3.Connection:
+    place = _placed(path)
+    try:
+        return _open(place)
+    except sqlite3.OperationalError as error:
+        # A log of 0.1.0 needs a writable folder.  Without one, and with nothing in the log, the
+        # file is all there is.
+        if _code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) or (
+                error.sqlite_errorcode == sqlite3.SQLITE_READONLY_ROLLBACK) or (
+                os.access(Path(place).parent, os.W_OK)) or _left(place, "-wal"):
+            raise
+        return _snapshot(place)
+
+
+def _snapshot(place: str) -> sqlite3.Connection:
+    """What a file holds that nobody wrote while it was read, without its lock or its log."""
+    file = Path(place)
+    before, data, after = file.stat(), bytearray(file.read_bytes()), file.stat()
+    if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size) or (
+            _left(place, "-wal")):
+        raise LedgerError(_SAID[sqlite3.SQLITE_BUSY])
+    data[18:20] = b"\1\1"  # in memory there is no log
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    db.deserialize(bytes(data))
+    _check(db)
+    return db
+
+
+def _placed(path: str, *, own: bool = False) -> str:
+    """The one name of a ledger's file; refused where it has another one, or a stranger's log.
+
+    own : whether its disk has to be this machine's alone.
+    """
+    if not os.path.lexists(path):
+        raise LedgerError(f"there is no ledger at this place; {HOW} makes one")
+    if not Path(path).is_file():
+        raise LedgerError("the ledger is not a file; name a file, for example budget.db")
+    place = os.path.realpath(path)
+    if Path(place).stat().st_nlink > 1:
+        _forget_drafts(place)
+    points = mounted(_mounts())
+    if place in points:
+        raise LedgerError("the ledger is mounted as a file of its own, and its journal would lie "
+                          "elsewhere under its other name; mount its folder instead")
+    if own:
+        _demand_own_disk(place, points)
+    if _left(place, "-wal"):
+        with closing(_connect(place, "mode=ro&immutable=1")) as db:
+            # SQLite would apply it, whatever it is, and take back what was charged since.
+            if version_of(db) >= VERSION:
+                raise LedgerError("a -wal file lies beside the ledger and does not belong to it: "
+                                  "an earlier state would come back; move that file away")
+    return place
+
+
+def _forget_drafts(place: str) -> None:
+    """Take away the other name of a ledger that was being made; refuse any other second name."""
+    name = re.compile(re.escape(Path(place).name) + r"\.[0-9a-f]{16}")
+    for item in Path(place).parent.iterdir():
+        with suppress(OSError):
+            if name.fullmatch(item.name) and item.samefile(place):
+                item.unlink()
+    if Path(place).stat().st_nlink > 1:
+        raise LedgerError("the ledger has a second name (a hard link), and a crash under the one "
+                          "could not be undone under the other; remove one of the names")
+
+
+def _left(place: str, ending: str) -> bool:
+    """Whether a file with something in it lies beside."""
+    with suppress(OSError):
+        return Path(place + ending).stat().st_size > 0
+    return False
+
+
+def _mounts() -> str:
+    with suppress(OSError):
+        return Path(MOUNTS).read_text(encoding="utf-8", errors="surrogateescape")
+    return ""
+
+
+def mounted(mounts: str) -> dict[str, str]:
+    r"""Each place where something is mounted, and its file system; the last one counts.
+
+    >>> mounted(r"36 35 0:9 / /mnt/my\040disk rw shared:1 - nfs4 server:/x rw")
+    {'/mnt/my disk': 'nfs4'}
+    """
+    found = {}
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        if len(fields := before.split(" ")) > 4 and after:
+            place = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), fields[4])
+            found[place] = after.split(" ")[0]
+    return found
+
+
+def _demand_own_disk(place: str, points: Mapping[str, str]) -> None:
+    kind = next((points[str(part)] for part in Path(place).parents if str(part) in points), None)
+    if kind and _SHARED.fullmatch(kind):
+        raise LedgerError(f"the ledger lies on a disk that other machines may have open ({kind}), "
+                          "where a lock cannot be relied on; keep it on a disk of this machine")
+
+
+def _check(db: sqlite3.Connection) -> None:
+    if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+        raise LedgerError("the file is not a privsieve ledger; name another file, or a new one")
+    version = version_of(db)
+    if version not in STATEMENTS:
+        raise LedgerError(f"the ledger has schema {version} and this privsieve reads {VERSION}; "
+                          "install the newer privsieve that wrote it")
+
+
+# --- what is said -------------------------------------------------------------------------------
+
+_SAID = {
+    sqlite3.SQLITE_BUSY: "other processes kept the ledger busy for a minute; try again",
+    sqlite3.SQLITE_NOTADB: "the file is not a privsieve ledger; name another file, or a new one",
+    sqlite3.SQLITE_CORRUPT: "the ledger is damaged; restore it from its newest copy, and check "
+                            "the copy with `privsieve ledger verify`",
+    sqlite3.SQLITE_READONLY: "the ledger cannot be written; give this user write access to the "
+                             "file and its folder",
+    sqlite3.SQLITE_CANTOPEN: "the ledger cannot be opened; give this user write access to the "
+                             "file and its folder",
+    sqlite3.SQLITE_FULL: "the disk of the ledger is full; make room and try again",
+    sqlite3.SQLITE_IOERR: "the disk of the ledger fails, or is full; make room and try again",
+}
+_INTERRUPTED = ("a program was interrupted while it wrote the ledger, and this user cannot undo "
+                "that; let somebody who may write it run `privsieve ledger show`")
+
+
+def _code(error: BaseException) -> int:
+    """The primary code of an error of the database; the rest only refines it."""
+    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & 0xFF
+
+
+@contextmanager
+def _spoken() -> Iterator[None]:
+    """Say an error of the database in one sentence that quotes nothing of it."""
+    try:
+        yield
+    except PrivsieveError:
+        raise
+    except (sqlite3.Error, ValueError) as error:  # ValueError: damaged text or JSON
+        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_ROLLBACK:
+            raise LedgerError(_INTERRUPTED) from None
+        raise LedgerError(_SAID.get(_code(error), "the ledger cannot be used as it is; check it "
+                                                  "with `privsieve ledger verify`")) from None

@@ -1,0 +1,115 @@
+"""Head: the newest entry of a ledger that somebody outside of it knows of.
+
+A copy that was restored adds up by itself.  Who kept a head, in a small file or with a release,
+sees that entries are gone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from privsieve.errors import LedgerError, ParameterError
+from privsieve.ledger.folder import sync
+from privsieve.public.canonical import canonical, parsed
+
+FORMAT = "privsieve-head/1"
+#: A head file is as long as this at most.
+_LONGEST = 200
+
+
+class Head(NamedTuple):
+    """An entry's number and hash."""
+
+    seq: int
+    hash: str
+
+
+def read(path: str) -> Head | None:
+    """The head that a file keeps; None where there is no file yet."""
+    try:
+        body = parsed(Path(path).read_bytes().decode())
+        head = Head(body["seq"], body["hash"]) if body["format"] == FORMAT else None
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        head = None
+    if head is None or not _plausible(head):
+        raise LedgerError("the head file cannot be read, or is none; name the file that --head "
+                          "wrote, or a new one")
+    return head
+
+
+def _plausible(head: Head) -> bool:
+    return type(head.seq) is int and head.seq > 0 and isinstance(head.hash, str) and (
+        len(head.hash) == 64)
+
+
+@contextmanager
+def staged(path: str) -> Iterator[Callable[[Head], None]]:
+    """Make room for a head before it is known; what is given then replaces the file, durably.
+
+    A fault after the room was made leaves the old head: the ledger is ahead of it, which is fine.
+    """
+    place = os.path.realpath(path)
+    hidden = f"{place}.{os.urandom(8).hex()}"
+    try:
+        handle = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        file = os.fdopen(handle, "wb", buffering=0)
+        file.write(bytes(_LONGEST))
+        os.fsync(handle)
+    except OSError:
+        with suppress(OSError):
+            Path(hidden).unlink()
+        raise LedgerError("the head file cannot be written; its folder must exist and be writable, "
+                          "and nothing was charged") from None
+
+    def keep(head: Head) -> None:
+        with suppress(OSError):
+            file.seek(0)
+            file.write(canonical({"format": FORMAT, **head._asdict()}))
+            file.truncate()
+            os.fsync(handle)
+            file.close()
+            Path(hidden).replace(place)
+            sync(Path(place).parent)
+
+    try:
+        yield keep
+    finally:
+        file.close()
+        Path(hidden).unlink(missing_ok=True)
+
+
+def of_release(path: str) -> tuple[Head, ...]:
+    """The entries that a certificate knows of: a release folder, or its certificate.json."""
+    place = Path(path)
+    try:
+        file = place / "certificate.json" if place.is_dir() else place
+        known = parsed(file.read_bytes().decode())["ledger"]
+        found = () if known is None else tuple(
+            Head(part["seq"], part["hash"]) for part in known.values() if isinstance(part, Mapping)
+            and {"seq", "hash"} <= set(part))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        found = (Head(0, ""),)
+    if not all(map(_plausible, found)):
+        raise ParameterError(f"{path}: there is no certificate that can be read; name a release "
+                             "folder, or its certificate.json")
+    if not found:
+        raise ParameterError(f"{path}: the certificate was made without a ledger; leave it out")
+    return found
+
+
+def set_back(known: Iterable[Head], holds: Callable[[int, str], bool]) -> str | None:
+    """In a sentence, that a chain lacks one of these entries; None where it has them all.
+
+    >>> set_back([Head(3, "ab")], lambda seq, text: False)[:46]
+    'the ledger was set back, or is another one: it'
+    """
+    lost = max((head for head in known if not holds(*head)), default=None)
+    return lost and ("the ledger was set back, or is another one: it does not hold entry "
+                     f"{lost.seq} as it is known outside; an older copy has the old balance: "
+                     "restore the newest one")

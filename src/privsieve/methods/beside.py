@@ -1,0 +1,210 @@
+"""What stands beside a choice of columns, paid for in the same charge.
+
+The choice gets what these leave of epsilon; each is a mechanism of its own that is given the names
+that were chosen, which are released by then.  `sure=` counts how many of them are surely related
+to the classes, `describe=` says what they look like.  The proof that the costs add up is in
+`beside.proof.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from privsieve.errors import ParameterError
+from privsieve.methods import places
+from privsieve.public.canonical import Json, quoted
+from privsieve.public.cost import EPSILON_UNITS, Cost, exact
+from privsieve.public.domain import Domain
+from privsieve.public.option import Choosing
+from privsieve.public.plan import SENTENCES, Chosen, Plan, assumed
+
+if TYPE_CHECKING:
+    from privsieve.noise.streams import Noise
+    from privsieve.rows.batch import Batch
+    from privsieve.summaries.rules import Runs
+
+#: What may be asked for beside a choice, each for a share of epsilon, and the module that has it.
+KINDS = {"sure": "sure_count", "describe": "described"}
+
+
+class Companion(Protocol):
+    """What stands beside a choice: its public parameters, and the one function that meets noise."""
+
+    THEOREM: ClassVar[str]
+    #: The field of `release.Selection` that it fills.
+    FIELD: ClassVar[str]
+    #: Whether its law is one of exactly the declared number of persons.
+    SETTLES: ClassVar[bool]
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What it costs."""
+
+    def warning(self, most: int) -> str | None:
+        """What is said before the charge, of so many columns at most; refuses what has no sense."""
+
+    def said(self, runs: Runs, chosen: Sequence[int], noise: Noise) -> Json:
+        """What leaves."""
+
+
+@dataclass(frozen=True)
+class Together:
+    """The public parameters of a choice and of what stands beside it."""
+
+    domain: Domain
+    inner: Plan
+    parts: tuple[Companion, ...]
+
+    @property
+    def free(self) -> bool:
+        """Whether the choice itself reads nothing, as there is nothing to choose."""
+        return self.inner.cost.epsilon == 0
+
+    @property
+    def certain(self) -> tuple[int, ...]:
+        """What such a choice names."""
+        every = tuple(range(len(self.domain.columns)))
+        return every if self.inner.certain is None else self.inner.certain
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Beside:
+    """What the choice needs of the rows, and what each part does; private."""
+
+    chosen: Any
+    runs: tuple[Runs, ...]
+
+
+def planned(asked: Choosing, domain: Domain, rows: int | None) -> Plan:
+    """Plan a choice, and what was asked for beside it; reads no row.
+
+    >>> import privsieve as ps
+    >>> made = ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=9000,
+    ...                sure="0.1", independent_rows=True)
+    >>> made.cost.text, made.theorem, made.settings["sure"]
+    ('1', 'sure-count', '0.1')
+    """
+    wanted = {name: share for name in KINDS if (share := getattr(asked, name)) is not None}
+    if asked.independent_rows and "sure" not in wanted:
+        raise ParameterError("independent_rows is for sure, which is not asked for; give sure=, "
+                             "or leave independent_rows away")
+    return _together(asked, wanted, domain, rows) if wanted else places.planned(asked, domain, rows)
+
+
+def _together(asked: Choosing, wanted: Mapping[str, Any], domain: Domain,
+              rows: int | None) -> Plan:
+    if asked.targets:
+        raise ParameterError(f"{' and '.join(wanted)} speak of one target, and there are several; "
+                             "leave them away, or targets")
+    units, cost = domain.public_units(rows), Cost.of(asked.epsilon, delta=asked.delta,
+                                                     allow_weak=asked.allow_weak)
+    spent = shares(wanted, cost)
+    parts = tuple(import_module(f"privsieve.methods.{KINDS[name]}").part(asked, domain, units, one)
+                  for name, one in spent.items())
+    inner = _inner(asked, cost.epsilon - sum(spent.values()), domain, rows)
+    return _plan(Together(domain, inner, parts), asked, cost,
+                 _by_cost(asked, wanted, domain, rows, cost))
+
+
+def shares(wanted: Mapping[str, Any], cost: Cost) -> dict[str, Fraction]:
+    """What each gets of epsilon: whole units of the ledger, with one at least for the choice.
+
+    >>> shares({"sure": "0.1", "describe": "0.25"}, Cost.of(2))
+    {'sure': Fraction(1, 5), 'describe': Fraction(1, 2)}
+    """
+    found = {}
+    for name, share in wanted.items():
+        part = exact(share, name)
+        if not 0 < part < 1:
+            raise ParameterError(f"{name} is {quoted(share)}; it is a share of epsilon between 0 "
+                                 "and 1: write 0.1, for example")
+        # [beside-share] rounded up
+        found[name] = Fraction(-(-part * cost.units // 1), EPSILON_UNITS)
+    if sum(found.values()) >= cost.epsilon:
+        raise ParameterError(f"{' and '.join(wanted)} would take all of epsilon, and nothing is "
+                             "left for the choice; give smaller shares, or a larger epsilon")
+    return found
+
+
+def _inner(asked: Choosing, epsilon: Fraction, domain: Domain, rows: int | None) -> Plan:
+    """The plan of the choice alone, for what the others leave."""
+    alone = replace(asked, epsilon=epsilon, sure=None, independent_rows=False, describe=None,
+                    allow_weak=True)
+    return places.planned(alone, domain, rows)
+
+
+def _plan(run: Together, asked: Choosing, cost: Cost, by_cost: Mapping[str, Json]) -> Plan:
+    from privsieve.release import exactly
+
+    inner, theorems = run.inner, [part.THEOREM for part in run.parts]
+    # [beside-rho] what stands beside the choice is pure
+    rho = sum((part.epsilon**2 for part in run.parts), Fraction(0)) / 2 + (inner.cost.rho or 0)
+    if run.free:
+        # [free-choice] nothing is read for it
+        cost = Cost(sum((part.epsilon for part in run.parts), Fraction(0)), rho=rho)
+    else:
+        cost = replace(cost, delta=inner.cost.delta, rho=None if inner.cost.rho is None else rho)
+    said = {name: exactly(exact(share, name)) for name in KINDS
+            if (share := getattr(asked, name)) is not None}
+    confirmed = {"independent_rows": True} if asked.independent_rows else {}
+    warned = filter(None, [inner.warning, *(part.warning(_most(inner)) for part in run.parts)])
+    return replace(
+        inner, cost=cost, settings={**inner.settings, **said, **confirmed},
+        forecast={**inner.forecast, "by_cost": by_cost}, warning="; ".join(warned) or None,
+        theorem=theorems[0], scoring=None,
+        assumes=tuple(word for word in SENTENCES
+                      if word in (*inner.assumes, *assumed(*theorems))),
+        summarise=partial(summarise, run=run), mechanism=partial(mechanism, run=run))
+
+
+def _most(inner: Plan) -> int:
+    """How many columns are chosen, at most."""
+    k: Any = inner.settings["k"]
+    return len(inner.domain.columns) if "groups" in inner.settings else k
+
+
+def _by_cost(asked: Choosing, wanted: Mapping[str, Any], domain: Domain, rows: int | None,
+             cost: Cost) -> dict[str, Json]:
+    """What the choice finds on a usual table, by the cost of all together."""
+    from privsieve.methods.choosing import COSTS
+
+    found: dict[str, Json] = {}
+    for other in sorted({*COSTS, cost.epsilon}):
+        left = other - sum(shares(wanted, Cost(other)).values())
+        made: Any = _inner(asked, left, domain, rows).forecast
+        found[Cost(other).text] = made["found_percent"][made["usual_gap"]]
+    return found
+
+
+# [beside-summary]
+def summarise(batches: Iterable[Batch], key: int, *, run: Together) -> Beside:
+    """Rows become the summary of the choice, and counts of the codes of each column by class."""
+    from privsieve.summaries.persons import settled
+    from privsieve.summaries.standing import standing
+
+    held, counted = list(batches), {}
+    for part in run.parts:
+        # [settled-persons] exactly as many as were declared: so many are the units of its law
+        exactly = part.SETTLES and run.domain.person is not None
+        if exactly not in counted:
+            counted[exactly] = standing(settled(held, run.domain) if exactly else held, key,
+                                        domain=run.domain)
+    runs = tuple(counted[part.SETTLES and run.domain.person is not None] for part in run.parts)
+    return Beside(None if run.free else run.inner.summarise(held, key), runs)
+# [/beside-summary]
+
+
+# [beside-mechanism]
+def mechanism(summary: Beside, noise: Noise, *, run: Together) -> Chosen:
+    """The choice first; what stands beside it is of the columns that it released."""
+    # [inner-first]
+    chosen = run.certain if run.free else run.inner.mechanism(summary.chosen, noise)
+    more = {part.FIELD: part.said(runs, chosen, noise)
+            for part, runs in zip(run.parts, summary.runs, strict=True)}
+    return Chosen(chosen, **{**getattr(chosen, "said", {}), **more})
+# [/beside-mechanism]

@@ -1,0 +1,1 @@
+"""Trust: who signed what.  Keys, the envelope that holds signatures, and whose are wanted."""

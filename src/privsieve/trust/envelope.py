@@ -1,0 +1,187 @@
+"""Envelope: a statement of files by their digests, and the signatures of it.
+
+The envelope is DSSE v1, and the statement in-toto's v1: others can check both.  The statement is
+canonical JSON, and only that form of it is read, so that one statement is one text.  All signers
+sign the same bytes: whoever signs later changes nothing for who signed before.  Which of them made
+the release stands in the statement, so that nobody can swap their parts.
+"""
+
+from __future__ import annotations
+
+import re
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+from privsieve.errors import CheckFailed, ParameterError
+from privsieve.frozen import dataclass
+from privsieve.public.canonical import Json, canonical, digest, parsed
+from privsieve.trust.keys import PrivateKey, PublicKey
+
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+STATEMENT = "https://in-toto.io/Statement/v1"
+#: What is said: nothing is looked up under these names.
+RELEASE, PUBLICATION = "urn:privsieve:dp-release/v1", "urn:privsieve:containment/v1"
+PLAN, ROTATION = "urn:privsieve:plan/v1", "urn:privsieve:key-rotation/v1"
+#: The parts of a certificate that say what is promised, paid and made.
+SAID = ("claim", "plan", "domain_sha256", "release_sha256", "population", "ledger", "software")
+#: The parts that are known before anybody looks.
+PLANNED = ("claim", "plan", "domain_sha256")
+
+#: More would be an attack on memory, or on time.
+LARGEST_ENVELOPE, MOST_SIGNATURES = 2**25, 64
+#: One plain component, as files of a release are called.
+NAME, _SHA256 = "[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", "[0-9a-f]{64}"
+
+
+def pae(payload: bytes, payload_type: str = PAYLOAD_TYPE) -> bytes:
+    """What is signed, by DSSE: type and payload, each with its length before it.
+
+    >>> pae(b"hello world", "http://example.com/HelloWorld")
+    b'DSSEv1 29 http://example.com/HelloWorld 11 hello world'
+    """
+    return b"DSSEv1 %d %s %d %s" % (len(payload_type), payload_type.encode(), len(payload),
+                                    payload)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What is signed: `kind`, what it says, and the digests of what it is about.
+
+    >>> made = Statement(PLAN, {"plan": "00" * 32}, {"plan": {"k": 3}})
+    >>> Statement.read(made.encoded) == made
+    True
+    """
+
+    kind: str
+    subjects: Mapping[str, str]
+    says: Mapping[str, Any]
+
+    @property
+    def encoded(self) -> bytes:
+        """The statement as in-toto writes it, in canonical JSON."""
+        subjects: Json = [{"name": name, "digest": {"sha256": sha}}
+                          for name, sha in sorted(self.subjects.items())]
+        return canonical({"_type": STATEMENT, "subject": subjects, "predicateType": self.kind,
+                          "predicate": dict(self.says)})
+
+    @classmethod
+    def read(cls, data: bytes) -> Self:
+        """The statement of these bytes, if they are the one way to write it."""
+        try:
+            body = parsed(data)
+            subjects = {one["name"]: one["digest"]["sha256"] for one in body["subject"]}
+            made = cls(body["predicateType"], subjects, body["predicate"])
+            same = made.encoded == data and isinstance(made.kind, str)
+            plain = all(re.fullmatch(NAME, name) and re.fullmatch(_SHA256, sha)
+                        for name, sha in subjects.items())
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            same = plain = False
+        if not same:
+            raise CheckFailed("what was signed is not an in-toto statement in canonical form")
+        if not plain:
+            raise CheckFailed("what was signed names files as no release does")
+        return made
+
+
+def of_release(certificate: Mapping[str, Any], files: Mapping[str, str],
+               maker: PublicKey | None) -> Statement:
+    """What is signed of a release folder: its certificate's words, and all of its files."""
+    kind = PUBLICATION if certificate["claim"]["kind"] == "containment" else RELEASE
+    says = {name: certificate[name] for name in SAID if name in certificate}
+    return Statement(kind, files, {**says, "maker": None if maker is None else maker.keyid})
+
+
+def of_plan(certificate: Mapping[str, Any]) -> Statement:
+    """What is promised before anybody looks: what a certificate will say, as far as is known."""
+    says = {name: certificate[name] for name in PLANNED}
+    return Statement(PLAN, {"plan": digest(canonical(says))}, says)
+
+
+def of_rotation(old: PublicKey, new: PublicKey) -> Statement:
+    """That another key takes the place of this one."""
+    return Statement(ROTATION, {"key": digest(new.raw)}, {"old": old.keyid, "new": new.keyid})
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """A payload and signatures of it, each by another key.
+
+    >>> Envelope.of(Statement(PLAN, {}, {})).signatures
+    {}
+    """
+
+    payload: bytes
+    signatures: Mapping[PublicKey, bytes]
+
+    @classmethod
+    def of(cls, statement: Statement) -> Self:
+        """The statement, not signed yet."""
+        return cls(statement.encoded, {})
+
+    @classmethod
+    def read(cls, data: bytes) -> Self:
+        """The envelope of these bytes; each signature is checked, and one that is wrong refused."""
+        if len(data) > LARGEST_ENVELOPE:
+            raise CheckFailed("the envelope of the signatures is larger than 32 MB")
+        try:
+            body = parsed(data)
+            if body["payloadType"] != PAYLOAD_TYPE:
+                raise CheckFailed("the envelope holds another type of payload than an in-toto "
+                                  "statement")
+            listed = [(PublicKey.of_keyid(one["keyid"]), _decoded(one["sig"]))
+                      for one in body["signatures"][:MOST_SIGNATURES + 1]]
+            made = cls(_decoded(body["payload"]), dict(listed))
+            whole = len(made.signatures) == len(body["signatures"]) <= MOST_SIGNATURES
+            same = made.encoded == data
+        except ParameterError as error:
+            raise CheckFailed(f"a signature names no key: {error}") from None
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            raise CheckFailed("the envelope of the signatures is not DSSE in canonical "
+                              "form") from None
+        if not whole:
+            raise CheckFailed("the envelope has two signatures by one key, or more than 64")
+        if not same:
+            raise CheckFailed("the envelope of the signatures is not DSSE in canonical form")
+        return made._checked()
+
+    def _checked(self) -> Self:
+        if not self.signatures:
+            raise CheckFailed("the envelope holds no signature")
+        message = pae(self.payload)
+        if not all(key.signed(message, sig) for key, sig in self.signatures.items()):
+            raise CheckFailed("a signature is not the one of its key and of what was signed")
+        return self
+
+    @property
+    def statement(self) -> Statement:
+        """What was signed."""
+        return Statement.read(self.payload)
+
+    @property
+    def encoded(self) -> bytes:
+        """The envelope as DSSE writes it, in canonical JSON."""
+        return canonical({
+            "payload": _written(self.payload), "payloadType": PAYLOAD_TYPE,
+            "signatures": [{"keyid": key.keyid, "sig": _written(sig)}
+                           for key, sig in self.signatures.items()]})
+
+    def signed(self, key: PrivateKey) -> Self:
+        """The same with one more signature."""
+        if key.public in self.signatures:
+            raise ParameterError(f"the key {key.public.fingerprint} has signed this already; one "
+                                 "key signs once")
+        if len(self.signatures) == MOST_SIGNATURES:
+            raise ParameterError("64 keys have signed this already, which is the most")
+        return replace(self, signatures={**self.signatures,
+                                         key.public: key.sign(pae(self.payload))})
+
+
+def _written(data: bytes) -> str:
+    return b2a_base64(data, newline=False).decode()
+
+
+def _decoded(text: str) -> bytes:
+    """Base64 of the one spelling: `Envelope.read` compares what it would write."""
+    return a2b_base64(text.encode("ascii"), strict_mode=True)

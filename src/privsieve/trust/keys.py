@@ -1,0 +1,190 @@
+"""Keys: Ed25519 by `cryptography`, and nothing of our own.
+
+A public key is its 32 bytes, and is named by their SHA-256: the fingerprint, which people compare.
+In an envelope its `keyid` is the key itself, so that who knows a fingerprint needs no other file.
+A private key is a PKCS8 PEM file that only its owner may read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from binascii import Error, a2b_base64, b2a_base64
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+from privsieve.errors import ParameterError
+from privsieve.frozen import dataclass
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+#: A key file is a few hundred bytes.
+LARGEST_KEY = 2**16
+#: Patterns are compiled where they are needed: `verify` does not wait for those that are not.
+_KEYID, _FINGERPRINT = "ed25519:([0-9a-f]{64})", "sha256:[0-9a-f]{64}"
+#: A SubjectPublicKeyInfo of Ed25519 (RFC 8410) is these bytes and the key.
+_SPKI = bytes.fromhex("302a300506032b6570032100")
+_PEM = rb"-----BEGIN PUBLIC KEY-----\s+([A-Za-z0-9+/=\s]+)-----END PUBLIC KEY-----\s*"
+#: The coordinates y of the points of small order, and the prime: anybody can sign for such a key.
+_PRIME = 2**255 - 19
+_SMALL = {0, 1, _PRIME - 1, *(int.from_bytes(bytes.fromhex(y), "little") for y in (
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"))}
+
+
+@dataclass(frozen=True)
+class PublicKey:
+    """An Ed25519 public key; one that anybody can sign for, or that is no key, is refused.
+
+    >>> key = PublicKey(bytes(range(32)))
+    >>> key.fingerprint[:19], key.keyid[:16], PublicKey.of_keyid(key.keyid) == key
+    ('sha256:630dcd2966c4', 'ed25519:00010203', True)
+    """
+
+    raw: bytes
+
+    def __post_init__(self) -> None:
+        y = int.from_bytes(self.raw, "little") % 2**255
+        if len(self.raw) != 32 or y >= _PRIME or y in _SMALL:
+            raise ParameterError("the key is no Ed25519 public key, or one of small order, for "
+                                 "which anybody can sign; make one with privsieve key make")
+
+    @classmethod
+    def of_keyid(cls, keyid: object) -> Self:
+        """The key that an envelope names."""
+        known = re.fullmatch(_KEYID, keyid) if isinstance(keyid, str) else None
+        if known is None:
+            raise ParameterError('the name of a key is not "ed25519:" and 64 hexadecimal digits')
+        return cls(bytes.fromhex(known[1]))
+
+    @classmethod
+    def of_pem(cls, pem: bytes) -> Self:
+        """The key of a PEM file."""
+        if b"PRIVATE KEY" in pem:
+            raise ParameterError("the file holds a private key, which nobody else may see; name "
+                                 "its public half (privsieve key show)")
+        known = re.fullmatch(_PEM, pem)
+        try:
+            found = a2b_base64(b"".join(known[1].split()), strict_mode=True) if known else b""
+        except Error:
+            found = b""
+        if not found.startswith(_SPKI):
+            raise ParameterError("the file holds no Ed25519 public key in PEM; take the one that "
+                                 "privsieve key show prints")
+        return cls(found.removeprefix(_SPKI))
+
+    @property
+    def pem(self) -> bytes:
+        """The key as a PEM file, as other tools read it."""
+        return (b"-----BEGIN PUBLIC KEY-----\n" + b2a_base64(_SPKI + self.raw)
+                + b"-----END PUBLIC KEY-----\n")
+
+    @property
+    def keyid(self) -> str:
+        """How an envelope names the key."""
+        return f"ed25519:{self.raw.hex()}"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """How people name the key."""
+        return f"sha256:{hashlib.sha256(self.raw).hexdigest()}"
+
+    def signed(self, message: bytes, signature: bytes) -> bool:
+        """Whether the signature is this key's, of this message."""
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        try:
+            Ed25519PublicKey.from_public_bytes(self.raw).verify(signature, message)
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
+
+class PrivateKey:
+    """A private key in memory; it says nothing of itself but its public half."""
+
+    def __init__(self, key: Ed25519PrivateKey) -> None:
+        self._key = key
+        self.public = PublicKey(key.public_key().public_bytes_raw())
+
+    @classmethod
+    def make(cls) -> Self:
+        """A new key, of the system's entropy."""
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        return cls(Ed25519PrivateKey.generate())
+
+    @classmethod
+    def read(cls, path: str | Path, passphrase: Callable[[], str]) -> Self:
+        """The key in a file; `passphrase` is asked where the file is encrypted."""
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        data = _own_bytes(path)
+        word = None
+        if b"ENCRYPTED" in data:
+            word = passphrase().encode()
+        try:
+            key = load_pem_private_key(data, word)
+        except (ValueError, TypeError, UnsupportedAlgorithm):
+            wrong = "the passphrase is wrong, or the" if word is not None else "the"
+            raise ParameterError(f"{wrong} file holds no private key in PEM; take one that "
+                                 "privsieve key make wrote") from None
+        if not isinstance(key, Ed25519PrivateKey):
+            raise ParameterError("the key is of another kind than Ed25519; make one with "
+                                 "privsieve key make")
+        return cls(key)
+
+    def pem(self, passphrase: str | None) -> bytes:
+        """The key as a PKCS8 PEM file, encrypted where there is a passphrase."""
+        from cryptography.hazmat.primitives import serialization as form
+
+        how = form.BestAvailableEncryption(passphrase.encode()) if passphrase else (
+            form.NoEncryption())
+        found: bytes = self._key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, how)
+        return found
+
+    def sign(self, message: bytes) -> bytes:
+        """The signature of a message."""
+        found: bytes = self._key.sign(message)
+        return found
+
+
+def _own_bytes(path: str | Path) -> bytes:
+    """A file that others cannot read."""
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            about = os.fstat(file.fileno())
+            data = file.read(LARGEST_KEY)
+    except (OSError, ValueError):
+        raise ParameterError("the private key cannot be read; make one with privsieve key "
+                             "make") from None
+    if os.name == "posix" and (not stat.S_ISREG(about.st_mode) or about.st_mode & 0o077):
+        raise ParameterError("the private key can be read by others than its owner; if nobody has, "
+                             "say chmod 600 of it, else make a new one")
+    return data
+
+
+def fingerprint_of(said: str) -> str:
+    """The fingerprint that is said, or that of the key in a file that is named.
+
+    >>> fingerprint_of("SHA256:" + "0A" * 32) == "sha256:" + "0a" * 32
+    True
+    """
+    if re.fullmatch(_FINGERPRINT, said.lower()):
+        return said.lower()
+    try:
+        with open(os.fspath(said), "rb") as file:  # noqa: PTH123  # no import
+            data = file.read(LARGEST_KEY)
+    except (OSError, ValueError):
+        raise ParameterError("a key is named by the file of its public half, or by its "
+                             "fingerprint: sha256: and 64 hexadecimal digits") from None
+    return PublicKey.of_pem(data).fingerprint

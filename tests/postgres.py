@@ -1,0 +1,111 @@
+"""A server of PostgreSQL for tests: a temporary folder, a socket, a user who may run it."""
+
+from __future__ import annotations
+
+import glob
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg, which reaches PostgreSQL, is missing")
+
+
+def programs():
+    """The folder of the newest server; None where none is installed."""
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"),  # noqa: PTH207
+                   key=lambda name: int(name.split("/")[4]))
+    if not found and (named := shutil.which("initdb")):
+        found = [named]
+    return Path(found[-1]).parent if found else None
+
+
+def _user():
+    """Who runs the server: root may not."""
+    if os.getuid():
+        return None
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in names else "nobody"
+
+
+class Server:
+    """One server, fsync on."""
+
+    def __init__(self, place, bin_folder):
+        self.place, self.bin, self.process = place, bin_folder, None
+
+    @classmethod
+    @contextmanager
+    def started(cls):
+        """A server for the time of the block."""
+        if (found := programs()) is None:
+            pytest.skip("PostgreSQL is not installed (Debian: postgresql)")
+        place = Path(tempfile.mkdtemp(prefix="pg"))
+        try:
+            server = cls(place, found)
+            if user := _user():
+                shutil.chown(place, user)
+            place.chmod(0o755)
+            server._run("initdb", "-D", "data", "-U", "owner", "-A", "trust", "-E", "UTF8",
+                        "--locale=C")
+            server.start()
+            try:
+                yield server
+            finally:
+                server.process.send_signal(signal.SIGQUIT)  # nothing is kept
+                server.process.wait(60)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+    def _run(self, program, *args):
+        subprocess.run([self.bin / program, *args], user=_user(), cwd=self.place, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def start(self):
+        """Start, and wait until it answers."""
+        until = time.monotonic() + 90
+        while time.monotonic() < until:
+            # What a killed server left may still be ending, and then a new one ends at once.
+            if self.process is None or self.process.poll() is not None:
+                self.process = subprocess.Popen(
+                    [self.bin / "postgres", "-D", "data", "-k", self.place, "-c",
+                     "listen_addresses=", "-c", "max_connections=60", "-c", "shared_buffers=16MB"],
+                    user=_user(), cwd=self.place, stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL)
+            time.sleep(0.1)
+            with suppress(psycopg.OperationalError), self.root():
+                return
+        raise AssertionError("the server did not start")
+
+    def kill(self):
+        """The server and all that works for it, without a word."""
+        self.process.send_signal(signal.SIGSTOP)  # no new ones
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        for one in (self.process.pid, *map(int, children.split())):
+            with suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
+        self.process.wait()
+
+    def url(self, database, user="owner"):
+        """The URL of a database."""
+        return f"postgresql://{user}@/{database}?host={self.place}"
+
+    def root(self, database="postgres"):
+        """A connection of the superuser."""
+        return psycopg.connect(self.url(database), autocommit=True)
+
+    def database(self):
+        """A database without a ledger; its name."""
+        with self.root() as db, suppress(psycopg.errors.DuplicateDatabase):
+            db.execute("CREATE DATABASE budgets")
+        with self.root("budgets") as db:
+            db.execute("ALTER DATABASE budgets RESET ALL")
+            db.execute("DROP SCHEMA IF EXISTS privsieve CASCADE")
+        return "budgets"

@@ -1,0 +1,662 @@
+"""Laws of what a choice is among: always, never, groups, prices, and several targets."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from fractions import Fraction
+from itertools import combinations, combinations_with_replacement, product
+
+import numpy as np
+import pytest
+
+import privsieve as ps
+import tables
+from attacks import RUNS, near
+from exact import LAWS, within_law
+from privsieve import audit
+from privsieve.check import places as recount
+from privsieve.check.verify import verify
+from privsieve.errors import ParameterError
+from privsieve.fit import fit
+from privsieve.methods import plan
+from privsieve.methods.places import Places, among, written
+from privsieve.methods.rule_sieve import weighed
+from privsieve.noise import race as race_module
+from privsieve.noise.race import Race, top_k
+from privsieve.noise.streams import Noise, replay, system
+from privsieve.public.option import Choosing
+from privsieve.report import html
+from privsieve.rows import open_source
+from privsieve.summaries.layout import Layout
+from privsieve.summaries.rules import set_scores
+from test_race import close, enumerated, worst_loss
+from test_report import Page
+
+FIVE = ps.Domain.box(0, 1, columns=5)
+WARD = ps.Domain(
+    [ps.Number("age", 0, 110), ps.Category("street", ["A", "B"]), ps.Flag("zip"),
+     ps.Number("mri", 0, 9), ps.Flag("smoker")], target=ps.Label("ill", [0, 1]))
+
+# prices: the law of a race within a price
+
+PRICED = [((1, 0, 1), (2, 1, 1), 2, 2), ((0, 1, 0), (1, 2, 3), 3, 2), ((0, 0, 1), (0, 1, 2), 2, 2),
+          ((1, 1, 0), (1, 1, 1), 2, 2)]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize(("scores", "prices", "price", "k"), PRICED)
+def test_a_race_within_a_price_enumerated(scores, prices, price, k, ordered):
+    """The program, run on every vector of noise, has the law of its definition."""
+    race = Race(3, k, 1, Fraction(4), ordered=ordered, prices=prices, price=price)
+    law = enumerated(lambda noise: top_k(scores, race, noise), 3, race.scale)
+    expected = {}
+    for named, chance in within_law(scores, prices, price, k, float(race.scale)).items():
+        answer = named if ordered else tuple(sorted(named))
+        expected[answer] = expected.get(answer, 0.0) + chance
+
+    assert Fraction(2 * min(k, 2), 4) == race.scale
+    assert close(expected, law)
+
+
+SMALL = [(prices, price, k) for _, prices, price, k in PRICED] + [
+    ((3, 1, 1), 3, 2), ((2, 2, 3), 4, 2), ((1, 1, 1), 3, 3)]
+
+
+@pytest.mark.parametrize(("prices", "price", "k"), SMALL)
+@pytest.mark.parametrize("kind", ["exponential", "laplace", "gumbel"])
+def test_a_race_within_a_price_costs_epsilon_and_no_more(prices, price, k, kind):
+    """Over all small neighbours the list's loss is at most epsilon, as it is for equal prices.
+
+    A position that is too dear beside one that is named need not be beaten by the next.
+    """
+    times = min(2 * min(k, 2), 3) if kind == "laplace" else 2 * min(k, 2)
+    worst = worst_loss(3, lambda s: within_law(s, prices, price, k, times, LAWS[kind]))
+
+    assert 0.4 < worst <= 1 + 1e-9
+    assert kind != "exponential" or len(set(prices)) > 1 or worst > 1 - 1e-9
+
+
+def test_noise_for_the_cheaper_side_would_not_do():
+    """Two of three within a price, with the noise of one that is left out: the search says so."""
+    assert worst_loss(3, lambda s: within_law(s, (1, 2, 1), 3, 2, 2.0)) > 1.1
+
+
+@pytest.mark.parametrize("more", [{"prices": (1, 2)}, {"prices": (1, -1, 1)},
+                                  {"prices": (1, 1, 1), "price": -1}])
+def test_prices_that_are_none_are_refused(more):
+    """A price for each, none below 0."""
+    with pytest.raises(ParameterError, match="give one for each"):
+        Race(3, 1, 1, Fraction(1), **more)
+
+
+# every small table: groups, prices, several targets
+
+
+def handed(made, batch, released=()):
+    """What the race of a plan is handed for a table: scores and terms."""
+    caught, known = [], race_module.top_k
+    race_module.top_k = lambda scores, race, _noise: caught.append((tuple(scores), race)) or (
+        tuple(range(race.k)))
+    try:
+        made.mechanism(made.summarise([batch], 1), replay(1))
+    finally:
+        race_module.top_k = known
+    [one] = caught
+    return one
+
+
+def law_of(scores, race):
+    """The exact law of a race; of prices where it has them."""
+    prices, price = race.prices or (0,) * race.d, race.price
+    laid = within_law(scores, prices, price, race.k, float(race.scale))
+    found = {}
+    for named, chance in laid.items():
+        answer = tuple(sorted(named))
+        found[answer] = found.get(answer, 0.0) + chance
+    return found
+
+
+PLAIN = {"epsilon": 1, "rows": 3, "class_prior": None}
+SMALL_TABLES = {
+    "a group of rules": ("rule-sieve", {"depth": 1, "k": 1, "groups": {"g": ["x0", "x1"]}}),
+    "a group of counts": ("noisy-top-k", {"score": "class-counts", "k": 1,
+                                          "groups": {"g": ["x0", "x2"]}}),
+    "always": ("rule-sieve", {"depth": 2, "k": 2, "always": ["x1"]}),
+    "always in a set": ("rule-sieve", {"depth": 1, "k": 2, "always": ["x1"], "joint": "pair"}),
+    "a price": ("noisy-top-k", {"score": "class-counts", "k": 2, "costs": {"x0": 2}, "price": 2}),
+    "a group with a price": ("rule-sieve", {"depth": 1, "k": 2, "costs": {"g": 2}, "price": 2,
+                                            "groups": {"g": ["x1", "x2"]}}),
+    "the most for any target": ("rule-sieve", {"depth": 1, "k": 1, "targets": ["x2"]}),
+    "the mean over targets": ("rule-sieve", {"depth": 1, "k": 1, "targets": ["x2"],
+                                             "over": "mean"}),
+    "the mean of counts": ("noisy-top-k", {"score": "class-counts", "k": 1, "targets": ["x0"],
+                                           "over": "mean"}),
+    "counts for any target": ("noisy-top-k", {"score": "class-counts", "k": 1, "targets": ["x0"]}),
+}
+
+
+@pytest.mark.parametrize("name", SMALL_TABLES)
+def test_every_small_table_keeps_the_claim(name):
+    """All tables of three rows and three flags, all neighbours: no score moves beyond the race.
+
+    So no answer is more than e times likelier, by the exact law of the race; some come near it.
+    """
+    method, options = SMALL_TABLES[name]
+    made = plan(method, tables.domain("fff"), **PLAIN, **options)
+    records = list(product((0, 1), repeat=4))
+    held = {}
+    for table in combinations_with_replacement(range(len(records)), 3):
+        rows = [records[r] for r in table]
+        held[table] = handed(made, tables.batch([one[:3] for one in rows],
+                                                [one[3] for one in rows]))
+    race = held[0, 0, 0][1]
+    law = {scores: law_of(scores, race) for scores, _ in held.values()}
+    moved = worst = 0.0
+    for table, (scores, terms) in held.items():
+        assert terms == race
+        for i, r in product(range(3), range(16)):
+            others = held[tuple(sorted((*table[:i], r, *table[i + 1:])))][0]
+            moved = max(moved, *(abs(a - b) for a, b in zip(scores, others, strict=True)))
+            worst = max(worst, *(abs(math.log(law[scores][one] / law[others][one]))
+                                 for one in law[scores]))
+
+    assert race.sensitivity <= 2 * moved <= 2 * race.sensitivity
+    assert 0.3 < worst <= 1 + 1e-9
+
+
+def test_the_sum_of_a_group_would_be_seen(monkeypatch):
+    """A group that is worth the sum of its columns moves beyond the race: the search says so."""
+    monkeypatch.setattr(Places, "scores", lambda places, scores: [
+        sum(scores[j] for j in item) for item in places.items])
+    with pytest.raises(AssertionError):
+        test_every_small_table_keeps_the_claim("a group of counts")
+
+
+def test_a_sum_with_the_noise_of_a_maximum_would_be_seen(monkeypatch):
+    """The mean over two targets moves twice as far as the most for any: the search says so."""
+    from privsieve.methods import targets
+
+    known = targets.combined
+    monkeypatch.setattr(targets, "combined", lambda valued, over: (
+        known(valued, over)[0], known(valued, "maximum")[1]))
+    with pytest.raises(AssertionError):
+        test_every_small_table_keeps_the_claim("the mean of counts")
+
+
+# what comes out
+
+
+def clear(rows=3000, columns=8):
+    """A class that two columns tell together, and a flag that a third one tells."""
+    X = np.random.default_rng(3).random((rows, columns))
+    X[:, 7] = (X[:, 6] > 0.5)
+    return X, (X[:, 1] + X[:, 4] > 1).astype(int)
+
+
+EIGHT = ps.Domain([*(ps.Number(f"x{j}", 0, 1) for j in range(7)), ps.Flag("x7")],
+                  target=ps.Label("y", [0, 1]))
+METHODS = ("rule-sieve", "noisy-top-k")
+
+
+def codes_of(X):
+    """Codes of the numbers and the flag."""
+    return np.round(X * [*[65535] * 7, 1]).astype(int)
+
+
+def chosen(method, seed=1, **options):
+    """The names that a replayed release gives for a clear table."""
+    X, y = clear()
+    made = plan(method, EIGHT, epsilon=8, rows=len(X), **options)
+    return fit(made, open_source(X.tolist(), y.tolist()), noise=replay(seed)).selected
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_fixed_beforehand_is_kept(method):
+    """Always in, never in, groups whole, the price kept; and what is clear is found beside them."""
+    assert ("x0", "x1", "x4") == chosen(method, k=3, always="x0")
+    assert "x1" not in chosen(method, k=3, never=["x1"])
+    assert ("x1", "x4", "x5") == chosen(method, k=2, groups={"g": ["x5", "x4"]})
+    assert ("x2", "x3", "x4") == chosen(method, k=2, always=["g"], groups={"g": ["x2", "x3"]},
+                                        never=["x1"])
+    # x1 is too dear: x4 and one more for 1 each
+    within = chosen(method, k=3, costs={"x1": "2.5", "x4": 0.5}, price="1.5")
+    assert "x4" in within
+    assert "x1" not in within
+    assert len(within) == 2
+
+
+@pytest.mark.parametrize(("always", "size"), [
+    ((), 2), (("x3",), 2), (("x3",), 3), (("x3", "x0"), 3), (("x6", "x1"), 2)])
+def test_sets_are_raced_with_what_is_always_in(always, size):
+    """Sets that have all that is always in, in the order of their other columns; or free sets."""
+    made = plan("rule-sieve", EIGHT, k=4, epsilon=1, rows=600, always=always, class_prior=None,
+                joint={2: "pair", 3: "triple"}[size])
+    rules = made.mechanism.keywords["rules"]
+    X, y = clear(600)
+    summary = made.summarise([tables.batch(codes_of(X), y)], 1)
+    raced = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(race_module, "top_k", lambda scores, race, _noise: raced.append(
+            (tuple(scores), race)) or tuple(range(race.k)))
+        made.mechanism(summary, replay(1))
+    layout = Layout.of(EIGHT)
+    values, score = set_scores(summary, layout, weighed(summary, layout, rules, replay(1))[0], size)
+    taken = {int(name[1:]) for name in always}
+    inside = taken if len(taken) < size else set()
+    value = dict(zip(combinations(range(8), size), values.tolist(), strict=True))
+    free = [j for j in range(8) if j not in taken]
+    expected = [value[tuple(sorted(inside.union(more)))]
+                for more in combinations(free, size - len(inside))]
+
+    assert expected == list(raced[0][0])
+    assert raced[0][1].epsilon == Fraction(size - len(inside), 4 - len(taken))
+    assert sum(race.epsilon for _, race in raced) == 1
+    if len(raced) > 1:
+        rest = free[size - len(inside):]  # the first of all sets was named
+        assert [score[j] for j in rest] == list(raced[1][0])
+
+
+def test_copies_of_what_is_always_in_are_not_chosen():
+    """Three causes with three copies each: beside one that is always in the other two are named."""
+    rng = np.random.default_rng(5)
+    causes = rng.random((3000, 3))
+    X = np.hstack([causes.repeat(4, axis=1), rng.random((3000, 8))])
+    y = (causes.sum(axis=1) > 1.5).astype(int)
+    made = plan("rule-sieve", ps.Domain.box(0, 1, columns=20), k=3, epsilon=2, rows=3000,
+                always=["x1"], class_prior=None)
+    source = open_source(X, y)
+    found = [{int(name[1:]) // 4 for name in fit(made, source, noise=replay(seed)).selected}
+             for seed in range(10)]
+
+    assert ["triples"] == made.settings["branches"]
+    assert [{0, 1, 2}] * 10 == found
+
+
+@pytest.mark.parametrize("options", [{"groups": {"g": ["x0", "x1"]}},
+                                     {"costs": {"x0": 3}, "price": 3}])
+def test_groups_and_prices_are_raced_one_by_one(options):
+    """By itself the choice is one race; asked for a set first, it says why not."""
+    made = plan("rule-sieve", EIGHT, k=3, epsilon=9, rows=9000, **options)
+
+    assert ["one race"] == made.settings["branches"]
+    with pytest.raises(ParameterError, match="raced one by one; leave joint away"):
+        plan("rule-sieve", EIGHT, k=3, epsilon=9, rows=9000, joint="pair", **options)
+
+
+@pytest.mark.parametrize("options", [{"always": ["x0"]}, {"groups": {"g": ["x0", "x1"]}},
+                                     {"costs": {"x0": 3}, "price": 3}, {"targets": ["x1"]}])
+def test_votes_name_all_together(options):
+    """Votes race sets of k: they keep what is never in away, and refuse the other wishes."""
+    numbers = ps.Domain.box(0, 1, columns=5, target=(0, 1))
+    made = plan("rule-sieve", numbers, k=2, epsilon=9, rows=90, joint="votes", never=["x3"])
+    X = np.random.default_rng(1).random((90, 5))
+    found = fit(made, open_source(X, X[:, 3]), noise=replay(1)).selected
+
+    assert (["x3"], 2, False) == (made.settings["never"], len(found), "x3" in found)
+    with pytest.raises(ParameterError, match=r"leave joint away|leave it away"):
+        plan("rule-sieve", numbers, k=2, epsilon=9, rows=90, joint="votes", **options)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("over", ["maximum", "mean"])
+def test_several_targets_have_one_release(method, over):
+    """What tells the second target is found with what tells the first; targets are not chosen."""
+    assert ("x1", "x4", "x6") == chosen(method, k=3, targets=["x7"], over=over)
+
+
+def test_a_number_and_a_class_are_targets_together():
+    """Each target is compared as its kind is; their sensitivities meet in a common multiple."""
+    made = plan("rule-sieve", EIGHT, k=2, epsilon=8, rows=3000, targets=["x0"])
+
+    assert "ranks" == made.settings["by_target"]["x0"]["numeric"]
+    # nothing tells x0, x6 tells x7, and x1 and x4 tell y
+    assert ("x1", "x4", "x6") == chosen("rule-sieve", k=3, targets=["x0", "x7"])
+
+
+@pytest.mark.parametrize("options", [
+    {"k": 3, "always": ["x0"], "ordered": True}, {"k": 2, "costs": {"x1": 2}, "price": 3},
+    {"k": 2, "groups": {"g": ["x0", "x4"]}, "delta": "1e-6"},
+    {"price": 2}, {"k": 3, "targets": ["x7"], "delta": "1e-6"},
+    {"k": 2, "groups": {"g": ["x0", "x4"]}, "never": ["x3"], "describe": "0.2"},
+    {"k": 7, "never": ["x3"], "describe": "0.2"}])
+@pytest.mark.parametrize("method", ["rule-sieve", "noisy-top-k", "block-fwell"])
+def test_a_plan_and_a_release_verify(method, options, tmp_path):
+    """Every combination is charged, certified, verified by a recount, and has a page."""
+    X, y = clear(600)
+    ledger = ps.Ledger(str(tmp_path / "budget.db"), population="people")
+    ledger.grant(epsilon=3, delta="1e-5")
+    made = plan(method, EIGHT, epsilon=1, rows=600, **options)
+    release = fit(made, open_source(X.tolist(), y.tolist()), ledger=ledger)
+    body, signed = json.loads(release.bytes), release.certificate
+
+    assert () == verify(signed, body).reasons
+    assert Page(html(body, signed)).words
+    assert made.settings["k"] == body["plan"]["settings"]["k"]
+
+
+def test_the_order_of_the_domain_does_not_matter():
+    """Columns in another order have the same scores, and groups and prices follow their names."""
+    X, y = clear(400)
+    asked = {"k": 3, "epsilon": 1, "rows": 400, "class_prior": None, "never": ["x3"],
+             "groups": {"g": ["x0", "x6"]}, "costs": {"g": 2, "x1": 3}, "price": 4,
+             "targets": ["x7"]}
+    turned = EIGHT.columns[::-1]
+    found = []
+    for columns in (EIGHT.columns, turned):
+        domain = ps.Domain(columns, target=EIGHT.target)
+        made = plan("rule-sieve", domain, **asked)
+        order = [int(one.name[1:]) for one in columns]
+        codes = np.round(X[:, order] * [1 if j == 7 else 65535 for j in order]).astype(int)
+        scores, race = handed(made, tables.batch(codes, y))
+        names = [one.name for one in columns if one.name not in ("x3", "x7")]
+        items = list(dict.fromkeys("g" if one in ("x0", "x6") else one for one in names))
+        found.append({name: (score, price) for name, score, price
+                      in zip(items, scores, race.prices, strict=True)})
+
+    assert found[0] == found[1]
+
+
+def test_what_is_left_to_choose_may_be_nothing():
+    """All that can be chosen is asked for: the answer is known, and nothing is charged."""
+    made = plan("rule-sieve", FIVE, k=3, epsilon=1, rows=50, never=["x1", "x3"])
+    free = fit(made, open_source([[0.5] * 5] * 50, [0, 1] * 25), noise=replay(1))
+
+    assert made.cost.epsilon == 0
+    assert ("x0", "x2", "x4") == free.selected
+
+
+def test_a_price_that_pays_for_all_is_no_price():
+    """Where any k can be paid the race is that without prices, by the cheaper side."""
+    free, bound = (plan("noisy-top-k", FIVE, k=4, epsilon=1, rows=50, price=price)
+                   for price in (4, 3))
+    assert free.noise == plan("noisy-top-k", FIVE, k=4, epsilon=1, rows=50).noise
+    assert (4, 3) == (free.settings["k"], bound.settings["k"])
+    assert bound.noise > free.noise
+
+
+# refusals
+
+REFUSED = [
+    ({"groups": {"a": ["zip", "age"], "b": ["zip"]}}, "groups may not overlap"),
+    ({"groups": {"zip": ["age"]}}, "give it another name"),
+    ({"groups": {"a": ["height"]}}, "no column to choose"),
+    ({"groups": {"a": []}}, "has no columns"),
+    ({"groups": ["zip"]}, "write a mapping"),
+    ({"groups": {"a": ["zip", "zip"]}}, "twice"),
+    ({"always": ["age"], "never": ["age"]}, "by always and by never"),
+    ({"always": ["age", "zip"]}, "nothing is left to choose"),
+    ({"always": ["age", "zip", "mri"]}, "nothing is left to choose"),
+    ({"always": ["height"]}, "write names of the domain's columns"),
+    ({"always": ["zip"], "groups": {"a": ["zip"]}}, "name the group"),
+    ({"always": ["age", "age"]}, "names 'age' twice"),
+    ({"always": 3}, "write a list of names"),
+    ({"never": ["height"]}, "no column of the domain"),
+    ({"never": ["ill"]}, "no column of the domain"),
+    ({"never": ["zip"], "groups": {"a": ["zip", "age"]}}, "take it out of one of them"),
+    ({"never": ["mri"], "costs": {"mri": 2}, "price": 3}, "take it out of one of them"),
+    ({"never": ["age", "street", "zip", "mri", "smoker"]}, "leave some to choose from"),
+    ({"never": ["age", "street", "zip", "mri"]}, "choose fewer"),
+    ({"costs": {"mri": -1}, "price": 3}, "write a number from 0"),
+    ({"costs": {"mri": "dear"}, "price": 3}, "write a number from 0"),
+    ({"costs": {"mri": float("nan")}, "price": 3}, "write a number from 0"),
+    ({"costs": {"height": 1}, "price": 3}, "write names of the domain's columns"),
+    ({"costs": {"mri": 2}}, "no price to stay within"),
+    ({"costs": 3, "price": 3}, "write a mapping"),
+    ({"price": "0.5"}, "the cheapest costs 1: raise the price"),
+    ({"price": -1}, "write a number from 0"),
+    ({"price": 2, "costs": {"age": 2}, "always": ["age"]}, "raise the price"),
+    ({"targets": ["height"]}, "no column of the domain"),
+    ({"targets": ["zip"], "never": ["zip"]}, "take it out of never"),
+    ({"targets": ["zip"], "always": ["zip"]}, "take it out of one of them"),
+    ({"targets": ["zip"], "over": "median"}, 'write "maximum" or "mean"'),
+    ({"over": "mean"}, "there is one target"),
+    ({"targets": ["zip"], "class_prior": "0.3"}, "shares of one target's classes"),
+    ({"targets": ["zip"], "epsilon": "1e-9"}, "a larger epsilon, or fewer targets"),
+    ({"targets": ["zip"], "joint": "pair"}, "several targets"),
+    ({"targets": ["mri"], "joint": "pair"}, "several targets"),
+    ({"targets": ["zip"], "reference": ([[1, "A", 0, 1, 0]] * 4, [0, 1] * 2)}, "several; leave"),
+]
+
+
+@pytest.mark.parametrize(("options", "match"), REFUSED,
+                         ids=[" ".join(map(str, one)) for one, _ in REFUSED])
+def test_what_makes_no_sense_is_refused_in_a_sentence(options, match, tmp_path):
+    """One sentence that says what to do, before anything is charged."""
+    ledger = ps.Ledger(str(tmp_path / "budget.db"), population="people")
+    ledger.grant(3)
+    kind = ps.BlockFWELL if "reference" in options else ps.RuleSieve
+    asked = kind(**{"n_features_to_select": 2, "epsilon": 1, "domain": WARD,
+                            "ledger": ledger, **options})
+    with pytest.raises(ParameterError, match=match) as refused:
+        asked.fit([[50, "A", 1, 3, 0]] * 40, [0, 1] * 20)
+
+    assert "\n" not in str(refused.value)
+    assert ledger.spent() == 0
+
+
+@pytest.mark.parametrize("options", [{"always": []}, {"groups": {}}, {"targets": ()}])
+def test_nothing_is_no_wish(options):
+    """An empty list says nothing: the plan is that without it."""
+    assert plan("rule-sieve", WARD, k=2, epsilon=1, rows=50).json() == plan(
+        "rule-sieve", WARD, k=2, epsilon=1, rows=50, **options).json()
+
+
+# recount, page and command line
+
+SAID = {"k": 3, "always": ["age"], "never": ["f"], "groups": {"g": ["b", "c"]},
+        "costs": {"g": "2", "d": "0.5"}, "price": "3.5"}
+NAMES = ("age", "b", "c", "d", "e", "f")
+
+
+@pytest.mark.parametrize(("selected", "holds"), [
+    (("age", "b", "c", "d"), True), (("age", "d", "e"), True),
+    (("age", "b", "c"), False),  # 3 of 3.5 is spent, and d could still be paid
+    (("b", "c", "d"), False), (("age", "b", "d"), False), (("age", "d", "f"), False),
+    (("age", "b", "c", "e"), False), (("age", "d"), False), ((), False)])
+def test_a_recount_finds_what_was_not_asked_for(selected, holds):
+    """Always in, never in, groups whole, within the price, and as many as can be paid."""
+    assert holds == recount.agrees(SAID, NAMES, selected)
+
+
+@pytest.fixture(scope="module")
+def charged(tmp_path_factory):
+    """A release with wishes, and its certificate."""
+    X, y = clear(100)
+    made = plan("rule-sieve", EIGHT, k=3, epsilon=1, rows=100, always=["x0"],
+                groups={"g": ["x1", "x2"]}, costs={"g": 3}, price=4)
+    return fit(made, open_source(X.tolist(), y.tolist()),
+               ledger=granted(tmp_path_factory.mktemp("charged")))
+
+
+@pytest.mark.parametrize("poison", [None, 3, "x", [], {"g": 3}, {"g": [[]]}, [3], -1, "1e99",
+                                    {"x": {"y": 1}}])
+@pytest.mark.parametrize("setting", ["always", "never", "groups", "costs", "price", "targets", "k"])
+def test_settings_of_a_stranger_are_read_with_care(setting, poison, charged):
+    """Whatever stands in a file: verify says yes or no, and raises nothing."""
+    body = json.loads(charged.bytes)
+    body["plan"]["settings"][setting] = poison
+
+    assert verify(charged.certificate, body).valid in (True, False)
+
+
+def granted(folder):
+    """A ledger with enough."""
+    ledger = ps.Ledger(str(folder / "budget.db"), population="people")
+    ledger.grant(epsilon=9, delta="1e-5")
+    return ledger
+
+
+def test_a_forged_selection_is_found(tmp_path):
+    """A group that is cut in two, and a column that was never to be chosen, are found."""
+    X, y = clear(200)
+    made = plan("rule-sieve", EIGHT, k=2, epsilon=1, rows=200, groups={"g": ["x1", "x4"]},
+                never=["x3"])
+    release = fit(made, open_source(X.tolist(), y.tolist()), ledger=granted(tmp_path))
+    body = json.loads(release.bytes)
+    for forged in (["x1", "x2"], ["x0", "x3"], ["x0"], ["x0", "x1", "x4", "x5"]):
+        other = copy.deepcopy(body) | {"selected": forged}
+
+        assert any("as many columns as planned" in reason
+                   for reason in verify(release.certificate, other).reasons)
+
+
+def test_a_page_says_what_was_fixed(tmp_path):
+    """The page names what was fixed in public, and forecasts the places that were raced."""
+    X, y = clear(600)
+    made = plan("rule-sieve", EIGHT, k=3, epsilon=1, rows=600, always=["x0"], never=["x3"],
+                groups={"both": ["x1", "x2"]}, costs={"both": 2}, price=4, targets=["x7"])
+    release = fit(made, open_source(X.tolist(), y.tolist()), ledger=granted(tmp_path))
+    words = Page(html(json.loads(release.bytes), release.certificate)).words
+
+    for said in ("Always in: x0.", "Never in: x3.", "x1, x2 (both)", "Within a price of 4",
+                 "Targets, too: x7", "about y, x7"):
+        assert said in words, said
+
+
+DOMAIN = """
+[[column]]
+name = "age"
+kind = "number"
+low = 0
+high = 110
+
+[[column]]
+name = "street"
+kind = "category"
+values = ["A", "B"]
+
+[[column]]
+name = "zip"
+kind = "flag"
+
+[[column]]
+name = "mri"
+kind = "number"
+low = 0
+high = 9
+
+[[column]]
+name = "smoker"
+kind = "flag"
+
+[target]
+name = "ill"
+kind = "label"
+values = [0, 1]
+"""
+
+
+def test_the_command_line_has_them_all(cli, tmp_path, monkeypatch):
+    """`plan` says what is fixed, `select` keeps it, and a wish without sense has code 2."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "domain.toml").write_text(DOMAIN)
+    (tmp_path / "t.csv").write_text("age,street,zip,mri,smoker,ill\n"
+                                    + "20,A,1,3,0,1\n70,B,0,2,1,0\n" * 100)
+    granted(tmp_path)
+    asked = ("--domain", "domain.toml", "--epsilon", "1", "--unit", "row", "--always", "age",
+             "--never", "smoker", "--group", "home=street,zip", "--cost", "mri=5", "--price", "4")
+    code, out, _ = cli("plan", "--rows", "200", *asked)
+
+    assert code == 0
+    for said in ("age; a race", "smoker; not looked at", "street, zip (home)", "at most 4",
+                 "mri 5"):
+        assert said in out, out
+    code, out, err = cli("select", "t.csv", *asked, "--ledger", "budget.db", "--population",
+                         "people", "--out", "first", "--anyway")
+    assert (0, ["age", "street", "zip"]) == (code, out.split()), err
+    assert 0 == cli("verify", "first")[0]
+    code, _, err = cli("plan", "--rows", "200", *asked, "--group", "home=age")
+    assert (2, True) == (code, "--group says 'home' twice" in err)
+    code, _, err = cli("plan", "--rows", "200", *asked, "--cost", "mri")
+    assert (2, True) == (code, "such as mri=5" in err)
+    code, out, err = cli("plan", "--rows", "200", "--domain", "domain.toml", "--epsilon", "1",
+                         "--unit", "row", "--top", "2", "--target", "smoker", "--over", "mean")
+    assert (0, True) == (code, "also smoker; the mean" in out), err
+
+
+def test_a_tuning_takes_them_as_candidates(tmp_path):
+    """A candidate may have wishes of its own; what it chose is recounted and shown by them."""
+    X, y = clear(900)
+    made = plan("private-tuning", EIGHT, epsilon=4, rows=900, candidates=[
+        {"method": "rule-sieve", "k": 2, "always": ["x0"], "groups": {"g": ["x1", "x2"]}}])
+    release = fit(made, open_source(X.tolist(), y.tolist()), ledger=granted(tmp_path))
+    body = json.loads(release.bytes)
+
+    assert () == verify(release.certificate, body).reasons
+    assert "Always in: x0." in Page(html(body, release.certificate)).words
+
+
+def test_places_are_read_once():
+    """Names in any order, a fraction of what is left, and prices as whole numbers."""
+    asked = Choosing(n_features_to_select=0.5, never=("x4",))
+    few = among(asked, ps.Domain.box(0, 1, columns=4))
+    both = among(Choosing(n_features_to_select=4, costs={"x1": "0.5", "x2": "0.25"}, price="1.5"),
+                 FIVE)
+
+    assert (2, 4) == (few.k, few.d)
+    assert ((4, 2, 1, 4, 4), 6, 2) == (both.prices, both.price, both.k)
+    assert written(Choosing(always="x1"), FIVE)["always"] == ("x1",)
+
+
+# attack
+
+
+def worst(targets=()):
+    """Two tables of three columns, of which one row moves a group and a column alone."""
+    label = np.arange(12) % 2
+    first = np.stack([label if targets else 0 * label, label, label], axis=1)
+    first[[1, 3], 2] = 0
+    second = first.copy()
+    second[1, 1:] = [0, 1]
+    return first, second, label
+
+
+def attacked(epsilon, **options):
+    """The mechanism as it is shipped, at this epsilon, on summaries of the two tables."""
+    first, second, label = worst(options.get("targets"))
+    made = plan("noisy-top-k", tables.domain("fff"), epsilon=epsilon, rows=12, class_prior=None,
+                **options)
+    summary = {which: made.summarise([tables.batch(codes, label)], 1)
+               for which, codes in enumerate((first, second))}
+    noise = system()
+    return lambda which: tuple(made.mechanism(summary[which], noise))
+
+
+ATTACKED = [{"k": 1, "groups": {"g": ["x0", "x1"]}},
+            {"k": 2, "costs": {"x0": 2}, "price": 2, "ordered": True},
+            {"k": 1, "targets": ["x0"]}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", ATTACKED)
+def test_the_worst_pair_keeps_the_claim(options):
+    """The 99 % bound stays under epsilon = 1."""
+    found = audit(attacked(1, **options), 0, 1, epsilon=1, profile=RUNS)
+
+    assert not found.exceeded
+    assert "groups" not in options or near(0.85) < found.bound <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", ATTACKED)
+def test_a_third_of_the_noise_is_caught(options):
+    """A twin that runs at epsilon 3 is found out."""
+    assert audit(attacked(3, **options), 0, 1, epsilon=1, profile=RUNS).exceeded
+
+
+class NoBits(Noise):
+    """A source that nobody may ask."""
+
+    def bytes(self, count):
+        """No bytes."""
+        raise AssertionError(count)
+
+
+def test_what_is_certain_asks_for_no_noise():
+    """All that is left is asked for: the mechanism draws nothing."""
+    made = plan("noisy-top-k", FIVE, k=4, epsilon=1, rows=12, never=["x1"], class_prior=None)
+    summary = made.summarise([tables.batch([[1, 2, 3, 4, 5]] * 12, [0, 1] * 6)], 1)
+
+    assert (0, 2, 3, 4) == tuple(made.mechanism(summary, NoBits()))

@@ -1,0 +1,745 @@
+"""Laws of signatures: what was signed is what is there, by whom it was wanted; all else is found.
+
+`securesystemslib` is the other opinion on envelopes, and a few lines with `cryptography` a third.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from securesystemslib.dsse import Envelope as OtherEnvelope
+from securesystemslib.exceptions import VerificationError
+from securesystemslib.signer import SSlibKey
+
+import privsieve as ps
+from privsieve.cli import key as key_verb
+from privsieve.cli.sign import sign_folder
+from privsieve.errors import CheckFailed, ParameterError
+from privsieve.ledger.ledger import Ledger
+from privsieve.public.canonical import canonical, parsed
+from privsieve.trust import envelope as envelopes
+from privsieve.trust.envelope import PLAN, Envelope, Statement, of_release, of_rotation, pae
+from privsieve.trust.keys import PrivateKey, fingerprint_of
+from privsieve.trust.signers import Signers
+from test_cli import BUDGET, place, privsieve, select  # noqa: F401  # fixtures
+
+MAKER, ANNA, EVE = PrivateKey.make(), PrivateKey.make(), PrivateKey.make()
+DOMAIN = ps.Domain([ps.Number("age", 0, 110), ps.Flag("smoker"), ps.Number("dose", 0, 10)],
+                   target=ps.Label("ill", [0, 1]))
+ROWS = [[20, 0, 3], [70, 1, 4]] * 30
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A release folder with a ledger, which nobody has signed."""
+    at = tmp_path_factory.mktemp("signed")
+    ledger = ps.Ledger(str(at / "budget.db"), population="clinic")
+    ledger.grant(9)
+    for name, k in (("out", 1), ("other", 2)):
+        ps.RuleSieve(k, epsilon=1, domain=DOMAIN, ledger=ledger).fit(
+            ROWS, [0, 1] * 30).release_.save(at / name)
+    return at
+
+
+@pytest.fixture
+def plain(whole, tmp_path):
+    """A copy of it."""
+    shutil.copytree(whole / "out", tmp_path / "out")
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def folder(plain):
+    """A folder that its maker and Anna have signed."""
+    sign_folder(plain, MAKER, "maker")
+    sign_folder(plain, ANNA, "approver")
+    return plain
+
+
+def fingerprint(key):
+    """How people name a key."""
+    return key.public.fingerprint
+
+
+def wanted(*keys, **more):
+    """Signers that are wanted."""
+    return Signers.of(*(one if isinstance(one, str) else fingerprint(one) for one in keys), **more)
+
+
+BOTH = wanted(f"maker={fingerprint(MAKER)}", f"approver={fingerprint(ANNA)}")
+
+
+def opened(folder):
+    """The envelope of a folder as JSON, and its payload."""
+    body = json.loads((folder / "signatures.json").read_bytes())
+    return body, json.loads(base64.b64decode(body["payload"]))
+
+
+def put(folder, body, payload=None, keys=()):
+    """Write an envelope; with keys, sign its payload anew."""
+    if payload is not None:
+        body["payload"] = base64.b64encode(
+            payload if isinstance(payload, bytes) else canonical(payload)).decode()
+    if keys:
+        message = pae(base64.b64decode(body["payload"]))
+        body["signatures"] = [{"keyid": key.public.keyid,
+                               "sig": base64.b64encode(key.sign(message)).decode()}
+                              for key in keys]
+    (folder / "signatures.json").write_bytes(canonical(body))
+
+
+def only(found, said):
+    """The one reason of a check."""
+    assert 1 == len(found.reasons), found.reasons
+    assert said in found.reasons[0], found.reasons
+
+
+# --- what holds ----------------------------------------------------------------------------------
+
+def test_a_signed_folder_holds(folder, whole):
+    """Two signatures of all files: verdict, sentence and parts; the note `unsigned` is gone."""
+    found = ps.verify(folder, signers=BOTH, ledger=whole / "budget.db")
+
+    assert ((), ()) == (found.reasons, found.notes)
+    assert {fingerprint(MAKER): "maker", fingerprint(ANNA): "approver"} == dict(found.signed)
+    assert f"{fingerprint(ANNA)[:23]}… as approver can be trusted: Replacing one row" in found.says
+    assert not any(note.startswith("unsigned") for note in found.notes)
+    assert any("nobody said whose" in note for note in ps.verify(folder).notes)
+
+
+def test_what_is_signed(folder):
+    """An in-toto statement in canonical JSON: each file's digest, and what the certificate says."""
+    body, said = opened(folder)
+    signed = json.loads((folder / "certificate.json").read_bytes())
+
+    assert ("application/vnd.in-toto+json", "https://in-toto.io/Statement/v1") == (
+        body["payloadType"], said["_type"])
+    assert canonical(said) == base64.b64decode(body["payload"])
+    assert {one["name"]: one["digest"] for one in said["subject"]} == {
+        path.name: {"sha256": sha256(path.read_bytes()).hexdigest()}
+        for path in folder.iterdir() if path.name != "signatures.json"}
+    assert "urn:privsieve:dp-release/v1" == said["predicateType"]
+    names = {"claim", "plan", "domain_sha256", "release_sha256", "population", "ledger", "software"}
+    assert {**{name: signed[name] for name in names},
+            "maker": MAKER.public.keyid} == said["predicate"]
+
+
+def test_signing_later_changes_nothing(plain):
+    """A second signature leaves payload and first signature as they were."""
+    sign_folder(plain, MAKER, "maker")
+    before, _ = opened(plain)
+    sign_folder(plain, ANNA, "approver")
+    after, _ = opened(plain)
+
+    assert before["payload"] == after["payload"]
+    assert before["signatures"] == after["signatures"][:1]
+    assert {"certificate.json", "release.json", "report.html", "signatures.json"} == {
+        path.name for path in plain.iterdir()}
+    assert 0o600 == stat.S_IMODE((plain / "signatures.json").stat().st_mode)
+
+
+def test_signatures_are_readable_as_the_release_is(plain):
+    """Who opened the release to others opened its signatures, too."""
+    (plain / "certificate.json").chmod(0o644)
+    sign_folder(plain, ANNA, "approver")
+
+    assert 0o644 == stat.S_IMODE((plain / "signatures.json").stat().st_mode) | 0o044
+
+
+def others_keys(*keys):
+    """The keys as another library knows them."""
+    return [SSlibKey(key.public.keyid, "ed25519", "ed25519", {"public": key.public.raw.hex()})
+            for key in keys]
+
+
+def test_another_library_agrees(folder):
+    """Another implementation verifies with threshold 2, and refuses a changed epsilon."""
+    body, said = opened(folder)
+    keys = others_keys(MAKER, ANNA)
+
+    assert 2 == len(OtherEnvelope.from_dict(json.loads(json.dumps(body))).verify(keys, 2))
+    said["predicate"]["claim"]["epsilon"] = "0.1"
+    body["payload"] = base64.b64encode(canonical(said)).decode()
+    with pytest.raises(VerificationError):
+        OtherEnvelope.from_dict(json.loads(json.dumps(body))).verify(keys, 1)
+    put(folder, body)
+    only(ps.verify(folder, signers=BOTH), "a signature is not the one of its key")
+
+
+def test_by_hand(folder):
+    """Ten lines with `cryptography` alone check one signature, as the documents show them."""
+    body, said = opened(folder)
+    message = b"DSSEv1 28 application/vnd.in-toto+json %d %s" % (
+        len(canonical(said)), base64.b64decode(body["payload"]))
+    for one, key in zip(body["signatures"], (MAKER, ANNA), strict=True):
+        public = load_pem_public_key(key.public.pem)
+        assert one["keyid"] == "ed25519:" + public.public_bytes_raw().hex()
+        public.verify(base64.b64decode(one["sig"]), message)
+    with pytest.raises(InvalidSignature):
+        public.verify(base64.b64decode(one["sig"]), message + b" ")
+
+
+def test_every_kind_is_signed(tmp_path):
+    """A publication is signed, too, with its table; a table of counts with its rows."""
+    from forged import _published, table
+
+    _published(tmp_path, table()[0])
+    sign_folder(tmp_path / "containment", MAKER, "maker")
+    _body, said = opened(tmp_path / "containment")
+
+    assert "urn:privsieve:containment/v1" == said["predicateType"]
+    assert "table.csv" in {one["name"] for one in said["subject"]}
+    assert ps.verify(tmp_path / "containment", signers=wanted(MAKER)).valid
+
+
+def test_an_approver_may_be_alone(plain):
+    """Where no maker signed the statement names none, and none can be added."""
+    sign_folder(plain, ANNA, "approver")
+
+    assert {fingerprint(ANNA): "approver"} == dict(ps.verify(plain).signed)
+    with pytest.raises(ParameterError, match="the maker signs first"):
+        sign_folder(plain, MAKER, "maker")
+
+
+def test_an_envelope_without_signatures_is_found(plain):
+    """A statement that nobody signed is worth nothing, also where it names no maker."""
+    sign_folder(plain, ANNA, "approver")
+    body, _ = opened(plain)
+    put(plain, {**body, "signatures": []})
+
+    only(ps.verify(plain), "the envelope holds no signature")
+    assert 2 == len(ps.verify(plain, signers=wanted(ANNA),
+                              plan=plain / "signatures.json").reasons)
+
+
+# --- what is found -------------------------------------------------------------------------------
+
+FILES = ("release.json", "certificate.json", "report.html")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_another_file_is_found(folder, whole, name):
+    """Each file of another release in the place of its own is a reason."""
+    shutil.copy(whole / "other" / name, folder / name)
+
+    assert not ps.verify(folder, signers=BOTH).valid
+    assert not ps.verify(folder).valid
+
+
+def test_a_folder_that_holds_and_was_not_signed_is_found(folder, whole):
+    """Another whole release under these signatures: the signatures are of another folder."""
+    for name in FILES:
+        shutil.copy(whole / "other" / name, folder / name)
+
+    only(ps.verify(folder), "a file of the folder is not as it was signed")
+
+
+def test_a_page_of_another_version_is_bound_by_the_signatures(folder):
+    """What cannot be compared any more was signed, and may not change."""
+    page = (folder / "report.html").read_bytes()
+    (folder / "report.html").write_bytes(page.replace(b'content="privsieve ', b'content="other '))
+
+    only(ps.verify(folder, signers=BOTH), "a file of the folder is not as it was signed")
+
+
+@pytest.mark.parametrize("act", ["add", "remove", "hide", "link", "inner"])
+def test_files_are_those_that_were_signed(folder, act):
+    """A file, link or folder more, or a page less, is a reason; hidden files are named."""
+    if act == "add":
+        (folder / "more.html").write_text("x")
+    elif act == "remove":
+        (folder / "report.html").unlink()
+    elif act == "link":
+        (folder / "more.html").symlink_to("report.html")
+    elif act == "inner":
+        (folder / "more").mkdir()
+    else:
+        (folder / ".DS_Store").write_text("x")
+    found = ps.verify(folder, signers=BOTH)
+
+    if act == "hide":
+        assert (True, [".DS_Store"]) == (found.valid, [one.strip("'") for one in found.unchecked])
+    elif act in ("link", "inner"):
+        only(found, "links or folders, which cannot be signed")
+    else:
+        only(found, "other files were signed than lie in the folder")
+
+
+@pytest.mark.parametrize("signers", [wanted(MAKER), BOTH, wanted(MAKER, EVE, threshold=1)])
+def test_no_signature_is_a_reason_where_one_is_wanted(folder, signers):
+    """Signatures that were taken away are missed by who wants them."""
+    (folder / "signatures.json").unlink()
+
+    only(ps.verify(folder, signers=signers), "the folder holds no signatures, and some are wanted")
+    assert ps.verify(folder).valid
+    assert any(note.startswith("unsigned") for note in ps.verify(folder).notes)
+
+
+def test_one_signature_less_is_a_reason(folder):
+    """Each of the two that are wanted is missed; of a threshold of one either will do."""
+    body, _ = opened(folder)
+    signatures = body["signatures"]
+    put(folder, {**body, "signatures": signatures[:1]})
+    only(ps.verify(folder, signers=BOTH), "1 have signed, and 2 are due")
+    assert ps.verify(folder, signers=wanted(MAKER, ANNA, threshold=1)).valid
+
+    # The statement names its maker, who has to have signed.
+    put(folder, {**body, "signatures": signatures[1:]})
+    only(ps.verify(folder, signers=wanted(ANNA)), "the maker that was signed has not signed")
+
+
+def signed_anew(folder, change, keys=(MAKER, ANNA)):
+    """The statement changed and signed again by these keys."""
+    body, said = opened(folder)
+    change(said)
+    put(folder, body, said, keys)
+    return ps.verify(folder, signers=BOTH)
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (lambda s: s["subject"].pop(), "other files were signed"),
+    (lambda s: s["subject"].append({"name": "z.txt", "digest": {"sha256": "0" * 64}}),
+     "other files were signed"),
+    (lambda s: s["subject"][0]["digest"].update(sha256="0" * 64), "not as it was signed"),
+    (lambda s: s["subject"][0].update(name="../certificate.json"), "names files as no release"),
+    (lambda s: s["subject"][0].update(name="/etc/passwd"), "names files as no release"),
+    (lambda s: s["subject"][0].update(name=".."), "names files as no release"),
+    (lambda s: s["subject"].append(s["subject"][-1]), "not an in-toto statement"),
+    (lambda s: s["subject"].reverse(), "not an in-toto statement"),
+    (lambda s: s["subject"][0]["digest"].update(sha512="0"), "not an in-toto statement"),
+    (lambda s: s["subject"][0]["digest"].update(sha256="x" * 64), "names files as no release"),
+    (lambda s: s.update(_type="https://in-toto.io/Statement/v0.1"), "not an in-toto statement"),
+    (lambda s: s.update(predicateType="urn:privsieve:containment/v1"), "not what the certificate"),
+    (lambda s: s.update(more=1), "not an in-toto statement"),
+    (lambda s: s.pop("predicate"), "not an in-toto statement"),
+    (lambda s: s["predicate"]["claim"].update(epsilon="0.001"), "not what the certificate"),
+    (lambda s: s["predicate"].update(more="x"), "not what the certificate"),
+    (lambda s: s["predicate"].update(population="town"), "not what the certificate"),
+    (lambda s: s["predicate"].update(maker="anna"), "names no maker"),
+    (lambda s: s["predicate"].update(maker=[]), "names no maker"),
+    (lambda s: s["predicate"].pop("ledger"), "not what the certificate"),
+])
+def test_another_statement_is_found(folder, change, said):
+    """Even who holds both keys cannot sign what is not in the folder."""
+    only(signed_anew(folder, change), said)
+
+
+def test_swapped_parts_are_found(folder):
+    """Maker and approver cannot take each other's part, neither by the order nor by a new name."""
+    body, _ = opened(folder)
+    put(folder, {**body, "signatures": body["signatures"][::-1]})
+    assert ps.verify(folder, signers=BOTH).valid  # the order says nothing
+
+    swapped = [{**one, "keyid": other["keyid"]} for one, other in zip(
+        body["signatures"], body["signatures"][::-1], strict=True)]
+    put(folder, {**body, "signatures": swapped})
+    only(ps.verify(folder, signers=BOTH), "a signature is not the one of its key")
+    found = signed_anew(folder, lambda s: s["predicate"].update(maker=ANNA.public.keyid))
+    only(found, "of the 2 keys that are wanted 0 have signed")
+
+
+def test_no_maker_named_is_another_part(folder):
+    """A statement without its maker makes approvers of both."""
+    only(signed_anew(folder, lambda s: s["predicate"].update(maker=None)), "1 have signed")
+
+
+@pytest.mark.parametrize("spoil", [
+    lambda b: {**b, "payloadType": "application/json"},
+    lambda b: {**b, "payload": b["payload"] + "="},
+    lambda b: {**b, "payload": "\n" + b["payload"]},
+    lambda b: {**b, "payload": b["payload"][:-5] + "\u00e9" + b["payload"][-4:]},
+    lambda b: {**b, "signatures": []},
+    lambda b: {**b, "signatures": {}},
+    lambda b: {**b, "signatures": b["signatures"] * 2},
+    lambda b: {**b, "signatures": [b["signatures"][0]] * 65},
+    lambda b: {**b, "signatures": [{**b["signatures"][0], "more": 1}]},
+    lambda b: {**b, "signatures": [{"sig": b["signatures"][0]["sig"]}]},
+    lambda b: {**b, "signatures": [{**b["signatures"][0], "sig": "AAAA"}]},
+    lambda b: {**b, "signatures": [{**b["signatures"][0], "sig": "A" * 88}]},
+    lambda b: {**b, "signatures": [{**b["signatures"][0],
+                                    "keyid": b["signatures"][0]["keyid"].upper()}]},
+    lambda b: {**b, "signatures": [{**b["signatures"][0], "keyid": ""}]},
+    lambda b: {**b, "signatures": [{**b["signatures"][0], "keyid": "ed25519:" + "0" * 64}]},
+    lambda b: {**b, "signatures": [{**b["signatures"][0], "keyid": None}]},
+    lambda b: {**b, "more": None},
+    lambda b: {"payload": b["payload"]},
+    lambda b: {**b, "payload": None},
+    lambda b: [b],
+])
+def test_a_spoilt_envelope_is_found(folder, spoil):
+    """Another type, other base64, keys twice or odd, fields more or less: each is a reason."""
+    body, _ = opened(folder)
+    put(folder, spoil(body))
+
+    assert 1 == len(ps.verify(folder).reasons)
+    assert 1 == len(ps.verify(folder, signers=BOTH).reasons)
+
+
+def test_a_spoilt_envelope_is_named(folder):
+    """Type, keys twice and too many keys are told apart in words."""
+    body, _ = opened(folder)
+    put(folder, {**body, "payloadType": "application/json"})
+    only(ps.verify(folder), "another type of payload")
+    put(folder, {**body, "signatures": body["signatures"] * 2})
+    only(ps.verify(folder), "two signatures by one key, or more than 64")
+    put(folder, body, keys=[PrivateKey.make() for _ in range(64)] + [MAKER])
+    only(ps.verify(folder), "two signatures by one key, or more than 64")
+    put(folder, body, keys=[PrivateKey.make() for _ in range(63)] + [MAKER])
+    assert 64 == len(ps.verify(folder, signers=wanted(MAKER)).signed)
+    with pytest.raises(ParameterError, match="64 keys have signed"):
+        sign_folder(folder, EVE, "approver")
+
+
+@pytest.mark.parametrize("write", [
+    lambda body: json.dumps(body).encode(), lambda body: canonical(body) + b"\n",
+    lambda _: b"", lambda _: b"{", lambda _: b"\xff", lambda _: b"[" * 100_000,
+    lambda body: canonical(body).replace(b'"payload":', b'"payload":"","payload":'),
+])
+def test_another_writing_of_the_envelope_is_found(folder, write):
+    """An envelope has one text."""
+    (folder / "signatures.json").write_bytes(write(opened(folder)[0]))
+
+    only(ps.verify(folder), "not DSSE in canonical form")
+
+
+def test_another_writing_of_the_statement_is_found(folder):
+    """The same statement with spaces, signed by both keys, is not the one that we write."""
+    body, said = opened(folder)
+    for data in (json.dumps(said).encode(), canonical(said) + b" ", b"{}", b"\xff", b"1",
+                 canonical(said).replace(b'"subject":', b'"subject":[],"subject":')):
+        put(folder, body, data, (MAKER, ANNA))
+
+        only(ps.verify(folder), "not an in-toto statement in canonical form")
+
+
+def test_a_huge_envelope_is_found(folder, monkeypatch):
+    """An envelope is not read beyond its limit."""
+    monkeypatch.setattr(envelopes, "LARGEST_ENVELOPE", 1000)
+    only(ps.verify(folder), "signatures.json is larger than")
+    monkeypatch.undo()
+    with pytest.raises(CheckFailed, match="larger than 32 MB"):
+        Envelope.read(b" " * (envelopes.LARGEST_ENVELOPE + 1))
+
+
+def test_every_truncation_is_found(folder):
+    """An envelope that ends early is no envelope."""
+    data = (folder / "signatures.json").read_bytes()
+    for length in range(0, len(data), 97):
+        (folder / "signatures.json").write_bytes(data[:length])
+        assert not ps.verify(folder).valid
+
+
+def test_every_byte_counts(folder):
+    """One other letter anywhere in the envelope is found."""
+    data = (folder / "signatures.json").read_bytes()
+    for at in range(0, len(data), 53):
+        other = b"B" if data[at:at + 1] != b"B" else b"C"
+        (folder / "signatures.json").write_bytes(data[:at] + other + data[at + 1:])
+        assert not ps.verify(folder).valid, at
+
+
+def test_signatures_of_a_release_that_does_not_hold_are_not_called_true(plain):
+    """Where certificate and release contradict each other no signature helps."""
+    sign_folder(plain, MAKER, "maker")
+    data = (plain / "release.json").read_bytes()
+    (plain / "release.json").write_bytes(data.replace(b'"smoker"', b'"smokes"'))
+    found = ps.verify(plain, signers=wanted(MAKER))
+
+    assert not found.valid
+    assert {} == dict(found.signed)
+    assert "signatures.json" in found.unchecked
+
+
+# --- who is wanted -------------------------------------------------------------------------------
+
+def test_thresholds(folder):
+    """So many of the keys that are wanted, each counted once."""
+    assert ps.verify(folder, signers=wanted(MAKER, ANNA, EVE, threshold=2)).valid
+    only(ps.verify(folder, signers=wanted(MAKER, ANNA, EVE, threshold=3)), "2 have signed, and 3")
+    only(ps.verify(folder, signers=wanted(EVE)), "0 have signed, and 1 are due")
+    for bad in (0, 3, -1, True, 1.0, "1"):
+        with pytest.raises(ParameterError, match="threshold"):
+            wanted(MAKER, ANNA, threshold=bad)
+    with pytest.raises(ParameterError, match="threshold"):
+        Signers.of(threshold=1)
+
+
+def test_a_key_counts_once(folder, tmp_path):
+    """One key by fingerprint and by file, or with its successor, is not two."""
+    pub = tmp_path / "maker.pub"
+    pub.write_bytes(MAKER.public.pem)
+    for same in (fingerprint(MAKER), str(pub), f"maker={pub}", fingerprint(MAKER).upper()):
+        with pytest.raises(ParameterError, match="wanted twice"):
+            wanted(MAKER, same)
+    assert ps.verify(folder, signers=wanted(str(pub))).valid
+
+
+def test_a_key_that_was_replaced(folder, plain, tmp_path, whole):
+    """A successor stands for the key that named it; not the other way round, nor for a revoked one.
+
+    Two keys never come to the same one, and a rotation that one key alone signed is none.
+    """
+    path = tmp_path / "rotation.json"
+    path.write_bytes(Envelope.of(of_rotation(ANNA.public, EVE.public)).signed(ANNA).signed(
+        EVE).encoded)
+    shutil.copytree(whole / "out", tmp_path / "later")
+    sign_folder(tmp_path / "later", MAKER, "maker")
+    sign_folder(tmp_path / "later", EVE, "approver")
+    rotated = {"rotated": [path]}
+
+    assert ps.verify(tmp_path / "later", signers=wanted(MAKER, ANNA, **rotated)).valid
+    assert ps.verify(folder, signers=wanted(MAKER, ANNA, **rotated)).valid
+    assert not ps.verify(tmp_path / "later", signers=wanted(MAKER, ANNA)).valid
+    assert not ps.verify(folder, signers=wanted(EVE, **rotated)).valid
+    with pytest.raises(ParameterError, match="wanted twice"):
+        wanted(ANNA, EVE, **rotated)
+    gone = tmp_path / "revoked.txt"
+    gone.write_text(f"{fingerprint(ANNA)} 2026-11-01 stolen\n")
+    assert not ps.verify(tmp_path / "later", signers=wanted(ANNA, revoked=gone, **rotated)).valid
+
+
+@pytest.mark.parametrize("statement", [
+    (ANNA, EVE, (ANNA,)), (ANNA, EVE, (EVE,)), (ANNA, EVE, (MAKER, EVE)), (ANNA, ANNA, (ANNA,)),
+    (ANNA, EVE, (ANNA, EVE, MAKER)),
+])
+def test_a_rotation_needs_both_keys(tmp_path, statement):
+    """A statement that old and new key did not both sign gives nobody a place."""
+    old, new, keys = statement
+    made = Envelope.of(of_rotation(old.public, new.public))
+    for key in keys:
+        made = made.signed(key)
+    (tmp_path / "r.json").write_bytes(made.encoded)
+
+    with pytest.raises(ParameterError, match="rotation"):
+        wanted(ANNA, rotated=[tmp_path / "r.json"])
+
+
+def test_rotations_that_contradict_each_other_are_refused(tmp_path):
+    """Two successors of one key, one of two keys, or a circle."""
+    def turned(old, new):
+        at = tmp_path / f"{old.public.raw.hex()[:4]}-{new.public.raw.hex()[:4]}.json"
+        at.write_bytes(Envelope.of(of_rotation(old.public, new.public)).signed(old).signed(
+            new).encoded)
+        return at
+
+    for pair in (((ANNA, EVE), (ANNA, MAKER)), ((ANNA, EVE), (MAKER, EVE)),
+                 ((ANNA, EVE), (EVE, ANNA))):
+        with pytest.raises(ParameterError, match="the place of"):
+            wanted(ANNA, rotated=[turned(*one) for one in pair])
+    for data in (b"", b"{}", Envelope.of(Statement(PLAN, {}, {})).signed(ANNA).encoded):
+        (tmp_path / "bad.json").write_bytes(data)
+        with pytest.raises(ParameterError, match="rotation"):
+            wanted(ANNA, rotated=[tmp_path / "bad.json"])
+
+
+def test_a_revoked_key_is_a_reason(folder, tmp_path):
+    """Its signature speaks against a folder, whoever else has signed."""
+    gone = tmp_path / "revoked.txt"
+    gone.write_text(f"# keys\n\n{fingerprint(ANNA).upper()}  2026-11-01 laptop stolen # c\n")
+
+    for signers in (wanted(MAKER, revoked=gone), Signers.of(revoked=gone)):
+        only(ps.verify(folder, signers=signers),
+             f"{fingerprint(ANNA)} is revoked (2026-11-01 laptop stolen), and has signed")
+    gone.write_text(f"{fingerprint(EVE)}\n")
+    assert ps.verify(folder, signers=wanted(MAKER, revoked=gone)).valid
+    for text in ("anna\n", "sha256:00\n", f"{fingerprint(EVE)}x\n", "", "x" * 2**21):
+        gone.write_text(text)
+        with pytest.raises(ParameterError, match="list of revoked keys"):
+            Signers.of(revoked=gone)
+
+
+def test_signers_are_of_folders(folder):
+    """A certificate alone cannot be signed, and says so."""
+    assert not ps.verify(folder / "certificate.json", signers=BOTH).valid
+
+
+# --- signing -------------------------------------------------------------------------------------
+
+def test_what_does_not_hold_is_not_signed(plain, whole):
+    """A forged page, another certificate, a folder in it: nothing is signed."""
+    (plain / "inner").mkdir()
+    with pytest.raises(CheckFailed, match="cannot be signed"):
+        sign_folder(plain, MAKER, "maker")
+    (plain / "inner").rmdir()
+    page = (plain / "report.html").read_bytes()
+    (plain / "report.html").write_bytes(page + b" ")
+    with pytest.raises(CheckFailed, match=r"report\.html is not"):
+        sign_folder(plain, MAKER, "maker")
+    shutil.copy(whole / "other" / "certificate.json", plain / "certificate.json")
+    with pytest.raises(CheckFailed, match="nothing is signed"):
+        sign_folder(plain, MAKER, "maker")
+    (plain / "certificate.json").unlink()
+    with pytest.raises(CheckFailed, match="nothing was signed"):
+        sign_folder(plain, MAKER, "maker")
+    assert not (plain / "signatures.json").exists()
+
+
+def test_what_changed_since_is_not_signed(folder):
+    """A second signature is of what the first is of, or it is none."""
+    (folder / "more.txt").write_text("x")
+    with pytest.raises(CheckFailed, match="other files were signed"):
+        sign_folder(folder, EVE, "approver")
+    (folder / "more.txt").unlink()
+    with pytest.raises(ParameterError, match="one key signs once"):
+        sign_folder(folder, ANNA, "approver")
+    body, _ = opened(folder)
+    put(folder, {**body, "signatures": [{**body["signatures"][0], "sig": "A" * 86 + "=="}]})
+    with pytest.raises(CheckFailed, match="a signature is not"):
+        sign_folder(folder, EVE, "approver")
+
+
+def test_signers_at_the_same_time_wait_for_each_other(plain):
+    """Four approvers sign at once, and each signature is there."""
+    code = ("import sys; from pathlib import Path; from privsieve.cli.sign import sign_folder; "
+            "from privsieve.trust.keys import PrivateKey; "
+            "sign_folder(Path(sys.argv[1]), PrivateKey.make(), 'approver')")
+    environment = {**os.environ, "PYTHONPATH": str(Path(ps.__file__).parents[1])}
+    done = [subprocess.Popen([sys.executable, "-c", code, str(plain)], env=environment)
+            for _ in range(4)]
+
+    assert [0] * 4 == [one.wait() for one in done]
+    assert 4 == len(ps.verify(plain).signed)
+
+
+def test_signatures_stay_if_they_cannot_be_written(folder, monkeypatch):
+    """A full disk leaves the old envelope, and nothing beside it."""
+    before = (folder / "signatures.json").read_bytes()
+
+    def full(_handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ParameterError, match="cannot be written"):
+        sign_folder(folder, EVE, "approver")
+    assert before == (folder / "signatures.json").read_bytes()
+    assert 4 == len(list(folder.iterdir()))
+
+
+# --- the command line ----------------------------------------------------------------------------
+
+def test_the_verbs(privsieve):  # noqa: F811  # the fixture
+    """Keys are made, a release is signed twice and verified, and every refusal has its code."""
+    code, out, _ = privsieve("key", "make", "maker.pem")
+    maker = out.strip()
+    assert (0, 0o600) == (code, stat.S_IMODE(Path("maker.pem").stat().st_mode))
+    assert 2 == privsieve("key", "make", "maker.pem")[0]
+    code, pem, err = privsieve("key", "show", "maker.pem")
+    Path("maker.pub").write_text(pem)
+    assert (0, maker) == (code, err.strip())
+    assert (0, pem) == privsieve("key", "show", "maker.pub")[:2]
+    assert (0, "") == privsieve("key", "show", "maker.pem", "--out", "same.pub")[:2]
+    assert pem == Path("same.pub").read_text()
+    assert maker == fingerprint_of("maker.pub")
+    anna = privsieve("key", "make", "anna.pem")[1].strip()
+
+    assert 0 == privsieve(*select())[0]
+    assert 2 == privsieve("sign", "first", "--key", "maker.pem")[0]
+    assert 2 == privsieve("sign", "first", "--key", "maker.pub", "--as", "maker")[0]
+    assert 0 == privsieve("sign", "first", "--key", "maker.pem", "--as", "maker")[0]
+    code, _, err = privsieve("sign", "first", "--key", "anna.pem", "--as", "approver")
+    assert (0, True) == (code, "selected: " in " ".join(err.split()))
+    asked = ("--signed-by", f"maker={maker}", "--signed-by", f"approver={anna}")
+    code, out, _ = privsieve("verify", "first", *asked, "--ledger", "budget.db", "--json")
+    said = json.loads(out)
+    assert (0, {maker: "maker", anna: "approver"}) == (code, said["signed"])
+    code, out, _ = privsieve("verify", "first", *asked)
+    assert (0, True) == (code, f"signed     {maker} as maker" in out)
+    assert 7 == privsieve("verify", "first", "--signed-by", f"approver={maker}")[0]
+    assert 0 == privsieve("verify", "first", *asked, "--threshold", "1")[0]
+    assert 2 == privsieve("verify", "first", *asked, "--threshold", "3")[0]
+    Path("revoked.txt").write_text(f"{anna} left\n")
+    assert 7 == privsieve("verify", "first", "--revoked", "revoked.txt")[0]
+    assert 2 == privsieve("verify", "first", "--revoked", "missing.txt")[0]
+    assert 2 == privsieve("verify", "first", "--signed-by", "nobody")[0]
+
+    code, out, _ = privsieve("key", "rotate", "anna.pem", "next.pem", "--out", "rotation.json")
+    assert (0, True) == (code, out.startswith("sha256:"))
+    assert 0 == privsieve("verify", "first", *asked, "--rotated", "rotation.json")[0]
+    assert 2 == privsieve("key", "rotate", "anna.pem", "more.pem", "--out", "rotation.json")[0]
+    assert 2 == privsieve("key", "rotate", "anna.pem", "next.pem", "--out", "other.json")[0]
+    assert not Path("more.pem").exists()
+    assert not Path("other.json").exists()
+
+
+def test_a_passphrase(privsieve, monkeypatch):  # noqa: F811  # the fixture
+    """It comes from the environment, or from a person; else the key is refused."""
+    monkeypatch.delenv(key_verb.VARIABLE, raising=False)
+    assert 2 == privsieve("key", "make", "k.pem", "--passphrase")[0]
+    assert not Path("k.pem").exists()
+    monkeypatch.setenv(key_verb.VARIABLE, "correct horse")
+    assert 0 == privsieve("key", "make", "k.pem", "--passphrase")[0]
+    assert b"ENCRYPTED" in Path("k.pem").read_bytes()
+    assert 0 == privsieve("key", "show", "k.pem")[0]
+    monkeypatch.setenv(key_verb.VARIABLE, "wrong")
+    code, _, err = privsieve("key", "show", "k.pem")
+    assert (2, True) == (code, "passphrase is wrong" in err)
+
+
+def test_a_plan_that_was_signed_first(privsieve):  # noqa: F811  # the fixture
+    """What was promised before anybody looked is what was done; another plan is found."""
+    privsieve("key", "make", "maker.pem")
+    maker = privsieve("key", "make", "anna.pem")[1].strip()
+    for name, epsilon in (("plan", "1"), ("dear", "0.5")):
+        asked = ("--domain", "domain.toml", "--epsilon", epsilon, "--top", "2", "--json")
+        Path(f"{name}.json").write_text(privsieve("plan", "table.csv", *asked)[1])
+        assert 0 == privsieve("sign", f"{name}.json", "--key", "maker.pem")[0]
+    assert 0 == privsieve("sign", "plan.signed.json", "--key", "anna.pem")[0]
+    assert 0 == privsieve(*select())[0]
+    assert 0 == privsieve("verify", "first", "--plan", "plan.signed.json")[0]
+    code, out, _ = privsieve("verify", "first", "--plan", "dear.signed.json")
+    assert (7, True) == (code, "what was planned and signed is not what was done" in out)
+    assert 7 == privsieve("verify", "first", "--plan", "plan.json")[0]
+    assert 7 == privsieve("verify", "first", "--plan", "missing.json")[0]
+    privsieve("sign", "first", "--key", "anna.pem", "--as", "approver")
+    by = ("verify", "first", "--signed-by", maker)
+    assert 0 == privsieve(*by, "--plan", "plan.signed.json")[0]
+    code, out, _ = privsieve(*by, "--plan", "dear.signed.json")
+    assert (7, True) == (code, "signed by none of the keys" in " ".join(out.split()))
+    Path("revoked.txt").write_text(f"{maker}\n")
+    code, out, _ = privsieve("verify", "first", "--plan", "plan.signed.json", "--revoked",
+                             "revoked.txt")
+    assert 7 == code
+
+    assert 2 == privsieve("sign", "plan.json", "--key", "maker.pem")[0]  # nothing is overwritten
+    assert 2 == privsieve("sign", "plan.signed.json", "--key", "maker.pem")[0]  # signed already
+    assert 2 == privsieve("sign", "plan.json", "--key", "maker.pem", "--as", "maker")[0]
+    assert 2 == privsieve("sign", "plan.signed.json", "--key", "anna.pem", "--out", "x")[0]
+    assert 2 == privsieve("sign", "domain.toml", "--key", "maker.pem")[0]
+    assert 2 == privsieve("sign", "first/certificate.json", "--key", "maker.pem")[0]
+    assert 2 == privsieve("sign", "first/signatures.json", "--key", "maker.pem")[0]
+    assert 2 == privsieve("sign", "first", "--key", "maker.pem", "--as", "maker", "--out", "x")[0]
+
+
+def test_without_cryptography(folder, cli, monkeypatch):
+    """Without it signatures are named as not checked; who wants or makes some is told."""
+    monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None)
+    found = ps.verify(folder)
+
+    assert found.valid
+    assert "not installed" in found.unchecked["signatures.json"]
+    only(ps.verify(folder, signers=BOTH), "cannot be checked")
+    only(ps.verify(folder, plan=folder / "signatures.json"), "cannot be checked")
+    code, _, err = cli("key", "make", str(folder.parent / "k.pem"))
+    assert (2, True) == (code, "pip install privsieve[sign]" in " ".join(err.split()))
+
+
+def test_old_folders_are_not_asked_for_signatures(whole):
+    """A folder without signatures holds as before, and its two null fields stay null."""
+    signed = parsed((whole / "out" / "certificate.json").read_bytes())
+
+    assert ps.verify(whole / "out").valid
+    assert (None, None) == (signed["key"], signed["signature"])
+    assert of_release(signed, {}, None).says["maker"] is None
+    assert Ledger(str(whole / "budget.db"), population="clinic").verify_chain().valid

@@ -1,0 +1,254 @@
+"""Law: a folder is checked as a whole.  Each file in it holds, or is named as not checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import warnings
+from pathlib import Path
+
+import pytest
+
+import privsieve as ps
+from forged import forge, golden, seeded
+from privsieve._version import __version__
+from privsieve.check import folder as module
+from privsieve.cli.synthesize import rows_of
+from privsieve.fit import UnsignedWarning
+from privsieve.ledger.certificate import sentence
+from privsieve.public.canonical import parsed
+
+FORGED = "report.html is not what the release gives"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder of each kind; tables of counts have rows beside them."""
+    place = tmp_path_factory.mktemp("golden")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnsignedWarning)
+        names = golden(place)
+    for name in ("histogram", "sparse"):
+        (place / name / "synthetic.csv").write_bytes(rows_of(ps.load(place / name), 500))
+    return place, names
+
+
+@pytest.fixture
+def copy(made, tmp_path):
+    """A folder of one kind that a test may spoil."""
+    def of(name):
+        shutil.copytree(made[0] / name, tmp_path / name)
+        return tmp_path / name
+
+    return of
+
+
+def test_every_kind_holds_and_says_what(made):
+    """Each kind of folder holds as it was written, and one sentence says what is true of it."""
+    place, names = made
+    for name in names:
+        found = ps.verify(place / name)
+        signed = parsed((place / name / "certificate.json").read_bytes())
+
+        assert () == found.reasons, name
+        assert {} == dict(found.unchecked), name
+        assert found.says.startswith("If whoever made it, whom nothing names, can be trusted: ")
+        assert sentence(signed).rstrip(".") in found.says
+        assert "epsilon" not in signed["claim"] or (
+            f"(epsilon {signed['claim']['epsilon']}" in found.says)
+        assert found.says.endswith(".")
+
+
+def test_names_are_said(made):
+    """The sentence holds the selected names, and of many the first ones and how many more."""
+    place, _ = made
+    release = ps.load(place / "selection")
+
+    assert f"selected: {', '.join(release.selected)}." in ps.verify(place / "selection").says
+
+
+def test_a_forged_page_is_found(copy, made):
+    """A page of every kind that says something else by one byte is a reason."""
+    for name in made[1]:
+        folder = copy(name)
+        page = (folder / "report.html").read_bytes()
+        (folder / "report.html").write_bytes(page.replace(b"</p>", b"!</p>", 1))
+
+        assert any(FORGED in reason for reason in ps.verify(folder).reasons), name
+        assert "" == ps.verify(folder).says
+
+
+def test_a_page_of_another_release_is_found(copy):
+    """The page of one release does not stand for another."""
+    folder, other = copy("selection"), copy("weights")
+    shutil.copy(other / "report.html", folder / "report.html")
+
+    assert any(FORGED in reason for reason in ps.verify(folder).reasons)
+
+
+def test_a_page_of_another_version_is_said_and_not_called_valid(copy):
+    """What cannot be compared is named as not checked."""
+    folder = copy("selection")
+    page = (folder / "report.html").read_bytes()
+    old = page.replace(f'content="privsieve {__version__}"'.encode(), b'content="privsieve 0.0.9"')
+    assert old != page
+    (folder / "report.html").write_bytes(old)
+    found = ps.verify(folder)
+
+    assert found.valid
+    assert "not compared" in found.unchecked["report.html"]
+
+
+def test_a_missing_page_is_no_reason(copy):
+    """A release may leave without its page."""
+    folder = copy("selection")
+    (folder / "report.html").unlink()
+
+    assert (True, {}) == (ps.verify(folder).valid, dict(ps.verify(folder).unchecked))
+
+
+def test_what_a_folder_holds_beside_is_named(copy):
+    """Other files, links, folders and pipes are named, not read and not followed."""
+    folder = copy("selection")
+    (folder / "notes\x1b[31m.txt").write_text("x")
+    (folder / "table.csv").write_text("a,b\n1,2\n")
+    (folder / "synthetic.csv").write_text("a,b\n1,2\n")
+    (folder / "inner").mkdir()
+    (folder / "link").symlink_to("/etc/passwd")
+    (folder / "loop").symlink_to(folder)
+    os.mkfifo(folder / "pipe")
+    found = ps.verify(folder)
+
+    assert found.valid
+    assert {"inner", "link", "loop", "pipe", "synthetic.csv", "table.csv",
+            repr("notes\x1b[31m.txt")} == set(found.unchecked)
+    assert "not followed" in found.unchecked["link"]
+
+
+def test_an_internal_page_is_named(copy):
+    """A private page that lies in a publication is named: nothing there can vouch for it."""
+    folder = copy("containment")
+    (folder / "internal.html").write_text("PRIVATE")
+
+    assert {"internal.html"} == set(ps.verify(folder).unchecked)
+
+
+@pytest.mark.parametrize("name", ["release.json", "certificate.json", "report.html"])
+def test_a_link_in_the_place_of_a_file_is_not_followed(copy, name):
+    """A link is not the file that it names, even where that would hold."""
+    folder = copy("selection")
+    (folder / name).rename(folder.parent / name)
+    (folder / name).symlink_to(folder.parent / name)
+    found = ps.verify(folder)
+
+    if name == "report.html":
+        assert "not followed" in found.unchecked[name]
+    else:
+        assert ("the release cannot be read" if name == "release.json"
+                else "the certificate cannot be read",) == found.reasons
+
+
+def test_two_tables_are_a_reason(copy):
+    """Of two tables one was certified."""
+    folder = copy("containment")
+    (folder / "table.parquet").write_bytes(b"PAR1")
+
+    assert ("the folder holds two tables, and one was certified",) == ps.verify(folder).reasons
+
+
+def test_an_edited_published_table_is_found(copy):
+    """A published table is counted again in its folder."""
+    folder = copy("containment")
+    lines = (folder / "table.csv").read_text().splitlines()
+    (folder / "table.csv").write_text("\n".join([lines[0], *lines[:0:-1], ""]))
+
+    assert "the table is not the certified one" in ps.verify(folder).reasons
+
+
+def test_what_lies_beside_a_release_that_does_not_hold_is_not_called_checked(copy):
+    """Where the two files contradict each other nothing is made of them."""
+    folder = copy("histogram")
+    data = (folder / "release.json").read_bytes()
+    (folder / "release.json").write_bytes(data.replace(b'"selected":["age"', b'"selected":["sex"'))
+    found = ps.verify(folder)
+
+    assert not found.valid
+    assert {"report.html", "synthetic.csv"} == set(found.unchecked)
+    assert "" == found.says
+
+
+def test_a_crowded_folder_and_no_folder_are_reasons(copy, monkeypatch, tmp_path):
+    """A folder with very many files is not listed to its end; an empty one is no release."""
+    folder = copy("selection")
+    monkeypatch.setattr(module, "MOST_FILES", 2)
+
+    assert ("the folder holds more than 2 files",) == ps.verify(folder).reasons
+    (tmp_path / "empty").mkdir()
+    assert ("the certificate cannot be read",) == ps.verify(tmp_path / "empty").reasons
+    assert not ps.verify(tmp_path / "missing").valid
+    assert not ps.verify("x" * 5000).valid
+    assert not ps.verify("a\0b").valid
+
+
+def test_a_huge_page_is_a_reason(copy, monkeypatch):
+    """A page is not read beyond its limit."""
+    folder = copy("selection")
+    monkeypatch.setattr(module, "LARGEST_PAGE", 1000)
+
+    assert ("report.html is larger than 0 MB",) == ps.verify(folder).reasons
+
+
+def test_whatever_lies_in_a_folder_is_answered(made, tmp_path):
+    """Forged folders of every kind, with pages and rows: a verdict, and no error."""
+    draw, found = seeded(11), set()
+    for _ in range(150):
+        source = made[0] / draw.choice(made[1])
+        forge(source, tmp_path / "forged", draw)
+        for name in ("report.html", "synthetic.csv"):
+            if (source / name).exists():
+                shutil.copy(source / name, tmp_path / "forged")
+        found.add(ps.verify(tmp_path / "forged").valid)
+
+    assert False in found
+
+
+def test_another_release_and_a_folder_contradict_each_other(copy):
+    """Of a folder its own release is checked."""
+    folder = copy("selection")
+
+    assert not ps.verify(folder, folder / "release.json").valid
+    assert ps.verify(folder / "certificate.json", folder / "release.json").valid
+
+
+def test_the_command_line_says_the_same(copy, cli):
+    """Words and JSON say verdict, sentence and what was not checked."""
+    folder = copy("selection")
+    (folder / "notes.txt").write_text("x")
+    code, out, _ = cli("verify", str(folder))
+    words = " ".join(out.split())
+
+    assert 0 == code
+    assert "valid" == words.split()[0]
+    assert "selected: " in words
+    assert "unchecked notes.txt: no file of a release" in words
+    code, out, _ = cli("verify", str(folder), "--json")
+    found = ps.verify(folder)
+    assert {"valid": True, "reasons": [], "notes": list(found.notes), "says": found.says,
+            "signed": {}, "unchecked": {"notes.txt": "no file of a release"}} == json.loads(out)
+    assert Path(folder / "notes.txt").read_text() == "x"
+    (folder / "report.html").write_text("forged")
+    assert 0 == cli("verify", str(folder))[0]  # nobody knows who wrote it: said
+    page = f'<meta name="generator" content="privsieve {__version__}">'
+    (folder / "report.html").write_text(page)
+    assert 7 == cli("verify", str(folder))[0]
+
+
+def test_many_unchecked_files_are_counted(copy, cli):
+    """The command line names the first, and how many more there are."""
+    folder = copy("selection")
+    for at in range(40):
+        (folder / f"n{at}").write_text("")
+
+    assert "and 10 more" in cli("verify", str(folder))[1]
+    assert 40 == len(ps.verify(folder).unchecked)
