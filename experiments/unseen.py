@@ -206,6 +206,13 @@ of more than {widest} columns or {longest} rows are cut. Noise is replayed from 
 """
 
 
+def summed_up(behind: list[str]) -> list[str]:
+    """The last part: where a rival is ahead."""
+    return ["## Where RuleSieve is behind a rival by more than two standard errors", "",
+            *(["| table | rival | epsilon | difference |", "|---|---|---|---|", *behind]
+              if behind else ["Nowhere."]), ""]
+
+
 def main() -> None:
     """Write the tables."""
     parser = argparse.ArgumentParser()
@@ -219,6 +226,8 @@ def main() -> None:
     if not folders:
         raise SystemExit(f"no table in {given.folder}: a table is a folder with data.parquet, or "
                          "with X.npz and rows.parquet")
+    short = "_short" if given.short else ""
+    out = protocol.RESULTS / f"unseen{short}_{dt.datetime.now(dt.UTC):%Y-%m-%d}.md"
     lines, behind = [HEAD.format(splits=splits, draws=draws, widest=WIDEST, longest=LONGEST)], []
     with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
         for folder in folders:
@@ -226,13 +235,9 @@ def main() -> None:
                                  range(100, 100 + splits)))
             more, lost = tabulate(read(folder), rows, epsilons)
             lines, behind = lines + more, behind + lost
+            # written as far as it goes: a long run that is stopped has said something
+            out.write_text("\n".join(lines + summed_up(behind)), encoding="utf-8")
             print(folder.name, file=sys.stderr, flush=True)
-    lines += ["## Where RuleSieve is behind a rival by more than two standard errors", ""]
-    lines += (["| table | rival | epsilon | difference |", "|---|---|---|---|", *behind]
-              if behind else ["Nowhere."])
-    short = "_short" if given.short else ""
-    out = protocol.RESULTS / f"unseen{short}_{dt.datetime.now(dt.UTC):%Y-%m-%d}.md"
-    out.write_text("\n".join([*lines, ""]), encoding="utf-8")
     print(out.name)
 
 
