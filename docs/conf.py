@@ -21,7 +21,7 @@ copyright = f"{author}.  Apache 2.0"  # noqa: A001 - Sphinx calls it so
 version = release = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "contents",
-              "docstrings", "proofs"]
+              "docstrings", "proofs", "notebooks"]
 root_doc = "docs/index"
 include_patterns = ["*.md", "docs/**", "experiments/**.md", "src/**.proof.md",
                     "examples/*.md", "examples/*.ipynb"]

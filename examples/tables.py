@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def hospital(draw):
-    """One row a patient: `readmitted` by age and stay, `died` (1 in 50) by sodium, `cost` by stay."""
+    """A row a patient: `readmitted` by age and stay, `died` (1 in 50) by sodium, `cost` by stay."""
     yield ["patient", "age", "stay", "smoker", "ward", "weekday", "bmi", "sodium", "pulse",
            "readmitted", "died", "cost"]
     for patient in range(4000):

@@ -238,7 +238,7 @@ def test_a_lesson_has_no_line_that_is_not_run(path):
 def test_a_notebook_runs(path, tmp_path, monkeypatch, capsys):
     """Its cells run in order, beside `tables.py`; it holds no output, which would tell of a run.
 
-    `make docs` runs it again in a kernel, and shows what it says.
+    `make docs` runs it again, and shows what it says.
     """
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]

@@ -65,8 +65,10 @@ def main(site: Path) -> int:
     pages = sorted(site.resolve().rglob("*.html"))
     faults = [f"{path.relative_to(site.resolve())}: {fault}" for path in pages
               for fault in wrong(path)]
+    if not pages:
+        faults = [f"{site}: no pages"]
     print("\n".join(faults) or f"{len(pages)} pages, every link inside leads somewhere")
-    return 1 if faults or not pages else 0
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

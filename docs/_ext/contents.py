@@ -1,4 +1,4 @@
-"""The sidebar is read from the lists of `docs/index.md`: a section a part, an inner list below its page.
+"""The sidebar is read from the lists of `docs/index.md`: a part a section, inner lists below.
 
 So the pages hold no directive that a viewer of Markdown would show raw, and a page that is missing
 from the lists fails the build.

@@ -37,8 +37,9 @@ def told(lines: list[str]) -> list[str]:
     return out
 
 
-def tell(app, what, name, thing, options, lines):  # noqa: ARG001 - Sphinx gives them all
-    """Change a docstring in place, as Sphinx wants it."""
+def tell(*given):
+    """Change a docstring in place, as Sphinx wants it: its lines come last."""
+    lines = given[-1]
     lines[:] = told(lines)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 HEAD = re.compile(r"^(covers|assumes|rests on): (.*)$", re.MULTILINE)
+CODE = re.compile(r"[\w./-]*\w")
 
 
 def listed(text: str) -> str:
     """A proof whose head is a list; digests and names are code."""
-    return HEAD.sub(lambda line: f"- {line[1]}: " + re.sub(r"[\w./-]*\w", r"`\g<0>`", line[2]), text)
+    return HEAD.sub(lambda line: f"- {line[1]}: " + CODE.sub(r"`\g<0>`", line[2]), text)
 
 
 def read(app, name, source):  # noqa: ARG001 - Sphinx gives them all
