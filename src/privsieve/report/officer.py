@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from privsieve.ledger.certificate import UNIT, conversion, sentence
 from privsieve.public.canonical import canonical, digest
-from privsieve.public.cost import exact
+from privsieve.public.cost import exact, factor
 from privsieve.public.plan import SENTENCES
 from privsieve.public.strangers import known, spoken
 from privsieve.release import ANSWERS
@@ -22,7 +22,6 @@ from privsieve.report.page import (
     clean,
     clean_sentence,
     count,
-    factor,
     percent,
     plural,
 )
@@ -213,8 +212,7 @@ def odds(claim: Mapping[str, Any], said: str) -> str:
     if claim["delta"] != "0":
         return f"{said.rstrip('.')}; with a delta no range of odds holds always"
     times = factor(epsilon)
-    most = f"e^{claim['epsilon']}" + (f", which is below {times}" if times else
-                                     ": so large that nothing is promised")
+    most = times or f"e^{claim['epsilon']}, so large that nothing is promised"
     low, high = (percent(end) for end in belief(epsilon, exact("0.5", "a half")))
     idea = (f"between two ideas of one {noun}" if claim["neighbours"] == "replace-one" else
             f"over whether one {noun} is in the table")

@@ -29,6 +29,8 @@ from privsieve.public.strangers import (
 from privsieve.report.charts import Piece, bar
 from privsieve.report.page import TwoFiles, count, flowing, name, pairs, share_up, some
 
+#: More closed columns than this are folded away: they expose more people than those before them.
+SHOWN = 20
 #: Figures of groups stand in a release in millionths, chances in billionths.
 _MILLION, _BILLION = 10**6, 10**9
 
@@ -268,7 +270,8 @@ def internal_page(release: Mapping[str, Any], certificate: Mapping[str, Any],
                      100 * k / most), count(level), some(below), some(poor)]
                 for column, level, below, poor in closed["closed"]]
     return PublicationPage(release, certificate).document(
-        "publication", "internal", kind="internal", known=known, closed=closed, would_do=would_do,
+        "publication", "internal", kind="internal", known=known, closed=closed, would=would_do,
+        SHOWN=SHOWN,
         free=sum(not below and not poor for _, _, below, poor in closed["closed"]))
 
 
