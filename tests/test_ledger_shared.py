@@ -20,8 +20,7 @@ import pytest
 import privsieve as ps
 from privsieve.containment.fingerprint import seal_of
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
-from privsieve.finish import note
-from privsieve.ledger import place as places
+from privsieve.fit import note
 from privsieve.ledger import server, sql
 from privsieve.ledger.chain import exported
 from privsieve.ledger.folder import Folder
@@ -196,7 +195,7 @@ def test_a_server_elsewhere_proves_who_it_is(url, mode):
     """What is not this machine by its name needs verify-full, and a weaker word is refused."""
     more = f"{url}{'&' if '?' in url else '?'}sslmode="
 
-    assert mode == places.transport(url)
+    assert mode == server.transport(url)
     if mode:
         assert Ledger(f"{more}verify-full", population="p").path
         with pytest.raises(ParameterError, match="verify-full"):

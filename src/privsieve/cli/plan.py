@@ -13,10 +13,10 @@ import click
 from privsieve.cli import options as asked
 from privsieve.cli import words
 from privsieve.errors import ParameterError
-from privsieve.methods import METHODS, effort
+from privsieve.methods import METHODS
 from privsieve.public.canonical import Json, visible
 from privsieve.public.cost import exact
-from privsieve.public.plan import Plan
+from privsieve.public.plan import Plan, Takes
 
 #: The forecasts of a plan, by epsilon.
 Forecasts = Mapping[Fraction, Mapping[str, Any]]
@@ -131,7 +131,8 @@ def _json(plan: Plan, forecasts: Forecasts) -> dict[str, Json]:
         "theorem": plan.theorem,
         "assumes": list(plan.assumes),
         "terms": _terms(plan),
-        **({} if plan.takes is None else {"takes": effort.json(plan.takes)}),
+        **({} if plan.takes is None else {"takes": {
+            "seconds": f"{plan.takes.seconds:.3f}", "bytes": str(plan.takes.bytes)}}),
     }
 
 
@@ -165,9 +166,21 @@ def _show(plan: Plan, forecasts: Forecasts) -> None:
     words.show("noise", _noise(plan, unit) if chosen else noise(plan))
     words.show("theorem", f"{plan.theorem}; assumes {', '.join(plan.assumes)}")
     if plan.takes is not None:
-        words.show("takes", effort.words(plan.takes))
+        words.show("takes", taking(plan.takes))
     click.echo()
     (_table if chosen else _numbers)(forecasts, plan)
+
+
+def taking(made: Takes) -> str:
+    """An estimate of time and memory for people, to one digit or two.
+
+    >>> taking(Takes(0.02, 98_000_000)), taking(Takes(12.3, 2_100_000_000))
+    ('less than a second of one core, 98 MB', 'about 12 s of one core, 2.1 GB')
+    """
+    gigabytes = made.bytes / 1e9
+    size = f"{gigabytes:.1f} GB" if gigabytes >= 1 else f"{made.bytes / 1e6:.0f} MB"
+    time = "less than a second" if made.seconds < 1 else f"about {made.seconds:.0f} s"
+    return f"{time} of one core, {size}"
 
 
 #: Settings that have a line of their own.

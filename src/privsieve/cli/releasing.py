@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +38,7 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any], show: Show,
     A plan that warns needs --anyway.  `beside` may put more into the folder, of the release alone.
     A request that was charged before gives the release that it gave.
     """
-    from privsieve.fit import repeated
+    from privsieve.finish import repeated
     from privsieve.ledger.ledger import Ledger
 
     if plan.warning and not options["anyway"]:
@@ -48,7 +49,7 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any], show: Show,
     ledger = Ledger(options["ledger"], population=options["population"],
                     head=options["head"], request=options["request"])
     if options["request"] is not None and plan.cost.epsilon:
-        made = repeated(plan, source, ledger, options["out"])
+        made = repeated(replace(plan, record=source.record), ledger, options["out"])
         if made is not None:
             _tell(made, plan, ledger, show, {**options, "charged": None, "page": True})
             return

@@ -29,7 +29,7 @@ from privsieve.errors import LedgerError
 from privsieve.kernels.patterns import pattern_table
 from privsieve.ledger.folder import sync
 from privsieve.ledger.ledger import Ledger, populations
-from privsieve.ledger.place import served
+from privsieve.ledger.sql import served
 from privsieve.public.canonical import canonical
 from privsieve.public.columns import text_of
 from privsieve.rows.matrix import Items

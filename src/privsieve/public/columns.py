@@ -14,7 +14,16 @@ from typing import Any, Literal
 
 from privsieve.errors import DomainError
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import FLAGS, LARGEST, Json, flag_words, hidden, plain, quoted
+from privsieve.public.canonical import (
+    FLAGS,
+    LARGEST,
+    Json,
+    coded,
+    flag_words,
+    hidden,
+    plain,
+    quoted,
+)
 from privsieve.public.grids import CODES as CODES  # noqa: PLC0414  it is public here
 from privsieve.public.grids import around, check_bounds, check_scale, finite, no_grid, typical
 
@@ -293,6 +302,27 @@ def adds_up(column: Column) -> bool:
     """
     steps = isinstance(column, Date) or (isinstance(column, Number) and not column.gridless)
     return steps and not column.missing_level
+
+
+def known(part: Category | Label | Flag) -> tuple[Mapping[str, int], int]:
+    """The codes of the texts that are known, and the code of all others.
+
+    >>> known(Category("ward", ["A", "B"]))
+    ({'A': 0, 'B': 1}, 2)
+    """
+    if isinstance(part, Flag):
+        return part.words, int(part.default)
+    table = coded([text_of(value) for value in part.values])
+    return table, len(part.values) if isinstance(part, Category) else part.default_class
+
+
+def grid(part: Number | Date) -> tuple[int, int]:
+    """How many codes are used for values, and the code of what is missing.
+
+    >>> grid(Date("day", "2020-01-01", "2021-01-01", missing="level"))
+    (65535, 65535)
+    """
+    return (MISSING, MISSING) if part.missing_level else (CODES, MIDDLE)
 
 
 def fields_of(part: Column | Target) -> dict[str, Json]:

@@ -29,6 +29,7 @@ from privsieve.public.columns import (
     Number,
     Target,
     check_name,
+    known,
     text_of,
 )
 from privsieve.rows.cells import (
@@ -37,7 +38,6 @@ from privsieve.rows.cells import (
     date_cell,
     days,
     distinct,
-    known,
     number_cell,
     numbers,
     text_cell,

@@ -35,9 +35,11 @@ from privsieve.public.columns import (
     Number,
     Target,
     check_name,
+    grid,
+    known,
 )
 from privsieve.public.domain import Csv, Domain
-from privsieve.rows.cells import NUMBER, Codes, encoder, grid, known, log_edges
+from privsieve.rows.cells import NUMBER, Codes, encoder, log_edges
 from privsieve.rows.source import RawColumn, Source, Type, foreign, repeated
 
 _BOM = b"\xef\xbb\xbf"

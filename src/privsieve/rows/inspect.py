@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.public.columns import Category, Column, Date, Flag, Label, Scalar, Target
+from privsieve.public.columns import Category, Column, Date, Flag, Label, Scalar, Target, known
 from privsieve.public.domain import Domain
 from privsieve.public.grids import CODES, FEW_CODES
 from privsieve.rows.batch import BATCH_CELLS, LARGEST_BATCH
@@ -26,7 +26,6 @@ from privsieve.rows.cells import (
     days,
     grader,
     is_missing,
-    known,
     numbers,
     texts,
 )
