@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -201,6 +202,21 @@ def test_every_kind_is_signed(tmp_path):
     assert "urn:privsieve:containment/v1" == said["predicateType"]
     assert "table.csv" in {one["name"] for one in said["subject"]}
     assert ps.verify(tmp_path / "containment", signers=wanted(MAKER)).valid
+
+
+def test_a_page_denies_no_signature(folder, tmp_path):
+    """A page is written before anybody signs: it says where signatures lie, and how to see them."""
+    from forged import _published, table
+
+    _published(tmp_path, table()[0])
+    sign_folder(tmp_path / "containment", MAKER, "maker")
+    for at in (folder, tmp_path / "containment"):
+        text = (at / "report.html").read_text()
+        row, = re.findall('<tr><th scope="row">Signatures?<.*?</tr>', text)
+
+        assert ("none" in row.lower(), "signatures.json" in row, "privsieve verify" in row) == (
+            False, True, True)
+        assert ps.verify(at, signers=wanted(MAKER)).valid
 
 
 def test_an_approver_may_be_alone(plain):

@@ -111,6 +111,17 @@ class PublicationPage(TwoFiles):
         return count(int(self.claim["level"]))
 
     @property
+    def sources(self) -> bool:
+        """Whether k counts sources of rows, which the published table does not show."""
+        return self.claim.get("counted") is not None
+
+    @property
+    def crowd(self) -> str:
+        """What everybody hides among, as it was asked for."""
+        return f"rows of at least {self.k} different sources" if self.sources else (
+            f"at least {self.k}")
+
+    @property
     def model(self) -> str:
         """The promise, as a term."""
         return ("k-anonymity" if self.claim["model"] == "k-anonymity"
