@@ -312,16 +312,17 @@ class Ledger:
         if not _SHA256.fullmatch(release_sha256):
             raise ParameterError(f"release_sha256 is {release_sha256!r}; write 64 hexadecimal "
                                  "digits in lower case")
+        request = entry.request
         with self._writing() as db:
             changed = db.execute(
                 "UPDATE request SET state = 'committed' "
                 "WHERE id = ? AND population = ? AND seq = ? AND state = 'reserved'",
-                (entry.request, self.population, entry.seq))
+                (request, self.population, entry.seq))
             if changed.rowcount != 1:
                 raise LedgerError(f"{self.population}: entry {entry.seq} is not a reserved "
                                   "request; each is committed once: reserve anew")
             return sql.append(db, "commit", {
-                "population": self.population, "request": entry.request,
+                "population": self.population, "request": request,
                 "release_sha256": release_sha256})
 
     def publish(self, snapshot: str, columns: Sequence[str], k: int, model: str, *,

@@ -15,7 +15,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing
 from importlib import import_module
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from privsieve.errors import LedgerError, ParameterError
 from privsieve.ledger.account import Account, Charge, alike, check_new_name, check_unlike
@@ -39,16 +39,11 @@ class Answer(Protocol):
         """All rows that are left."""
 
 
-class Database(Protocol):
-    """An open transaction: SQLite's own connection, or one that takes its words."""
+class Served(Protocol):
+    """The transaction of a server, which knows by itself what is asked of a file by pragmas."""
 
     def execute(self, statement: str, given: Any = ..., /) -> Answer:
         """One statement, with "?" for each value."""
-
-
-@runtime_checkable
-class Served(Database, Protocol):
-    """The transaction of a server, which knows by itself what is asked of a file by pragmas."""
 
     @property
     def version(self) -> int:
@@ -58,8 +53,13 @@ class Served(Database, Protocol):
         """Whether tables, checks or triggers were changed."""
 
 
+#: An open transaction: SQLite's own connection, or one that takes its words.
+Database = sqlite3.Connection | Served
+
 #: Who keeps ledgers: files, and what is on a server.
 STORES = ("file", "server")
+
+
 class Store(Protocol):
     """Who keeps ledgers of one kind: `file` and `server`."""
 
@@ -313,9 +313,9 @@ def refusal(name: str, cost: Cost, factor: int, has: Account, made: Charge) -> s
 
 def version_of(db: Database) -> int:
     """The version of an open ledger."""
-    if isinstance(db, Served):
-        return db.version
-    return int(db.execute("PRAGMA user_version").fetchone()[0])
+    if isinstance(db, sqlite3.Connection):
+        return int(db.execute("PRAGMA user_version").fetchone()[0])
+    return db.version
 
 
 def chain(db: Database) -> tuple[Entry, ...]:
@@ -377,11 +377,11 @@ def counted_on(db: Database, known: Tally) -> tuple[Tally, tuple[str, ...]]:
         reasons = tuple(_apart(db, balance))
     else:
         people = {key: tuple(row) for key, *row in db.execute("SELECT * FROM population")}
-        touched = [row for entry in entries if (row := balance.row(entry))]
         if people != balance.population or not all(
                 db.execute(f"SELECT * FROM {table} WHERE {_KEY[table]} = ?",  # noqa: S608 - constant names
-                           row[:1]).fetchone() == row for table, row in touched):
+                           row[:1]).fetchone() == row for table, row in balance.touched()):
             reasons = ("the tables are not what the entries add up to",)
+    balance.new.clear()
     return Tally(balance, entries[-1].seq if entries else known.seq, head), reasons
 
 
@@ -430,9 +430,9 @@ def _before(db: Database) -> Balance:
 
 def altered(db: Database) -> bool:
     """Whether tables, checks or triggers are not those that were made."""
-    if isinstance(db, Served):
-        return db.altered()
-    return safeguards(db) != expected_safeguards(version_of(db))
+    if isinstance(db, sqlite3.Connection):
+        return safeguards(db) != expected_safeguards(version_of(db))
+    return db.altered()
 
 
 def safeguards(db: Database) -> set[tuple[str, str]]:
