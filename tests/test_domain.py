@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from data_makers import DOMAIN, SEMICOLON, csv_file
 from privsieve.errors import DomainError
 from privsieve.public.columns import Category, Date, Flag, Label, Number, part_of
-from privsieve.public.domain import Csv, Domain, parse, to_toml
+from privsieve.public.domain import Csv, Domain
+from privsieve.public.domain_file import parse, to_toml
 from privsieve.public.draft import draft
 from privsieve.rows import open_source
 

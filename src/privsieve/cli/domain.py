@@ -10,7 +10,8 @@ import click
 from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.errors import SchemaError
-from privsieve.public.domain import Csv, Domain, to_toml
+from privsieve.public.domain import Csv, Domain
+from privsieve.public.domain_file import to_toml
 
 #: What may part the fields of a header line, the likeliest first.
 DELIMITERS = (",", ";", "\t", "|")
