@@ -18,7 +18,7 @@ SRC = Path(privsieve.__file__).parent
 SINCE = {
     "units and accounts": 2_633,
     "publication against an honest attacker": 7_910,
-    "RuleSieve's third part": 5_500,
+    "RuleSieve's third part": 5_470,
     "a ledger's file, its head and its verbs": 800,
     "ready to be paid, and finished after a crash": 750,
     "the closed world of `verify`, which recounts what a maker wrote": 1_450,
@@ -34,11 +34,10 @@ SINCE = {
 MOST_LINES = 25_500 + sum(SINCE.values())
 #: Functions with more than six arguments.
 MOST_WIDE = 8
-#: Files of which a function runs in one selection from a CSV file: 32, and one each for the switch,
-#: for what a choice is among, for what it takes, for codes without bounds, for the ledger's file
-#: apart from its tables, for its chain, which is counted before a charge, for the way from the
-#: charge to the last name, for the form that ends its page, and for where a ledger lies.
-MOST_FILES = 41
+#: Files of which a function runs in one selection from a CSV file: 31, and one each for how far a
+#: choice goes, for what it is among, for codes without bounds, for the ledger's file apart from its
+#: tables, for its chain, which is counted before a charge, and for the form that ends its page.
+MOST_FILES = 37
 #: Lines of a module at most: what would be longer with its importer stays apart.
 MOST_OF_MODULE = 500
 #: Lists that name modules, which are imported when somebody asks for them.

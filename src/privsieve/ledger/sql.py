@@ -56,74 +56,6 @@ class Served(Protocol):
 #: An open transaction: SQLite's own connection, or one that takes its words.
 Database = sqlite3.Connection | Served
 
-#: Who keeps ledgers: files, and what is on a server.
-STORES = ("file", "server")
-
-
-class Store(Protocol):
-    """Who keeps ledgers of one kind: `file` and `server`."""
-
-    def create(self, path: str) -> None:
-        """Make an empty ledger; leave one that exists."""
-
-    def transaction(self, path: str, population: str = "") -> AbstractContextManager[Database]:
-        """One locked transaction: durable when the block ends, undone when it raises."""
-
-    def reading(self, path: str) -> AbstractContextManager[Database]:
-        """One consistent view."""
-
-    def backup(self, path: str, copy: str) -> int:
-        """A consistent copy; how many entries it has."""
-
-
-def store(path: str) -> Store:
-    """Who keeps the ledger of a place."""
-    found: Store = import_module(f"privsieve.ledger.{STORES[served(path)]}")
-    return found
-
-
-def served(path: str) -> bool:
-    """Whether a ledger lies on a server.
-
-    >>> served("postgresql://db.example.org/budgets"), served("budget.db")
-    (True, False)
-    """
-    return os.fspath(path).startswith(("postgresql://", "postgres://"))
-
-
-def checked_path(path: str) -> str:
-    """The place of a ledger: a file, or a server's URL without a password."""
-    path = os.fspath(path)
-    if not path or "\0" in path:
-        raise ParameterError("the ledger's path is empty or holds a NUL; write budget.db")
-    if served(path):
-        from privsieve.ledger.server import check_url
-
-        check_url(path)
-    elif "://" in path:
-        # Not echoed: a URL may hold a password.
-        raise ParameterError("the ledger is a URL that is none of a server; name a file, for "
-                             "example budget.db, or postgresql://HOST/DATABASE")
-    return path
-
-
-def checked_file(path: str) -> str:
-    """The name of a file: of a head, or of a copy."""
-    if "://" in (path := checked_path(path)):
-        raise ParameterError("this has to be a file, and is a URL; name a file")
-    return path
-
-
-def lies(path: str) -> bool:
-    """Whether something may lie at a place; what a server has is known when it is asked."""
-    return served(path) or os.path.lexists(path)
-
-
-def absolute(path: str) -> str:
-    """A place in the words that it has from any folder."""
-    return path if served(path) else os.path.abspath(path)  # noqa: PTH100  # Path would follow links
-
-
 #: "psv1" as a number: tells a ledger from any other SQLite file.
 APPLICATION = 0x70737631
 _COLUMNS = ("account, lim, spent, delta_lim, delta_spent, delta_share, rho_lim, rho_spent, unit, "
@@ -450,3 +382,73 @@ def expected_safeguards(version: int = VERSION) -> set[tuple[str, str]]:
         for statement in STATEMENTS[version]:
             db.execute(statement)
         return safeguards(db)
+
+
+# --- where a ledger lies ------------------------------------------------------------------------
+
+#: Who keeps ledgers: files, and what is on a server.
+STORES = ("file", "server")
+
+
+class Store(Protocol):
+    """Who keeps ledgers of one kind: `file` and `server`."""
+
+    def create(self, path: str) -> None:
+        """Make an empty ledger; leave one that exists."""
+
+    def transaction(self, path: str, population: str = "") -> AbstractContextManager[Database]:
+        """One locked transaction: durable when the block ends, undone when it raises."""
+
+    def reading(self, path: str) -> AbstractContextManager[Database]:
+        """One consistent view."""
+
+    def backup(self, path: str, copy: str) -> int:
+        """A consistent copy; how many entries it has."""
+
+
+def store(path: str) -> Store:
+    """Who keeps the ledger of a place."""
+    found: Store = import_module(f"privsieve.ledger.{STORES[served(path)]}")
+    return found
+
+
+def served(path: str) -> bool:
+    """Whether a ledger lies on a server.
+
+    >>> served("postgresql://db.example.org/budgets"), served("budget.db")
+    (True, False)
+    """
+    return os.fspath(path).startswith(("postgresql://", "postgres://"))
+
+
+def checked_path(path: str) -> str:
+    """The place of a ledger: a file, or a server's URL without a password."""
+    path = os.fspath(path)
+    if not path or "\0" in path:
+        raise ParameterError("the ledger's path is empty or holds a NUL; write budget.db")
+    if served(path):
+        from privsieve.ledger.server import check_url
+
+        check_url(path)
+    elif "://" in path:
+        # Not echoed: a URL may hold a password.
+        raise ParameterError("the ledger is a URL that is none of a server; name a file, for "
+                             "example budget.db, or postgresql://HOST/DATABASE")
+    return path
+
+
+def checked_file(path: str) -> str:
+    """The name of a file: of a head, or of a copy."""
+    if "://" in (path := checked_path(path)):
+        raise ParameterError("this has to be a file, and is a URL; name a file")
+    return path
+
+
+def lies(path: str) -> bool:
+    """Whether something may lie at a place; what a server has is known when it is asked."""
+    return served(path) or os.path.lexists(path)
+
+
+def absolute(path: str) -> str:
+    """A place in the words that it has from any folder."""
+    return path if served(path) else os.path.abspath(path)  # noqa: PTH100  # Path would follow links
