@@ -111,11 +111,11 @@ def run(args: Sequence[str] | None = None) -> int:
     except PrivsieveError as error:
         return _refuse(str(error), error.exit_code, color)
     except BaseException as error:  # noqa: BLE001  # its text could speak of rows; its type does not
-        if isinstance(error, SystemExit) and error.code == 1:
-            return 1  # of click: whoever read stdout has gone (`| head`), and knows it
+        # click ends so where whoever read stdout has gone (`| head`): nobody waits for a word
+        gone = isinstance(error, SystemExit) and error.code == 1
         if os.environ.get("PRIVSIEVE_DEBUG"):
             sys.excepthook(type(error), error, error.__traceback__)
-        return _refuse(f"internal error ({type(error).__name__})", 1, color)
+        return 1 if gone else _refuse(f"internal error ({type(error).__name__})", 1, color)
     return code if isinstance(code, int) else 0
 
 
