@@ -27,7 +27,7 @@ SINCE = {
     "what a session's function said, bound to its charge": 120,
     "exports, the form at the end of a page, and a policy": 990,
     "a ledger on a server": 560,
-    "a session's function that is loaded again, and pages that count sources": 120,
+    "a session's function that is loaded again, and pages that count sources": 150,
     "words that a page explains": 40,
     "a publication noted on a server, signatures that a policy wants": 100,
 }
