@@ -5,6 +5,7 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -228,6 +229,38 @@ def test_the_command_line_takes_a_url(cli, postgres, base, tmp_path):
     assert cli("ledger", "verify", "--ledger", url)[0] == 0
     assert cli("ledger", "export", "--ledger", url, "--out", tmp_path / "e.jsonl")[0] == 0
     assert cli("ledger", "verify", "--export", tmp_path / "e.jsonl")[0] == 0
+
+
+@pytest.fixture
+def nobody():
+    """The URL of a server on a port of this machine where nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"postgresql://127.0.0.1:{taken.getsockname()[1]}/budgets"
+
+
+@pytest.mark.parametrize("words", [
+    ["verify", "first"], ["verify", "first/certificate.json"], ["ledger", "show"],
+    ["ledger", "verify"], ["select", "t.csv", "--domain", "d.toml", "--epsilon", "1", "--top", "1",
+                           "--population", "p", "--out", "second"]])
+def test_a_server_that_does_not_answer_is_said_so(cli, nobody, tmp_path, monkeypatch, words):
+    """One sentence with what to do, and the code of a ledger: nothing is said of a certificate."""
+    monkeypatch.chdir(tmp_path)
+    domain = ps.Domain.box(0, 1, columns=["a", "b"])
+    domain.to_toml(tmp_path / "d.toml")
+    rows = [[0, 1], [1, 0]] * 50
+    lines = [f"a,b,{domain.target.name}", *(f"{a},{b},{a}" for a, b in rows)]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    ledger = Ledger("budget.db", population="p")
+    ledger.grant(1)
+    ps.RuleSieve(1, epsilon=1, domain=domain, ledger=ledger).fit(rows, [a for a, _ in rows]
+                                                                 ).release_.save("first")
+    code, out, err = cli(*words, "--ledger", nobody)
+
+    assert (4, "", 1) == (code, out, len(err.splitlines()))
+    assert "the ledger's server cannot be reached" in err
+    assert "look at the URL, at the password file and at the server, and try again" in err
+    assert not (tmp_path / "second").exists()
 
 
 def test_a_release_is_paid_by_a_server(tmp_path, postgres, base):

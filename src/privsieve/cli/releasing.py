@@ -90,6 +90,8 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
             beside(folder, made)
             _tell(made, plan, ledger, show, {**options, "charged": plan.cost.text,
                                              "page": NAME in folder})
+        except BrokenPipeError:
+            raise
         except Exception:
             if not plan.cost.epsilon:
                 raise
@@ -149,15 +151,19 @@ def _tell(made: Release, plan: Plan, ledger: Ledger, show: Show, options: Mappin
     left, promise = _left(ledger), sentence(made.certificate)
     kept: Any = made.certificate["ledger"] or {}  # a release that costs nothing has none
     said = conversion(kept["charged"], made.certificate) if kept else None
-    if options["as_json"]:
-        words.json({"release": made.body, "release_sha256": made.sha256, "claim": promise,
-                    "charged": options["charged"] or "0",
-                    "delta_charged": plan.cost.delta_text if options["charged"] else "0",
-                    "account_charged": kept.get("charged"), "request": ledger.request,
-                    "page": options["page"], **left})
-    else:
-        for line in show(made):
-            words.line(line)
+    unread = None
+    try:
+        if options["as_json"]:
+            words.json({"release": made.body, "release_sha256": made.sha256, "claim": promise,
+                        "charged": options["charged"] or "0",
+                        "delta_charged": plan.cost.delta_text if options["charged"] else "0",
+                        "account_charged": kept.get("charged"), "request": ledger.request,
+                        "page": options["page"], **left})
+        else:
+            for line in show(made):
+                words.line(line)
+    except BrokenPipeError as error:
+        unread = error  # what was charged is said all the same
     if plan.warning:
         words.say("warning", plan.warning, fg="yellow")
     if "advice" in plan.forecast:
@@ -176,6 +182,8 @@ def _tell(made: Release, plan: Plan, ledger: Ledger, show: Show, options: Mappin
     words.say("promise", promise)
     words.page(written=options["page"])
     words.say("folder", options["out"])
+    if unread is not None:
+        raise unread
 
 
 def _left(ledger: Any) -> dict[str, str | None]:
