@@ -755,8 +755,7 @@ def test_a_closed_pipe_ends_it_quietly(words, closed, expected):
 @pytest.mark.parametrize(("closed", "code", "charged"), [
     (["stdout"], 141, 1), (["stderr"], 141, 0), (["stdout", "stderr"], 141, 0)])
 def test_a_closed_pipe_takes_no_release_away(place, closed, code, charged):
-    """A release that is not read on is whole, and its charge is said; without words none is made.
-    """
+    """A release that nobody reads on is whole, and its charge is said; unsaid none is made."""
     reader, writer = os.pipe()
     os.close(reader)
     ends = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **dict.fromkeys(closed, writer)}

@@ -290,7 +290,8 @@ def test_a_publication_is_noted_on_a_server(cli, postgres, base, tmp_path, monke
                               "--ledger", url, "--population", "p", "--snapshot", "2026", *more)
         return code, " ".join(err.split())
 
-    one, other = (("--fingerprint-key", name, "--head", f"{name}.head") for name in ("one", "other"))
+    one, other = (("--fingerprint-key", name, "--head", f"{name}.head")
+                  for name in ("one", "other"))
     code, said = publish("first", "--first")
     assert (2, True) == (code, "name its file with --fingerprint-key" in said)
     with psycopg.connect(url) as db:  # and nothing was noted for it

@@ -113,7 +113,7 @@ def run(args: Sequence[str] | None = None) -> int:
     except PrivsieveError as error:
         return _refuse(str(error), error.exit_code, color)
     except SystemExit:  # click's, where nobody reads any more what is printed
-        return CLOSED
+        code = CLOSED
     except BaseException as error:  # noqa: BLE001  # its text could speak of rows; its type does not
         if os.environ.get("PRIVSIEVE_DEBUG"):
             sys.excepthook(type(error), error, error.__traceback__)

@@ -221,8 +221,8 @@ def _check(options: Mapping[str, Any]) -> None:
            "--ledger, --population and --snapshot go together; give all three or none")
     refuse(not noted and any(options[name] for name in (
         "first", "other_people", "head", "fingerprint_key")),
-           "--first, --other-people, --head and --fingerprint-key speak to a ledger: give --ledger, "
-           "--population and --snapshot")
+           "--first, --other-people, --head and --fingerprint-key speak to a ledger: give "
+           "--ledger, --population and --snapshot")
 
 
 def _promise(table: Labelled, options: Mapping[str, Any]) -> Promise:

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,7 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any], show: Show,
         more = f" ({advice})" if advice else ""
         raise ParameterError(f"{plan.warning}{more}; to go on all the same, say --anyway "
                              "(nothing was charged)")
+    _demand_signed(plan, source, options)
     ledger = Ledger(options["ledger"], population=options["population"],
                     head=options["head"], request=options["request"])
     if options["request"] is not None and plan.cost.epsilon:
@@ -53,6 +55,24 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any], show: Show,
             _tell(made, plan, ledger, show, {**options, "charged": None, "page": True})
             return
     _release(plan, source, ledger.named(), options, (show, beside))
+
+
+def _demand_signed(plan: Plan, source: Source, options: Mapping[str, Any]) -> None:
+    """Refuse another plan than the signed one, and signers who are not those of the policy."""
+    if options["policy"] is None and options["signed_plan"] is None:
+        return
+    from privsieve.public.policy import Policy
+
+    policy = Policy() if options["policy"] is None else Policy.load(options["policy"])
+    policy.demand_signed(options["signed_plan"])
+    if options["signed_plan"] is not None:
+        from privsieve.check.signatures import demand_signed
+        from privsieve.fit import SOFTWARE
+        from privsieve.ledger.certificate import terms
+        from privsieve.trust.signers import Signers
+
+        demand_signed(options["signed_plan"], terms(replace(plan, record=source.record), SOFTWARE),
+                      Signers.of(*policy.signed_by or (), threshold=policy.threshold))
 
 
 def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, Any],
@@ -90,10 +110,8 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
             beside(folder, made)
             _tell(made, plan, ledger, show, {**options, "charged": plan.cost.text,
                                              "page": NAME in folder})
-        except BrokenPipeError:
-            raise
-        except Exception:
-            if not plan.cost.epsilon:
+        except Exception as error:
+            if not plan.cost.epsilon or isinstance(error, BrokenPipeError):
                 raise
             failed = ReleaseFailed(folder.state)  # the screen failed, and the release did not
         else:
