@@ -736,6 +736,39 @@ def test_doctor_says_why():
     assert "numpy: PRIVSIEVE_KERNELS=numpy asks for it" in out
 
 
+@pytest.mark.parametrize(("words", "closed", "expected"), [
+    (["--help"], ["stdout"], 141), (["plan", "--help"], ["stdout", "stderr"], 141),
+    (["doctor"], ["stdout"], 141), (["nonsense"], ["stderr"], 2),
+    (["nonsense"], ["stdout", "stderr"], 2), (["doctor"], ["stderr"], 0)])
+def test_a_closed_pipe_ends_it_quietly(words, closed, expected):
+    """Where nobody reads any more it ends as other tools do, without a word; a refusal stays."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    ends = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **dict.fromkeys(closed, writer)}
+    process = child(*words, **ends)
+    os.close(writer)
+    said = process.communicate()
+
+    assert (expected, "") == (process.returncode, said[1] or "")
+
+
+@pytest.mark.parametrize(("closed", "code", "charged"), [
+    (["stdout"], 141, 1), (["stderr"], 141, 0), (["stdout", "stderr"], 141, 0)])
+def test_a_closed_pipe_takes_no_release_away(place, closed, code, charged):
+    """A release that nobody reads on is whole, and its charge is said; unsaid none is made."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    ends = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **dict.fromkeys(closed, writer)}
+    process = child(*select(), **ends)
+    os.close(writer)
+    err = process.communicate()[1] or ""
+
+    assert (code, charged) == (process.returncode, spent())
+    assert ("epsilon 1; clinic has 1 left" in err) == bool(charged)
+    assert "fail" not in err
+    assert bool(charged) == (place / "first" / "certificate.json").is_file()
+
+
 def test_usage(privsieve):
     """No verb shows the help; an unknown verb is told its likeness; each is code 2."""
     code, out, err = privsieve()

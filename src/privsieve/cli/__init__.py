@@ -41,6 +41,8 @@ VERBS = {
 }
 
 INTERRUPTED = 130
+#: What a shell makes of SIGPIPE, of which other tools die.
+CLOSED = 141
 #: A word of a refusal that no screen holds: somebody gave a number of 5,000 digits.
 _LONG = re.compile(r"\S{400,}")
 
@@ -110,12 +112,12 @@ def run(args: Sequence[str] | None = None) -> int:
         return _refuse("interrupted; nothing was charged", INTERRUPTED, color)
     except PrivsieveError as error:
         return _refuse(str(error), error.exit_code, color)
+    except SystemExit:  # click's, where nobody reads any more what is printed
+        code = CLOSED
     except BaseException as error:  # noqa: BLE001  # its text could speak of rows; its type does not
-        # Of click: whoever read stdout has gone (`| head`), and knows it.
-        gone = isinstance(error, SystemExit) and error.code == 1
-        if os.environ.get("PRIVSIEVE_DEBUG") and not gone:
+        if os.environ.get("PRIVSIEVE_DEBUG"):
             sys.excepthook(type(error), error, error.__traceback__)
-        return 1 if gone else _refuse(f"internal error ({type(error).__name__})", 1, color)
+        return _refuse(f"internal error ({type(error).__name__})", 1, color)
     return code if isinstance(code, int) else 0
 
 
@@ -127,7 +129,10 @@ def _refuse(text: str, code: int, color: bool | None) -> int:  # noqa: FBT001  #
     if sys.stderr.isatty():  # for a person words are kept whole; for a program it is one line
         said = click.wrap_text(said, 79, subsequent_indent="  ")
     name, _, rest = said.partition(" ")
-    click.echo(f"{click.style(name, fg='red', bold=True)} {rest}", err=True, color=color)
+    try:
+        click.echo(f"{click.style(name, fg='red', bold=True)} {rest}", err=True, color=color)
+    except BrokenPipeError:  # nobody reads it: Python need not try again as it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     return code
 
 

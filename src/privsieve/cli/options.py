@@ -199,6 +199,9 @@ def releasing(*, required: bool = True) -> Callable[[Command], Command]:
         click.option("--request", metavar="ID",
                      help="A name for this charge, which is made once: the same words again give "
                           "the same release; one is drawn where left out."),
+        click.option("--signed-plan", metavar="FILE",
+                     help="The plan as it was signed (privsieve sign): another one is refused "
+                          "before the charge."),
         click.option("--anyway", is_flag=True, help="Go on although the forecast warns."),
     )
 
