@@ -57,7 +57,8 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any], show: Show,
 
 def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, Any],
              then: tuple[Show, Beside]) -> None:
-    """A new request: its name is said before it is charged."""
+    """A new request: its name is said before it is charged, and whether anybody looked."""
+    from privsieve.cli import inspected
     from privsieve.fit import ConvertedWarning, fit
     from privsieve.ledger.folder import Folder
     from privsieve.report import NAME
@@ -70,6 +71,7 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
                 def progress(stage: str) -> None:
                     if stage == "charging":
                         words.say("request", str(ledger.request))
+                        inspected.ask(options.get("domain_file"))
                     elif stage == "writing":
                         hold.hold()
                     else:
