@@ -1,4 +1,4 @@
-"""Law: which epsilon?  What each buys is what its plan says; nothing is read and nothing charged."""
+"""Law: which epsilon?  What each buys is what its plan says; nothing is read or charged."""
 
 from __future__ import annotations
 

@@ -55,5 +55,4 @@ def ask(domain_file: str | None) -> None:
     if domain_file is not None and not was_seen(domain_file):
         words.say("inspect", "nobody has looked at a table with this domain file as it stands: "
                              "what it misspells, a label above all, is silent here and costs all "
-                             f"the same (privsieve inspect DATA --domain {domain_file})",
-                  fg="yellow")
+                             "the same; privsieve inspect shows it", fg="yellow")

@@ -57,8 +57,7 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any], show: Show,
 
 def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, Any],
              then: tuple[Show, Beside]) -> None:
-    """A new request: its name is said before it is charged, and whether anybody looked."""
-    from privsieve.cli import inspected
+    """A new request: its name is said before it is charged."""
     from privsieve.fit import ConvertedWarning, fit
     from privsieve.ledger.folder import Folder
     from privsieve.report import NAME
@@ -70,8 +69,7 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
 
                 def progress(stage: str) -> None:
                     if stage == "charging":
-                        words.say("request", str(ledger.request))
-                        inspected.ask(options.get("domain_file"))
+                        _asked(ledger, options)
                     elif stage == "writing":
                         hold.hold()
                     else:
@@ -99,6 +97,14 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
         else:
             return
     raise failed
+
+
+def _asked(ledger: Ledger, options: Mapping[str, Any]) -> None:
+    """Before the charge: the name of the request, and whether anybody looked at a table."""
+    from privsieve.cli import inspected
+
+    words.say("request", str(ledger.request))
+    inspected.ask(options.get("domain_file"))
 
 
 def verified(folder: str, otherwise: str) -> Release:
