@@ -477,7 +477,7 @@ def test_failed_after_the_charge(privsieve, monkeypatch, fault):
     monkeypatch.setattr(reader, "batches", broken)
     code, out, err = privsieve(*select())
 
-    request, said = err.splitlines()
+    request, *_asked, said = err.splitlines()
     assert (6, "", "privsieve: release failed; the budget is charged") == (code, out, said)
     assert re.fullmatch("request    [0-9a-f]{32}", request)
     assert 1 == spent()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from privsieve.errors import SchemaError
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import Json, canonical, digest, parsed, quoted
+from privsieve.public.cost import exact
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
@@ -85,6 +86,27 @@ class Release:
         return tuple(self.body["columns"])  # type: ignore[arg-type]
 
     @property
+    def right(self) -> int | None:
+        """How many names would be right on a usual table: a forecast from public numbers."""
+        made: Any = self.body.get("forecast") or {}
+        usual = (made.get("found_percent") or {}).get(str(made.get("usual_gap")))
+        plan: Any = self.body["plan"]
+        if usual is None or exact(plan["epsilon"], "epsilon") == 0:
+            return None
+        return int(usual) * sought(chosen_by(self.body), self.selected) // 100
+
+    @property
+    def expected(self) -> str:
+        """The same in a sentence; empty where nothing is forecast."""
+        if self.right is None:
+            return ""
+        named, of = len(self.selected), sought(chosen_by(self.body), self.selected)
+        those = f"these {named}" if of == named else f"the {of} of these {named} that were sought"
+        right = f"about {self.right}" if self.right else "hardly one"
+        return (f"of {those} {right} would be right on a usual table (a forecast from public "
+                "numbers: nobody looked)")
+
+    @property
     def bytes(self) -> bytes:
         """`release.json`, byte for byte."""
         return canonical(self.body)
@@ -124,6 +146,27 @@ def load(folder: str | Path) -> Release:
                           "take the file as privsieve wrote it")
     certificate = Path(folder) / "certificate.json"
     return Release(body, _read(certificate) if certificate.exists() else None)
+
+
+def chosen_by(release: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings of a choice; of a tuning, those of the candidate that chose."""
+    settings: Mapping[str, Any] = release["plan"]["settings"]
+    if "candidates" in settings and "candidate" in release:
+        said: Mapping[str, Any] = settings["candidates"][release["candidate"]]["settings"]
+        return said
+    return settings
+
+
+def items(settings: Mapping[str, Any], selected: Sequence[str]) -> list[str]:
+    """The columns alone and the groups that were chosen, by name."""
+    group_of = {column: group for group, columns in (settings.get("groups") or {}).items()
+                for column in columns}
+    return list(dict.fromkeys(group_of.get(column, column) for column in selected))
+
+
+def sought(settings: Mapping[str, Any], selected: Sequence[str]) -> int:
+    """How many of the places were raced for."""
+    return len(items(settings, selected)) - len(settings.get("always") or ())
 
 
 def said(plan: Plan, output: Any) -> Mapping[str, Json]:

@@ -63,12 +63,13 @@ def _top(_context: Any, _option: Any, value: str | None) -> int | str | None:
         raise click.BadParameter(f'{value!r} is not a valid integer, nor "positive"') from None
 
 
-def _cost(*, required: bool = True) -> tuple[Command, ...]:
+def _cost(*, required: bool = True, epsilon: bool = True) -> tuple[Command, ...]:
+    said = "" if epsilon else "; without it, what each would buy"
     return (
         click.option("--domain", "domain_file", metavar="FILE", required=required,
                      help="The domain file: columns, bounds, label, unit."),
-        click.option("--epsilon", metavar="E", required=required,
-                     help="What this release may cost, for example 0.5."),
+        click.option("--epsilon", metavar="E", required=required and epsilon,
+                     help=f"What this release may cost, for example 0.5{said}."),
         policy(),
     )
 
@@ -171,8 +172,9 @@ def choosing(command: Command) -> Command:
 def planning(command: Command) -> Command:
     """Give a command the options of whatever can be planned; its class has those of methods."""
     return asking(
-        *_cost(), *_COUNT, _method("; or what `regress` (kernel-ridge) or `synthesize` "
-                                   "(noisy-histogram) would release"),
+        *_cost(epsilon=False), *_COUNT,
+        _method("; or what `regress` (kernel-ridge) or `synthesize` (noisy-histogram) would "
+                "release"),
         *_UNIT, _ROWS, *_END)(command)
 
 

@@ -38,15 +38,20 @@ TIMES = (Fraction(1, 4), Fraction(1), Fraction(4))
 def command(data: str | None, **options: Any) -> None:
     """Say cost, noise and forecast of a release from DATA, or from --rows rows.
 
+    Without --epsilon: what each epsilon would buy, what it means in odds, and what it would leave.
     Reads no row and charges nothing: of DATA only the header and, where it is public, the number
     of rows.
     """
     domain, rows, source = asked.public(options), options["rows"], None
     if data is not None:
         domain, source, rows = asked.opened(domain, data)
-    plan = asked.planned(domain, rows, options)
-    if source is not None:
-        plan = replace(plan, record=source.record)
+    record = "row" if source is None else source.record
+    if options["epsilon"] is None:
+        from privsieve.cli import epsilons
+
+        epsilons.show(domain, rows, record, options)
+        return
+    plan = replace(asked.planned(domain, rows, options), record=record)
     account = _account(plan, options)
     sizes = {max(2, int(plan.units * times)): made for times in TIMES
              if (made := _forecasts(plan, options, times))}
@@ -144,23 +149,29 @@ def _terms(plan: Plan) -> dict[str, Json]:
     return {name: said for name, said in terms(plan, SOFTWARE).items() if name != "software"}
 
 
-def _show(plan: Plan, forecasts: Forecasts) -> None:
+def heading(plan: Plan, *, settled: bool = True) -> None:
+    """Print what is planned, for whom and how; `settled` where an epsilon was."""
     from privsieve.ledger.certificate import UNIT
 
-    chosen = plan.kind == "selection"
-    unit = f"{plan.protected}s"
-    if chosen:
+    if plan.kind == "selection":
         most = plan.settings.get("at_most")
         asked_for = f", where at most {most} were asked for" if most is not None else ""
-        words.show("choose", f"{_count(plan)} of {len(plan.domain.columns)} columns{asked_for}")
+        said = f"{_count(plan)} of {len(plan.domain.columns)} columns{asked_for}"
+        words.show("choose", said if settled or most is None else
+                   f"at most {most} of {len(plan.domain.columns)} columns")
         for word, said in _beforehand(plan.settings):
             words.show(word, said)
     else:
         words.show("release", _what(plan))
-    words.show("cost", f"{plan.cost.words}, charged before a row is read")
     words.show("protects", f"{UNIT[plan.protected]} ({plan.domain.neighbours})")
-    words.show(unit, f"{plan.units}")
+    words.show(f"{plan.protected}s", f"{plan.units}")
     words.show("method", plan.method)
+
+
+def _show(plan: Plan, forecasts: Forecasts) -> None:
+    chosen, unit = plan.kind == "selection", f"{plan.protected}s"
+    heading(plan)
+    words.show("cost", f"{plan.cost.words}, charged before a row is read")
     words.show("settings", _said({name: value for name, value in plan.settings.items()
                                   if name not in ("k", "at_most", *_WISHES)}))
     words.show("noise", _noise(plan, unit) if chosen else noise(plan))
@@ -271,7 +282,7 @@ def _table(forecasts: Forecasts, plan: Plan) -> None:
 _LONGEST = ("the same beside the longest that all can be without noise in any table; in most "
             "tables they are shorter")
 #: Where the meanings of a table's columns begin.
-_INDENT = 15
+INDENT = 15
 #: From so many per cent on it is said how many times.
 _MANY = 1000
 _EXPECTED = ("by how much a prediction is expected to be off, beyond what no model could know, in "
@@ -279,7 +290,7 @@ _EXPECTED = ("by how much a prediction is expected to be off, beyond what no mod
 _MOVED = ("the rows that noise moves to other cells, as a share of all rows; above 1 nothing of "
           "the table is left")
 #: What a forecast may hold, by kind: the head of its column, and what it is.
-_FIGURES = {
+FIGURES = {
     "weights": {
         "noise_each": ("each weight", "the standard deviation of the noise on one weight"),
         "noise_length": ("together", "how long the noise on all of them is together, about"),
@@ -319,7 +330,7 @@ def noise(plan: Plan) -> str:
     made = plan.forecast
     if "noise_prediction" in made:
         return _prediction(plan)
-    one = _FIGURES[plan.kind]["noise_each"][0].removeprefix("each ")
+    one = FIGURES[plan.kind]["noise_each"][0].removeprefix("each ")
     said = f"standard deviation {figure(made['noise_each'])} on each {one}"
     if "noise_length" in made and "longest" in made:
         share = _share(made)
@@ -354,7 +365,7 @@ def figure(value: object) -> str:
 
 def _numbers(forecasts: Forecasts, plan: Plan) -> None:
     """Print forecasts by epsilon, and what their columns are."""
-    figures = {key: told for key, told in _FIGURES[plan.kind].items()
+    figures = {key: told for key, told in FIGURES[plan.kind].items()
                if any(key in made for made in forecasts.values())}
     measured = "longest" in plan.forecast and "noise_length" in figures
     click.secho("Forecast: what noise does, by cost", bold=True)
@@ -362,9 +373,9 @@ def _numbers(forecasts: Forecasts, plan: Plan) -> None:
     _by_epsilon([head for head, _ in told], forecasts, plan, lambda made: [
         *(figure(made.get(key)) for key in figures), *([_share(made)] * measured)])
     for head, meaning in told:
-        lines = click.wrap_text(meaning, words.WIDTH - _INDENT).replace("\n", "\n" + " " * _INDENT)
-        click.echo(f"  {head}".ljust(_INDENT) + lines)
-    click.echo("  *".ljust(_INDENT) + "this plan")
+        lines = click.wrap_text(meaning, words.WIDTH - INDENT).replace("\n", "\n" + " " * INDENT)
+        click.echo(f"  {head}".ljust(INDENT) + lines)
+    click.echo("  *".ljust(INDENT) + "this plan")
 
 
 def _share(made: Mapping[str, Any]) -> str:

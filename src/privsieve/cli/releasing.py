@@ -89,7 +89,7 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
 
                 def progress(stage: str) -> None:
                     if stage == "charging":
-                        words.say("request", str(ledger.request))
+                        _asked(ledger, options)
                     elif stage == "writing":
                         hold.hold()
                     else:
@@ -117,6 +117,14 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
         else:
             return
     raise failed
+
+
+def _asked(ledger: Ledger, options: Mapping[str, Any]) -> None:
+    """Before the charge: the name of the request, and whether anybody looked at a table."""
+    from privsieve.cli import inspected
+
+    words.say("request", str(ledger.request))
+    inspected.ask(options.get("domain_file"))
 
 
 def verified(folder: str, otherwise: str) -> Release:

@@ -105,6 +105,13 @@ def explored_html(explored: Any) -> bytes:
     return exploring.page(explored)
 
 
+def inspected_html(told: Mapping[str, Any]) -> bytes:
+    """The page of a look at a table: PRIVATE, for who holds it."""
+    from privsieve.report import inspecting
+
+    return inspecting.page(told)
+
+
 def write_report(folder: Place, release: Mapping[str, Any], certificate: Mapping[str, Any],
                  ) -> bool:
     """Lay the report beside its release; whether that could be done.

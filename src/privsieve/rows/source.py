@@ -354,7 +354,7 @@ def _of_numbers(part: Column | Target) -> bool:
     return True
 
 
-_TEXT_FILES = (".csv", ".tsv", ".txt")
+TEXT_FILES = (".csv", ".tsv", ".txt")
 _PARQUET_FILES = (".parquet", ".pq")
 _ACCEPTED = ("give a path (.csv, .tsv, .txt, .parquet), an array, a list of rows, a sparse matrix, "
              "a pandas or polars frame, or an Arrow table or stream")
@@ -462,12 +462,12 @@ def typed(kept: Any, X: Any) -> Any:
 
 def _open_path(path: Path, csv: Csv) -> Source:
     ending = path.suffix.lower()
-    if ending not in (*_TEXT_FILES, *_PARQUET_FILES):
+    if ending not in (*TEXT_FILES, *_PARQUET_FILES):
         raise SchemaError(f"the file's name ends in {ending!r}; .csv, .tsv, .txt, .parquet and "
                           ".pq are read: convert or rename it")
     if not path.is_file():
         raise SchemaError("the data file does not exist, or is not a file; check the path")
-    if ending in _TEXT_FILES:
+    if ending in TEXT_FILES:
         from privsieve.rows.csv_file import open_csv
 
         return replace(open_csv(path, csv), path=True)
