@@ -103,7 +103,8 @@ def _plans(domain: Domain, rows: int | None, options: Mapping[str, Any]) -> Iter
 
 
 def _bought(plan: Plan, account: tuple[Account, str] | None, options: Mapping[str, Any]) -> Buys:
-    from privsieve.report.page import belief, factor, percent
+    from privsieve.public.cost import factor
+    from privsieve.report.page import belief, percent
 
     epsilon = plan.cost.epsilon
     odds = factor(epsilon)
