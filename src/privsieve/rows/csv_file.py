@@ -373,4 +373,5 @@ def _add(records: Records, position: int, part: Column | Target) -> None:
 
 def _is_text(part: Column | Target) -> bool:
     """What the kernel tells apart and does not code; a word may have capitals beyond ASCII."""
-    return isinstance(part, Date) or (isinstance(part, Flag) and bool(part.true or part.false))
+    return (isinstance(part, Date) or (isinstance(part, Flag) and bool(part.true or part.false))
+            or (isinstance(part, Number) and bool(part.missing_values)))

@@ -23,12 +23,12 @@ from privsieve.rows.batch import BATCH_CELLS, LARGEST_BATCH
 from privsieve.rows.cells import (
     Codes,
     bounds,
-    days,
     grader,
     is_missing,
     known,
     numbers,
     texts,
+    values_of,
 )
 from privsieve.rows.source import RawColumn, needed, open_source, resolve
 
@@ -162,13 +162,13 @@ class Inspection:
         return shown
 
 
-def inspect(X: Any, domain: Domain, y: Any = None) -> Inspection:
+def inspect(X: Any, domain: Domain | str, y: Any = None) -> Inspection:
     r"""Look at a table with the reader's eyes.  PRIVATE; it spends nothing and changes nothing.
 
     Parameters
     ----------
     X, y : as for `open_source`
-    domain : Domain
+    domain : Domain or path of a domain file
         the public facts to check against the table.
 
     Examples
@@ -184,6 +184,7 @@ def inspect(X: Any, domain: Domain, y: Any = None) -> Inspection:
       "yes" 1 times: the domain lists "Yes"
       -> correct the table, or write its spelling in values: these become the default
     """
+    domain = Domain.of(domain)
     source = open_source(X, y, csv=domain.csv)
     domain = resolve(domain, source.shape(count_rows=False), strict=False)
     parts = [*domain.columns, *([domain.target] if domain.target else [])]
@@ -216,9 +217,11 @@ def look(part: Column | Target, column: RawColumn, decimal: str) -> Finding:
     """
     if isinstance(part, (Category, Label, Flag)):
         return _look_values(part, column)
-    values = days(column, part.format) if isinstance(part, Date) else numbers(column, decimal)
+    values = values_of(part, column, decimal)
     good = np.isfinite(values)
     missing = sum(is_missing(column[at]) for at in np.flatnonzero(~good))
+    if not isinstance(part, Date) and part.missing_values:
+        missing += int(np.isin(numbers(column, decimal), part.missing_values).sum())
     low, high = bounds(part)
     kept = values[good]
     return Finding(part, len(values), missing, int((~good).sum()) - missing,
