@@ -53,15 +53,16 @@ def survey():
 def hospital():
     """A German export: semicolons, decimal commas, latin-1, dates with dots, 99 for missing."""
     rng = random.Random(2)
-    lines = ["Patientennummer;Alter;Größe;CRP;Schmerz;Geschlecht;Station;Raucher;Aufnahmedatum;"
-             "Bemerkung;verstorben"]
+    lines = [("Patientennummer;Alter;Größe;CRP;Schmerz;Geschlecht;Station;Raucher;Aufnahmedatum;"
+             "Bemerkung;verstorben")]
     for j in range(500):
         dead = rng.random() < .3
         day = dt.date(2020, 1, 1) + dt.timedelta(rng.randrange(1400))
         crp = rng.lognormvariate(3 if dead else 1.5, 1)
         lines.append(";".join([
-            str(70_000 + j), str(rng.randint(18, 94)), f"{rng.uniform(1.5, 2):.2f}".replace(".", ","),
-            f"{crp:.1f}".replace(".", ","), str(rng.choice([*range(11), 99])), rng.choice("mw"),
+            str(70_000 + j), str(rng.randint(18, 94)),
+            f"{rng.uniform(1.5, 2):.2f}".replace(".", ","), f"{crp:.1f}".replace(".", ","),
+            str(rng.choice([*range(11), 99])), rng.choice("mw"),
             rng.choice(["Innere", "Chirurgie", "Gynäkologie"]), rng.choice(["ja", "nein"]),
             f"{day:%d.%m.%Y}", f"unauffällig {j}", "ja" if dead else "nein"]))
     Path("klinik.csv").write_bytes("\r\n".join([*lines, ""]).encode("latin-1"))
@@ -96,21 +97,20 @@ JOURNEYS = {
     "thirty numbers": (breast_cancer, (
         "domain wdbc.csv --target target --unit row --out domain.toml",
         GRANT, select("wdbc.csv", 5), VERIFY), (
-        ('# values =   <- fill in: every class, for example [0, 1]; or kind = "number", for a '
-         "number", "values = [0, 1]"),), 4, 3),
+        (('# values =   <- fill in: every class, for example [0, 1]; or kind = "number", for a '
+         "number"), "values = [0, 1]"),), 4, 3),
     "thirty numbers, said at once": (breast_cancer, (
         "domain wdbc.csv --target target --classes 0,1 --unit row --out domain.toml",
         GRANT, select("wdbc.csv", 5), VERIFY), (), 4, 0),
     "a survey": (survey, (
         "domain survey.csv --target satisfied --classes 0,1 --unit row --out domain.toml",
         GRANT, select("survey.csv", 2), VERIFY), (
-        ('# [[column]]\n# names = ["sex", "region"]\n# kind = "category"\n# values =   <- fill in: '
-         'every value, for example ["A", "B"]',
-         '[[column]]\nnames = ["sex", "region"]\nkind = "category"\n'
-         'values = ["m", "f", "N", "S", "E", "W"]'),), 4, 6),
+        (('# [[column]]\n# name = "sex"\n# kind = "category"\n# values =   <- fill in: every '
+         'value, for example ["A", "B"]'),
+         '[[column]]\nname = "sex"\nkind = "category"\nvalues = ["m", "f"]'),), 4, 6),
     "a hospital with a code book": (hospital, (
-        "domain klinik.csv --target verstorben --unit row --code-book codebuch.csv "
-        "--out domain.toml",
+        ("domain klinik.csv --target verstorben --unit row --code-book codebuch.csv "
+        "--out domain.toml"),
         INSPECT.format("klinik.csv"), GRANT, select("klinik.csv", 1), VERIFY), (), 5, 0),
     "a hospital, by a look": (hospital, (
         "domain klinik.csv --target verstorben --unit row --look --out domain.toml",
@@ -126,8 +126,8 @@ JOURNEYS = {
         ("SEEN", "low = 2020-01-01\nhigh = 2024-12-31\n"),
         ('seen = ["ja", "nein"]', 'values = ["nein", "ja"]')), 5, 30),
     "visits by person": (visits, (
-        "domain visits.csv --target readmitted --classes 0,1 --unit person --persons 400 "
-        "--rows-per-person 4 --out domain.toml",
+        ("domain visits.csv --target readmitted --classes 0,1 --unit person --persons 400 "
+        "--rows-per-person 4 --out domain.toml"),
         INSPECT.format("visits.csv"), GRANT, select("visits.csv", 1), VERIFY), (), 5, 0),
 }
 
@@ -157,11 +157,12 @@ def test_a_newcomer_comes_to_a_release(name, tmp_path, monkeypatch, cli):
 
 def edited(text, edits):
     """The text as somebody edits it, from above to below; SEEN is the next list of that name."""
-    for old, new in edits:
-        if old == "SEEN":
+    for said, new in edits:
+        old = said
+        if said == "SEEN":
             start = text.index("\nseen = [") + 1
-            stop = text.index("]\n", text.index("\n]" if text[start + 8] == "\n" else "]", start))
-            old = text[start:stop + 2]
+            end = "\n]\n" if text[start + 8] == "\n" else "]\n"
+            old = text[start:text.index(end, start) + len(end)]
         assert text.count(old) >= 1, old
         text = text.replace(old, new, 1)
     return text

@@ -23,7 +23,7 @@ from privsieve.errors import DomainError, SchemaError
 from privsieve.public.blocks import expanded
 from privsieve.public.canonical import FLAGS, is_whole, plain, quoted
 from privsieve.public.columns import Category, Date, Flag, Number
-from privsieve.public.draft import ID, TEXT, Entry, proposed
+from privsieve.public.draft import ID, TEXT, Proposal, proposed
 
 #: A code book is far below.
 LARGEST_BOOK = 64 * 2**20
@@ -59,32 +59,32 @@ _DATE_FORMAT = re.compile(r"%?t[cd]|(E|A|S|J)?DATE|DATETIME|YMDHMS|MMDDYY|DDMMYY
                           re.IGNORECASE)
 
 
-def entries_for(path: str | os.PathLike[str], columns: Sequence[str]) -> dict[str, Entry]:
+def entries_for(path: str | os.PathLike[str], columns: Sequence[str]) -> dict[str, Proposal]:
     """What a code book says of the columns of a table, by their names.
 
     A name of the book may be a block (`q01..q95`) or a pattern (`q*`); what it says of a name
     stands before what it says of a pattern.  Names that the table lacks are passed over.
     """
-    found: dict[str, Entry] = {}
-    loose: list[Entry] = []
+    found: dict[str, Proposal] = {}
+    loose: list[Proposal] = []
     for entry in read(Path(path)):
         for name in expanded(entry.name):
             if any(sign in name for sign in "*?["):
                 loose.append(replace(entry, name=name))
             else:
                 found[name] = replace(entry, name=name)
-    told = {name: found[name] for name in columns if name in found}
+    told: dict[str, Proposal] = {}
     for name in columns:
-        pattern = next((one for one in loose if fnmatchcase(name, one.name)), None)
-        if name not in told and pattern is not None:
-            told[name] = replace(pattern, name=name)
+        said = found.get(name) or next((one for one in loose if fnmatchcase(name, one.name)), None)
+        if said is not None:
+            told[name] = replace(said, name=name)
     if not told:
         raise SchemaError("the code book names no column of the table; its names and those of the "
                           "table have to be the same, capitals too")
     return told
 
 
-def read(path: Path) -> list[Entry]:
+def read(path: Path) -> list[Proposal]:
     """The entries of a code book, by the form that its name says."""
     ending = path.suffix.lower()
     if not path.is_file():
@@ -107,9 +107,9 @@ def read(path: Path) -> list[Entry]:
 Lines = Iterable[tuple[int, Mapping[str, Any]]]
 
 
-def _of_lines(lines: Lines) -> list[Entry]:
+def _of_lines(lines: Lines) -> list[Proposal]:
     """An entry for each line; what is wrong with any of them is said together."""
-    entries: list[Entry] = []
+    entries: list[Proposal] = []
     seen: dict[str, int] = {}
     faults: list[str] = []
     for number, line in lines:
@@ -134,7 +134,7 @@ def _of_lines(lines: Lines) -> list[Entry]:
     return entries
 
 
-def _entry(name: str, line: Mapping[str, Any]) -> Entry:
+def _entry(name: str, line: Mapping[str, Any]) -> Proposal:
     """What a line says, checked as the domain file would be."""
     facts: dict[str, Any] = {}
     values = _values(line.get("values"))
@@ -144,7 +144,7 @@ def _entry(name: str, line: Mapping[str, Any]) -> Entry:
     kind = _kind(name, line.get("kind"), values, facts)
     says = str(line.get("says") or "")
     if kind in (ID, TEXT, ""):
-        return Entry(name, "", why=kind or TEXT, says=says)
+        return Proposal(name, "", why=kind or TEXT, says=says)
     if kind == "category" and values:
         facts = {"values": values}
     if kind == "number":
@@ -158,7 +158,7 @@ def _entry(name: str, line: Mapping[str, Any]) -> Entry:
     if kind == "flag":
         own = [one if str(one).lower() not in FLAGS else () for one in values[:2]]
         facts = {key: word for key, word in zip(("true", "false"), own, strict=False) if word != ()}
-    entry = Entry(name, kind, facts, says=says)
+    entry = Proposal(name, kind, facts, says=says)
     if not entry.open:  # a fault of the book, and not of the draft made from it
         known = [item.name for item in fields(_MADE[kind])]
         _MADE[kind](**{"name": name, **{key: facts[key] for key in facts if key in known}})
@@ -283,13 +283,16 @@ def _frictionless(data: bytes) -> Lines:
 
 # --- files of statistics programs ----------------------------------------------------------------
 
-def _statistics(path: Path, reader: str) -> list[Entry]:
+def _statistics(path: Path, reader: str) -> list[Proposal]:
     """Variables of an SPSS, Stata or SAS file, from its dictionary; its rows are not read."""
     library = _library("pyreadstat", "a file of SPSS, Stata or SAS")
-    more = {}
+    # Codes for missing are told by a reader of SPSS only if it is asked for them.
+    more: dict[str, Any] = {"output_format": "dict"}
+    if reader == "read_sav":
+        more["user_missing"] = True
     catalog = path.with_suffix(".sas7bcat")
     if reader == "read_sas7bdat" and catalog.is_file():
-        more = {"catalog_file": str(catalog)}
+        more["catalog_file"] = str(catalog)
     try:
         said = getattr(library, reader)(str(path), metadataonly=True, **more)[1]
     except Exception:  # noqa: BLE001  # of a library, about a broken file
@@ -298,24 +301,24 @@ def _statistics(path: Path, reader: str) -> list[Entry]:
     return [_variable(said, name, str(labels[name] or "")) for name in said.column_names]
 
 
-def _variable(said: Any, name: str, label: str) -> Entry:
+def _variable(said: Any, name: str, label: str) -> Proposal:
     """A variable: its kind by its measure, format and value labels."""
     missing = [one for each in said.missing_ranges.get(name, ()) for one in _ends(each)]
     labelled = [one for one in said.variable_value_labels.get(name, {})
                 if not _within(one, said.missing_ranges.get(name, ()))]
     if _DATE_FORMAT.match(str(said.original_variable_types.get(name, ""))):
-        return Entry(name, "date", says=label)
+        return Proposal(name, "date", says=label)
     if said.readstat_variable_types.get(name) == "string":
         values = [str(one) for one in labelled]
-        return Entry(name, "category", {"values": values} if values else {}, says=label)
+        return Proposal(name, "category", {"values": values} if values else {}, says=label)
     facts = {"missing_values": [*map(_whole, missing)]} if missing else {}
     numbers = [_whole(one) for one in labelled if isinstance(one, int | float)]
     measure = said.variable_measure.get(name)
     if numbers and len(numbers) == len(labelled) and measure == "ordinal" and len(numbers) > 1:
-        return Entry(name, "number", {"low": min(numbers), "high": max(numbers), **facts},
+        return Proposal(name, "number", {"low": min(numbers), "high": max(numbers), **facts},
                      says=label)
     if len(numbers) > 1 and measure != "scale" and all(isinstance(one, int) for one in numbers):
-        return Entry(name, "category", {"values": numbers}, says=label)
+        return Proposal(name, "category", {"values": numbers}, says=label)
     own = proposed(name, "number")
     return replace(own, facts={**own.facts, **facts}, says=label) if own.kind else replace(
         own, says=label)

@@ -73,8 +73,8 @@ _PARTS = re.compile(r"[^\W\d_]+")
 _CAMEL = re.compile(r"(?<=[a-zäöüß])(?=[A-ZÄÖÜ])")
 
 
-@dataclass(frozen=True)
-class Entry:
+@dataclass(frozen=True, repr=False)
+class Proposal:
     """What is proposed for one column.
 
     facts : keys of the domain file, beside name and kind.
@@ -121,7 +121,7 @@ class TableFacts:
     csv: Csv = field(default_factory=Csv)
 
 
-def proposed(name: str, kind: str) -> Entry:
+def proposed(name: str, kind: str) -> Proposal:
     """What a name and a physical type propose; "other" is a file that declares no type.
 
     >>> [proposed(name, "other").kind for name in ("crp", "birth_year", "isSmoker", "ward")]
@@ -131,10 +131,10 @@ def proposed(name: str, kind: str) -> Entry:
     """
     words = [word.casefold() for word in _PARTS.findall(_CAMEL.sub(" ", name))]
     if kind == "unreadable":
-        return Entry(name, "", why=UNREADABLE)
+        return Proposal(name, "", why=UNREADABLE)
     why = "" if kind == "date" else _not_used(words, kind)
     found = kind if kind in ("date", "flag", "number") else _kind(words, kind)
-    return Entry(name, "", why=why) if why else Entry(
+    return Proposal(name, "", why=why) if why else Proposal(
         name, found, _near(words) if found == "number" else {})
 
 
@@ -155,7 +155,7 @@ def _kind(words: Sequence[str], kind: str) -> str:
     return "flag" if words and words[0] in _ASKING else "number"
 
 
-def draft(entries: Sequence[Entry], facts: TableFacts, *, private: bool = False) -> str:
+def draft(entries: Sequence[Proposal], facts: TableFacts, *, private: bool = False) -> str:
     """The text of a domain file: the table, columns in blocks, the target, what is set aside.
 
     `private` says that rows were looked at.
@@ -211,7 +211,7 @@ def _near(words: Sequence[str]) -> dict[str, Any]:
     return {"near": 2000} if any(word in _YEARS or word.endswith("jahr") for word in words) else {}
 
 
-def _with_person(entries: Sequence[Entry], facts: TableFacts) -> TableFacts:
+def _with_person(entries: Sequence[Proposal], facts: TableFacts) -> TableFacts:
     """Whose row it is: as said, or the one column that is named like an identifier."""
     if facts.unit != "person" or facts.person is not None:
         return facts
@@ -224,10 +224,10 @@ def _with_person(entries: Sequence[Entry], facts: TableFacts) -> TableFacts:
                       "person=)")
 
 
-def _as_target(entry: Entry, classes: Sequence[str]) -> Entry:
+def _as_target(entry: Proposal, classes: Sequence[str]) -> Proposal:
     """The entry of a target: a label, unless a code book says that it is a number."""
     if classes:
-        return Entry(entry.name, "label", {"values": [
+        return Proposal(entry.name, "label", {"values": [
             int(one) if is_whole(one) else one for one in classes]})
     if entry.kind == "flag" and entry.seen is None:
         return replace(entry, kind="label", facts={"values": [False, True]}, why="")
@@ -262,15 +262,15 @@ def _table(facts: TableFacts, *, private: bool) -> Iterator[str]:
         yield f"csv = {{ {', '.join(told + ['header = false'] * (not facts.csv.header))} }}"
 
 
-def _alike(entry: Entry) -> str:
+def _alike(entry: Proposal) -> str:
     """What two neighbours have alike if they are said in one block."""
     seen = None if entry.seen is None else entry.kind if entry.kind == "number" else entry.seen
-    # A name that would be read as a block stands alone.
-    alone = entry.name if written([entry.name]) is None else ""
+    # A name that would be read as a block stands alone, and values are asked for one by one.
+    alone = entry.name if "values" in entry.open or written([entry.name]) is None else ""
     return repr((entry.kind, sorted(entry.facts.items()), seen, alone))
 
 
-def _block(members: Sequence[Entry]) -> list[str]:
+def _block(members: Sequence[Proposal]) -> list[str]:
     """One [[column]], of one name or of many."""
     first = members[0]
     if len(members) == 1:
@@ -281,7 +281,7 @@ def _block(members: Sequence[Entry]) -> list[str]:
     return ["[[column]]", *_names(members), *_body(first)[1:]]
 
 
-def _names(members: Sequence[Entry]) -> list[str]:
+def _names(members: Sequence[Proposal]) -> list[str]:
     words = [_text(word) for word in written([one.name for one in members]) or ()]
     if len(", ".join(words)) <= 80:
         return [f"names = [{', '.join(words)}]"]
@@ -289,7 +289,7 @@ def _names(members: Sequence[Entry]) -> list[str]:
     return ["names = [", *(f"  {word},{_comment(said.get(word, ''))}" for word in words), "]"]
 
 
-def _body(entry: Entry) -> list[str]:
+def _body(entry: Proposal) -> list[str]:
     """The lines of one column or target."""
     lines = [_said("name", entry.name) + _comment(entry.says), _said("kind", entry.kind)]
     lines += [_said(key, value) for key, value in entry.facts.items()]
@@ -303,7 +303,7 @@ def _body(entry: Entry) -> list[str]:
     return lines
 
 
-def _set_aside(entries: Iterable[Entry]) -> Iterator[str]:
+def _set_aside(entries: Iterable[Proposal]) -> Iterator[str]:
     """What is not read, by reason."""
     told = sorted(entries, key=lambda entry: entry.aside)
     if told:
@@ -335,4 +335,4 @@ def _text(value: Any) -> str:
 
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_text, value))}]"
-    return tomli_w.dumps({"k": value}).removeprefix("k = ").rstrip("\n")
+    return tomli_w.dumps({"k": value}).removeprefix("k = ").rstrip("\n").replace("\t", "\\t")

@@ -52,8 +52,8 @@ LARGEST_LINE = 2**16
 LARGEST_CELL = 64
 
 _NO_HEADER = ("the first line does not look like column names (a field is empty, a number, "
-              "repeated, or not printable); if the file has none, set csv.header = false; "
-              "if it has, check csv.delimiter")
+              "repeated, or not printable); if the file has none, set csv.header = false "
+              "(privsieve domain: --no-header); if it has, check csv.delimiter")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -18,7 +18,7 @@ from typing import Any
 from privsieve.errors import SchemaError
 from privsieve.public.canonical import FLAGS, is_whole
 from privsieve.public.domain import Csv
-from privsieve.public.draft import ID, Entry, TableFacts, draft, proposed
+from privsieve.public.draft import ID, Proposal, TableFacts, draft, proposed
 from privsieve.rows.cells import date_cell, distinct, number_cell, texts
 from privsieve.rows.source import TEXT_FILES, Source, fold, open_source
 
@@ -79,7 +79,7 @@ def opened(X: Any, *, look: bool = False) -> tuple[Source, Csv]:
     return open_source(X, csv=csv), csv
 
 
-def drafted(source: Source, facts: TableFacts, *, book: Mapping[str, Entry] | None = None,
+def drafted(source: Source, facts: TableFacts, *, book: Mapping[str, Proposal] | None = None,
             look: bool = False) -> str:
     """A domain file for a table: by names and types, by what a code book says, or by a look.
 
@@ -122,7 +122,7 @@ def looked_at(path: Path, csv: Csv) -> Csv:
                    decimal=decimal if decimal != csv.delimiter else csv.decimal)
 
 
-def _looked(source: Source, names: Sequence[str], facts: TableFacts) -> dict[str, Entry]:
+def _looked(source: Source, names: Sequence[str], facts: TableFacts) -> dict[str, Proposal]:
     """What the rows say of these columns.  PRIVATE."""
     if not names:
         return {}
@@ -141,26 +141,26 @@ def _looked(source: Source, names: Sequence[str], facts: TableFacts) -> dict[str
             else _column(name, count, decimal) for name, count in zip(names, counts, strict=True)}
 
 
-def _column(name: str, count: Counter[str], decimal: str) -> Entry:
+def _column(name: str, count: Counter[str], decimal: str) -> Proposal:
     """The kind that the cells of a column have.  PRIVATE."""
     del count[""]
     total, words = max(1, count.total()), {text: text.lower() for text in count}
     if len(set(words.values())) == 2 and all(one in _FLAG_WORDS for one in words.values()):
         own = [f'{key} = "{text}"' for key, those in (("true", _YES), ("false", _NO))
                for text, word in words.items() if word in those]
-        return Entry(name, "flag", seen=(*sorted(count), *own))
+        return Proposal(name, "flag", seen=(*sorted(count), *own))
     numbers = _known({text: number_cell(text, decimal) for text in count})
     if _weight(count, numbers) > _MOST * total:
-        return Entry(name, "number", seen=tuple(_ranges(numbers, count)))
+        return Proposal(name, "number", seen=tuple(_ranges(numbers, count)))
     days = {form: _known({text: date_cell(text, form) for text in count}) for form in _FORMS}
     form = max(_FORMS, key=lambda one: _weight(count, days[one]))
     if _weight(count, days[form]) > _MOST * total:
         first, *_, last = sorted(days[form], key=days[form].__getitem__) * 2
-        return Entry(name, "date", {} if form is None else {"format": form},
+        return Proposal(name, "date", {} if form is None else {"format": form},
                      seen=(f"{first} to {last}",))
     if len(count) > _VALUES or (total >= _FEW_ROWS and len(count) > _MOST * total):
-        return Entry(name, "", why=_BY_LOOK)
-    return Entry(name, "category", seen=tuple(sorted(count)))
+        return Proposal(name, "", why=_BY_LOOK)
+    return Proposal(name, "category", seen=tuple(sorted(count)))
 
 
 def _known(values: Mapping[str, float]) -> dict[str, float]:
@@ -172,12 +172,12 @@ def _weight(count: Counter[str], texts: Iterable[str]) -> int:
     return sum(count[text] for text in texts)
 
 
-def _target(name: str, count: Counter[str], decimal: str) -> Entry:
+def _target(name: str, count: Counter[str], decimal: str) -> Proposal:
     """A label where there are few values, else a number.  PRIVATE."""
     del count[""]
     if len(count) > _CLASSES:
         return _column(name, count, decimal)
-    return Entry(name, "label", seen=tuple(int(one) if is_whole(one) else one
+    return Proposal(name, "label", seen=tuple(int(one) if is_whole(one) else one
                                            for one in sorted(count)))
 
 
