@@ -671,12 +671,12 @@ def test_verify(privsieve):
 
 
 def test_domain(privsieve):
-    """A draft comes from the header alone, is never overwritten, and asks to be filled in."""
+    """A draft comes from the header alone, is never overwritten, and asks for what is missing."""
     code, out, err = privsieve("domain", "table.csv")
 
     assert 0 == code
-    assert 'name = "age"' in out
-    assert "fill in" in err
+    assert 'names = ["age", "dose", "smoker", "ill"]' in out
+    assert "fill in each `<-` (1)" in " ".join(err.split())  # the unit
     assert 0 == privsieve("domain", "table.csv", "--out", "draft.toml")[0]
     assert out == Path("draft.toml").read_text()
     code, _out, err = privsieve("domain", "table.csv", "--out", "draft.toml")
@@ -685,7 +685,14 @@ def test_domain(privsieve):
     assert 3 == privsieve("domain", "none.csv")[0]
     refused = ("plan", "table.csv", "--domain", "draft.toml", "--unit", "row", "--epsilon", "1",
                "--top", "2")
-    assert 2 == privsieve(*refused)[0]
+    assert 2 == privsieve(*refused)[0]  # it has no target
+    words = ("domain", "table.csv", "--target", "ill", "--out", "asked.toml")
+    assert 0 == privsieve(*words)[0]
+    code, _out, err = privsieve("plan", "table.csv", "--domain", "asked.toml", *refused[4:])
+    assert (2, True) == (code, "target 'ill' ([target]): values is missing" in err)
+    for wrong in (("--classes", "a,b"), ("--unit", "row", "--person", "age"),
+                  ("--target", "illl"), ("--unit", "person"), ("--code-book", "none.csv")):
+        assert privsieve("domain", "table.csv", *wrong)[0] in (2, 3)
 
 
 @pytest.mark.parametrize(("delimiter", "written"), [(";", '";"'), ("\t", '"\\t"'), ("|", '"|"')])
@@ -695,8 +702,20 @@ def test_domain_guesses_the_delimiter(privsieve, delimiter, written):
     out = privsieve("domain", "table.csv")[1]
 
     assert f"csv = {{ delimiter = {written}" in out
-    assert 'name = "smoker"' in out
+    assert '"smoker"' in out
     assert out == privsieve("domain", "table.csv", "--csv-delimiter", delimiter)[1]
+
+
+def test_domain_of_a_file_without_header(privsieve):
+    """Its columns are numbered, if somebody says so; else its first line is not shown."""
+    Path("bare.csv").write_text("17,A,1\n18,B,0\n")
+    code, out, err = privsieve("domain", "bare.csv")
+
+    assert (3, "", False) == (code, out, "17" in err)
+    assert "--no-header" in err
+    out = privsieve("domain", "bare.csv", "--no-header")[1]
+    assert 'names = ["c1..c3"]' in out
+    assert "header = false" in out
 
 
 def test_domain_of_parquet(privsieve):

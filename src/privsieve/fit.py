@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import warnings
@@ -122,6 +123,20 @@ def _free(plan: Plan, folder: Folder | None, *, private: bool) -> Release:
     except OSError:
         raise ParameterError("the release folder cannot be written, and nothing was charged; make "
                              "room, or name a folder on another disk") from None
+
+
+def ledger_of(given: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
+    """A ledger; of a file that holds one population, that one."""
+    if not isinstance(given, (str, os.PathLike)):
+        return given
+    from privsieve.ledger.ledger import populations
+
+    found = populations(os.fspath(given))
+    if len(found) == 1:
+        return found[0]
+    named = ", ".join(one.population for one in found) or "none was granted a budget"
+    raise ParameterError(f"which population of the ledger? ({named}); give ledger="
+                         'Ledger(path, population="name")')
 
 
 def _alone(ledger: Ledger | None, noise: Noise | None) -> None:

@@ -125,9 +125,10 @@ def _refuse(text: str, code: int, color: bool | None) -> int:  # noqa: FBT001  #
     from privsieve.public.canonical import visible
 
     short = _LONG.sub(lambda word: f"{word[0][:60]}…", text)
-    said = visible(f"privsieve: {short}").replace("\n", " ")
-    if sys.stderr.isatty():  # for a person words are kept whole; for a program it is one line
-        said = click.wrap_text(said, 79, subsequent_indent="  ")
+    lines = visible(f"privsieve: {short}").split("\n")
+    # For a person words and lines are kept whole; for a program it is one line.
+    said = "\n".join(click.wrap_text(line, 79, subsequent_indent="  ") for line in lines) \
+        if sys.stderr.isatty() else " ".join(lines)
     name, _, rest = said.partition(" ")
     try:
         click.echo(f"{click.style(name, fg='red', bold=True)} {rest}", err=True, color=color)

@@ -71,14 +71,18 @@ def _runs(names: Sequence[str]) -> Iterator[list[str]]:
     """The names, cut where the next one does not count on."""
     run: list[str] = []
     for name in names:
-        if run and expanded(f"{run[-1]}..{name}") != [run[-1], name]:
+        if run and not _says([*run, name]):
             yield run
             run = []
         run.append(name)
-    if run and expanded(f"{run[0]}..{run[-1]}") != run and len(run) > 1:
-        yield from ([one] for one in run)  # q9, q10, of two widths
-    elif run:
+    if run:
         yield run
+
+
+def _says(run: Sequence[str]) -> bool:
+    """Whether the last name counts on in the range that begins with the first."""
+    found = _RANGE.fullmatch(f"{run[0]}..{run[-1]}")
+    return found is not None and found[4] == str(int(found[2]) + len(run) - 1).zfill(len(found[2]))
 
 
 def _counted(pattern: str, first: str, last: str) -> list[str]:

@@ -25,7 +25,15 @@ from privsieve.public.canonical import (
     quoted,
 )
 from privsieve.public.grids import CODES as CODES  # noqa: PLC0414  it is public here
-from privsieve.public.grids import around, check_bounds, check_scale, finite, no_grid, typical
+from privsieve.public.grids import (
+    around,
+    check_bounds,
+    check_scale,
+    finite,
+    missing_values,
+    no_grid,
+    typical,
+)
 
 Scalar = str | int | bool
 #: What a stranger may know of a column that is published: "known" is what its kind says,
@@ -84,6 +92,7 @@ class Number(_Graded):
     near : a public number that values lie around, such as 2000 for years; 0 where it is left out.
     typical : a public centre and spread, said by somebody and never read off a table; codes then
         reach over 4 spreads to either side.
+    missing_values : numbers that stand for none, such as 99.
 
     >>> Number("age", 0, 110, cuts=[18, 65]).cuts
     (18.0, 65.0)
@@ -101,6 +110,7 @@ class Number(_Graded):
     role: Role = field(default="known", metadata={"optional": True})
     near: float | None = field(default=None, metadata={"optional": True})
     typical: tuple[float, float] | None = field(default=None, metadata={"optional": True})
+    missing_values: tuple[float, ...] = field(default=(), metadata={"optional": True})
     kind = "number"
     levels = None
 
@@ -118,6 +128,7 @@ class Number(_Graded):
         if self.scale == "log":
             check_scale(self)
         _check_word(self, "missing", _MISSING)
+        object.__setattr__(self, "missing_values", missing_values(self))
         object.__setattr__(self, "cuts", _cuts(self, finite, "[18, 65]"))
         _check_word(self, "role", _ROLES)
 
@@ -362,12 +373,13 @@ def part_of(said: Mapping[str, Any]) -> Column | Target:
 
     >>> part_of({"kind": "number", "name": "age", "low": "0.0", "high": "110.0", "cuts": ["18.0"]})
     Number(name='age', low=0.0, high=110.0, scale='linear', missing='middle', cuts=(18.0,), \
-role='known', near=None, typical=None)
+role='known', near=None, typical=None, missing_values=())
     """
     own = {name: value for name, value in said.items() if name != "kind"}
     if said["kind"] == "number":
         own |= {key: float(own[key]) for key in ("low", "high", "near") if key in own}
-        own |= {key: [float(one) for one in own[key]] for key in ("cuts", "typical") if key in own}
+        own |= {key: [float(one) for one in own[key]]
+                for key in ("cuts", "typical", "missing_values") if key in own}
     return _KINDS[said["kind"]](**own)
 
 

@@ -67,6 +67,7 @@ class Csv:
 class Domain:
     """All that is public about a table: columns with bounds, the label, the unit protected.
 
+    >>> from privsieve.public.columns import Flag
     >>> domain = Domain([Number("age", 0, 110), Flag("smoker")], target=Label("ill", [0, 1]))
     >>> domain.names
     ('age', 'smoker')
@@ -144,12 +145,50 @@ class Domain:
         return read(path)
 
     @staticmethod
-    def draft(source: Any) -> str:
-        """A domain file to fill in, from the names and physical types of an opened source."""
-        from privsieve.public.draft import draft
+    def of(given: object) -> Domain:
+        """A domain, or the one that the file of this path says."""
+        if isinstance(given, (str, os.PathLike)):
+            return Domain.from_toml(given)
+        if isinstance(given, Domain):
+            return given
+        raise DomainError(f"domain is a {type(given).__name__}; give a Domain, or the path of a "
+                          "domain file")
 
-        shape = source.shape(count_rows=False)
-        return draft(list(zip(shape.columns, shape.types, strict=True)))
+    @staticmethod
+    def draft(X: Any, target: str | None = None, *, classes: Sequence[Scalar] = (),
+              person: str | None = None, code_book: str | os.PathLike[str] | None = None,
+              look: bool = False) -> str:
+        """The text of a domain file for a table: a proposal, from names and types alone.
+
+        Save it, correct it by a code book, and read it with `Domain.from_toml`.
+
+        Parameters
+        ----------
+        X : path, frame, Arrow table or `Source`
+            the table; of a CSV file the first line is read.
+        target : the column to be predicted.
+        classes : its classes, where it has some.
+        person : the column that says whose row it is, where persons are protected.
+        code_book : a file that says what is public about the columns.
+        look : PRIVATE: propose from the rows, too; such a draft is refused until each `seen` in it
+            is replaced by a public fact.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> text = Domain.draft(pa.table({"age": [34], "ill": [True]}), "ill")
+        >>> from privsieve.public.domain_file import parse
+        >>> parse(text).target
+        Label(name='ill', values=(False, True), default=False)
+        """
+        from privsieve.public.code_book import entries_for
+        from privsieve.public.draft import TableFacts
+        from privsieve.rows.drafting import drafted, opened
+
+        source, csv = opened(X, look=look)
+        book = None if code_book is None else entries_for(code_book, source.columns)
+        said = TableFacts(target, tuple(map(str, classes)), person=person, csv=csv)
+        return drafted(source, said, book=book, look=look)
 
     def to_toml(self, path: str | os.PathLike[str]) -> None:
         """Write a domain file; nothing is overwritten."""

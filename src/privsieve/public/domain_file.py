@@ -39,9 +39,9 @@ _NEEDED = ("low", "high", "values")
 _HEAD = re.compile(r"[ \t]*\[\[?[ \t]*(table|column|target)[ \t]*\]")
 _GIVEN = re.compile(r"[ \t]*([A-Za-z_]+)[ \t]*=")
 #: What to write where a draft says what somebody saw.
-_PUBLIC = {"number": "low and high, or nothing (RuleSieve needs no bounds)",
-           "date": "low and high", "flag": "nothing, if it is yes or no by its code book",
-           "category": "values", "label": "values"}
+_PUBLIC = {"number": "low and high from a code book, or no bounds (RuleSieve needs none)",
+           "date": "low and high from the study's plan", "flag": "its words from a code book",
+           "category": "values from a code book", "label": "values from a code book"}
 
 
 def read(path: str | os.PathLike[str]) -> Domain:
@@ -232,7 +232,7 @@ def _made(entry: Mapping[str, Any], kinds: Mapping[str, type], where: str, place
     if "seen" in entry:
         # What it says is private, and is not repeated.
         faults.append(f"{where}: seen is what the rows hold, and is not public: write "
-                      f"{_PUBLIC[kind]} from a code book, and take the line away")
+                      f"{_PUBLIC[kind]}, and take the line away")
     options = {key: entry.get(key) for key in keys if key in entry or key in _NEEDED}
     try:
         made = kinds[kind](**options)
@@ -242,7 +242,9 @@ def _made(entry: Mapping[str, Any], kinds: Mapping[str, type], where: str, place
         known = [word for word in ("column", "target") if f"{word} {entry['name']!r}" in said]
         for word in known[:1]:
             said = said.replace(f"{word} {entry['name']!r}", where, 1)
-        faults.append(said)
+        # What is missing beside `seen` has been asked for.
+        if "seen" not in entry or " is missing; " not in said:
+            faults.append(said)
     if faults:
         raise DomainError("\n".join(faults))
     return made

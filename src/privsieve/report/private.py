@@ -424,6 +424,8 @@ def _declaration(column: Mapping[str, Any]) -> str:
     if "low" in column:
         low, high = (_short(column[end]) for end in ("low", "high"))
         said += f", {low} to {high}{', on a log scale' if column.get('scale') == 'log' else ''}"
+    if "missing_values" in column:
+        said += f" ({', '.join(map(_short, column['missing_values']))}: missing)"
     if "typical" in column:
         centre, spread = map(_short, column["typical"])
         return f"{said}, typically {centre} give or take {spread}"

@@ -236,10 +236,22 @@ def encoder(part: Column | Target, decimal: str = ".") -> Encode:
         lower = isinstance(part, Flag)
         return lambda column: levels(column, table, other, lower=lower)
     grade = grader(part)
+    return lambda column: grade(values_of(part, column, decimal))
+
+
+def values_of(part: Number | Date, column: RawColumn,
+              decimal: str = ".") -> npt.NDArray[np.float64]:
+    """The numbers, or days since 1970, of a column; NaN where a cell says none, or a code for it.
+
+    >>> values_of(Number("pain", 0, 10, missing_values=[99]), ["3", "99.0", "none"]).tolist()
+    [3.0, nan, nan]
+    """
     if isinstance(part, Date):
-        form = part.format
-        return lambda column: grade(days(column, form))
-    return lambda column: grade(numbers(column, decimal))
+        return days(column, part.format)
+    found = numbers(column, decimal)
+    if part.missing_values:
+        found[np.isin(found, part.missing_values)] = math.nan
+    return found
 
 
 def grader(part: Number | Date) -> Callable[[npt.NDArray[np.float64]], Codes]:

@@ -54,8 +54,8 @@ LARGEST_LINE = 2**16
 LARGEST_CELL = 64
 
 _NO_HEADER = ("the first line does not look like column names (a field is empty, a number, "
-              "repeated, or not printable); if the file has none, set csv.header = false; "
-              "if it has, check csv.delimiter")
+              "repeated, or not printable); if the file has none, set csv.header = false "
+              "(privsieve domain: --no-header); if it has, check csv.delimiter")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -375,4 +375,5 @@ def _add(records: Records, position: int, part: Column | Target) -> None:
 
 def _is_text(part: Column | Target) -> bool:
     """What the kernel tells apart and does not code; a word may have capitals beyond ASCII."""
-    return isinstance(part, Date) or (isinstance(part, Flag) and bool(part.true or part.false))
+    return (isinstance(part, Date) or (isinstance(part, Flag) and bool(part.true or part.false))
+            or (isinstance(part, Number) and bool(part.missing_values)))

@@ -31,13 +31,13 @@ from privsieve.public.grids import FEW_CODES
 from privsieve.rows.cells import (
     bounds,
     date_cell,
-    days,
     distinct,
     grader,
     is_missing,
     numbers,
     text_cell,
     texts,
+    values_of,
 )
 from privsieve.rows.source import RawColumn
 
@@ -208,9 +208,11 @@ def look(part: Column | Target, column: RawColumn, decimal: str, start: int = 1)
     """
     if isinstance(part, Category | Label | Flag):
         return _look_values(part, column, start)
-    values = days(column, part.format) if isinstance(part, Date) else numbers(column, decimal)
+    values = values_of(part, column, decimal)
     good = np.isfinite(values)
-    bad = [int(at) for at in np.flatnonzero(~good) if not is_missing(column[at])]
+    said = np.isin(numbers(column, decimal), part.missing_values) if isinstance(
+        part, Number) and part.missing_values else np.zeros(len(values), bool)
+    bad = [int(at) for at in np.flatnonzero(~good & ~said) if not is_missing(column[at])]
     spelled: dict[str, list[int]] = {}
     for at in bad:
         spelled.setdefault(text_cell(column[at]), []).append(at)

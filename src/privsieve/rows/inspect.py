@@ -180,13 +180,13 @@ class Inspection:
                    "column of the person")
 
 
-def inspect(X: Any, domain: Domain, y: Any = None) -> Inspection:
+def inspect(X: Any, domain: Domain | str, y: Any = None) -> Inspection:
     r"""Look at a table with the reader's eyes.  PRIVATE; it spends nothing and changes nothing.
 
     Parameters
     ----------
     X, y : as for `open_source`
-    domain : Domain
+    domain : Domain or path of a domain file
         the public facts to check against the table.
 
     Examples
@@ -199,6 +199,7 @@ def inspect(X: Any, domain: Domain, y: Any = None) -> Inspection:
       2 different values; 1 of 2 levels in use
       "yes" 1 times, first in row 1: the domain lists "Yes"
     """
+    domain = Domain.of(domain)
     declared = domain
     remarks: tuple[Remark, ...] = ()
     if isinstance(X, str | os.PathLike) and Path(X).suffix.lower() in TEXT_FILES \

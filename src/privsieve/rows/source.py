@@ -52,6 +52,8 @@ Empty = Callable[[Sequence[int]], dict[int, Callable[[], RawColumn]]]
 #: "unreadable" for what no rule of `cells` reads (durations, lists, records).
 Type = Literal["number", "text", "flag", "date", "other", "unreadable"]
 
+#: So many columns that a table lacks are named.
+MOST_FAULTS = 20
 #: A table with more columns is refused; it is a public cap.
 LARGEST_WIDTH = 100_000
 #: The name under which a source gives a `y` that came apart from its table (no column can be
@@ -536,10 +538,11 @@ def _check_positions(domain: Domain, shape: Shape) -> None:
 def _check_names(domain: Domain, shape: Shape, *, strict: bool) -> None:
     names = needed(domain, shape)
     have = set(map(fold, shape.columns))
-    for name in names:
-        there = fold(name) in have if shape.by != "field" else field_position(name) is not None
-        if not (there or name == TARGET):
-            raise SchemaError(_absent(name, shape))
+    faults = [_absent(name, shape) for name in names if name != TARGET and not (
+        fold(name) in have if shape.by != "field" else field_position(name) is not None)]
+    if faults:
+        more = [f"and {len(faults) - MOST_FAULTS} more"] * (len(faults) > MOST_FAULTS)
+        raise SchemaError("\n".join([*faults[:MOST_FAULTS], *more]))
     known = {fold(name) for name in names}
     extra = [name for name in shape.columns if fold(name) not in known]
     if strict and extra and not shape.path and shape.by == "name":
