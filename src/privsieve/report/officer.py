@@ -334,12 +334,13 @@ def _crowds(claim: Mapping[str, Any], measured: Mapping[str, Any]) -> Iterator[L
                   if who in strangers), None)
     more = ("" if alone is None else f"; of who knows all that is published, {count(alone)} of "
                                      f"{count(measured['rows'])} rows stand alone")
-    guess = (f"at least {count(claim['k'])} sources have rows that fit" if sources else
-             f"a guess is right at most 1 time in {level}")
+    guess = (f"for that to one row at least {count(claim['k'])} sources have rows that fit, and how "
+             "many are of one is not bounded" if sources else
+             f"limits that to one row: a guess is right at most 1 time in {level}")
     yield Line("Singling out", f"limits it: whoever knows {known(claim)} finds {crowd} that "
                                f"fit{more}")
     yield Line("Linkability", "does not limit the link to a group of rows, which is what such a "
-                              f"stranger finds; limits that to one row: {guess}; whoever knows "
+                              f"stranger finds; {guess}; whoever knows "
                               "more, or has another table about the same people, may link more")
     limits = claim.get("limits") or {}
     asked = [f"{words} {text}" for words, text in (
