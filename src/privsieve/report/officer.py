@@ -334,8 +334,8 @@ def _crowds(claim: Mapping[str, Any], measured: Mapping[str, Any]) -> Iterator[L
                   if who in strangers), None)
     more = ("" if alone is None else f"; of who knows all that is published, {count(alone)} of "
                                      f"{count(measured['rows'])} rows stand alone")
-    guess = (f"for that to one row at least {count(claim['k'])} sources have rows that fit, and how "
-             "many are of one is not bounded" if sources else
+    guess = (f"for that to one row at least {count(claim['k'])} sources have rows that fit, and "
+             "how many are of one is not bounded" if sources else
              f"limits that to one row: a guess is right at most 1 time in {level}")
     yield Line("Singling out", f"limits it: whoever knows {known(claim)} finds {crowd} that "
                                f"fit{more}")
