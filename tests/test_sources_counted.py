@@ -140,6 +140,7 @@ def test_the_pages_speak_of_sources(privsieve):
         assert [False] * 4 + [True] * 3 == [said in page for said in odds + sources]
     label, officer = (privsieve("export", form, "out")[1] for form in ("label", "officer"))
     assert "of at least 5 different sources" in label
+    assert "how many are of one is not bounded" in officer
     assert "1 time in" not in officer
 
 

@@ -87,12 +87,12 @@ def form(release: Mapping[str, Any], certificate: Mapping[str, Any], sums: Spend
         FormPart("2 Recipient and purpose", (
             Line("Recipient", asks=""), Line("What else the recipient has or can get", asks=""),
             Line("Purpose, legal basis", asks=""), Line("Conditions of use", asks="")),
-            "Whether somebody can be identified is relative to who receives this (CJEU "
+            "Whether somebody can be identified may depend on who receives this (CJEU "
             "C-413/23 P): this form holds for the recipient named here"),
         FormPart("3 Protection", tuple(protection)),
         FormPart("4 The three tests of WP216", tuple(tests),
-             "Each answer says what is limited, and by how much. No answer says that the "
-             "result is anonymous: that is decided with part 2"),
+             "Each answer says what is limited, and by how much, and what is not. Not one says "
+             "that the result is anonymous: that is decided with part 2"),
         FormPart("5 What was declared public", tuple(declared),
              "Declared by people, before the table was read"),
         FormPart("6 What no software checked", tuple(unchecked)),
@@ -332,12 +332,14 @@ def _crowds(claim: Mapping[str, Any], measured: Mapping[str, Any]) -> Iterator[L
                   if who in strangers), None)
     more = ("" if alone is None else f"; of who knows all that is published, {count(alone)} of "
                                      f"{count(measured['rows'])} rows stand alone")
-    guess = (f"at least {count(claim['k'])} sources have rows that fit" if sources else
-             f"a guess is right at most 1 time in {level}")
+    guess = (f"for that to one row at least {count(claim['k'])} sources have rows that fit, and "
+             "how many are of one is not bounded" if sources else
+             f"limits that to one row: a guess is right at most 1 time in {level}")
     yield Line("Singling out", f"limits it: whoever knows {known(claim)} finds {crowd} that "
                                f"fit{more}")
-    yield Line("Linkability", f"limits it: for that stranger {guess}; whoever knows more, or has "
-                              "another table about the same people, may link more")
+    yield Line("Linkability", "does not limit the link to a group of rows, which is what such a "
+                              f"stranger finds; {guess}; whoever knows "
+                              "more, or has another table about the same people, may link more")
     limits = claim.get("limits") or {}
     asked = [f"{words} {text}" for words, text in (
         ("at least so many different values:",
