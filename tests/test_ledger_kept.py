@@ -370,6 +370,22 @@ def test_what_does_not_add_up_is_not_written(ledger, change):
     assert 5 == ledger.verify_chain().entries
 
 
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_another_database_stays_as_it_is(tmp_path, journal):
+    """What is no ledger is refused by who writes, reads and copies, and no byte of it changes."""
+    with contextlib.closing(sqlite3.connect(tmp_path / "x.db")) as db:
+        db.execute(f"PRAGMA journal_mode={journal}")
+        db.execute("CREATE TABLE x(a)")
+    before, other = (tmp_path / "x.db").read_bytes(), Ledger(str(tmp_path / "x.db"), "p")
+    for act in (lambda: other.grant(1), lambda: other.reserve(Cost.of(1), ROW), other.left,
+                lambda: other.backup(str(tmp_path / "copy.db"))):
+        with pytest.raises(LedgerError, match="not a privsieve ledger"):
+            act()
+
+    assert before == (tmp_path / "x.db").read_bytes()
+    assert [tmp_path / "x.db"] == list(tmp_path.iterdir())
+
+
 # --- the disk -----------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph",
