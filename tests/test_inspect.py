@@ -125,6 +125,7 @@ def test_codes_for_missing():
     assert {999.0: (2, 41)} == found.marks
     assert "  999 2 times, first in row 41, far from all other values" in lines(found)
     assert any("missing value" in fix for fix in fixes(found))
+    assert not any("write its bound" in fix for fix in fixes(found))
     assert "  -9 2 times, first in row 1, far from all other values" in lines(
         look(Number("n", -10, 99), [-9, 3, -9, 4, 0], "."))
     for usual in ([7, 8, 9] * 3, [-9, -8, -3, 4, -9], [88, 89, 99, 99, 97]):
@@ -397,3 +398,22 @@ def test_reader_is_not_told(tmp_path):
 
     assert before == codes(file)
     assert batches.__module__ == "privsieve.rows.batch"
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.binary(max_size=300), st.sampled_from([Csv(), Csv(";", ",", "cp1252"), Csv("\t"),
+                                                 Csv(header=False)]))
+def test_a_look_is_total(tmp_path_factory, body, csv):
+    """Whatever the body holds, a look has a verdict, words and JSON; only the header may refuse."""
+    from privsieve.public.canonical import canonical
+
+    names = ("age", "day", "ward", "ill") if csv.header else ("c1", "c2", "c3", "c4")
+    domain = Domain([Number(names[0], 0, 110), Date(names[1], "2020-01-01", "2021-01-01"),
+                     Category(names[2], ["A", "ä"])], target=Label(names[3], [0, 1]), csv=csv)
+    header = csv.delimiter.join(names).encode() + b"\n" if csv.header else b"1"
+    found = inspect(csv_file(tmp_path_factory.mktemp("t"), body, header), domain)
+
+    assert found.verdict.word in ("stop", "look", "fine")
+    assert all(line.isprintable() or line.strip() for line in found.lines())
+    assert canonical(found.told())
+    assert sum(one.rows for one in found.findings) == 4 * found.rows
