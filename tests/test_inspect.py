@@ -106,6 +106,18 @@ def test_verdicts(part, cells, word, said):
     assert said in found.said
 
 
+def test_one_bad_column_of_many_is_to_be_looked_at():
+    """A constant among good columns stops itself alone; the target stops the whole."""
+    rows = [[at % 50, at % 7, at % 11, 5] for at in range(100)]
+    columns = [Number(name, 0, 60) for name in "abcd"]
+    for labels, word in ((["no", "yes"] * 50, "look"), (["no", "Yes"] * 50, "stop")):
+        found = inspect(rows, Domain(columns, target=Label("y", ["no", "yes"])), labels)
+
+        assert word == found.verdict.word
+        assert "stop" == verdict(found.findings[3]).word
+        assert "1 of 5 columns" in found.verdict.said or "2 of 5 columns" in found.verdict.said
+
+
 def test_columns_in_one_bin():
     """27 of 30 columns in one bin of their bounds: the table is not called fine."""
     wide = [Number(f"x{at}", 0, 10_000) for at in range(27)]
