@@ -109,6 +109,13 @@ def test_it_fits_a_terminal(place):  # noqa: F811
         assert max(map(len, seen.splitlines())) < 80
 
 
+def test_what_costs_nothing(privsieve):  # noqa: F811
+    """A choice of all columns costs nothing at any epsilon, and is one line."""
+    [one] = bought(privsieve, "--top", 4)["epsilons"]
+
+    assert ("0", "50 %") == (one["epsilon"], one["even_at_most"])
+
+
 def test_nothing_that_can_be_planned(privsieve):  # noqa: F811
     """Where no epsilon can be planned the reason is said, with its exit code."""
     code, out, err = privsieve("plan", "--rows", 400, "--domain", "domain.toml", "--top", 9)
