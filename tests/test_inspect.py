@@ -360,7 +360,7 @@ def test_private():
     assert "secret" not in repr(found.findings[0].spellings)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from(["zq7", "Zq8", "71.25", -71.25, "k.A.", "31.12.1871",
                                  "1871-12-31"]), min_size=1, max_size=6))
 def test_what_is_proposed_says_that_it_was_read_from_rows(cells):
@@ -412,7 +412,7 @@ def test_reader_is_not_told(tmp_path):
     assert batches.__module__ == "privsieve.rows.batch"
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(st.binary(max_size=300), st.sampled_from([Csv(), Csv(";", ",", "cp1252"), Csv("\t"),
                                                  Csv(header=False)]))
 def test_a_look_is_total(tmp_path_factory, body, csv):
