@@ -45,6 +45,7 @@ def test_the_note_hangs_on_no_row(privsieve):  # noqa: F811
     """Beside the domain file stands its digest, the same for every table and every verdict."""
     privsieve(*LOOK, "--private-output", "first.txt")
     first = note()
+    Path(NOTE).unlink()
     Path("table.csv").write_text("age;dose;ward;smoker;ill\nx;x;x;x;x\n\n")
     privsieve(*LOOK, "--private-output", "second.txt")
 

@@ -12,6 +12,7 @@ import pytest
 
 from privsieve.cli.epsilons import LADDER
 from privsieve.ledger.ledger import Ledger
+from privsieve.release import Release
 from privsieve.rows import Source
 from test_cli import on_terminal, place, privsieve, select, spent  # noqa: F401  # fixtures
 
@@ -108,6 +109,13 @@ def test_it_fits_a_terminal(place):  # noqa: F811
         assert max(map(len, seen.splitlines())) < 80
 
 
+def test_what_costs_nothing(privsieve):  # noqa: F811
+    """A choice of all columns costs nothing at any epsilon, and is one line."""
+    [one] = bought(privsieve, "--top", 4)["epsilons"]
+
+    assert ("0", "50 %") == (one["epsilon"], one["even_at_most"])
+
+
 def test_nothing_that_can_be_planned(privsieve):  # noqa: F811
     """Where no epsilon can be planned the reason is said, with its exit code."""
     code, out, err = privsieve("plan", "--rows", 400, "--domain", "domain.toml", "--top", 9)
@@ -126,6 +134,22 @@ def test_select_says_the_forecast_beside_the_names(privsieve):  # noqa: F811
     assert (f"forecast of these 2 about {right} would be right on a usual table (a forecast from "
             "public numbers: nobody looked)") in said
     assert Fraction(1) == spent()
+
+
+@pytest.mark.parametrize(("selected", "settings", "said"), [
+    (["a", "b", "c"], {}, "of these 3 about 2 would be right"),
+    (["a", "b", "c"], {"always": ["a"]}, "of the 2 of these 3 that were sought about 1 would"),
+    (["a", "b", "c"], {"groups": {"g": ["b", "c"]}}, "of these 3 that were sought about 1 would"),
+    (["a"], {}, "this name would hardly be right")])
+def test_the_forecast_of_a_release(selected, settings, said):
+    """It is the share at the usual gap, of the places that were raced for, rounded down."""
+    forecast = {"usual_gap": "0.1", "found_percent": {"0.02": 10, "0.1": 80, "0.2": 99}}
+    body = {"selected": selected, "forecast": forecast,
+            "plan": {"epsilon": "1", "settings": settings}}
+
+    assert said in Release(body, None).expected
+    assert "" == Release({**body, "plan": {"epsilon": "0", "settings": {}}}, None).expected
+    assert "" == Release({**body, "forecast": {}}, None).expected
 
 
 def test_the_odds_of_the_guide():

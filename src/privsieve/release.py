@@ -20,7 +20,7 @@ from privsieve.errors import SchemaError
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import Json, canonical, digest, parsed, quoted
 from privsieve.public.cost import exact
-from privsieve.public.plan import Plan
+from privsieve.public.plan import Plan, chosen_by, sought
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,9 +102,11 @@ class Release:
             return ""
         named, of = len(self.selected), sought(chosen_by(self.body), self.selected)
         those = f"these {named}" if of == named else f"the {of} of these {named} that were sought"
-        right = f"about {self.right}" if self.right else "hardly one"
-        return (f"of {those} {right} would be right on a usual table (a forecast from public "
-                "numbers: nobody looked)")
+        right = f"of {those} about {self.right} would be" if self.right else (
+            f"of {those} hardly one would be")
+        if named == 1:
+            right = f"this name would {'' if self.right else 'hardly '}be"
+        return f"{right} right on a usual table (a forecast from public numbers: nobody looked)"
 
     @property
     def bytes(self) -> bytes:
@@ -146,27 +148,6 @@ def load(folder: str | Path) -> Release:
                           "take the file as privsieve wrote it")
     certificate = Path(folder) / "certificate.json"
     return Release(body, _read(certificate) if certificate.exists() else None)
-
-
-def chosen_by(release: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The settings of a choice; of a tuning, those of the candidate that chose."""
-    settings: Mapping[str, Any] = release["plan"]["settings"]
-    if "candidates" in settings and "candidate" in release:
-        said: Mapping[str, Any] = settings["candidates"][release["candidate"]]["settings"]
-        return said
-    return settings
-
-
-def items(settings: Mapping[str, Any], selected: Sequence[str]) -> list[str]:
-    """The columns alone and the groups that were chosen, by name."""
-    group_of = {column: group for group, columns in (settings.get("groups") or {}).items()
-                for column in columns}
-    return list(dict.fromkeys(group_of.get(column, column) for column in selected))
-
-
-def sought(settings: Mapping[str, Any], selected: Sequence[str]) -> int:
-    """How many of the places were raced for."""
-    return len(items(settings, selected)) - len(settings.get("always") or ())
 
 
 def said(plan: Plan, output: Any) -> Mapping[str, Json]:

@@ -55,7 +55,10 @@ class Buys:
 def show(domain: Domain, rows: int | None, record: Literal["row", "line"],
          options: Mapping[str, Any]) -> None:
     """Print a line for each epsilon; nothing is read and nothing charged."""
-    account = _account(options)
+    from privsieve.cli.plan import INDENT, heading, ledger_of
+
+    ledger = ledger_of(options)
+    account = None if ledger is None else ledger.account()
     found = [_bought(replace(made, record=record), account, options)
              for made in _plans(domain, rows, options)]
     first = found[0].plan
@@ -64,8 +67,6 @@ def show(domain: Domain, rows: int | None, record: Literal["row", "line"],
                     "neighbours": first.domain.neighbours, "columns": len(first.domain.columns),
                     "epsilons": [one.json() for one in found]})
         return
-    from privsieve.cli.plan import INDENT, heading
-
     heading(first, settled=False)
     click.echo()
     click.secho("What each epsilon buys", bold=True)
@@ -73,7 +74,7 @@ def show(domain: Domain, rows: int | None, record: Literal["row", "line"],
     words.table(("epsilon", *heads, "odds", "1 in 2", "1 in 100", *(["left"] if account else [])), [
         (one.plan.cost.text, *cells(one.plan), one.odds, one.even, one.few,
          *([_left(one)] if account else [])) for one in found])
-    for head, meaning in _meanings(first, account is not None, options):
+    for head, meaning in _meanings(first, options):
         lines = click.wrap_text(meaning, words.WIDTH - INDENT).replace("\n", "\n" + " " * INDENT)
         click.echo(f"  {head}".ljust(INDENT) + lines)
     for one in found:
@@ -98,11 +99,13 @@ def _plans(domain: Domain, rows: int | None, options: Mapping[str, Any]) -> Iter
             continue
         made += 1
         yield plan
+        if not plan.cost.epsilon:
+            return  # all columns are asked for: that costs nothing at any epsilon
     if not made:
         raise reason
 
 
-def _bought(plan: Plan, account: tuple[Account, str] | None, options: Mapping[str, Any]) -> Buys:
+def _bought(plan: Plan, account: Account | None, options: Mapping[str, Any]) -> Buys:
     from privsieve.public.cost import factor
     from privsieve.report.page import belief, percent
 
@@ -110,18 +113,7 @@ def _bought(plan: Plan, account: tuple[Account, str] | None, options: Mapping[st
     odds = factor(epsilon)
     return Buys(plan, "x -" if odds is None else f"x {odds}",
                 percent(belief(epsilon, _HALF)[1]), percent(belief(epsilon, _FEW)[1]),
-                None if account is None else _after(plan, account[0]), _refused(plan, options))
-
-
-def _account(options: Mapping[str, Any]) -> tuple[Account, str] | None:
-    asked.refuse((options["ledger"] is None) != (options["population"] is None),
-                 "--ledger and --population go together; give both or neither")
-    if options["ledger"] is None:
-        return None
-    from privsieve.ledger.ledger import Ledger
-
-    kept = Ledger(options["ledger"], population=options["population"], head=options["head"])
-    return kept.account(), options["population"]
+                None if account is None else _after(plan, account), _refused(plan, options))
 
 
 def _after(plan: Plan, account: Account) -> Fraction | None:
@@ -177,7 +169,8 @@ def _named(plan: Plan) -> int:
     return int(k) - len(settings.get("always", ()))
 
 
-def _meanings(plan: Plan, paid: bool, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:  # noqa: FBT001  # said once
+def _meanings(plan: Plan, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The heads of the table, and what stands below them."""
     from privsieve.cli.plan import FIGURES
 
     one = f"one {plan.protected}"
@@ -193,5 +186,5 @@ def _meanings(plan: Plan, paid: bool, options: Mapping[str, Any]) -> Iterator[tu
                    f"at most, in either direction{but}")
     yield "1 in 2", f"how sure somebody becomes at most who was in two minds about {one}"
     yield "1 in 100", "the same of somebody who thought it one chance in a hundred"
-    if paid:
+    if options["ledger"] is not None:
         yield "left", f"what {options['population']} has left after it"

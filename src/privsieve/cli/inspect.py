@@ -68,15 +68,19 @@ def _written(found: Inspection, path: str, *, as_json: bool) -> bytes:
 def _show(lines: Sequence[str]) -> None:
     """Lines that fit the terminal; through a pager where they are more than it holds."""
     wide, high = shutil.get_terminal_size()
-    told = [row for line in lines for row in _fitted(line, min(wide, 100) - 1)]
+    told = [row for at, line in enumerate(lines)
+            for row in _fitted(line, min(wide, 100) - 1, apart=at > 1)]
     if len(told) < high:
         click.echo("\n".join(told))
     else:
         click.echo_via_pager("\n".join([*told, ""]))
 
 
-def _fitted(line: str, width: int) -> list[str]:
-    """A line in rows, the later ones indented, with its first word in its colour."""
+def _fitted(line: str, width: int, *, apart: bool = False) -> list[str]:
+    """A line in rows, the later ones indented, with its first word in its colour.
+
+    A verdict stands apart from what is before it.
+    """
     text = visible(line)
     indent = " " * (len(text) - len(text.lstrip()))
     rows = click.wrap_text(text.lstrip(), width, initial_indent=indent,
@@ -86,4 +90,5 @@ def _fitted(line: str, width: int) -> list[str]:
         return [click.style(row, fg="red", bold=True) for row in rows]
     if word in _COLOURS:
         rows[0] = click.style(word, fg=_COLOURS[word], bold=True) + rows[0][len(word):]
+        return ["", *rows] if apart else rows
     return rows

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ from privsieve.methods import METHODS
 from privsieve.public.canonical import Json, visible
 from privsieve.public.cost import exact
 from privsieve.public.plan import Plan, Takes
+
+if TYPE_CHECKING:
+    from privsieve.ledger.ledger import Ledger
 
 #: The forecasts of a plan, by epsilon.
 Forecasts = Mapping[Fraction, Mapping[str, Any]]
@@ -90,17 +93,25 @@ def _could_vote(plan: Plan) -> bool:
             and suits(plan.domain, int(str(plan.settings["k"])), plan.units * plan.cost.epsilon))
 
 
-def _account(plan: Plan, options: Mapping[str, Any]) -> dict[str, Json]:
-    """What a ledger says of the plan: what is left, and how the charge would be converted."""
+def ledger_of(options: Mapping[str, Any]) -> Ledger | None:
+    """The account that was named, if one was."""
     asked.refuse((options["ledger"] is None) != (options["population"] is None),
                  "--ledger and --population go together; give both or neither")
     if options["ledger"] is None:
-        return {}
-    from privsieve.fit import SOFTWARE
-    from privsieve.ledger.certificate import terms
+        return None
     from privsieve.ledger.ledger import Ledger
 
-    ledger = Ledger(options["ledger"], population=options["population"], head=options["head"])
+    return Ledger(options["ledger"], population=options["population"], head=options["head"])
+
+
+def _account(plan: Plan, options: Mapping[str, Any]) -> dict[str, Json]:
+    """What a ledger says of the plan: what is left, and how the charge would be converted."""
+    from privsieve.fit import SOFTWARE
+    from privsieve.ledger.certificate import terms
+
+    ledger = ledger_of(options)
+    if ledger is None:
+        return {}
     return {"left": words.amount(ledger.left()),
             "converted": ledger.conversion(terms(plan, SOFTWARE))}
 

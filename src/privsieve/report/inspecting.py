@@ -61,7 +61,8 @@ def _troubles(one: Mapping[str, Any], place: str) -> Iterator[tuple[str, str, st
             places = one["where"].get(word, ())
             more = " …" if places and one[word] > len(places) else ""
             yield (word, f"{count(one[word])} ({_percent(one[word], max(one['rows'], 1))})",
-                   f"{place} {', '.join(map(str, places))}{more}" if places else "")
+                   f"{place}{'s' * (len(places) > 1)} {', '.join(map(str, places))}{more}"
+                   if places else "")
 
 
 def _percent(part: int, whole: int) -> str:

@@ -88,8 +88,13 @@ class Inspection:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the domain file fits the table; the word is that of its worst part."""
+        """Whether the domain file fits the table.
+
+        It stops where the file or a name is not as declared, where the target stops, and where
+        half of the columns do or share a bin each; what else is odd is to be looked at.
+        """
         words = Counter(verdict(found).word for found in self.findings)
+        target = self.domain.target and self.domain.target.name
         narrow = sum(found.in_one_bin or found.crowded for found in self.findings)
         columns = len(self.findings) + len(self.absent)
         wide = narrow >= max(_FEW, _HALF * columns)
@@ -107,7 +112,9 @@ class Inspection:
             said.append(f"{words['look']} to look at")
         if self.lost:
             said.append(f"{_are(self.lost, 'line')} no record{'s' * (self.lost > 1)}")
-        worst: Words = "stop" if self.remarks or self.absent or words["stop"] or wide else (
+        stops = wide or words["stop"] >= _HALF * columns or any(
+            found.part.name == target and verdict(found).word == "stop" for found in self.findings)
+        worst: Words = "stop" if self.remarks or self.absent or stops else (
             "look" if said or self.nobody or self.over else "fine")
         return Verdict(worst, "; ".join(said) or (
             "look at the persons" if worst == "look" else "the domain file fits the table"))

@@ -26,6 +26,7 @@ from privsieve.public.columns import (
     known,
 )
 from privsieve.public.grids import CODES, FEW_CODES
+from privsieve.rows.cells import bounds
 from privsieve.rows.finding import BINS, FORMS, SUMS, WORDS, Finding
 
 Words = Literal["stop", "look", "fine"]
@@ -292,15 +293,17 @@ def _value_fixes(found: Finding) -> tuple[str, ...]:
 
 
 def _number_fixes(found: Finding, part: Number | Date) -> Iterable[str]:
-    if found.below:
+    low, high = bounds(part)
+    suspects = _suspects(found)
+    if found.below > sum(many for mark, (many, _) in suspects if mark < low):
         least = _shown(part, found.least, math.floor)
         yield (f"these become low (the least, {FROM_ROWS}, is {least}); if the code book allows "
                "less, write its bound")
-    if found.above:
+    if found.above > sum(many for mark, (many, _) in suspects if mark > high):
         largest = _shown(part, found.largest, math.ceil)
         yield (f"these become high (the most, {FROM_ROWS}, is {largest}); if the code book allows "
                "more, write its bound")
-    if _suspects(found):
+    if suspects:
         yield ("if the code book says that such a number is a missing value, empty these cells in "
                "a copy of the table: as they stand they are numbers")
     best = max(found.forms.values(), default=0)
