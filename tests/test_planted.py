@@ -70,13 +70,14 @@ FAULTS = {
         "    _choose(plan, source, noise or __import__('privsieve.noise.streams', "
         "fromlist=['system']).system(), progress)\n" + RESERVE, SPEND),
     "function-before-its-charge": (
-        "fit.py", "    ledger, reserved = _paid(plan, ledger, noise)\n"
-        "    sealed(partial(_choose, plan, source), noise)\n",
-        "    sealed(partial(_choose, plan, source), noise)\n"
-        "    ledger, reserved = _paid(plan, ledger, noise)\n",
+        "fit.py", ("    ledger, reserved = _paid(plan, ledger, noise)\n"
+                   "    sealed(partial(_choose, plan, source), noise)\n"),
+        ("    sealed(partial(_choose, plan, source), noise)\n"
+         "    ledger, reserved = _paid(plan, ledger, noise)\n"),
         TOLD.format("a_function_that_is_not_paid_reads_no_row")),
     "function-without-its-charge": (
-        "fit.py", "private=private), ledger, reserved, None)", "private=private), None, None, None)",
+        "fit.py", "private=private), ledger, reserved, None)",
+        "private=private), None, None, None)",
         TOLD.format("the_charge_is_committed_at_the_end_once")),
     "scores-attribute": (
         "methods/estimators.py", "        self.n_features_in_ = ",
@@ -91,7 +92,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_caught(tmp_path, fault):
-    """Half the noise, a late charge, a lost one, a stored score, an upward import: a law says no."""
+    """Half the noise, a late or a lost charge, a stored score, an upward import: a law says no."""
     name, old, new, test = FAULTS[fault]
 
     assert [] != law(patched(tmp_path, name, old, new), test)
