@@ -15,7 +15,6 @@ import pytest
 
 import privsieve as ps
 from privsieve.errors import (
-    BudgetExceeded,
     LedgerError,
     ParameterError,
     ReleaseFailed,
@@ -124,21 +123,6 @@ def test_the_charge_is_committed_at_the_end_once(ledger):
     assert second.release_ is session.release_
     assert [] == second.release_.body["values"]["q"]
     assert all(ps.verify(*told(one.release_)[::-1], ledger=ledger).valid for one in (first, second))
-
-
-def test_a_function_that_is_not_paid_reads_no_row(tmp_path, monkeypatch):
-    """The charge comes first: where it is refused, the body of the table is not opened."""
-    poor = Ledger(str(tmp_path / "poor.db"), population="people")
-    poor.grant(epsilon="0.5", delta="1e-3")
-    opened = []
-    monkeypatch.setattr(session_module.fitting, "_choose", lambda *given: opened.append(given))
-    with session_of(poor) as session:
-        with pytest.raises(BudgetExceeded):
-            session.release_function(epsilon=1, delta="1e-6")
-
-        assert [] == opened
-        session.release_function(epsilon="0.5", delta="1e-6")
-        assert 1 == len(opened)
 
 
 def test_a_session_that_ends_by_an_error_still_writes_it_down(ledger):

@@ -26,8 +26,9 @@ PROFILES = {"smoke": 200, "ci": 30_000, "release": 1_000_000}
 FEWEST = 100  # with fewer runs on each table no bound says anything
 #: Runs on one table before the other has its turn, while they are counted.
 TURN = 100
-#: Thresholds that are tried for each score, and how sure a bound is, in standard deviations.
-THRESHOLDS, DEVIATIONS = 500, 2.5
+#: Thresholds that are tried for each score, and by how many standard deviations each is doubted:
+#: of many events that were tried the one that seems best was lucky.
+THRESHOLDS, DEVIATIONS = 500, 3.5
 #: The golden section, and how often it is taken.
 GOLDEN, SECTIONS = (math.sqrt(5) - 1) / 2, 14
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 #: is seen once.
 COMMONEST, RARE = 64, 5
 #: Bins of a number whose likelihood is learned, and what is added to each count.
-BINS, SMOOTH = 8, 1.0
+BINS, SMOOTH = 4, 1.0
 #: Standard deviations between two counts that are clearly not the same.
 CLEAR = 3.0
 #: Outputs with more numbers are told apart without their covariance.
@@ -281,7 +281,11 @@ def _parts_scores(sides: Sequence[Sequence[Flat]],
     Noise that was drawn for each part makes these logarithms of ratios independent, and their sum
     is then what tells two tables apart best; a part of a price shows in each of them.
     """
-    groups = [[_said(output) for output in side] for side in sides]
+    often = Counter(word for side in sides for output in side for word in output.words)
+    seldom = max(RARE, sum(map(len, sides)) // COMMONEST)
+    known = frozenset(word for word, times in often.items()
+                      if times >= seldom and not _counts(word[1]))  # type: ignore[index]
+    groups = [[output.words & known for output in side] for side in sides]
     whole = _likelihood([Counter(side) for side in groups])
     numbers = [matrix(side)[:, :MOST_FINE] for side in sides]
     tables = {}
@@ -294,7 +298,7 @@ def _parts_scores(sides: Sequence[Sequence[Flat]],
     def added(outputs: Sequence[Flat], clear: float) -> Floats:
         values = matrix(outputs)[:, :MOST_FINE]
         found = np.zeros(len(outputs))
-        said = [_said(output) for output in outputs]
+        said = [output.words & known for output in outputs]
         for group, ratio in whole.items():
             rows = np.flatnonzero([one == group for one in said])
             found[rows] = ratio
@@ -319,12 +323,9 @@ def _binned(sides: Sequence[Floats]) -> tuple[Floats, Floats, Floats]:
     ratios = np.log((counts[0] + SMOOTH) / totals[0]) - np.log((counts[1] + SMOOTH) / totals[1])
     gaps = np.abs(np.mean(sides[0], axis=0) - np.mean(sides[1], axis=0))
     errors = np.sqrt(sum(values.var(axis=0) / len(values) for values in sides))
-    return cuts, ratios, gaps / np.maximum(errors, 1e-300)
-
-
-def _said(output: Flat) -> frozenset[Hashable]:
-    """The words of an output that speak of no number."""
-    return frozenset(word for word in output.words if not _counts(word[1]))  # type: ignore[index]
+    strength = np.clip(gaps / np.maximum(errors, 1e-300), 1e-9, 1e9)
+    # A gap that chance makes as well is worth little: shrunk as James and Stein do.
+    return cuts, ratios * np.maximum(0, 1 - strength**-2.0)[:, None], strength
 
 
 def _counts(part: Any) -> bool:
