@@ -93,8 +93,8 @@ def _csv(path: Path, options: dict[str, Any]) -> Csv:
     given = {key: options[f"csv_{key}"].replace("\\t", "\t") for key in _CSV
              if options[f"csv_{key}"] is not None}
     found = recognised(path)
-    if "delimiter" in given and "decimal" not in given:
-        found = replace(found, decimal="," if given["delimiter"] == ";" else ".")
+    if "delimiter" in given or options["levels"]:  # levels are texts
+        found = replace(found, decimal="," if given.get("delimiter") == ";" else ".")
     csv = replace(found, **given, header=not options["no_header"])
     if options["look"]:
         csv = replace(looked_at(path, csv), **given)
