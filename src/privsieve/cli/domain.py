@@ -96,8 +96,8 @@ def _csv(path: Path, options: dict[str, Any]) -> Csv:
     if "delimiter" in given or options["levels"]:  # levels are texts
         found = replace(found, decimal="," if given.get("delimiter") == ";" else ".")
     csv = replace(found, **given, header=not options["no_header"])
-    if options["look"]:
-        csv = replace(looked_at(path, csv), **given)
+    if options["look"]:  # what it finds is said in the private draft alone
+        return replace(looked_at(path, csv), **given)
     sign = {"\t": "a tab"}.get(csv.delimiter, f"'{csv.delimiter}'")
     more = ("; say so if not: --csv-encoding, --csv-decimal, --csv-delimiter"
             if len(given) < len(_CSV) else "")

@@ -41,9 +41,9 @@ _PROPOSED = (
     "# What is public about the table, by names, types and code books; no row was read.",
     "# Correct it by a code book or the study's plan, never by what this table happens to hold.")
 _PRIVATE = (
-    "# PRIVATE: rows were looked at, so that nothing of this may leave as it is.  For each",
-    "# `seen` ask a code book or the study's plan, write what it says, and take the line",
-    "# away; then take `private` away.")
+    "# PRIVATE: some thousand rows were looked at, so that nothing of this may leave as it is.",
+    "# For each `seen` ask a code book or the study's plan, write what it says, and take the",
+    "# line away; then take `private` away.")
 _NUMBERS = (
     "# Numbers, where nothing says otherwise: inspect counts the cells that are none.",
     "# RuleSieve needs no bounds; methods that compute with numbers ask for low and high.")
