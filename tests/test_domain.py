@@ -25,6 +25,7 @@ from privsieve.public.columns import (
 from privsieve.public.domain import Csv, Domain
 from privsieve.public.domain_file import parse, to_toml
 from privsieve.rows.cells import encoder
+from privsieve.rows.coding import Gather
 from privsieve.rows.inspect import inspect
 
 ARCHITECTURE = """
@@ -370,6 +371,9 @@ def test_missing_values():
     assert [code == missing for code in encoder(coded)(cells)] == [
         False, True, True, True, False, True, True]
     assert encoder(plain)(cells)[4] == encoder(coded)(cells)[4]
+    items = Gather("pain", coded)
+    items.add(cells)
+    assert [0, -1, -1, -1, 1, -1, -1] == items.coded().codes.tolist()  # 98 is the bound
     assert encoder(coded)(np.array([3, 99, -1, 98])).tolist() == encoder(coded)(
         ["3", "99", "-1", "98"]).tolist()
     for wrong in (99, "99", [None], [float("nan")], [[1]], list(range(101))):

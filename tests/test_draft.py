@@ -85,7 +85,7 @@ def test_what_is_set_aside_can_be_taken_in():
 def test_the_table_and_the_target():
     """What is said of the table stands in the draft; what is not is asked for."""
     entries = [proposed(name, "other") for name in ("person_id", "age", "y")]
-    whole = TableFacts("y", ("no", "1"), "person", None, 4, 500, Csv(";", ","))
+    whole = TableFacts("y", ("no", "1.0"), "person", None, 4, 500, Csv(";", ","))
     domain = parse(draft(entries, whole))
 
     assert Domain([Number("age")], Label("y", ["no", 1]), person="person_id", rows_per_person=4,
@@ -149,6 +149,20 @@ def test_a_look(tmp_path):
     assert 7 == str(caught.value).count("\nline ")
     assert Csv(";", ".", "cp1252") == looked_at(
         csv_file(tmp_path, "1.5;Ä\n2.5;x\n".encode("latin-1"), b"a;b\n", "b.csv"), Csv(";", ","))
+
+
+def test_a_look_at_a_frame():
+    """Declared types are looked at by their cells, as a file is."""
+    frame = pd.DataFrame({"n": np.arange(40) / 2 % 7, "f": [True, False] * 20,
+                          "day": pd.date_range("2024-01-01", periods=40), "w": ["A", "B"] * 20,
+                          "empty": [None] * 40, "y": [0, 1] * 20})
+    found = tomllib.loads(Domain.draft(frame, "y", look=True))
+
+    assert [("n", "number", ["0 to 6.5"]), ("f", "flag", ["0", "1"]),
+            ("day", "date", ["2024-01-01 to 2024-02-09"]), ("w", "category", ["A", "B"]),
+            ("empty", "category", [])] == [
+        (one["name"], one["kind"], one["seen"]) for one in found["column"]]
+    assert [0, 1] == found["target"]["seen"]
 
 
 def test_a_look_at_what_is_known(tmp_path):

@@ -33,7 +33,7 @@ columns were planted: four that matter alone, and two that matter only together.
 The noise is real, so another run may choose differently."""
 
 _NEXT = (
-    ("domain your.csv --out domain.toml", "a draft; fill in the bounds"),
+    ("domain your.csv --out domain.toml", "a draft; correct it by a code book"),
     ("inspect your.csv --domain domain.toml", "for your eyes: does the domain fit?"),
     ("plan your.csv --domain domain.toml --unit row --epsilon 0.5 --top 6", "what it would cost"),
 )

@@ -93,11 +93,11 @@ def _csv(path: Path, options: dict[str, Any]) -> Csv:
     given = {key: options[f"csv_{key}"].replace("\\t", "\t") for key in _CSV
              if options[f"csv_{key}"] is not None}
     found = recognised(path)
-    if "delimiter" in given and "decimal" not in given:
-        found = replace(found, decimal="," if given["delimiter"] == ";" else ".")
+    if "delimiter" in given or options["levels"]:  # levels are texts
+        found = replace(found, decimal="," if given.get("delimiter") == ";" else ".")
     csv = replace(found, **given, header=not options["no_header"])
-    if options["look"]:
-        csv = replace(looked_at(path, csv), **given)
+    if options["look"]:  # what it finds is said in the private draft alone
+        return replace(looked_at(path, csv), **given)
     sign = {"\t": "a tab"}.get(csv.delimiter, f"'{csv.delimiter}'")
     more = ("; say so if not: --csv-encoding, --csv-decimal, --csv-delimiter"
             if len(given) < len(_CSV) else "")

@@ -122,6 +122,7 @@ def _of_lines(lines: Lines) -> list[Proposal]:
             continue
         seen[name] = number
         try:
+            expanded(name)
             entries.append(_entry(name, line))
         except DomainError as error:
             faults.append(f"line {number}: {error}")

@@ -19,12 +19,13 @@ from typing import Any
 from privsieve.errors import DomainError, SchemaError
 from privsieve.frozen import dataclass
 from privsieve.public.blocks import written
-from privsieve.public.canonical import hidden, is_whole
+from privsieve.public.canonical import hidden, is_whole, plain
 from privsieve.public.domain import Csv
 
 #: Why a column is set aside.
-ID = "named like an identifier: it says who somebody is, and predicts nothing"
-TEXT = "named like free text, which no rule compares"
+ID = ("named like identifiers, which predict nothing; one that says whose row it is may be the "
+      "person of [table]")
+TEXT = "named like free text, which no rule compares; make a column of what matters in it"
 UNREADABLE = "of a type that no rule reads"
 _DATE = "dates of which nobody said where they lie: write low and high, then take the # away"
 _VALUES = "categories of which nobody said the values: list them, then take the # away"
@@ -40,9 +41,9 @@ _PROPOSED = (
     "# What is public about the table, by names, types and code books; no row was read.",
     "# Correct it by a code book or the study's plan, never by what this table happens to hold.")
 _PRIVATE = (
-    "# PRIVATE: rows were looked at, so that nothing of this may leave as it is.  For each",
-    "# `seen` ask a code book or the study's plan, write what it says, and take the line",
-    "# away; then take `private` away.")
+    "# PRIVATE: some thousand rows were looked at, so that nothing of this may leave as it is.",
+    "# For each `seen` ask a code book or the study's plan, write what it says, and take the",
+    "# line away; then take `private` away.")
 _NUMBERS = (
     "# Numbers, where nothing says otherwise: inspect counts the cells that are none.",
     "# RuleSieve needs no bounds; methods that compute with numbers ask for low and high.")
@@ -126,8 +127,8 @@ def proposed(name: str, kind: str) -> Proposal:
 
     >>> [proposed(name, "other").kind for name in ("crp", "birth_year", "isSmoker", "ward")]
     ['number', 'number', 'flag', 'category']
-    >>> proposed("patient_id", "number").aside, proposed("Aufnahmedatum", "other").kind
-    ('named like an identifier: it says who somebody is, and predicts nothing', 'date')
+    >>> proposed("patient_id", "number").aside == ID, proposed("Aufnahmedatum", "other").kind
+    (True, 'date')
     """
     words = [word.casefold() for word in _PARTS.findall(_CAMEL.sub(" ", name))]
     if kind == "unreadable":
@@ -228,7 +229,7 @@ def _as_target(entry: Proposal, classes: Sequence[str]) -> Proposal:
     """The entry of a target: a label, unless a code book says that it is a number."""
     if classes:
         return Proposal(entry.name, "label", {"values": [
-            int(one) if is_whole(one) else one for one in classes]})
+            int(one) if is_whole(one) else one for one in map(plain, classes)]})
     if entry.kind == "flag" and entry.seen is None:
         return replace(entry, kind="label", facts={"values": [False, True]}, why="")
     if entry.kind == "number" and (entry.facts.keys() & {"low", "typical"}):

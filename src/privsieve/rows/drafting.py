@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,16 @@ from privsieve.rows.source import TEXT_FILES, Source, fold, open_source
 
 #: What may part the fields of a header line, the likeliest first.
 DELIMITERS = (",", ";", "\t", "|")
-_HEADER_BYTES, _BODY_BYTES = 2**16, 2**24
+_HEADER_BYTES, _BODY_BYTES = 2**16, 2**22
 _BOM = b"\xef\xbb\xbf"
-#: So many rows are looked at, and so many cells.
-_ROWS, _CELLS = 100_000, 5_000_000
+#: So many rows are looked at, the first ones, and so many cells.
+_ROWS, _CELLS = 20_000, 1_000_000
 #: A kind is seen where so large a share of the cells is of it.
 _MOST = 0.9
 #: A category has at most so many values; a label is listed up to so many.
 _VALUES, _CLASSES = 60, 30
+#: So many different texts are tried in each form of a date.
+_TRIED = 500
 #: From so many rows on, a column of which almost all cells differ is no category.
 _FEW_ROWS = 20
 _BY_LOOK = ("by a look at the rows these differ almost everywhere; take these lines away before "
@@ -152,10 +155,11 @@ def _column(name: str, count: Counter[str], decimal: str) -> Proposal:
     numbers = _known({text: number_cell(text, decimal) for text in count})
     if _weight(count, numbers) > _MOST * total:
         return Proposal(name, "number", seen=tuple(_ranges(numbers, count)))
-    days = {form: _known({text: date_cell(text, form) for text in count}) for form in _FORMS}
-    form = max(_FORMS, key=lambda one: _weight(count, days[one]))
-    if _weight(count, days[form]) > _MOST * total:
-        first, *_, last = sorted(days[form], key=days[form].__getitem__) * 2
+    some = list(islice(count, _TRIED))
+    form = max(_FORMS, key=lambda one: len(_known({text: date_cell(text, one) for text in some})))
+    days = _known({text: date_cell(text, form) for text in count})
+    if _weight(count, days) > _MOST * total:
+        first, *_, last = sorted(days, key=days.__getitem__) * 2
         return Proposal(name, "date", {} if form is None else {"format": form},
                      seen=(f"{first} to {last}",))
     if len(count) > _VALUES or (total >= _FEW_ROWS and len(count) > _MOST * total):
