@@ -24,7 +24,7 @@ LAWS := laws option golden race_inputs merge layers names public proofs house de
 ATTACKS := attack audit faults block_fwell class_rules histogram noisy_top_k objective regression_session \
 	released_weights ridge tuning numeric_sensitivity
 #: Tests that look for a counterexample as long as they are told.
-SEARCHES := ledger_kill ledger_crash neighbours honest_attacker kernel_fuzz closed
+SEARCHES := ledger_kill ledger_crash neighbours honest_attacker kernel_fuzz csv_kernel closed
 DATED = experiments/results/$@_$(shell date +%Y-%m-%d).txt
 
 help:  ## this list
@@ -48,7 +48,7 @@ audit: $(VENV)/.test  ## attacks on every mechanism, ten times as long (two hour
 
 soak: $(VENV)/.test  ## kills, fuzz and searches for a counterexample (hours; dated result)
 	@PRIVSIEVE_KILLS=1000 PRIVSIEVE_PLANS=50000 PRIVSIEVE_TABLES=5000 PRIVSIEVE_FUZZ=20000 \
-		PRIVSIEVE_EDITS=100000 $(PYTEST) \
+		PRIVSIEVE_BODIES=100000 PRIVSIEVE_EDITS=100000 $(PYTEST) \
 		--durations=40 $(SEARCHES:%=tests/test_%.py) $(ARGS) > $(DATED) || { cat $(DATED); exit 1; }
 	@tail -1 $(DATED)
 
@@ -86,7 +86,7 @@ figures: $(VENV)/.test  ## the papers' tables, and what our methods need (hours;
 	@$(PY) experiments/least_squares_error.py $(if $(SHORT),--short)
 	@$(PY) experiments/synthetic_rows.py $(if $(SHORT),--short)
 
-options: $(VENV)/.run  ## docs/options.md, from the fields of the methods' options
+options: $(VENV)/.run  ## docs/options.md and docs/glossary.md, from the code
 	@$(PY) tests/options.py
 
 proof: $(VENV)/.run  ## digests of proved functions: make proof NAME=top_k
