@@ -402,8 +402,9 @@ SHOWN = {
     "NoiseLaw", "NoiseSize", "NoisyTable", "Number", "OfLevels", "Perturbing", "Places", "Plan",
     "Point", "Policy", "Problem", "Public", "Published", "Regression", "Release", "Risk",
     "Roles", "Rounding", "Rule", "Sample", "Scheme", "Scoring", "Selection", "Setting", "Shape",
-    "Sizes", "SourceCrowds", "SureCount", "Switch", "Takes", "Thermometer", "Together",
-    "TopRule", "Tuning", "VectorNoise", "VoteForecast", "Weighing", "Whole", "Windows"}
+    "Sizes", "SourceCrowds", "SureCount", "Switch", "TableFacts", "Takes", "Thermometer",
+    "Together", "TopRule", "Tuning", "VectorNoise", "VoteForecast", "Weighing", "Whole",
+    "Windows"}
 
 
 def classes():

@@ -33,7 +33,7 @@ columns were planted: four that matter alone, and two that matter only together.
 The noise is real, so another run may choose differently."""
 
 _NEXT = (
-    ("domain your.csv --out domain.toml", "a draft; fill in the bounds"),
+    ("domain your.csv --out domain.toml", "a draft; correct it by a code book"),
     ("inspect your.csv --domain domain.toml", "for your eyes: does the domain fit?"),
     ("plan your.csv --domain domain.toml --unit row --epsilon 0.5 --top 6", "what it would cost"),
 )
@@ -42,6 +42,7 @@ _PAGES = (
     (("first", "report.html"), "the selection: for everybody"),
     (("columns", "report.html"), "the publication: for everybody who gets the table"),
     (("internal.html",), "the publication, with its closed columns: PRIVATE, for the holder"),
+    (("look.html",), "the look at the table: PRIVATE, for the holder"),
 )
 
 
@@ -58,10 +59,13 @@ def command(out: str) -> None:
     write(folder)
     at = {name: os.path.join(out, name)  # noqa: PTH118  # as typed, not as resolved
           for name in ("patients.csv", "domain.toml", "budget.db", "first", "columns",
-                       "internal.html")}
+                       "internal.html", "look.html")}
     asked = ["--domain", at["domain.toml"], "--unit", "row", "--epsilon", "0.5", "--top", "6"]
     charged = ["--ledger", at["budget.db"], "--population", "demo-clinic"]
-    _step("Its holder grants the patients a budget.")
+    _step("Its holder looks at the table with what is public about it: private, and free.")
+    _run(["inspect", at["patients.csv"], "--domain", at["domain.toml"], "--private-output",
+          at["look.html"]])
+    _step("And grants the patients a budget.")
     _run(["ledger", "grant", *charged, "--epsilon", "2"])
     _step("What would a choice of six columns cost, and what is it worth?  No row is read.")
     _run(["plan", at["patients.csv"], *asked])

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.releasing import verified
+
+if TYPE_CHECKING:
+    from privsieve.methods.ridge.ridge import Released
+    from privsieve.methods.ridge.session import SavedFunction
+    from privsieve.release import Release
 
 
 @click.command("predict", epilog="Example: privsieve predict model new.csv --out predictions.csv")
@@ -24,11 +29,10 @@ def command(release: str, data: str, domain_file: str | None, out: str | None) -
     The release is verified first.  One number a line goes to stdout below the target's name, in the
     order of the rows.  Predictions speak of the rows of DATA: they are for who holds them.
     """
-    from privsieve.methods.ridge.ridge import Released
     from privsieve.public.domain import Domain
     from privsieve.rows import open_source, resolve
 
-    model = Released.of(verified(release, "no prediction is made"))
+    model = _model(verified(release, "no prediction is made"))
     csv = Domain.from_toml(domain_file).csv if domain_file else None
     source = open_source(data, csv=csv)
     resolve(model.domain, source.shape(count_rows=False), strict=False)
@@ -39,6 +43,16 @@ def command(release: str, data: str, domain_file: str | None, out: str | None) -
     with new_file(out, "of --out") as file:
         file.write(text.encode())
     words.say("written", out)
+
+
+def _model(release: Release) -> Released | SavedFunction:
+    """What predicts: a formula, or the function of a session."""
+    from privsieve.methods.ridge.ridge import Released
+    from privsieve.methods.ridge.session import SavedFunction
+    from privsieve.release import ANSWERS, Regression
+
+    answers = Regression.read(release.body).map == ANSWERS
+    return SavedFunction.of(release) if answers else Released.of(release)
 
 
 def _text(name: str, values: Any) -> str:

@@ -47,8 +47,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     and `release_`, and nothing else.
     """
 
-    domain: Domain | None = option(default=None, says="the public facts about the table")
-    ledger: Ledger | None = option(default=None, says="who keeps the sum over all releases")
+    domain: Domain | str | os.PathLike[str] | None = option(
+        default=None, says="the public facts about the table, or the path of a domain file")
+    ledger: Ledger | str | os.PathLike[str] | None = option(
+        default=None, says="who keeps the sum over all releases, or the path of a ledger of one "
+                           "population")
 
     #: The name of the method in the registry (`methods.plan`).
     method: ClassVar[str]
@@ -63,7 +66,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         del given["domain"], given["ledger"]
         return given
 
-    def plan(self, *, rows: int | None = None, domain: Domain | None = None) -> Plan:
+    def plan(self, *, rows: int | None = None,
+             domain: Domain | str | os.PathLike[str] | None = None) -> Plan:
         """Cost, settings and forecast; reads no row."""
         public = self._public(domain)
         if isinstance(public, Box) and hasattr(self, "n_features_in_"):
@@ -88,7 +92,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
             raise ParameterError("the table has one row (n_samples = 1); a release from rows needs "
                                  "at least 2")
         made = plan(self.method, domain, rows=shape.rows, **self.options())
-        self.release_ = fitting.fit(made, source, ledger=self.ledger)
+        self.release_ = fitting.fit(made, source, ledger=fitting.ledger_of(self.ledger))
         self.n_features_in_ = len(domain.columns)
         self._remember(names_of(X), domain)
         return self
@@ -116,11 +120,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         place = {fold(name): j for j, name in enumerate(columns)}
         return [place[fold(name)] for name in getattr(self, "feature_names_in_", columns)]
 
-    def _public(self, domain: Domain | None) -> Domain:
+    def _public(self, domain: Domain | str | os.PathLike[str] | None) -> Domain:
         public = domain or self.domain
         if public is None:
             raise DomainError(f"no domain is given: {self.way_out}")
-        return public
+        return Domain.of(public)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
