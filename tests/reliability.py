@@ -63,8 +63,11 @@ def lines():
                    f"{right.verdict} | {bound(twin)} | {'yes' if twin.exceeded else 'no'} |")
     yield ""
     yield ("A twin that spends twice the claim was found out in every mode." if not missed else
-           f"Not found out at twice the claim: {', '.join(missed)}. There the claim is a sum of "
-           "parts, and no row that we know moves all of them at once.")
+           f"Not found out at twice the claim: {', '.join(missed)}. What we know of that is in "
+           "[known gaps](known-gaps.md).")
+    yield ("Of `private-tuning` the whole is one release: the best of a secret number of tries. "
+           "`learned` and `judged` attack one try, at a price of its own, by somebody who knows "
+           "how the units were cut and sees what never leaves: the proof covers that, too.")
     yield "\n## Planted faults\n\n| fault | runs | found | caught |\n|---|---|---|---|"
     for fault in FAULTS:
         claimed = 3.0 if "ties" in fault.name else 1.0

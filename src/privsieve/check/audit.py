@@ -26,9 +26,8 @@ PROFILES = {"smoke": 200, "ci": 30_000, "release": 1_000_000}
 FEWEST = 100  # with fewer runs on each table no bound says anything
 #: Runs on one table before the other has its turn, while they are counted.
 TURN = 100
-#: Thresholds that are tried for each score, and by how many standard deviations each is doubted:
-#: of many events that were tried the one that seems best was lucky.
-THRESHOLDS, DEVIATIONS = 500, 3.5
+#: Thresholds that are tried for each score.
+THRESHOLDS = 500
 #: The golden section, and how often it is taken.
 GOLDEN, SECTIONS = (math.sqrt(5) - 1) / 2, 14
 
@@ -171,12 +170,16 @@ def _event(sides: Sequence[Sequence[Flat]], delta: float) -> Event:
 
 
 def _promise(more: NDArray[np.intp], less: NDArray[np.intp], count: int, delta: float) -> Floats:
-    """Roughly the bound that an event would give; any guess is allowed."""
-    high, low = (more + 1) / (count + 2), (less + 1) / (count + 2)
-    over = np.maximum(high - delta, 1e-100)
-    with np.errstate(over="ignore"):
-        apart = high * (1 - high) / over**2 + (1 - low) / low
-    found: Floats = np.log(over / low) - DEVIATIONS * np.sqrt(apart / count)
+    """Roughly the bound that an event would give (Wilson's interval); any guess is allowed.
+
+    Both limits at once are more doubt than the bound has: of many events the best was lucky.
+    """
+    z2 = 2.58**2
+    half_more = np.sqrt(z2 * (more * (count - more) / count + z2 / 4))
+    half_less = np.sqrt(z2 * (less * (count - less) / count + z2 / 4))
+    low = (more + z2 / 2 - half_more) / (count + z2) - delta
+    high = (less + z2 / 2 + half_less) / (count + z2)
+    found: Floats = np.log(np.maximum(low, 1e-300) / high)
     return found
 
 

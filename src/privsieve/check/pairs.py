@@ -328,8 +328,12 @@ class TryPair(Pair):
                          allow_weak=True, **self.options)
         rules, noise = made.mechanism.keywords["tuning"], system()
 
+        # Under a known key a table has one summary.
+        summaries = {id(table): made.summarise([table], _KEY)
+                     for table in (self.first, self.second)}
+
         def run(table: Batch) -> Any:
-            summary = made.summarise([table], _KEY)
+            summary = summaries[id(table)]
             if self.kind == "judged":
                 return tuning.attempt(summary, noise, rules)
             selected = rules.candidates[0].mechanism(summary.summaries[0], noise)
@@ -356,7 +360,7 @@ def _learned(method: str) -> Pair:
         codes, label = np.zeros((18, 2)), np.zeros(18)
         codes[learns], label[learns] = side, sides()[2]
         ends.append(table(codes, label))
-    return TryPair(method, TWO, _TRIED, *ends, "learned")
+    return TryPair(method, TWO, _TRIED, ends[0], ends[1], "learned")
 
 
 def _judged(method: str) -> Pair:
