@@ -20,11 +20,13 @@ from privsieve.errors import SchemaError
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import Json, canonical, digest, parsed, quoted
 from privsieve.public.plan import Plan
+from privsieve.public.printed import Printed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from privsieve.public.description import Described
+    from privsieve.public.shown import Shown
 
 FORMAT = "privsieve-release/1"
 #: The file of a release is far below; more is an attack on memory.
@@ -45,8 +47,8 @@ _LEAST = Decimal("1e-9")
 _EXACT = Context(prec=28)
 
 
-@dataclass(frozen=True)
-class Release:
+@dataclass(frozen=True, repr=False)
+class Release(Printed):
     """A release and its certificate, each as JSON.
 
     `selected` are names; `certificate` is None for what is not private (a replayed noise).
@@ -70,9 +72,10 @@ class Release:
             "warning": plan.warning,
         }, None)
 
-    def __repr__(self) -> str:
-        """The kind and the chosen names: a table of counts may have a million cells."""
-        return f"Release({self.body.get('kind')}: {', '.join(map(str, self.selected))})"
+    def _shown(self) -> Shown:
+        from privsieve.report.brief import brief
+
+        return brief(self)
 
     @property
     def selected(self) -> tuple[str, ...]:

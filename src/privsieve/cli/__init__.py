@@ -11,11 +11,15 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from privsieve.cli.verb import VerbGroup
 from privsieve.errors import PrivsieveError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 #: Each verb and its line of help; `privsieve.cli.<verb>` holds its `command`.
 VERBS = {
@@ -38,6 +42,7 @@ VERBS = {
     "report": "Make the HTML page of a release again, or check it.",
     "export": "Write a release as a registry entry, a label, for a viewer, or to be signed.",
     "doctor": "Say what this installation has and what it lacks.",
+    "completion": "Let bash, zsh or fish complete verbs, options and files.",
 }
 
 INTERRUPTED = 130
@@ -45,7 +50,7 @@ INTERRUPTED = 130
 _LONG = re.compile(r"\S{400,}")
 
 
-class Verbs(click.Group):
+class Verbs(VerbGroup):
     """A group whose verbs are imported when they run."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -61,6 +66,14 @@ class Verbs(click.Group):
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Verbs that begin so, without importing them, and options."""
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(name, help=said) for name, said in VERBS.items()
+                 if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
 def _version(ctx: click.Context, _option: click.Parameter, asked: bool) -> None:  # noqa: FBT001  # click's signature
@@ -106,6 +119,8 @@ def run(args: Sequence[str] | None = None) -> int:
         return error.exit_code
     except click.ClickException as error:
         return _refuse(_usage(error), error.exit_code, color)
+    except SystemExit as done:  # a shell asked what it may complete
+        code = done.code
     except click.Abort:
         return _refuse("interrupted; nothing was charged", INTERRUPTED, color)
     except PrivsieveError as error:

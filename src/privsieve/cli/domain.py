@@ -9,6 +9,7 @@ import click
 
 from privsieve.cli import words
 from privsieve.cli.private import new_file
+from privsieve.cli.verb import Verb
 from privsieve.errors import SchemaError
 from privsieve.public.domain import Csv, Domain, to_toml
 
@@ -17,7 +18,8 @@ DELIMITERS = (",", ";", "\t", "|")
 _HEADER_BYTES = 2**16
 
 
-@click.command("domain", epilog="Example: privsieve domain patients.csv --out domain.toml")
+@click.command("domain", cls=Verb,
+               epilog="Example: privsieve domain patients.csv --out domain.toml")
 @click.argument("data")
 @click.option("--out", metavar="FILE", help="Write the draft here; the file must not exist.")
 @click.option("--levels", is_flag=True,
@@ -44,12 +46,14 @@ def command(data: str, out: str | None, csv_delimiter: str | None, **options: An
         draft = to_toml(generalised(path, csv))
     else:
         draft = _draft(path, csv)
-    if out is None:
-        click.echo(draft, nl=False)
-    else:
+    if out is not None:
         with new_file(out, "of --out", 0o666) as file:
             file.write(draft.encode())
         words.say("written", out)
+    if options["as_json"]:
+        words.json({"draft": draft, "written": out})
+    elif out is None:
+        click.echo(draft, nl=False)
     words.say("next", "its levels come from the rows: say who may know them, and take away the "
                       "columns that you do not publish" if levels else
                       "fill in each `<-`: bounds and values from a code book, never from this "

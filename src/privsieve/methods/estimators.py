@@ -32,22 +32,24 @@ from privsieve.methods.ridge.ridge import Released
 from privsieve.methods.rule_sieve import RuleSieveOptions
 from privsieve.methods.tuning import TuningOptions
 from privsieve.public.domain import Box, Domain
-from privsieve.public.option import estimator, option
+from privsieve.public.option import current, estimator, option
 from privsieve.public.plan import Plan
+from privsieve.public.shown import ShownEstimator
 from privsieve.release import ColumnWeights, Release
 from privsieve.rows import Source, open_source, resolve
 from privsieve.rows.source import fold, names_of, typed
 
 
 @estimator
-class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class Estimator(ShownEstimator, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """What every private estimator is: options, `plan`, and `fit` written once.
 
     A fitted one holds its parameters, `n_features_in_`, `feature_names_in_` (for named columns)
     and `release_`, and nothing else.
     """
 
-    domain: Domain | None = option(default=None, says="the public facts about the table")
+    domain: Domain | str | os.PathLike[str] | None = option(
+        default=None, says="the public facts about the table, or the path of a domain file")
     ledger: Ledger | None = option(default=None, says="who keeps the sum over all releases")
 
     #: The name of the method in the registry (`methods.plan`).
@@ -63,7 +65,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         del given["domain"], given["ledger"]
         return given
 
-    def plan(self, *, rows: int | None = None, domain: Domain | None = None) -> Plan:
+    def set_params(self, **given: Any) -> Self:
+        """Change parameters; `k` is the number of columns, as for the constructor."""
+        super().set_params(**current(type(self), given))
+        return self
+
+    def plan(self, *, rows: int | None = None,
+             domain: Domain | str | os.PathLike[str] | None = None) -> Plan:
         """Cost, settings and forecast; reads no row."""
         public = self._public(domain)
         if isinstance(public, Box) and hasattr(self, "n_features_in_"):
@@ -80,7 +88,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         y : array, optional
             the target, where X does not hold it.
         """
-        domain = self._public(None)
+        domain, ledger = self._public(None), self._ledger()
         source = open_source(X, y, csv=domain.csv)
         shape = source.shape(count_rows=domain.rows_are_public)
         domain = resolve(domain, shape, strict=True)
@@ -88,7 +96,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
             raise ParameterError("the table has one row (n_samples = 1); a release from rows needs "
                                  "at least 2")
         made = plan(self.method, domain, rows=shape.rows, **self.options())
-        self.release_ = fitting.fit(made, source, ledger=self.ledger)
+        self.release_ = fitting.fit(made, source, ledger=ledger)
         self.n_features_in_ = len(domain.columns)
         self._remember(names_of(X), domain)
         return self
@@ -116,11 +124,23 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         place = {fold(name): j for j, name in enumerate(columns)}
         return [place[fold(name)] for name in getattr(self, "feature_names_in_", columns)]
 
-    def _public(self, domain: Domain | None) -> Domain:
+    def _public(self, domain: Domain | str | os.PathLike[str] | None) -> Domain:
         public = domain or self.domain
         if public is None:
             raise DomainError(f"no domain is given: {self.way_out}")
+        if isinstance(public, str | os.PathLike):
+            return Domain.from_toml(public)
+        if not isinstance(public, Domain):
+            raise DomainError(f"domain is a {type(public).__name__}; give a Domain, or the path of "
+                              "a domain file")
         return public
+
+    def _ledger(self) -> Ledger | None:
+        """The ledger; a path alone is refused, for it does not say whose budget is charged."""
+        if self.ledger is not None and not isinstance(self.ledger, Ledger):
+            raise ParameterError("ledger is no Ledger: a file keeps the budgets of several people; "
+                                 'say whose: Ledger("budget.db", population="clinic-2026")')
+        return self.ledger
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -139,6 +159,11 @@ class Selector(SelectorMixin, Estimator):  # type: ignore[misc]  # scikit-learn 
         """The chosen columns of X: private rows, for the holder of the table."""
         check_is_fitted(self, "release_")
         return typed(super().transform(X), X)
+
+    def get_support(self, indices: bool = False) -> npt.NDArray[Any]:  # noqa: FBT001, FBT002  # scikit-learn's
+        """A mask of the chosen columns, or their places."""
+        found: npt.NDArray[Any] = super().get_support(indices)
+        return found
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """The names of the chosen columns; for an array those that the domain gives."""

@@ -34,6 +34,7 @@ from privsieve.public.columns import (
     check_name,
     fields_of,
 )
+from privsieve.public.printed import Printed
 
 #: More rows, or persons, than this are refused: it is a public cap.
 LARGEST_ROWS = 2**40
@@ -85,8 +86,8 @@ class Csv:
             raise DomainError(f"csv.header is {quoted(self.header)}; write true or false")
 
 
-@dataclass(frozen=True)
-class Domain:
+@dataclass(frozen=True, repr=False)
+class Domain(Printed):
     """All that is public about a table: columns with bounds, the label, the unit protected.
 
     >>> domain = Domain([Number("age", 0, 110), Flag("smoker")], target=Label("ill", [0, 1]))
@@ -323,7 +324,6 @@ def _check_count(value: object, name: str, *, optional: bool) -> None:
 
 
 # --- the file -----------------------------------------------------------------------------------
-
 def parse(text: str) -> Domain:
     """Read the text of a domain file.
 

@@ -21,6 +21,7 @@ from privsieve.frozen import dataclass
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
+from privsieve.public.printed import Printed
 
 if TYPE_CHECKING:
     from privsieve.rows.batch import Batch
@@ -110,8 +111,8 @@ class Takes(NamedTuple):
     bytes: int
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Printed):
     """Public facts, a cost, and two functions.
 
     summarise : (batches, key) -> summary
