@@ -25,6 +25,7 @@ from privsieve.public.printed import Printed
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from privsieve.displays import ReleaseDisplay
     from privsieve.public.description import Described
     from privsieve.public.shown import Shown
 
@@ -96,6 +97,12 @@ class Release(Printed):
     def sha256(self) -> str:
         """The digest that the certificate binds."""
         return digest(self.bytes)
+
+    def plot(self, ax: Any = None) -> ReleaseDisplay:
+        """Draw what was released, with Matplotlib (the extra `plot`)."""
+        from privsieve.displays import ReleaseDisplay
+
+        return ReleaseDisplay.from_release(self).plot(ax)
 
     def save(self, folder: str | Path) -> None:
         """Write the release folder, with its report; it must not exist."""

@@ -20,7 +20,7 @@ SHELLS = {
 }
 
 
-@click.command("completion", cls=Verb, epilog='Example: eval "$(privsieve completion bash)"')
+@click.command("completion", cls=Verb, epilog="Example: privsieve completion fish | source")
 @click.argument("shell", type=click.Choice(list(SHELLS)), required=False)
 def command(shell: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Print what SHELL has to run so that TAB completes verbs, options and files.

@@ -24,6 +24,7 @@ from privsieve.public.domain import Domain
 from privsieve.public.printed import Printed
 
 if TYPE_CHECKING:
+    from privsieve.displays import PlanDisplay
     from privsieve.rows.batch import Batch
 
 
@@ -149,6 +150,12 @@ class Plan(Printed):
     def protected(self) -> Literal["row", "line", "person"]:
         """One unit, by the name that the source gives it."""
         return "person" if self.domain.unit == "person" else self.record
+
+    def plot(self, ax: Any = None) -> PlanDisplay:
+        """Draw the forecast, with Matplotlib (the extra `plot`)."""
+        from privsieve.displays import PlanDisplay
+
+        return PlanDisplay.from_plan(self).plot(ax)
 
     def json(self) -> dict[str, Json]:
         """What a release and a certificate say of the plan."""
