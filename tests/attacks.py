@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from privsieve.check.audit import audit
 from privsieve.noise.streams import system
 from privsieve.release import said
 from privsieve.rows.batch import batches
@@ -20,6 +21,21 @@ MANY = max(RUNS, 30_000)
 def near(bound):
     """What an attack comes above that runs 30,000 times; one that runs seldom knows less."""
     return bound if RUNS >= 30_000 else max(-1.0, bound - 0.35)
+
+
+def stands(*attack, least=-1.0, **how):
+    """Whether one of three audits does not refute what is right, and comes above `least`.
+
+    One audit in a hundred refutes a right mechanism, and there are fifty of them in `make test`:
+    three in a row do so once in a million.
+    """
+    return any(least < found.bound and not found.exceeded
+               for found in (audit(*attack, **how) for _ in range(3)))
+
+
+def refuted(*attack, **how):
+    """Whether one of three audits catches what is wrong."""
+    return any(audit(*attack, **how).exceeded for _ in range(3))
 
 
 def again(plan, source, noise=None):

@@ -10,7 +10,7 @@ from math import exp
 
 import pytest
 
-from attacks import MANY, RUNS, again, near, run
+from attacks import MANY, RUNS, again, near, refuted, run, stands
 from privsieve import audit
 from privsieve.check.pairs import joined, modes, pair, sides
 from privsieve.fit import fit
@@ -39,10 +39,7 @@ def sides_of(made):
 @pytest.mark.parametrize("options", [{"class_prior": None, "depth": 1}, {"ordered": True}])
 def test_the_worst_pair_keeps_the_claim_and_comes_near_it(options):
     """The 99 % bound stays under epsilon = 1, and comes near it: no pair is worse."""
-    found = audit(run, *sides_of(planned(1, **options)), epsilon=1, profile=RUNS)
-
-    assert not found.exceeded
-    assert near(0.9) < found.bound <= 1
+    assert stands(run, *sides_of(planned(1, **options)), epsilon=1, profile=RUNS, least=near(0.9))
 
 
 @pytest.mark.slow
@@ -50,7 +47,7 @@ def test_half_the_noise_is_caught():
     """A twin that adds half of the noise (it runs at epsilon 2) is found out."""
     twin = sides_of(planned(2, class_prior=None, depth=1))
 
-    assert audit(run, *twin, epsilon=1, profile=RUNS).exceeded
+    assert refuted(run, *twin, epsilon=1, profile=RUNS)
 
 
 def fitted(made):
@@ -60,10 +57,10 @@ def fitted(made):
 
 def test_the_whole_public_way_keeps_the_claim_and_a_quarter_of_its_noise_is_caught():
     """What reads anew at each run is told apart as little, and as well, as what reads once."""
-    right, twin = (audit(fitted(planned(epsilon, class_prior=None, depth=1)), FIRST, SECOND,
-                         epsilon=1, profile=300) for epsilon in (1, 4))
+    right, twin = (fitted(planned(epsilon, class_prior=None, depth=1)) for epsilon in (1, 4))
 
-    assert (False, True) == (right.exceeded, twin.exceeded)
+    assert stands(right, FIRST, SECOND, epsilon=1, profile=300)
+    assert refuted(twin, FIRST, SECOND, epsilon=1, profile=300)
 
 
 def paired(tables, epsilon, bounds=(0, 1)):
@@ -79,10 +76,10 @@ def paired(tables, epsilon, bounds=(0, 1)):
                          ids=["grid", "half, grid", "all cuts"])
 def test_a_first_race_over_pairs_keeps_the_claim_and_half_of_its_noise_is_caught(ran, bounds):
     """The bound comes near epsilon = 1 and stays below; of a twin that runs at 2 it does not."""
-    found = audit(run, *paired(joined(), ran, bounds), epsilon=1, profile=RUNS)
+    sides = paired(joined(), ran, bounds)
 
-    assert (ran == 2) == found.exceeded
-    assert near(0.9) < found.bound
+    assert (refuted(run, *sides, epsilon=1, profile=RUNS) if ran == 2 else
+            stands(run, *sides, epsilon=1, profile=RUNS, least=near(0.9)))
 
 
 def test_a_count_that_leaves_is_caught():
@@ -130,11 +127,10 @@ def test_no_mode_is_refuted_and_a_far_too_small_claim_is(method, mode):
     """
     made = pair(method, mode)
     loose = (method, mode) in LOOSE
-    right, twin = (audit(made.attacked(epsilon), made.first, made.second, epsilon=1,
-                         delta=made.delta, profile=500 if loose else 600)
-                   for epsilon in ("0.9", 30 if loose else 6))
+    how = {"epsilon": 1, "delta": made.delta, "profile": 500 if loose else 600}
 
-    assert (False, True) == (right.exceeded, twin.exceeded)
+    assert stands(made.attacked("0.9"), made.first, made.second, **how)
+    assert refuted(made.attacked(30 if loose else 6), made.first, made.second, **how)
 
 
 def answers(table):
@@ -154,10 +150,7 @@ def test_the_best_of_many_tries_keeps_twice_the_price():
         noise = system()
         return best_of(lambda: answers(table)(noise), noise)
 
-    found = audit(best, False, True, epsilon=1, profile=MANY)
-
-    assert not found.exceeded
-    assert found.bound > .5
+    assert stands(best, False, True, epsilon=1, profile=MANY, least=.5)
 
 
 def test_showing_all_tries_would_be_caught():
@@ -166,4 +159,4 @@ def test_showing_all_tries_would_be_caught():
         noise = system()
         return tuple(answers(table)(noise)[1] for _ in range(tries(noise)))
 
-    assert audit(shown, False, True, epsilon=1, profile=MANY).exceeded
+    assert refuted(shown, False, True, epsilon=1, profile=MANY)

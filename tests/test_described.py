@@ -13,8 +13,7 @@ import pytest
 
 import privsieve as ps
 import tables
-from attacks import RUNS, near
-from privsieve import audit
+from attacks import RUNS, near, refuted, stands
 from privsieve.errors import ParameterError
 from privsieve.methods import described as module
 from privsieve.methods import plan
@@ -144,10 +143,8 @@ def test_an_attack_stays_below_the_claim_and_half_the_noise_is_caught():
         return answer
 
     pair = [tables.batch([[x], *[[0], [1]] * 3], [0] * 7) for x in (0, 1)]
-    right = audit(run(1), 0, 1, epsilon=1, profile=RUNS)
-    assert not right.exceeded
-    assert near(.8) < right.bound <= 1
-    assert audit(run(3), 0, 1, epsilon=1, profile=RUNS).exceeded
+    assert stands(run(1), 0, 1, epsilon=1, profile=RUNS, least=near(.8))
+    assert refuted(run(3), 0, 1, epsilon=1, profile=RUNS)
 
 
 # ranges

@@ -16,7 +16,7 @@ import pytest
 import every_method
 import privsieve as ps
 import tables
-from attacks import RUNS, near
+from attacks import RUNS, near, refuted, stands
 from privsieve import fit as fitting
 from privsieve.errors import (
     DomainError,
@@ -310,24 +310,21 @@ def attacked(epsilon, **options):
 @pytest.mark.slow
 def test_the_worst_pair_keeps_the_claim_and_comes_near_it():
     """One row of three moves from a cell to the other: the loss at epsilon 1 is seen."""
-    found = ps.audit(attacked(1), [0, 0, 1], [0, 1, 1], epsilon=1, profile=RUNS)
-
-    assert not found.exceeded
-    assert near(0.7) < found.bound <= 1
+    assert stands(attacked(1), [0, 0, 1], [0, 1, 1], epsilon=1, profile=RUNS, least=near(0.7))
 
 
 @pytest.mark.slow
 def test_half_the_noise_is_caught():
     """A twin that adds half of the noise (it runs at epsilon 2) is found out."""
-    assert ps.audit(attacked(2), [0, 0, 1], [0, 1, 1], epsilon=1, profile=RUNS).exceeded
+    assert refuted(attacked(2), [0, 0, 1], [0, 1, 1], epsilon=1, profile=RUNS)
 
 
 def test_a_threshold_that_is_too_low_is_caught():
     """A table that names every cell with a row gives away who is alone in one."""
     right, twin = attacked(1, delta="0.01"), attacked(1, delta="0.9")
 
-    assert not ps.audit(right, [0, 0, 1], [0, 0, 0], epsilon=0.1, delta=0.01).exceeded
-    assert ps.audit(twin, [0, 0, 1], [0, 0, 0], epsilon=0.1, delta=0.01).exceeded
+    assert stands(right, [0, 0, 1], [0, 0, 0], epsilon=0.1, delta=0.01)
+    assert refuted(twin, [0, 0, 1], [0, 0, 0], epsilon=0.1, delta=0.01)
 
 
 @pytest.mark.slow
@@ -351,7 +348,8 @@ def test_a_choice_and_its_table_cost_what_they_claim_together(epsilon, caught):
         found = made.mechanism(summaries[which], noise)
         return np.array([float(found.names[0] == "a"), *found.counts])
 
-    assert caught == ps.audit(mechanism, 0, 1, epsilon=1, profile=RUNS).exceeded
+    judged = refuted if caught else stands
+    assert judged(mechanism, 0, 1, epsilon=1, profile=RUNS)
 
 
 def test_the_law_of_the_table():

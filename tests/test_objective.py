@@ -12,8 +12,7 @@ from flint import arb, fmpq
 from scipy import stats
 
 import naive_local as naive
-from attacks import RUNS, near
-from privsieve import audit
+from attacks import RUNS, near, refuted, stands
 from privsieve.errors import ParameterError
 from privsieve.local import solver
 from privsieve.local.constants import objective
@@ -274,10 +273,7 @@ def test_an_attacker_learns_no_more_than_the_claim(lam, least):
     """With two opposite rows the claim of 1 stands, and more than nothing is learned."""
     by = Perturbing.of(lam, 1, 1, Fraction(1))
 
-    found = audit(released(by, 5), 1.0, -1.0, epsilon=1, profile=RUNS)
-
-    assert not found.exceeded
-    assert found.bound > near(least)
+    assert stands(released(by, 5), 1.0, -1.0, epsilon=1, profile=RUNS, least=near(least))
 
 
 @pytest.mark.slow
@@ -285,7 +281,7 @@ def test_an_attacker_catches_who_forgets_the_volume():
     """A twin that leaves the change of volume out is refuted: the weight is too often near 0."""
     by = replace(Perturbing.of("0.001", 1, 1, Fraction(1)), problem=careless("0.001", 1, 1))
 
-    assert audit(released(by, 6, abs), 1.0, 0.0, epsilon=1, profile=RUNS // 3).exceeded
+    assert refuted(released(by, 6, abs), 1.0, 0.0, epsilon=1, profile=RUNS // 3)
 
 
 def test_without_the_second_noise_the_table_shows():

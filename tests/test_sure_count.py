@@ -15,10 +15,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
 import sure_count as experiment
 import tables
-from attacks import RUNS, near
+from attacks import RUNS, near, refuted, stands
 from exact import top_k_law
 from kernel_calls import serve
-from privsieve import audit
 from privsieve.errors import ParameterError
 from privsieve.methods import plan
 from privsieve.methods.labels import cuts
@@ -309,10 +308,8 @@ def test_an_attack_stays_below_the_claim_and_half_the_noise_is_caught(monkeypatc
     monkeypatch.setattr(SureCount, "margin", lambda _rules, _k: 0)
     first, second = (tables.batch([[x]] + [[0]] * 9, [1] + [0] * 9) for x in (1, 0))
 
-    right = audit(counted(1), first, second, epsilon=1, profile=RUNS)
-    assert not right.exceeded
-    assert near(.9) < right.bound <= 1
-    assert audit(counted(2), first, second, epsilon=1, profile=RUNS).exceeded
+    assert stands(counted(1), first, second, epsilon=1, profile=RUNS, least=near(.9))
+    assert refuted(counted(2), first, second, epsilon=1, profile=RUNS)
 
 
 # truth
