@@ -48,7 +48,7 @@ BELOW = {
     # A face: it tells what a release says, and knows no row.
     "report": WORDS | {"ledger", "release"},
     # Figures of plans and releases: what they say, and no row.
-    "displays": WORDS | {"release"},
+    "displays": WORDS | {"release", "report"},
     # From the charge to the last name, and again after a crash: files, and no row.
     "finish": WORDS | {"ledger", "release", "report"},
     "fit": WORDS | {"rows", "noise", "ledger", "release", "report", "finish"},

@@ -35,7 +35,7 @@ _NAME = 32
 _STRONG, _WEAK, _LIMIT = "C0", "0.65", "C1"
 #: What a forecast of numbers may say, and how its bar is called.
 _NOISES = {"noise_each": "noise on each number", "noise_length": "noise on all of them together",
-           "longest": "longest that they can be without noise",
+           "longest": "longest without any noise",
            "noise_prediction": "noise on a prediction", "expected_error": "expected error"}
 
 
@@ -215,16 +215,17 @@ def _weights(ax: Any, body: Mapping[str, Any]) -> None:
 
 def _model(ax: Any, body: Mapping[str, Any]) -> None:
     """The numbers of a model, by size; of one that only answers, its answers."""
+    from privsieve.report.numbers import labels_of
+
     model = Regression.read(body)
     if model.answers is not None:
         values = [float(number(text)) for text in model.answers]
         names = [f"question {at}" for at in range(1, len(values) + 1)]
     else:
         found = sorted(enumerate(model.values.doubles), key=lambda one: -abs(one[1]))
-        names, values = [f"number {at}" for at, _ in found], [value for _, value in found]
-        columns = list(body["columns"])
-        if model.map == "linear" and len(values) == len(columns) + 1:
-            names = [[*columns, "constant"][at] for at, _ in found]
+        labels = labels_of(body["domain"]) if model.map == "linear" else [
+            f"number {at}" for at in range(1, len(found) + 1)]
+        names, values = [labels[at] for at, _ in found], [value for _, value in found]
     _bars(ax, names, values, noise=float(number(model.noise.each)))
     ax.set(title="The model as it was released",
            xlabel="value; the line is one standard deviation of the noise")

@@ -122,7 +122,16 @@ class Release(Printed):
 
 
 def load(folder: str | Path) -> Release:
-    """Read a release folder; `verify` says whether it is what its certificate claims."""
+    """Read a release folder; `verify` says whether it is what its certificate claims.
+
+    >>> import tempfile, numpy as np, privsieve as ps
+    >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
+    >>> sieve = ps.RuleSieve(k=1, epsilon=2, domain=ps.Domain.box(0, 1)).fit(X, X[:, 2] > 0.5)
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     sieve.release_.save(f"{place}/first")
+    ...     ps.load(f"{place}/first").selected == sieve.release_.selected
+    True
+    """
     from pathlib import Path
 
     body = _read(Path(folder) / "release.json")

@@ -269,7 +269,7 @@ def domain() -> Domain:
         for name, m in MEASURES.items()]
     columns += [Flag(name) for name in FLAGS]
     columns += [Category(name, values) for name, values in CATEGORIES.items()]
-    columns.append(Date("admitted", FIRST, LAST))  # type: ignore[arg-type]  # a date becomes a time
+    columns.append(Date("admitted", FIRST, LAST))
     return Domain(tuple(columns), target=Label("readmitted", ("no", "yes")))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields
 from functools import cache
 from itertools import pairwise
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from privsieve.errors import DomainError
 from privsieve.frozen import dataclass
@@ -88,10 +88,10 @@ class Number(_Graded):
     high: float | None = field(default=None, metadata={"optional": True})
     scale: Literal["linear", "log"] = "linear"
     missing: Literal["middle", "level"] = "middle"
-    cuts: tuple[float, ...] = field(default=(), metadata={"optional": True})
+    cuts: Sequence[float] = field(default=(), metadata={"optional": True})
     role: Role = field(default="known", metadata={"optional": True})
     near: float | None = field(default=None, metadata={"optional": True})
-    typical: tuple[float, float] | None = field(default=None, metadata={"optional": True})
+    typical: Sequence[float] | None = field(default=None, metadata={"optional": True})
     kind = "number"
     levels = None
 
@@ -144,7 +144,8 @@ class Number(_Graded):
         if self.gridless or self.scale == "log":
             return None
         low, high = self.ends
-        return self.typical or (low + (high - low) / 2, (high - low) / 8)
+        centre, spread = self.typical or (low + (high - low) / 2, (high - low) / 8)
+        return centre, spread
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,11 @@ class Date(_Graded):
     kind = "date"
     scale = "linear"
     levels = None
+
+    if TYPE_CHECKING:  # texts are taken, and moments are kept
+        def __init__(self, name: str, low: dt.date | str, high: dt.date | str,
+                     format: str | None = None,  # noqa: A002  # its name
+                     **more: Any) -> None: ...
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -197,8 +203,8 @@ class Flag:
 
     name: str
     default: bool = False
-    true: tuple[str, ...] = field(default=(), metadata={"optional": True})
-    false: tuple[str, ...] = field(default=(), metadata={"optional": True})
+    true: Sequence[str] = field(default=(), metadata={"optional": True})
+    false: Sequence[str] = field(default=(), metadata={"optional": True})
     role: Role = field(default="known", metadata={"optional": True})
     kind = "flag"
     levels = 2
@@ -233,7 +239,7 @@ class Category:
     """
 
     name: str
-    values: tuple[Scalar, ...]
+    values: Sequence[Scalar]
     role: Role = field(default="known", metadata={"optional": True})
     kind = "category"
     missing_level = False
@@ -258,7 +264,7 @@ class Label:
     """
 
     name: str
-    values: tuple[Scalar, ...]
+    values: Sequence[Scalar]
     default: Scalar | None = None
     kind = "label"
 

@@ -95,7 +95,7 @@ class Domain(Printed):
     ('age', 'smoker')
     """
 
-    columns: tuple[Column, ...]
+    columns: Sequence[Column]
     target: Target | None = None
     _: KW_ONLY
     person: str | None = None
