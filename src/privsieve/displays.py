@@ -33,10 +33,10 @@ MOST = 30
 _NAME = 32
 #: What is drawn strongly, beside it, and as a limit: apart for most colour-blind people, too.
 _STRONG, _WEAK, _LIMIT = "C0", "0.65", "C1"
-#: What a forecast of numbers may say, and how its bar is called.
+#: What a forecast of numbers may say, and how its bar is called: of a model, and of weights.
+_PREDICTION = {"noise_prediction": "noise on a prediction", "expected_error": "expected error"}
 _NOISES = {"noise_each": "noise on each number", "noise_length": "noise on all of them together",
-           "longest": "longest without any noise",
-           "noise_prediction": "noise on a prediction", "expected_error": "expected error"}
+           "longest": "longest without any noise"}
 
 
 class _Display:
@@ -99,10 +99,15 @@ class PlanDisplay(_Display):
         if "by_cost" in forecast:
             _found(ax, forecast, self.plan.cost.text)
             return
-        sizes = {words: float(number(forecast[key])) for key, words in _NOISES.items()
+        model = "noise_prediction" in forecast
+        sizes = {words: float(number(forecast[key]))
+                 for key, words in (_PREDICTION if model else _NOISES).items()
                  if forecast.get(key) is not None}
+        if "cells" in forecast:
+            sizes["rows for each, on average"] = self.plan.units / int(forecast["cells"])
         _bars(ax, list(sizes), list(sizes.values()))
-        ax.set_title(f"Forecast at epsilon {self.plan.cost.text}")
+        ax.set(title=f"Forecast at epsilon {self.plan.cost.text}",
+               xlabel="in halves of the target's range" if model else "")
 
 
 def _found(ax: Any, forecast: Mapping[str, Any], this: str) -> None:

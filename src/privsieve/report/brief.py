@@ -85,7 +85,7 @@ def _table(body: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[Sequence[st
     if body["kind"] != "selection":
         return (), ()
     told = Selection.read(body).descriptions
-    return ("column", "class", "mean, or share", "95 % between"), [
+    return ("column", "class", "mean, or count", "95 % between"), [
         (name, one.name, *map(str, _middle(one, said.levels))) for name, said in told.items()
         for one in said.classes] if told else ()
 
