@@ -21,9 +21,9 @@ SRC = Path(privsieve.__file__).parent
 #: 1,450; signatures and whole folders 1,450; an auditor
 #: with more eyes, and a quicker start, 800; what a session's function said, bound to its charge,
 #: 120; exports, the form at the end of a page, and a policy 990; a ledger on a server 560; what a
-#: notebook and a terminal show, and figures 1,150).
+#: notebook and a terminal show, and figures 1,200).
 MOST_LINES = (25_500 + 2_633 + 7_910 + 5_500 + 800 + 750 + 1_450 + 1_450 + 800 + 120 + 990 + 560
-              + 1_150)
+              + 1_200)
 #: Functions with more than six arguments.
 MOST_WIDE = 8
 #: Files of which a function runs in one selection from a CSV file: 32, and one each for the switch,

@@ -52,6 +52,8 @@ def document(value: Json) -> str:
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print columns on stdout, aligned to the right; what would be too wide goes on below itself.
 
+    Where that would break a word, each row has a line for each of its cells.
+
     >>> table(("epsilon", "found"), [("0.1", "7"), ("3", "100")])
       epsilon  found
           0.1      7
@@ -60,10 +62,19 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
       population                                                               left
       all who came to the clinic in the north, all who came to the clinic in      1
       the north,
+    >>> table(("entry", "request", "digest"), [("4", "ab" * 16, "cd" * 32)])
+      entry    4
+      request  abababababababababababababababab
+      digest   cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd
     """
     lines = [tuple(head), *(tuple(map(visible, row)) for row in rows)]
-    widest = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    columns = list(zip(*lines, strict=True))
+    widest = [max(map(len, column)) for column in columns]
     width = fitted(widest, WIDTH - 2)
+    if any(len(word) > w for column, w in zip(columns, width, strict=True)
+           for cell in column for word in cell.split()):
+        _records(lines[0], lines[1:])
+        return
     narrowed = [w < whole for w, whole in zip(width, widest, strict=True)]
     for number, line in enumerate(lines):
         cells = [wrap(cell, w) or [""] for cell, w in zip(line, width, strict=True)]
@@ -71,6 +82,17 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
             text = "  ".join(part.ljust(w) if many else part.rjust(w) for part, w, many in zip(
                 parts, width, narrowed, strict=True))
             click.secho(f"  {text}".rstrip(), bold=number == 0)
+
+
+def _records(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Rows one below another, with the names of their cells."""
+    indent = max(map(len, head)) + 4
+    for number, row in enumerate(rows):
+        if number:
+            click.echo()
+        for name, cell in zip(head, row, strict=True):
+            text = click.wrap_text(cell, WIDTH - indent).replace("\n", "\n" + " " * indent)
+            click.echo(click.style(f"  {name}".ljust(indent), bold=True) + text)
 
 
 def amount(value: Fraction) -> str:
