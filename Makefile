@@ -12,7 +12,7 @@ PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 
 BUILT_FROM := pyproject.toml constraints.txt $(wildcard CMakeLists.txt src/privsieve/kernels/*.cpp src/privsieve/kernels/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test audit soak lint sanitize bench figures options proof clean
+.PHONY: help demo quick test audit soak lint docs pictures sanitize bench figures options proof clean
 
 # Compiled once: without its files each worker rewrites 5,000 assertions again, a dozen seconds.
 unexport PYTHONDONTWRITEBYTECODE
@@ -24,7 +24,7 @@ LAWS := laws option golden race_inputs merge layers names public proofs house de
 ATTACKS := attack audit faults block_fwell class_rules histogram noisy_top_k objective regression_session \
 	released_weights ridge tuning numeric_sensitivity
 #: Tests that look for a counterexample as long as they are told.
-SEARCHES := ledger_kill ledger_crash neighbours honest_attacker kernel_fuzz closed
+SEARCHES := ledger_kill ledger_crash neighbours honest_attacker kernel_fuzz csv_kernel closed
 DATED = experiments/results/$@_$(shell date +%Y-%m-%d).txt
 
 help:  ## this list
@@ -48,13 +48,20 @@ audit: $(VENV)/.test  ## attacks on every mechanism, ten times as long (two hour
 
 soak: $(VENV)/.test  ## kills, fuzz and searches for a counterexample (hours; dated result)
 	@PRIVSIEVE_KILLS=1000 PRIVSIEVE_PLANS=50000 PRIVSIEVE_TABLES=5000 PRIVSIEVE_FUZZ=20000 \
-		PRIVSIEVE_EDITS=100000 $(PYTEST) \
+		PRIVSIEVE_BODIES=100000 PRIVSIEVE_EDITS=100000 $(PYTEST) \
 		--durations=40 $(SEARCHES:%=tests/test_%.py) $(ARGS) > $(DATED) || { cat $(DATED); exit 1; }
 	@tail -1 $(DATED)
 
 lint: $(VENV)/.lint  ## ruff and mypy --strict
 	@$(VENV)/bin/ruff check
 	@$(VENV)/bin/mypy
+
+docs: $(VENV)/.docs  ## the site, in docs/_build: warnings are errors, links inside are checked
+	@$(PY) -m sphinx -q -W --keep-going -j auto -d build/doctrees -c docs . docs/_build
+	@$(PY) docs/_ext/check_site.py docs/_build
+
+pictures: $(VENV)/.ci  ## docs/pictures, from releases that are made for it (needs Chromium)
+	@$(PY) docs/pictures/make.py
 
 sanitize: $(VENV)/.test  ## kernels under address and undefined-behaviour sanitizers (needs g++)
 	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
@@ -79,14 +86,14 @@ figures: $(VENV)/.test  ## the papers' tables, and what our methods need (hours;
 	@$(PY) experiments/least_squares_error.py $(if $(SHORT),--short)
 	@$(PY) experiments/synthetic_rows.py $(if $(SHORT),--short)
 
-options: $(VENV)/.run  ## docs/options.md, from the fields of the methods' options
+options: $(VENV)/.run  ## docs/options.md and docs/glossary.md, from the code
 	@$(PY) tests/options.py
 
 proof: $(VENV)/.run  ## digests of proved functions: make proof NAME=top_k
 	@$(PY) tests/proofs.py $(NAME)
 
 clean:  ## remove what was built
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* htmlcov
+	rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* htmlcov
 	rm -f src/privsieve/kernels/_native*.so
 
 $(VENV)/bin/python:
@@ -109,10 +116,15 @@ $(VENV)/.bench: $(PY) $(BUILT_FROM)
 	@$(PIP) --editable '.[test,bench]'
 	@touch $@ $(VENV)/.test $(VENV)/.run
 
+$(VENV)/.docs: $(PY) $(BUILT_FROM)
+	@echo "· installing privsieve and what its site is made with"
+	@$(PIP) --editable '.[docs]'
+	@touch $@ $(VENV)/.run
+
 $(VENV)/.ci: $(PY) $(BUILT_FROM)
 	@echo "· installing privsieve and all that continuous integration needs"
 	@$(PIP) --editable '.[ci]'
-	@touch $@ $(VENV)/.bench $(VENV)/.lint $(VENV)/.test $(VENV)/.run
+	@touch $@ $(VENV)/.bench $(VENV)/.docs $(VENV)/.lint $(VENV)/.test $(VENV)/.run
 
 $(VENV)/.lint: $(PY) $(BUILT_FROM)
 	@echo "· installing privsieve and its linters"

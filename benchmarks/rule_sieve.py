@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from measure import Goal, call
 from privsieve import kernels
 from privsieve.kernels.cuts import cut_best
-from privsieve.methods import effort
+from privsieve.methods import branches
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
 from privsieve.rows.cells import log_linear
@@ -50,7 +50,7 @@ def wide_goals(runs):
         X, y = rng.random((rows, columns)), (rng.random(rows) < 0.5).astype(np.int32)
         row = np.arange(rows, dtype=np.uint64)
         batch = Batch(np.asfortranarray((X * 65535).astype(np.uint16)), y, row, row)
-        deep, grid = effort.depth(effort.Extent(rows, columns), None, effort.MAX_OPS)
+        deep, grid = branches.depth(branches.Extent(rows, columns), None, branches.MAX_OPS)
         ours = call(partial(scored, batch, deep, grid), runs)
         made.append((X, y, deep, grid, ours))
     X, y, deep, grid, ours = made[0]
@@ -60,7 +60,7 @@ def wide_goals(runs):
     *_, deep, grid, ours = made[1]
     yield Goal("scores of 70 x 12000 / 20 s", ours / 20, 1,
                f"ours {ours:.1f} s, order {deep}, grid {grid}")
-    said = effort.takes(effort.Extent(70, 12_000), deep=deep, grid=grid).seconds
+    said = branches.takes(branches.Extent(70, 12_000), deep=deep, grid=grid).seconds
     yield Goal("scores of 70 x 12000 / what plan says", ours / said, 1.2, f"{said:.1f} s said")
 
 
@@ -70,7 +70,7 @@ def cuts_goals(runs):
     X, y = rng.standard_normal((columns, ROWS)), np.repeat(np.arange(2), ROWS // 2)
     starts, turned = np.array([0, ROWS // 2, ROWS]), np.array([[-1, 1]])
     kind, wanted = np.zeros(columns, np.uint8), np.ones(columns, np.uint8)
-    said = effort.Extent(ROWS, columns).by_cuts(columns) / 1e9
+    said = branches.Extent(ROWS, columns).by_cuts(columns) / 1e9
     tree = call(lambda: DecisionTreeClassifier(max_depth=2).fit(X[:2].T, y), runs)
     pairs = columns * (columns - 1) // 2
     for name, codes in (

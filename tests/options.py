@@ -1,4 +1,4 @@
-"""The page of all options, made from their fields: `make options` writes docs/options.md."""
+"""Pages that are made from the code: `make options` writes docs/options.md and docs/glossary.md."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 from privsieve.cli.options import SHARED, flag
 from privsieve.methods import METHODS, options_of
 from privsieve.public.option import abouts
+from privsieve.report.page import Glossary
 
 PAGE = Path(__file__).parents[1] / "docs" / "options.md"
+GLOSSARY = PAGE.with_name("glossary.md")
 HEAD = """\
 # Options of the methods
 
@@ -42,5 +44,14 @@ def _row(name, about, default) -> str:
     return f"| `{name}`{was} | {left} | {line} | {about.says}{words} |\n".replace("\n\n", "\n")
 
 
+def glossary() -> str:
+    """Each term of the reports, and what it means."""
+    head = ("# Glossary\n\nThe words of privsieve's reports and pages, for who never heard them. A "
+            "report explains\nthose that it uses.\n")
+    return "\n".join([head, *(f"## {term.replace('-', ' ')}\n\n{said}\n"
+                              for term, said in Glossary().words.items())])
+
+
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    GLOSSARY.write_text(glossary(), encoding="utf-8")

@@ -132,6 +132,15 @@ def many_answers(table):
     return tuple(table + discrete_laplace(ONE, NOISE) for _ in range(3))
 
 
+def split_price(table):
+    """A choice, and a count of what was chosen, each at the whole price: either alone keeps it.
+
+    The count moves up for one choice and down for the other.
+    """
+    chosen = table if LUCK.random() < np.e / (1 + np.e) else 1 - table
+    return {"chosen": "ab"[chosen], "count": round((chosen == table) + LUCK.laplace(), 2)}
+
+
 FAULTS = (
     Fault("half the noise of a count", half_count, 0, 1),
     Fault("half the noise of a race", half_race, (2, 0), (1, 1)),
@@ -151,4 +160,5 @@ FAULTS = (
     Fault("zero gets no noise", zeros_stay, 0, 1, 300),
     Fault("the steps of a solver leave", steps_taken, 0, 1, 200),
     Fault("three answers at the price of one", many_answers, 0, 1),
+    Fault("a choice and its count, each at the whole price", split_price, 0, 1),
 )

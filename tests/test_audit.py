@@ -119,7 +119,7 @@ def test_a_leak_is_caught_in_any_shape(leak):
     found = audit(leak, 0, 1, epsilon=1.0)
 
     assert (found.exceeded, found.runs) == (True, 400)
-    assert found.bound > 2.9
+    assert found.bound > 2.7
 
 
 def test_delta_is_subtracted():
@@ -146,12 +146,44 @@ def test_false_alarms_are_rare():
 
 
 @pytest.mark.parametrize("runs", [1, 7, 134, 20_000])
-def test_limits_are_those_of_clopper_and_pearson(runs):
+@pytest.mark.parametrize("wrong", [1e-9, 0.005, 0.9])
+def test_limits_are_those_of_clopper_and_pearson(runs, wrong):
     """The lower limit of a share is the Beta quantile, from below."""
     for hits in {0, 1, runs // 3, runs - 1, runs}:
-        expected = stats.beta.ppf(0.005, hits, runs - hits + 1) if hits else 0.0
+        expected = stats.beta.ppf(wrong, hits, runs - hits + 1) if hits else 0.0
+        found = _lowest(hits, runs, math.log(wrong))
 
-        assert expected * (1 - 1e-9) <= _lowest(hits, runs, 0.005) <= expected * (1 + 1e-9)
+        assert expected * (1 - 1e-9) <= found <= expected * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("wrong", [0.01, 0.05])
+@pytest.mark.parametrize("delta", [0.0, 0.1])
+def test_no_two_shares_are_wronged_more_often_than_was_said(wrong, delta):
+    """Over all counts of 25 runs each, exactly: a bound is too high with that probability."""
+    runs, hits = 25, np.arange(26)
+    bounds = np.array([[_epsilon(more, less, runs, wrong, delta) for less in hits]
+                       for more in hits])
+    worst = 0.0
+    for more in np.linspace(delta + 0.01, 0.99, 30):
+        for less in np.linspace(0.001, more - delta, 30):
+            chance = np.outer(*(stats.binom.pmf(hits, runs, share) for share in (more, less)))
+            worst = max(worst, chance[bounds > math.log((more - delta) / less) + 1e-12].sum())
+
+    assert wrong / 20 < worst <= wrong
+
+
+def test_a_bound_is_the_least_ratio_that_is_not_too_far():
+    """Two p-values multiply to what Fisher allows; of all such shares, the smallest ratio."""
+    far = -math.log(0.01)
+    for _ in range(99):
+        far = math.log(1 + far) - math.log(0.01)
+    parts = np.linspace(0, 1, 20_001)[1:-1]
+    for more, less, delta in ((300, 60, 0.0), (750, 300, 0.0), (525, 60, 0.1), (1500, 0, 0.0)):
+        high = stats.beta.ppf(np.exp(-far * parts), more, 1501 - more) - delta
+        low = stats.beta.isf(np.exp(-far * (1 - parts)), less + 1, 1500 - less)
+        expected = np.log(high / low).min()
+
+        assert expected - 0.002 < _epsilon(more, less, 1500, 0.01, delta) <= expected + 1e-6
 
 
 def test_nothing_seen_says_nothing():

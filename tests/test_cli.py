@@ -205,7 +205,7 @@ def test_select_json(privsieve):
     assert 0 == code
     assert json.loads(Path("first/release.json").read_bytes()) == said["release"]
     assert ("1", "1") == (said["charged"], said["left"])
-    assert "e^1." in said["claim"]
+    assert "2.72." in said["claim"]
     assert "first" not in out
     assert "table.csv" not in out
 
@@ -477,7 +477,7 @@ def test_failed_after_the_charge(privsieve, monkeypatch, fault):
     monkeypatch.setattr(reader, "batches", broken)
     code, out, err = privsieve(*select())
 
-    request, said = err.splitlines()
+    request, *_asked, said = err.splitlines()
     assert (6, "", "privsieve: release failed; the budget is charged") == (code, out, said)
     assert re.fullmatch("request    [0-9a-f]{32}", request)
     assert 1 == spent()
@@ -671,12 +671,12 @@ def test_verify(privsieve):
 
 
 def test_domain(privsieve):
-    """A draft comes from the header alone, is never overwritten, and asks to be filled in."""
+    """A draft comes from the header alone, is never overwritten, and asks for what is missing."""
     code, out, err = privsieve("domain", "table.csv")
 
     assert 0 == code
-    assert 'name = "age"' in out
-    assert "fill in" in err
+    assert 'names = ["age", "dose", "smoker", "ill"]' in out
+    assert "fill in each `<-` (1)" in " ".join(err.split())  # the unit
     assert 0 == privsieve("domain", "table.csv", "--out", "draft.toml")[0]
     assert out == Path("draft.toml").read_text()
     code, _out, err = privsieve("domain", "table.csv", "--out", "draft.toml")
@@ -685,7 +685,14 @@ def test_domain(privsieve):
     assert 3 == privsieve("domain", "none.csv")[0]
     refused = ("plan", "table.csv", "--domain", "draft.toml", "--unit", "row", "--epsilon", "1",
                "--top", "2")
-    assert 2 == privsieve(*refused)[0]
+    assert 2 == privsieve(*refused)[0]  # it has no target
+    words = ("domain", "table.csv", "--target", "ill", "--out", "asked.toml")
+    assert 0 == privsieve(*words)[0]
+    code, _out, err = privsieve("plan", "table.csv", "--domain", "asked.toml", *refused[4:])
+    assert (2, True) == (code, "target 'ill' ([target]): values is missing" in err)
+    for wrong in (("--classes", "a,b"), ("--unit", "row", "--person", "age"),
+                  ("--target", "illl"), ("--unit", "person"), ("--code-book", "none.csv")):
+        assert privsieve("domain", "table.csv", *wrong)[0] in (2, 3)
 
 
 @pytest.mark.parametrize(("delimiter", "written"), [(";", '";"'), ("\t", '"\\t"'), ("|", '"|"')])
@@ -695,8 +702,20 @@ def test_domain_guesses_the_delimiter(privsieve, delimiter, written):
     out = privsieve("domain", "table.csv")[1]
 
     assert f"csv = {{ delimiter = {written}" in out
-    assert 'name = "smoker"' in out
+    assert '"smoker"' in out
     assert out == privsieve("domain", "table.csv", "--csv-delimiter", delimiter)[1]
+
+
+def test_domain_of_a_file_without_header(privsieve):
+    """Its columns are numbered, if somebody says so; else its first line is not shown."""
+    Path("bare.csv").write_text("17,A,1\n18,B,0\n")
+    code, out, err = privsieve("domain", "bare.csv")
+
+    assert (3, "", False) == (code, out, "17" in err)
+    assert "--no-header" in err
+    out = privsieve("domain", "bare.csv", "--no-header")[1]
+    assert 'names = ["c1..c3"]' in out
+    assert "header = false" in out
 
 
 def test_domain_of_parquet(privsieve):
@@ -734,6 +753,39 @@ def test_doctor_says_why():
 
     assert 0 == process.returncode
     assert "numpy: PRIVSIEVE_KERNELS=numpy asks for it" in out
+
+
+@pytest.mark.parametrize(("words", "closed", "expected"), [
+    (["--help"], ["stdout"], 141), (["plan", "--help"], ["stdout", "stderr"], 141),
+    (["doctor"], ["stdout"], 141), (["nonsense"], ["stderr"], 2),
+    (["nonsense"], ["stdout", "stderr"], 2), (["doctor"], ["stderr"], 0)])
+def test_a_closed_pipe_ends_it_quietly(words, closed, expected):
+    """Where nobody reads any more it ends as other tools do, without a word; a refusal stays."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    ends = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **dict.fromkeys(closed, writer)}
+    process = child(*words, **ends)
+    os.close(writer)
+    said = process.communicate()
+
+    assert (expected, "") == (process.returncode, said[1] or "")
+
+
+@pytest.mark.parametrize(("closed", "code", "charged"), [
+    (["stdout"], 141, 1), (["stderr"], 141, 0), (["stdout", "stderr"], 141, 0)])
+def test_a_closed_pipe_takes_no_release_away(place, closed, code, charged):
+    """A release that nobody reads on is whole, and its charge is said; unsaid none is made."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    ends = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **dict.fromkeys(closed, writer)}
+    process = child(*select(), **ends)
+    os.close(writer)
+    err = process.communicate()[1] or ""
+
+    assert (code, charged) == (process.returncode, spent())
+    assert ("epsilon 1; clinic has 1 left" in err) == bool(charged)
+    assert "fail" not in err
+    assert bool(charged) == (place / "first" / "certificate.json").is_file()
 
 
 def test_usage(privsieve):

@@ -17,7 +17,8 @@ from data_makers import read
 from privsieve.errors import DomainError
 from privsieve.methods import METHODS
 from privsieve.public.columns import Category, Date, Flag, Label, Number
-from privsieve.public.domain import Domain, parse, to_toml
+from privsieve.public.domain import Domain
+from privsieve.public.domain_file import parse, to_toml
 from privsieve.rows import csv_file as csv_rows
 from privsieve.rows.cells import encoder, log_linear
 from test_csv_kernel import answer

@@ -16,10 +16,11 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 #: Where a package is not imported under its own name.
 IMPORTED = {"scikit-learn": "sklearn", "python-flint": "flint", "tomli-w": "tomli_w",
-            "dp-accounting": "dp_accounting", "pyfim": "fim", "faiss-cpu": "faiss"}
+            "dp-accounting": "dp_accounting", "pyfim": "fim", "faiss-cpu": "faiss",
+            "myst-parser": "myst_parser", "pillow": "PIL"}
 #: Programs and plug-ins: nobody imports them, and these words call them.
 CALLED = {"ruff": "/ruff ", "mypy": "/mypy", "pytest-cov": "--cov", "pytest-xdist": "-n $(JOBS)",
-          "pytest": "-m pytest"}
+          "pytest": "-m pytest", "sphinx": "-m sphinx", "furo": 'html_theme = "furo"'}
 
 
 def packages(lines):
@@ -60,8 +61,10 @@ def test_each_extra_has_code_behind_it(extra, package):
         named = re.findall(r"[\w-]+", PROJECT["optional-dependencies"][extra][0].partition("[")[2])
         assert set(named) < set(PROJECT["optional-dependencies"])
         return
-    words = (ROOT / "Makefile").read_text() + (ROOT / ".ci" / "run").read_text()
-    folders = [ROOT / one for one in ("src", "tests", "benchmarks", "experiments", "conftest.py")]
+    words = "".join((ROOT / one).read_text(encoding="utf-8")
+                    for one in ("Makefile", ".ci/run", "docs/conf.py"))
+    folders = [ROOT / one for one in ("src", "tests", "benchmarks", "experiments", "docs/_ext",
+                                      "docs/pictures", "conftest.py")]
     used = imported(*folders)
 
     assert IMPORTED.get(package, package) in used or CALLED.get(package, "\0") in words

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -16,10 +18,17 @@ import pytest
 
 import privsieve as ps
 from privsieve import errors
+from privsieve.cli import run
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("src/**/*.md")])
+EXAMPLES = ROOT / "examples"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("[!_]*.md"), *DOCS.glob("[!_]*/*.md"),
+                *EXAMPLES.glob("*.md"), *ROOT.glob("src/**/*.md")])
+#: Pages of which every line is run: the first hours of a newcomer.
+LESSONS = [*DOCS.glob("tutorials/*.md"), *DOCS.glob("how-to/*.md")]
+#: The made-up tables of lessons and notebooks.
+TABLES = EXAMPLES / "tables.py"
 #: A fenced block: its language, what else stands on the fence, and its text.
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
@@ -112,8 +121,30 @@ def test_every_page_is_linked():
               for path in PAGES for link in LINK.findall(path.read_text("utf-8"))}
     pages = {path for path in PAGES if path.is_relative_to(DOCS)}
 
-    alone = {short(p) for p in pages - linked if p.parent not in linked}
+    alone = {short(p) for p in pages - linked if p.with_name("README.md") not in linked}
     assert set() == alone - {"docs/index.md"}
+
+
+def test_every_page_is_in_the_index():
+    """The index, from which the site's sidebar is made, names each page once.
+
+    Decisions stand below theirs.
+    """
+    named = [(DOCS / link).resolve() for link in LINK.findall(
+        "\n".join(line for line in page("docs/index.md").splitlines()
+                  if line.lstrip().startswith("- ")))]
+    pages = {path for path in PAGES if path.is_relative_to(DOCS) and "decisions" not in path.parts}
+
+    assert [] == sorted(short(one) for one in pages - set(named) - {DOCS / "index.md"})
+    assert sorted(set(named)) == sorted(named)
+
+
+def test_every_public_name_has_its_reference():
+    """The pages made from docstrings name each public name once, and no other."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in DOCS.glob("reference/*.rst"))
+    names = re.findall(r"^\.\. auto(?:class|function|data):: (\w+)", text, re.MULTILINE)
+
+    assert sorted(ps.__all__) == sorted(names)
 
 
 def shown():
@@ -138,19 +169,29 @@ def perform(text, folder):
         if name:
             (folder / name).write_text(body, encoding="utf-8")
         elif language == "sh":
-            for line in body.splitlines():
-                if line.startswith("privsieve "):
-                    shell(shlex.split(line, comments=True)[1:], folder)
+            for line in lines(body):
+                shell(line)
         elif language == "python":
             exec(compile(body, "page", "exec"), space)
 
 
-def shell(arguments, folder):
-    """Run one command line; it has to succeed."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(ps.__file__).parents[1])}
-    done = subprocess.run([sys.executable, "-m", "privsieve", *arguments], cwd=folder,
-                          env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, (arguments, done.stderr)
+def lines(body):
+    """The commands of a block, each as its words; a line that ends in a backslash goes on."""
+    return [words for line in body.replace("\\\n", " ").splitlines()
+            if (words := shlex.split(line, comments=True))]
+
+
+def shell(words):
+    """Run one command line in the folder that we are in; it has to succeed."""
+    if words[0] == "privsieve":
+        assert run(words[1:]) == 0, words
+    elif words[0] == "python" and words[1].endswith(".py"):
+        before = sys.argv
+        try:
+            sys.argv = words[1:]
+            runpy.run_path(words[1], run_name="__main__")
+        finally:
+            sys.argv = before
 
 
 def prepared(folder):
@@ -163,19 +204,53 @@ def prepared(folder):
             (folder / name).write_text(body, encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["README.md", *(short(p) for p in sorted(DOCS.glob("*.md"))
-                                                if p.name != "command-line.md")])
+@pytest.mark.parametrize("name", ["README.md", *(short(p) for p in PAGES if p.is_relative_to(DOCS)
+                                                and p.name != "command-line.md")])
 def test_examples_run(name, tmp_path, monkeypatch, capsys):
     """Every Python block and every shell line of a page runs, in order, in an empty folder."""
     monkeypatch.chdir(tmp_path)
+    text = page(name)
     if name == "README.md":
         prepared(tmp_path)
     if name == "docs/certificate.md":
         perform(page("docs/quickstart.md").partition("## 6.")[0], tmp_path)
+    if TABLES.name in text:
+        shutil.copy(TABLES, tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        perform(page(name), tmp_path)
+        perform(text, tmp_path)
     capsys.readouterr()
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=short)
+def test_a_lesson_has_no_line_that_is_not_run(path):
+    """Each block of a lesson is a file, Python, or lines that `shell` runs; no other is shown."""
+    text = path.read_text(encoding="utf-8")
+    fences = re.findall(r"^```(?!$).*$", text, re.MULTILINE)
+
+    assert len(fences) == len(BLOCK.findall(text)) == text.count("\n```\n")
+    for language, name, body in BLOCK.findall(text):
+        assert language in ("sh", "python") or name, body
+        assert {"privsieve", "python"} >= {words[0] for words in lines(body) if language == "sh"}
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ipynb")), ids=short)
+def test_a_notebook_runs(path, tmp_path, monkeypatch, capsys):
+    """Its cells run in order, beside `tables.py`; it holds no output, which would tell of a run.
+
+    `make docs` runs it again, and shows what it says.
+    """
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    shutil.copy(TABLES, tmp_path)
+
+    assert [[]] * len(code) == [cell["outputs"] for cell in cells if "outputs" in cell]
+    space = {"__name__": "notebook"}
+    for cell in code:
+        exec(compile(cell, path.name, "exec"), space)
+    assert capsys.readouterr().out
 
 
 def test_examples_of_the_folder_run(tmp_path):

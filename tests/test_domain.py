@@ -1,24 +1,32 @@
-"""The domain file: read back as written, refused in words, drafted from names and types alone."""
+"""The domain file: read back as written, refused in words, all of them at once."""
 # ruff: noqa: DTZ001  # a domain's bounds are clock times
 
 from __future__ import annotations
 
 import datetime as dt
-import tomllib
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from data_makers import DOMAIN, SEMICOLON, csv_file
+from data_makers import DOMAIN, SEMICOLON, csv_file, read
 from privsieve.errors import DomainError
-from privsieve.public.columns import Category, Date, Flag, Label, Number, part_of
-from privsieve.public.domain import Csv, Domain, parse, to_toml
-from privsieve.public.draft import draft
-from privsieve.rows import open_source
+from privsieve.public.columns import (
+    MIDDLE,
+    MISSING,
+    Category,
+    Date,
+    Flag,
+    Label,
+    Number,
+    part_of,
+)
+from privsieve.public.domain import Csv, Domain
+from privsieve.public.domain_file import parse, to_toml
+from privsieve.rows.cells import encoder
+from privsieve.rows.coding import Gather
+from privsieve.rows.inspect import inspect
 
 ARCHITECTURE = """
 [table]
@@ -254,49 +262,136 @@ def test_box_is_not_written():
         to_toml(Domain.box(0, 1))
 
 
-def test_draft_first_thing():
-    """A draft is TOML, and is refused with the first thing to fill in, until all is filled in."""
-    text = draft([("age", "number"), ("smoker", "flag"), ("day", "date"), ("name", "text"),
-                  ("x", "other")])
-    # A number may do without bounds: who needs them says so.
-    filled = [("# low =   <- fill in: a date such as 2020-01-01\n# high =   <- fill in",
-               "low = 2020-01-01\nhigh = 2021-01-01", "'day' (3rd [[column]]): low is missing"),
-              ("# kind =   <- fill in", 'kind = "flag" #', "'x' (4th [[column]]): kind"),
-              ("# name =   <- fill in", 'name = "ill"', "[target]: name is missing"),
-              ("# values =   <- fill in", "values = [0, 1] #", "'ill'")]
-    for blank, entry, word in filled:
-        with pytest.raises(DomainError) as caught:
-            parse(text)
+def test_all_faults_are_said_at_once():
+    """Each fault has its line, in the order of the file; a file with one has no list."""
+    text = """[table]
+unit = "household"
 
-        assert word in str(caught.value)
-        assert text.count(blank) == 1
-        text = text.replace(blank, entry)
-    assert parse(text).names == ("age", "smoker", "day", "x")
-    commented = text.split("those")[0].split("# list them.\n")[1].replace("# ", "").replace("#", "")
-    with pytest.raises(DomainError, match=r"'name' .* values is empty"):
-        parse(text + commented.replace("every", "# every"))
+[[column]]
+name = "age"
+kind = "number"
+low = 5
+high = 1
+
+[[column]]
+names = ["q1..q3", "q3"]
+kind = "number"
+typical = [0]
+lo = 3
+
+[target]
+name = "y"
+kind = "label"
+values = [1]
+"""
+    with pytest.raises(DomainError) as caught:
+        parse(text)
+
+    said = str(caught.value).split("\n")
+    assert "the domain file has 5 faults:" == said[0]
+    expected = [
+        "line 2: [table]: unit is", "line 7: column 'age' (1st [[column]]): low is 5",
+        "line 13: columns 'q1' to 'q3' (2nd [[column]]): typical",
+        "line 14: columns 'q1' to 'q3' (2nd [[column]]): 'lo' is not known; did you mean low?",
+        "line 16: target 'y' ([target]) has one value"]
+    assert expected == [line[:len(start)] for line, start in zip(said[1:], expected, strict=True)]
+    with pytest.raises(DomainError, match=r"^line 3: column 'f' \(1st \[\[column\]\]\): kind is"):
+        parse('[[column]]\nname = "f"\nkind = "numbr"\n')
+    many = "".join(f'[[column]]\nname = "x{j}"\nkind = 1\n' for j in range(50))
+    with pytest.raises(DomainError, match=r"50 faults(.|\n)*and 30 more$"):
+        parse(many)
 
 
-@pytest.mark.parametrize("columns", [[("f", "flag")], [("t", "text")], [('"\\', "other")]])
-def test_draft_is_refused(columns):
-    """No draft is a domain before somebody has written in it."""
-    tomllib.loads(draft(columns))
-    with pytest.raises(DomainError):
-        parse(draft(columns))
+def test_lines_that_cannot_be_told():
+    """Tables that are written in another way have their faults without a line."""
+    with pytest.raises(DomainError, match=r"^column 'f' \(1st \[\[column\]\]\): kind is missing"):
+        parse('column = [{ name = "f" }]')
+    with pytest.raises(DomainError, match=r"^line 2: column 'f'"):  # the line of its table
+        parse('\n[[column]]\n"name" = "f"\n"kind" = "x"')
 
 
-def test_draft_of_sources(tmp_path):
-    """A draft holds names and types, and nothing of the rows."""
-    frame = pd.DataFrame({"n": [12345, 2], "t": ["secret", "x"], "f": [True, False],
-                          "c": pd.Categorical(["hidden", "b"])})
-    table = pa.table({"d": pa.array(["hidden"]).dictionary_encode()})
-    expected = draft([("n", "number"), ("t", "text"), ("f", "flag"), ("c", "text")])
+BLOCKS = {
+    "range": (["q08..q11"], ["q08", "q09", "q10", "q11"]),
+    "widths": ("q9..q11", ["q9", "q10", "q11"]),
+    "ending": (["x1_a..x3_a"], ["x1_a", "x2_a", "x3_a"]),
+    "braces": (["{sys,dia}_{1..2}"], ["sys_1", "sys_2", "dia_1", "dia_2"]),
+    "words": (["age", "a..b", "{c}", "q1..p3"], ["age", "a..b", "{c}", "q1..p3"]),
+}
 
-    assert expected == Domain.draft(open_source(frame))
-    assert draft([("d", "text")]) == Domain.draft(open_source(table))
-    assert draft([("a", "other")]) == Domain.draft(open_source(csv_file(tmp_path, b"7\n", b"a\n")))
-    assert draft([("x0", "number")]) == Domain.draft(open_source(np.zeros((1, 1))))
-    assert not any(word in expected for word in ("12345", "secret", "hidden"))
+
+@pytest.mark.parametrize(("block", "expected"), BLOCKS.values(), ids=BLOCKS)
+def test_blocks(block, expected):
+    """A block is the columns that it names, one by one, with one digest."""
+    import tomli_w
+
+    said = parse("[[column]]\n" + tomli_w.dumps({"names": block, "kind": "number", "low": 0,
+                                                "high": 5}))
+    one_by_one = Domain([Number(name, 0, 5) for name in expected])
+
+    assert one_by_one == said
+    assert one_by_one.digest() == said.digest()
+
+
+@pytest.mark.parametrize(("line", "said"), [
+    ('names = "q3..q1"', "runs down"), ("names = []", "write a name, a range or a list"),
+    ("names = [1]", "write a name, a range or a list"), ('names = "q1..q999999"', "100000 names"),
+    ('names = "{1..999}{1..999}"', "100000 names"), ('names = ["a", "A"]', "named twice"),
+    ('name = "a"\nnames = "b"', "write one of them"), ('names = "' + "{a,b}" * 400 + '"', "2000"),
+])
+def test_blocks_are_refused_in_words(line, said):
+    """A block that names nothing, too much or a name twice is refused."""
+    with pytest.raises(DomainError, match=said):
+        parse(f'[[column]]\n{line}\nkind = "flag"')
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.lists(st.one_of(names, st.builds("q{}".format, st.integers(0, 120)),
+                          st.builds("q{:03}".format, st.integers(0, 120)),
+                          st.sampled_from(["a{b,c}", "q1..q3"])), min_size=1, max_size=9))
+def test_a_block_that_is_written_is_read_back(listed):
+    """`written` says exactly the names that it was given, or that it cannot."""
+    from privsieve.public.blocks import expanded, written
+
+    words = written(listed)
+
+    assert (words is None) == any(expanded(name) != [name] for name in listed)
+    assert words is None or listed == [name for word in words for name in expanded(word)]
+
+
+def test_missing_values():
+    """Numbers that stand for none are missing, and only then bind the digest."""
+    plain, coded = Number("pain", 0, 10), Number("pain", 0, 10, missing_values=[99, -1, 99.0])
+    cells = ["3", "99", "99.0", " -1 ", "98", "", "x"]
+
+    assert (-1.0, 99.0) == coded.missing_values
+    assert coded == parse(to_toml(Domain([coded]))).columns[0] == part_of(
+        Domain([coded]).json()["columns"][0])
+    assert "missing_values" not in Domain([plain]).json()["columns"][0]
+    missing = encoder(plain)([None])[0]
+    assert [code == missing for code in encoder(coded)(cells)] == [
+        False, True, True, True, False, True, True]
+    assert encoder(plain)(cells)[4] == encoder(coded)(cells)[4]
+    items = Gather("pain", coded)
+    items.add(cells)
+    assert [0, -1, -1, -1, 1, -1, -1] == items.coded().codes.tolist()  # 98 is the bound
+    assert encoder(coded)(np.array([3, 99, -1, 98])).tolist() == encoder(coded)(
+        ["3", "99", "-1", "98"]).tolist()
+    for wrong in (99, "99", [None], [float("nan")], [[1]], list(range(101))):
+        with pytest.raises(DomainError, match=r"missing value|missing_values is"):
+            Number("pain", missing_values=wrong)
+
+
+def test_missing_values_of_a_file(tmp_path):
+    """The kernel reads a code for missing as Python does, decimal commas too; inspect counts it."""
+    path = csv_file(tmp_path, b"3;1,5\n99;9,9\n99,0;7\n;2\nx;1\n", b"a;b\n")
+    domain = Domain([Number("a", 0, 10, missing_values=[99], missing="level"),
+                     Number("b", missing_values=[9.9])], csv=SEMICOLON)
+    codes = np.concatenate([batch.codes for batch in read(path, domain)])
+    shown = inspect(path, domain)
+
+    assert [False, True, True, True, True] == (codes[:, 0] == MISSING).tolist()
+    assert [False, True, False, False, False] == (codes[:, 1] == MIDDLE).tolist()
+    assert [(3, 1), (1, 0)] == [(one.missing, one.unparsable) for one in shown.findings]
 
 
 def test_negative_zero():

@@ -15,57 +15,133 @@ from privsieve.errors import SchemaError
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows.batch import batches
-from privsieve.rows.inspect import inspect, look
+from privsieve.rows.finding import look
+from privsieve.rows.inspect import inspect
+from privsieve.rows.verdict import FROM_ROWS, fixes, lines, verdict
 
 CELLS = [cell for cell in HOSTILE if not isinstance(cell, np.ndarray)]
 
 
 def one(part, cells):
     """What inspect says of a single column, without the head."""
-    return inspect([[cell] for cell in cells], Domain([part])).lines()[2:]
+    return inspect([[cell] for cell in cells], Domain([part])).lines()[3:]
 
 
 def test_yes():
-    """A label that differs in capitals is silent in the reader and plain here."""
+    """A label that differs in capitals is silent in the reader and stops here."""
     domain = Domain([Flag("f")], target=Label("ill", ["No", "Yes"]))
     labels = ["Yes"] * 5 + ["yes"] * 212 + ["No"] * 3
-    found = inspect([[1]] * 220, domain, labels)
+    found = inspect([[at % 2] for at in range(220)], domain, labels)
 
-    assert [1] * 5 + [0] * 215 == [row[-1] for row in codes([[1]] * 220, domain, y=labels)]
-    assert ["ill (label): 212 unlisted (96.4%)", '  "yes" 212 times: the domain lists "Yes"',
-            "  -> correct the table, or write its spelling in values: these become the default"] \
-        == found.lines()[3:]
+    assert [1] * 5 + [0] * 215 == [row[-1] for row in codes(
+        [[at % 2] for at in range(220)], domain, y=labels)]
+    assert [
+        "STOP: 1 of 2 columns cannot be found as declared", "220 rows",
+        ("STOP: ill (label): 212 of 220 labels are not read and become the default: the answer "
+         "would be to another question"),
+        "  212 unlisted (96.4%; rows 6, 7, 8 …)", "  3 different values; 2 of 2 levels in use",
+        '  "yes" 212 times, first in row 6: the domain lists "Yes"',
+        "  -> correct the table, or write its spelling in values: these become the default",
+    ] == found.lines()[1:8]
 
 
 def test_numbers():
-    """Bounds that are passed, and texts that are no numbers, are counted with their fix."""
-    assert [("age (number): 1 missing (14.3%), 2 unparsable (28.6%), 1 below (14.3%), "
-             "2 above (28.6%)"), "  3 of 65536 codes in use",
-            ("  -> these become low (the least is -7); if the code book allows less, "
-            "write its bound"),
-            ("  -> these become high (the most is 1234567.5); if the code book allows "
-            "more, write its bound"),
-            "  -> check csv.decimal and the kind of the column: these become missing"] \
-        == one(Number("age", 0, 110), [50, -7, 1234567.5, 111, None, "x", float("inf")])
-    assert ["age (number): fine", "  3 of 65536 codes in use"] == one(
+    """Bounds that are passed, and texts that are no numbers, are counted with place and fix."""
+    assert ["LOOK: age (number): some cells are not read as they stand",
+            ("  1 missing (12.5%), 1 unparsable (12.5%; row 6), 1 below (12.5%; row 2), "
+             "2 above (25.0%; rows 3, 4)"),
+            ("  6 different values; 5 of 65536 codes, 3 of 8 bins in use (the fullest has 50 %)"),
+            '  "x" 1 times, first in row 6',
+            ("  -> these become low (the least, read from the rows, is -7); if the code book "
+            "allows less, write its bound"),
+            ("  -> these become high (the most, read from the rows, is 1234567.5); if the code "
+            "book allows more, write its bound"),
+            ("  -> these become missing: right for a word that says so, else check csv.decimal "
+             "(or points for thousands) and the kind of the column")] \
+        == one(Number("age", 0, 110), [50, -7, 1234567.5, 111, None, "x", 45, 49])
+    assert ["age (number): fine", ("  3 different values; 3 of 65536 codes, 2 of 8 bins in use "
+                                   "(the fullest has 66 %)")] == one(
         Number("age", 0, 110), [0, 110, "7"])
 
 
 SODIUM = [136, 138.5, 140, 141, 143.5, 139.2]
-CROWDED = ("  -> most values lie within 8 codes of each other, too near to be told apart: write "
-           "typical = [centre, spread], or near, or narrower bounds, from a code book and never "
-           "from here")
+CROWDED = "  -> most values lie within 8 codes of each other"
 
 
-@pytest.mark.parametrize(("part", "cells", "used", "said"), [
-    (Number("x", -1e6, 1e6), SODIUM, 1, [CROWDED]), (Number("x"), SODIUM, 6, []),
-    (Number("x", typical=[140, 5]), SODIUM, 6, []),
-    (Number("x"), [2000, 2000.5, 2001], 1, [CROWDED]),
-    (Number("x", near=2000), [2000, 2000.5, 2001], 3, []), (Number("x"), [7, 7, 7], 1, []),
-    (Number("x", 0, 1), [0, 0, 0, 1], 2, [])])
-def test_codes_in_use(part, cells, used, said):
-    """How many codes values have, and a way out where most of them share a few."""
-    assert ["x (number): fine", f"  {used} of 65536 codes in use", *said] == one(part, cells)
+@pytest.mark.parametrize(("part", "cells", "used", "word"), [
+    (Number("x", -1e6, 1e6), SODIUM, 1, "stop"), (Number("x"), SODIUM, 6, "fine"),
+    (Number("x", typical=[140, 5]), SODIUM, 6, "fine"),
+    (Number("x"), [2000, 2000.5, 2001], 1, "stop"),
+    (Number("x", near=2000), [2000, 2000.5, 2001], 3, "fine"), (Number("x"), [7, 7, 7], 1, "stop"),
+    (Number("x", 0, 1), [0, 0, 0, 1], 2, "fine"), (Number("x", 0, 20_000), SODIUM, 6, "look"),
+    (Number("x", 0, 1), SODIUM, 1, "stop")])
+def test_codes_in_use(part, cells, used, word):
+    """How many codes values have, and a verdict that is right where they share a few."""
+    found = look(part, cells, ".")
+    crowded = used == 1 and len(set(cells)) > 1
+
+    assert (word, used) == (verdict(found).word, len(found.codes[0]))
+    assert crowded == any(line.startswith(CROWDED) for line in lines(found))
+
+
+@pytest.mark.parametrize(("part", "cells", "word", "said"), [
+    (Number("x", 0, 9), [None] * 60, "stop", "nothing is left"),
+    (Number("x", 0, 9), ["a"] * 60, "stop", "nothing is left"),
+    (Category("x", ["A"]), [f"id{at}" for at in range(60)], "stop", "identifier"),
+    (Flag("x"), ["ja", "nein"] * 30, "stop", "nothing is left"),
+    (Category("x", ["A", "B"]), ["A"] * 60, "stop", "the same value"),
+    (Category("x", ["A", "B"]), ["A", "B", None] * 20, "fine", "fine"),
+    (Label("x", ["A", "B"]), ["A"] * 60, "stop", "only one class"),
+    (Label("x", ["A", "B", "C"]), ["A", "B"] * 30, "look", "never occurs"),
+    (Number("x", 0, 9), range(10, 70), "stop", "beyond the bounds"),
+    (Number("x", 0, 10_000), range(1000, 1060), "look", "identifier"),
+    (Number("x", 0, 10), [at / 7 for at in range(60)], "fine", "fine"),
+    (Number("x", 0, 100), [None] * 40 + [3, 50] * 10, "look", "empty"),
+    (Date("x", "2020-01-01", "2021-01-01"), ["2020-05-01", "2020-12-01"] * 9, "fine", "fine")])
+def test_verdicts(part, cells, word, said):
+    """A verdict is right where nothing is left, where all is one, and where all differs."""
+    found = verdict(look(part, list(cells), "."))
+
+    assert word == found.word
+    assert said in found.said
+
+
+def test_one_bad_column_of_many_is_to_be_looked_at():
+    """A constant among good columns stops itself alone; the target stops the whole."""
+    rows = [[at % 50, at % 7, at % 11, 5] for at in range(100)]
+    columns = [Number(name, 0, 60) for name in "abcd"]
+    for labels, word in ((["no", "yes"] * 50, "look"), (["no", "Yes"] * 50, "stop")):
+        found = inspect(rows, Domain(columns, target=Label("y", ["no", "yes"])), labels)
+
+        assert word == found.verdict.word
+        assert "stop" == verdict(found.findings[3]).word
+        assert "1 of 5 columns" in found.verdict.said or "2 of 5 columns" in found.verdict.said
+
+
+def test_columns_in_one_bin():
+    """27 of 30 columns in one bin of their bounds: the table is not called fine."""
+    wide = [Number(f"x{at}", 0, 10_000) for at in range(27)]
+    domain = Domain([*wide, *(Number(f"y{at}", 0, 30) for at in range(3))])
+    found = inspect([[5 + (row * 7 + at) % 23 for at in range(30)] for row in range(100)], domain)
+
+    assert "stop" == found.verdict.word
+    assert "27 of 30 have nearly all of their values in 1 bin" in found.verdict.said
+    assert ["look"] * 27 + ["fine"] * 3 == [verdict(one).word for one in found.findings]
+
+
+def test_codes_for_missing():
+    """A number far from all others, or below 0 where no other is, is asked about with its place."""
+    ages = [*range(20, 60), 999, 999, 60]
+    found = look(Number("age", 0, 110), ages, ".")
+
+    assert {999.0: (2, 41)} == found.marks
+    assert "  999 2 times, first in row 41, far from all other values" in lines(found)
+    assert any("missing value" in fix for fix in fixes(found))
+    assert not any("write its bound" in fix for fix in fixes(found))
+    assert "  -9 2 times, first in row 1, far from all other values" in lines(
+        look(Number("n", -10, 99), [-9, 3, -9, 4, 0], "."))
+    for usual in ([7, 8, 9] * 3, [-9, -8, -3, 4, -9], [88, 89, 99, 99, 97]):
+        assert not any("far from" in line for line in lines(look(Number("n", -99, 99), usual, ".")))
 
 
 def test_codes_of_a_long_table_are_counted_together():
@@ -77,30 +153,48 @@ def test_codes_of_a_long_table_are_counted_together():
     assert [each.tolist() for each in whole.codes] == [
         each.tolist() for each in (first + second).codes]
     assert [1, 3, 1, 1] == whole.codes[1].tolist()
+    assert (4, True) == (whole.different.many, whole.different.exact)
+
+
+def test_many_different_values():
+    """Beyond a few thousand the different values are estimated, within six standard deviations."""
+    found = look(Number("x"), np.arange(100_000) / 7, ".")
+
+    assert not found.different.exact
+    assert abs(found.different.many - 100_000) < 6 * 100_000 / 4096 ** 0.5
 
 
 def test_dates():
-    """Dates are counted like numbers, and their bounds are days that hold them."""
-    assert ["d (date): 1 unparsable (25.0%), 1 below (25.0%), 1 above (25.0%)",
-            "  3 of 65536 codes in use",
-            ("  -> these become low (the least is 2019-06-01); if the code book allows "
-            "less, write its bound"),
-            ("  -> these become high (the most is 2022-06-02); if the code book allows "
-            "more, write its bound"),
-            "  -> check format and the kind of the column: these become missing"] \
+    """Dates are counted like numbers; ways to write them that would read more are named."""
+    assert ["LOOK: d (date): some cells are not read as they stand",
+            "  1 unparsable (20.0%; row 4), 1 below (20.0%; row 2), 1 above (20.0%; row 3)",
+            "  4 different values; 4 of 65536 codes, 3 of 8 bins in use (the fullest has 50 %)",
+            '  "1.6.2020" 1 times, first in row 4',
+            ("  -> these become low (the least, read from the rows, is 2019-06-01); if the code "
+            "book allows less, write its bound"),
+            ("  -> these become high (the most, read from the rows, is 2022-06-02); if the code "
+            "book allows more, write its bound"),
+            ('  -> format = "%d.%m.%Y" would read 1 of them (read from the rows: ask who wrote the '
+             "file); a column has one format: bring all dates into it")] \
         == one(Date("d", "2020-01-01", "2021-01-01"),
-               ["2020-06-01", "2019-06-01T12:00", "2022-06-01T12:00", "1.6.2020"])
+               ["2020-06-01", "2019-06-01T12:00", "2022-06-01T12:00", "1.6.2020", "2020-07-01"])
 
 
 def test_values():
-    """Values that the domain does not list are shown with the values to write."""
-    assert ["ward (category): 1 missing (16.7%), 3 unlisted (50.0%)", '  "C" 2 times',
-            '  "a" 1 times: the domain lists "A"',
+    """Values that the domain does not list are shown with their place and a near value."""
+    assert ["LOOK: ward (category): some cells are not read as they stand",
+            "  1 missing (14.3%), 3 unlisted (42.9%; rows 3, 4, 5)",
+            "  4 different values; 2 of 2 levels in use",
+            '  "C" 2 times, first in row 3',
+            '  "a" 1 times, first in row 5: the domain lists "A"',
             '  -> correct the table, or write its spelling in values: these become "other"',
-            '  -> write values = ["A", 3, "C"], or leave it: these become "other"'] \
-        == one(Category("ward", ["A", 3]), ["A ", None, "C", "C", "a", "3.0"])
-    assert 13 == len(one(Category("ward", ["A"]), [f"w{j}" for j in range(50)]))
-    assert '  "maybe" 1 times' == one(Flag("f"), ["yes", 0, "maybe"])[1]
+            ('  -> if the code book lists them, add "C" (read from the rows) to values, or leave '
+             'it: these become "other"')] \
+        == one(Category("ward", ["A", 3]), ["A ", None, "C", "C", "a", "3.0", "A"])
+    assert 15 == len(one(Category("ward", ["w"]), [f"w{j % 50}" for j in range(60)]))
+    assert '  "maybe" 1 times, first in row 3' == one(Flag("f"), ["yes", 0, "maybe"])[3]
+    assert 'the domain lists "malignant"' in one(Label("y", ["benign", "malignant"]),
+                                                 ["benign", "malignent"])[3]
 
 
 def test_terminal():
@@ -112,12 +206,15 @@ def test_terminal():
 
 
 def test_lines(tmp_path):
-    """Lines of a CSV file that become default records are counted."""
+    """Lines of a CSV file that become default records are counted, with why and where."""
     file = csv_file(tmp_path, b'1\n\n1,2\n"1\n0\n\0\n', b"f\n")
     found = inspect(file, Domain([Flag("f")]))
 
     assert (6, 4, 4) == (found.rows, found.lost, found.findings[0].missing)
-    assert found.lines()[2].startswith("3 lines cannot be read")
+    assert ["4 lines are no records and become default records:",
+            "  1 empty (line 3): take it out of the file"] == found.lines()[3:5]
+    assert [("empty", (3,)), ("open quote", (5,)), ("zero byte", (7,)), ("more fields", (4,))] \
+        == [(one.why, one.where) for one in found.broken]
 
 
 def test_open_quotes(tmp_path):
@@ -129,22 +226,114 @@ def test_open_quotes(tmp_path):
         named = Domain([Flag(names[0]), Category(names[1], ["x"])], csv=how)
         found = inspect(csv_file(tmp_path, body, header), named)
 
-        assert (6, 4, 2) == (found.rows, found.lost, found.open_quotes)
-        assert found.lines()[2].startswith("2 lines cannot be read")
-        assert "2 lines have an open quote and become default records" == found.lines()[3]
-        assert "Parquet" in found.lines()[4]
-    assert [0, 0] == [inspect([[1, "x"]], domain).open_quotes,
-                      inspect(csv_file(tmp_path, b"1,x\n", b"f,t\n"), domain).open_quotes]
+        assert (6, 4) == (found.rows, found.lost)
+        assert {"open quote": 2, "fewer fields": 2} == {one.why: one.many for one in found.broken}
+        assert "Parquet" in "".join(found.lines())
+    assert [(), ()] == [inspect([[1, "x"]], domain).broken,
+                        inspect(csv_file(tmp_path, b"1,x\n", b"f,t\n"), domain).broken]
+
+
+def test_places_are_lines_of_the_file(tmp_path):
+    """A place is the line of the file, also beyond the first piece that is read."""
+    body = b"".join(b"%d\n" % (at % 50) for at in range(70_000)) + b"x\n"
+    found = inspect(csv_file(tmp_path, body, b"age\n"), Domain([Number("age", 0, 110)]))
+
+    assert {"unparsable": (70_002,)} == found.findings[0].where
+    assert (("x", 1, 70_002),) == found.findings[0].spellings
+
+
+GERMAN = """Größe;Crp;Natrium;Aufnahme;Raucher;Wieder
+1,72;"3,5";140,1;31.01.2021;ja;Nein
+1,68;k.A.;138,2;28.02.2021;nein;Ja
+1,81;7,25;999;03.12.2021;ja;ja
+1,90;12,0;141,9;04.11.2022;nein;Nein
+1,55;8,8;999;05.05.2022;ja;Ja
+"""
+GERMAN_DOMAIN = [Number("Größe", 0.3, 2.6), Number("Crp", 0, 60), Number("Natrium", 90, 200),
+                 Date("Aufnahme", "2021-01-01", "2022-12-31"),
+                 Flag("Raucher", true="ja", false="nein")]
+
+
+def test_a_german_file_at_the_first_look(tmp_path):
+    """Semicolon, comma, cp1252, dd.mm.yyyy and codes for missing are all said in one look."""
+    path = tmp_path / "klinik.csv"
+    path.write_bytes(GERMAN.encode("cp1252").replace(b"\n", b"\r\n"))
+    domain = Domain(GERMAN_DOMAIN, target=Label("Wieder", ["Nein", "Ja"]))
+    found = inspect(path, domain)
+    said = "\n".join(found.lines())
+
+    assert {"encoding": "cp1252", "delimiter": ";", "decimal": ",",
+            "Aufnahme.format": "%d.%m.%Y"} == {one.key: one.found for one in found.remarks}
+    assert 'csv = { delimiter = ";", decimal = ",", encoding = "cp1252" } (read from the' in said
+    assert 'add format = "%d.%m.%Y" (read from the rows' in said
+    assert "the first is line 1" in said
+    assert '"k.A." 1 times, first in line 3' in said
+    assert "999 2 times, first in line 4, far from all other values" in said
+    assert '"ja" 1 times, first in line 4: the domain lists "Ja"' in said
+    assert (("stop", 0, 5), domain) == ((found.verdict.word, found.lost, found.rows), found.domain)
+    assert {"Größe": "fine", "Aufnahme": "fine", "Raucher": "fine", "Crp": "look",
+            "Natrium": "look", "Wieder": "stop"} == {
+        one.part.name: verdict(one).word for one in found.findings}
+
+
+@pytest.mark.parametrize("csv", [Csv(delimiter=";", decimal=",", encoding="cp1252"), Csv()])
+def test_a_file_that_is_as_declared(tmp_path, csv):
+    """A file that is written as the domain file says gives no remark."""
+    body = GERMAN if csv.decimal == "," else GERMAN.replace(",", ".").replace(";", ",")
+    path = tmp_path / "klinik.csv"
+    path.write_bytes(body.encode(csv.encoding))
+    parts = [part if part.name != "Aufnahme" else Date(part.name, part.low, part.high, "%d.%m.%Y")
+             for part in GERMAN_DOMAIN]
+
+    assert () == inspect(path, Domain(parts, target=Label("Wieder", ["Nein", "Ja"]),
+                                      csv=csv)).remarks
+
+
+def test_other_encodings(tmp_path):
+    """UTF-8 that is declared as cp1252 is seen; plain letters are no reason for a remark."""
+    path, domain = tmp_path / "t.csv", [Category("größe", ["groß"])]
+    path.write_bytes("größe\ngroß\nklein\n".encode())
+
+    assert ["utf-8"] == [one.found for one in inspect(
+        path, Domain(domain, csv=Csv(encoding="cp1252"))).remarks]
+    path.write_bytes(b"g\n1\n")
+    assert () == inspect(path, Domain([Flag("g")], csv=Csv(encoding="cp1252"))).remarks
+
+
+def test_dates_of_two_ways(tmp_path):
+    """Days and months that may be either way round are asked about."""
+    file = csv_file(tmp_path, b"01/02/2020\n03/04/2020\n", b"d\n")
+    [remark] = inspect(file, Domain([Date("d", "2020-01-01", "2021-01-01")])).remarks
+
+    assert "so does %m/%d/%Y, ask which it is" in remark.said
 
 
 def test_wrong_delimiter(tmp_path):
-    """A wrong delimiter is found by the header, or without one by the lines that are lost."""
+    """A wrong delimiter is found by the header, or without one by the fields that it gives."""
     file = csv_file(tmp_path, b"1;2\n" * 3, b"")
-    domain = Domain([Flag("c2")], csv=Csv(header=False))
+    found = inspect(file, Domain([Flag("c2")], csv=Csv(header=False)))
+    other = inspect(csv_file(tmp_path, b"1;2\n", b"a;b\n"), Domain([Flag("a"), Flag("b")]))
 
-    assert 3 == inspect(file, domain).lost
-    with pytest.raises(SchemaError, match=r"csv\.delimiter"):
-        inspect(csv_file(tmp_path, b"1;2\n", b"a;b\n"), Domain([Flag("a"), Flag("b")]))
+    assert ([";"], 0) == ([one.found for one in found.remarks], found.lost)
+    assert ([";"], 0, ()) == ([one.found for one in other.remarks], other.lost, other.absent)
+
+
+def test_columns_that_are_not_there(tmp_path):
+    """All columns that the table lacks are said at once, with a near name; the rest is looked at.
+
+    A table that has none of them is refused, as the reader does.
+    """
+    file = csv_file(tmp_path, b"1,2,3\n", b"Alter,groesse,extra\n")
+    domain = Domain([Number("alter", 0, 110), Number("groesse", 0, 9), Flag("gone")],
+                    target=Label("y", [0, 1]))
+    found = inspect(file, domain)
+
+    assert (("alter", "Alter"), ("gone", None), ("y", None)) == found.absent
+    assert ("Alter", "extra") == found.ignored
+    assert ["groesse"] == [one.part.name for one in found.findings]
+    assert "stop" == found.verdict.word
+    with pytest.raises(SchemaError, match="is not in the table"):
+        inspect(file, Domain([Flag("gone")]))
 
 
 def test_persons():
@@ -154,8 +343,9 @@ def test_persons():
     found = inspect(frame, domain)
 
     assert (1, 2, 3) == (found.nobody, found.persons, found.most)
-    assert found.lines()[2:4] == [
+    assert found.lines()[4:7] == [
         "2 persons (persons = 9); at most 3 rows of one (rows_per_person = 2)",
+        "1 rows are beyond rows_per_person and are left out",
         "1 rows without an id are nobody's and weigh nothing: check the column of the person"]
 
 
@@ -167,6 +357,20 @@ def test_private():
     for shown in (repr(found), str(found), repr(found.findings), str(found.findings[0])):
         assert "PRIVATE" in shown
         assert "secret" not in shown
+    assert "secret" not in repr(found.findings[0].spellings)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.lists(st.sampled_from(["zq7", "Zq8", "71.25", -71.25, "k.A.", "31.12.1871",
+                                 "1871-12-31"]), min_size=1, max_size=6))
+def test_what_is_proposed_says_that_it_was_read_from_rows(cells):
+    """No value of the table stands in a proposal without the words that rows said it."""
+    for part in (Number("n", 0, 1), Category("c", ["A"]), Label("y", ["A", "B"]), Flag("f"),
+                 Date("d", "2020-01-01", "2021-01-01")):
+        for fix in fixes(look(part, cells, ".")):
+            holds = any(word in fix for word in ("zq7", "Zq8", "71.25", "k.A.", "1871"))
+
+            assert not holds or FROM_ROWS in fix
 
 
 PARTS = [*DOMAIN.columns, DOMAIN.target]
@@ -181,7 +385,9 @@ def test_agrees(cells, part, cut):
     coded = Counter(row[0] for row in codes([[cell] for cell in cells], Domain([column(part)])))
     silent = found.missing + found.unparsable + found.unlisted
 
-    assert found.lines() == (look(part, cells[:cut], ".") + look(part, cells[cut:], ".")).lines()
+    cut = min(cut, len(cells))
+    assert lines(found) == lines(look(part, cells[:cut], ".")
+                                 + look(part, cells[cut:], ".", cut + 1))
     if part.kind in ("category", "label"):
         assert coded[len(part.values)] == silent
     if part.name == "score":
@@ -204,3 +410,22 @@ def test_reader_is_not_told(tmp_path):
 
     assert before == codes(file)
     assert batches.__module__ == "privsieve.rows.batch"
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(st.binary(max_size=300), st.sampled_from([Csv(), Csv(";", ",", "cp1252"), Csv("\t"),
+                                                 Csv(header=False)]))
+def test_a_look_is_total(tmp_path_factory, body, csv):
+    """Whatever the body holds, a look has a verdict, words and JSON; only the header may refuse."""
+    from privsieve.public.canonical import canonical
+
+    names = ("age", "day", "ward", "ill") if csv.header else ("c1", "c2", "c3", "c4")
+    domain = Domain([Number(names[0], 0, 110), Date(names[1], "2020-01-01", "2021-01-01"),
+                     Category(names[2], ["A", "ä"])], target=Label(names[3], [0, 1]), csv=csv)
+    header = csv.delimiter.join(names).encode() + b"\n" if csv.header else b"1"
+    found = inspect(csv_file(tmp_path_factory.mktemp("t"), body, header), domain)
+
+    assert found.verdict.word in ("stop", "look", "fine")
+    assert all(line.isprintable() or line.strip() for line in found.lines())
+    assert canonical(found.told())
+    assert sum(one.rows for one in found.findings) == 4 * found.rows

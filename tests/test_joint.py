@@ -19,8 +19,17 @@ from kernel_calls import serve
 from privsieve.errors import ParameterError
 from privsieve.kernels import joint as kernel
 from privsieve.methods import branches, labels, plan
-from privsieve.methods.branches import ONE, PAIRS, TRIPLES, Sizes, Switch, switch, worth
-from privsieve.methods.effort import ALL, WHOLE
+from privsieve.methods.branches import (
+    ALL,
+    ONE,
+    PAIRS,
+    TRIPLES,
+    WHOLE,
+    Sizes,
+    Switch,
+    switch,
+    worth,
+)
 from privsieve.methods.rule_sieve import choose, mechanism, summarise
 from privsieve.noise import race as race_module
 from privsieve.noise import streams

@@ -49,9 +49,9 @@ BELOW = {
     "report": WORDS | {"ledger", "release"},
     # Figures of plans and releases: what they say, and no row.
     "displays": WORDS | {"release", "report"},
-    # From the charge to the last name, and again after a crash: files, and no row.
-    "finish": WORDS | {"ledger", "release", "report"},
-    "fit": WORDS | {"rows", "noise", "ledger", "release", "report", "finish"},
+    "fit": WORDS | {"rows", "noise", "ledger", "release", "report"},
+    # What was charged before, and what a crash left: files, and no row.
+    "finish": WORDS | {"ledger", "release", "report", "fit"},
     "methods": ROWS | {"noise", "ledger", "release", "fit", "local"},
     "cli": ROWS | {"ledger", "trust", "check", "release", "fit", "finish", "methods", "containment",
                    "bridges", "report"},

@@ -634,10 +634,13 @@ def test_a_race_for_delta_grants_exactly_its_limit(tmp_path, pool, workers, time
 @pytest.mark.parametrize(("pool", "workers", "times"), POOLS)
 def test_the_race_catches_check_then_act(tmp_path, pool, workers, times):
     """The same race overspends a ledger that looks before it writes: the test has power."""
-    ledger = CheckThenAct(str(tmp_path / "b.db"), population="p")
-    ledger.grant(3)
+    def raced(attempt):
+        ledger = CheckThenAct(str(tmp_path / f"{attempt}.db"), population="p")
+        ledger.grant(3)
+        return _race(pool(), ledger, workers, times)
 
-    assert _race(pool(), ledger, workers, times) > 30
+    # One race may go well by luck, on a machine that lets nobody run at once.
+    assert any(raced(attempt) > 30 for attempt in range(20))
 
 
 def test_granting_at_once_makes_one_ledger(tmp_path):

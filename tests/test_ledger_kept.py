@@ -348,13 +348,18 @@ def test_a_stale_file_is_not_taken_for_a_new_ledgers(tmp_path, ending):
         Ledger(str(tmp_path / "b.db"), "p").grant(1)
 
 
-def test_what_does_not_add_up_is_not_written(ledger):
-    """A balance that was set back by hand charges nothing, in this process or in another."""
+@pytest.mark.parametrize("change", ["population SET spent = 0", "request SET state = 'reserved'",
+                                    "request SET units = 1"])
+def test_what_does_not_add_up_is_not_written(ledger, change):
+    """What was set back by hand charges nothing, in this process or in another."""
+    table, ledger = change.split()[0], Ledger(ledger.path, "p")
+    ledger_file._counted.clear()
+    ledger.commit(ledger.reserve(Cost.of("0.1"), ROW), DIGEST)  # its entries are not counted yet
     with contextlib.closing(sqlite3.connect(ledger.path, isolation_level=None)) as db:
-        (text,) = db.execute("SELECT sql FROM sqlite_master WHERE name = 'population_update'"
-                             ).fetchone()
-        db.execute("DROP TRIGGER population_update")
-        db.execute("UPDATE population SET spent = 0")
+        (text,) = db.execute("SELECT sql FROM sqlite_master WHERE name = ?",
+                             (f"{table}_update",)).fetchone()
+        db.execute(f"DROP TRIGGER {table}_update")
+        db.execute(f"UPDATE {change}")
         db.execute(text)
     for known in (True, False):
         if not known:
@@ -362,7 +367,23 @@ def test_what_does_not_add_up_is_not_written(ledger):
         with pytest.raises(LedgerError, match="does not add up, and nothing was written"):
             ledger.reserve(Cost.of("0.5"), ROW)
 
-    assert 3 == ledger.verify_chain().entries
+    assert 5 == ledger.verify_chain().entries
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_another_database_stays_as_it_is(tmp_path, journal):
+    """What is no ledger is refused by who writes, reads and copies, and no byte of it changes."""
+    with contextlib.closing(sqlite3.connect(tmp_path / "x.db")) as db:
+        db.execute(f"PRAGMA journal_mode={journal}")
+        db.execute("CREATE TABLE x(a)")
+    before, other = (tmp_path / "x.db").read_bytes(), Ledger(str(tmp_path / "x.db"), "p")
+    for act in (lambda: other.grant(1), lambda: other.reserve(Cost.of(1), ROW), other.left,
+                lambda: other.backup(str(tmp_path / "copy.db"))):
+        with pytest.raises(LedgerError, match="not a privsieve ledger"):
+            act()
+
+    assert before == (tmp_path / "x.db").read_bytes()
+    assert [tmp_path / "x.db"] == list(tmp_path.iterdir())
 
 
 # --- the disk -----------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -18,10 +19,8 @@ from pathlib import Path
 import pytest
 
 import privsieve as ps
-from privsieve.containment.fingerprint import seal_of
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
-from privsieve.finish import note
-from privsieve.ledger import place as places
+from privsieve.fit import note
 from privsieve.ledger import server, sql
 from privsieve.ledger.chain import exported
 from privsieve.ledger.folder import Folder
@@ -196,7 +195,7 @@ def test_a_server_elsewhere_proves_who_it_is(url, mode):
     """What is not this machine by its name needs verify-full, and a weaker word is refused."""
     more = f"{url}{'&' if '?' in url else '?'}sslmode="
 
-    assert mode == places.transport(url)
+    assert mode == server.transport(url)
     if mode:
         assert Ledger(f"{more}verify-full", population="p").path
         with pytest.raises(ParameterError, match="verify-full"):
@@ -230,6 +229,38 @@ def test_the_command_line_takes_a_url(cli, postgres, base, tmp_path):
     assert cli("ledger", "verify", "--export", tmp_path / "e.jsonl")[0] == 0
 
 
+@pytest.fixture
+def nobody():
+    """The URL of a server on a port of this machine where nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"postgresql://127.0.0.1:{taken.getsockname()[1]}/budgets"
+
+
+@pytest.mark.parametrize("words", [
+    ["verify", "first"], ["verify", "first/certificate.json"], ["ledger", "show"],
+    ["ledger", "verify"], ["select", "t.csv", "--domain", "d.toml", "--epsilon", "1", "--top", "1",
+                           "--population", "p", "--out", "second"]])
+def test_a_server_that_does_not_answer_is_said_so(cli, nobody, tmp_path, monkeypatch, words):
+    """One sentence with what to do, and the code of a ledger: nothing is said of a certificate."""
+    monkeypatch.chdir(tmp_path)
+    domain = ps.Domain.box(0, 1, columns=["a", "b"])
+    domain.to_toml(tmp_path / "d.toml")
+    rows = [[0, 1], [1, 0]] * 50
+    lines = [f"a,b,{domain.target.name}", *(f"{a},{b},{a}" for a, b in rows)]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    ledger = Ledger("budget.db", population="p")
+    ledger.grant(1)
+    ps.RuleSieve(1, epsilon=1, domain=domain, ledger=ledger).fit(rows, [a for a, _ in rows]
+                                                                 ).release_.save("first")
+    code, out, err = cli(*words, "--ledger", nobody)
+
+    assert (4, "", 1) == (code, out, len(err.splitlines()))
+    assert "the ledger's server cannot be reached" in err
+    assert "look at the URL, at the password file and at the server, and try again" in err
+    assert not (tmp_path / "second").exists()
+
+
 def test_a_release_is_paid_by_a_server(tmp_path, postgres, base):
     """A release is charged, finished and verified; its folder notes the URL as it is."""
     ledger = Ledger(postgres.url(base), population="clinic", request="spring")
@@ -243,8 +274,43 @@ def test_a_release_is_paid_by_a_server(tmp_path, postgres, base):
     with Folder.create(tmp_path / "out") as folder:
         note(folder, ledger, {})
     assert ledger.path == json.loads((tmp_path / "out" / "request.json").read_text())["ledger"]
-    with pytest.raises(LedgerError, match="in a ledger file"):
-        seal_of(ledger, "2026")
+
+
+def test_a_publication_is_noted_on_a_server(cli, postgres, base, tmp_path, monkeypatch):
+    """Machines that have one key know the table again, with a head; no other table is published."""
+    monkeypatch.chdir(tmp_path)
+    lines = ["a,b,ill", *(f"{i % 2},{i // 2 % 2},{i % 10 // 3 % 2}" for i in range(200))]
+    Path("t.csv").write_text("\n".join(lines))
+    Path("fewer.csv").write_text("\n".join(lines[:-1]))
+    url = postgres.url(base)
+
+    def publish(out, *more, data="t.csv"):
+        code, _out, err = cli("publish", data, "--target", "ill", "-k", "5", "--out", out,
+                              "--ledger", url, "--population", "p", "--snapshot", "2026", *more)
+        return code, " ".join(err.split())
+
+    one, other = (("--fingerprint-key", name, "--head", f"{name}.head")
+                  for name in ("one", "other"))
+    code, said = publish("first", "--first")
+    assert (2, True) == (code, "name its file with --fingerprint-key" in said)
+    with psycopg.connect(url) as db:  # and nothing was noted for it
+        assert [(None,)] == list(db.execute("SELECT to_regclass('privsieve.entry')"))
+    assert 0 == publish("first", "--first", *one)[0]
+    assert 0o600 == Path("one").stat().st_mode & 0o777
+    assert 0 == cli("verify", "first", "--ledger", url)[0]
+    for wrong, words in ((other, "other, is not there"), (other, "is the key of another ledger")):
+        code, said = publish("second", *wrong)
+        assert (4, True) == (code, words in said), said
+        Path("other").write_bytes(bytes(32))
+        Path("other").chmod(0o600)
+    Path("other").write_bytes(Path("one").read_bytes())  # as somebody carries it over
+    assert 0 == publish("second", *other)[0]
+    assert 0 == publish("third", *one)[0]
+    code, said = publish("fourth", *one, data="fewer.csv")
+    assert (4, True) == (code, "not the one of which" in said), said
+    assert not Path("fourth").exists()
+    assert 3 == len(Ledger(url, population="p").publications())
+    assert cli("ledger", "verify", "--ledger", url, "--head", "one.head", "first", "third")[0] == 0
 
 
 def test_without_psycopg_its_extra_is_named(monkeypatch):
@@ -337,6 +403,7 @@ def test_roles_do_what_their_page_says(postgres, base, shared):
         assert one.verify_chain().valid
     entry = spender.reserve(Cost.of("0.5"), CLAIM)
     spender.commit(entry, DIGEST)
+    spender.publish("2026", ["a"], 5, "containment")
     granter.raise_limit(**more)
     Ledger(granter.path, population="town").grant(1)
     for refused in (lambda: reader.reserve(Cost.of("0.5"), CLAIM),

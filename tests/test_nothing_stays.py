@@ -403,8 +403,9 @@ SHOWN = {
     "Point", "Policy", "Problem", "Public", "Published", "Regression", "Release", "Risk",
     "Roles", "Rounding", "Rule", "Sample", "Scheme", "Scoring", "Selection", "Setting", "Shape",
     "Shown",
-    "Sizes", "SourceCrowds", "SureCount", "Switch", "Takes", "Thermometer", "Together",
-    "TopRule", "Tuning", "VectorNoise", "VoteForecast", "Weighing", "Whole", "Windows"}
+    "Sizes", "SourceCrowds", "SureCount", "Switch", "TableFacts", "Takes", "Thermometer",
+    "Together", "TopRule", "Tuning", "VectorNoise", "VoteForecast", "Weighing", "Whole",
+    "Windows"}
 
 
 def classes():

@@ -13,8 +13,8 @@ import tables
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
 from privsieve.methods import plan
+from privsieve.methods.branches import MAX_OPS, OPS, Extent, depth, scored, takes
 from privsieve.methods.choosing import count
-from privsieve.methods.effort import MAX_OPS, OPS, Extent, depth, scored, takes
 from privsieve.noise.race import Race
 from privsieve.noise.streams import replay
 from privsieve.rows import open_source, resolve

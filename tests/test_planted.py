@@ -1,4 +1,4 @@
-"""Law: planted faults.  Five mistakes that innocent code makes each turn a law red."""
+"""Law: planted faults.  Seven mistakes that innocent code makes each turn a law red."""
 
 from __future__ import annotations
 
@@ -58,8 +58,12 @@ SPEND = f"tests/test_laws.py::test_a_refused_spend_reads_no_row{ONE}"
 HOLDS = f"tests/test_laws.py::test_a_fitted_one_holds_its_release_only{ONE}"
 LAYERS = "tests/test_layers.py::test_imports_point_down"
 NOISE = "tests/test_race.py::test_top_k_enumerated"
+UNPAID = "tests/test_regression_session.py::test_a_refused_charge_reads_no_row"
+COMMITTED = "tests/test_transcript.py::test_the_charge_is_committed_at_the_end_once"
 
 RESERVE = "    ledger, reserved = _paid(plan, ledger, noise, folder, progress)"
+PAID = "    ledger, reserved = _paid(plan, ledger, noise)\n"
+READ = "    sealed(partial(_choose, plan, source), noise)\n"
 FAULTS = {
     "half-noise": (
         "noise/race.py", "return Fraction(times) / self.epsilon",
@@ -68,6 +72,9 @@ FAULTS = {
         "fit.py", RESERVE,
         "    _choose(plan, source, noise or __import__('privsieve.noise.streams', "
         "fromlist=['system']).system(), progress)\n" + RESERVE, SPEND),
+    "function-before-its-charge": ("fit.py", PAID + READ, READ + PAID, UNPAID),
+    "function-without-its-charge": ("fit.py", "private=private), ledger, reserved, None)",
+                                    "private=private), None, None, None)", COMMITTED),
     "scores-attribute": (
         "methods/estimators.py", "        self.n_features_in_ = ",
         "        self.scores_ = [1.0] * len(domain.columns)\n        self.n_features_in_ = ",
@@ -81,7 +88,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_caught(tmp_path, fault):
-    """Half the noise, a late charge, a stored score, an upward import: the law says no."""
+    """Half the noise, a late or lost charge, a stored score, an upward import: a law says no."""
     name, old, new, test = FAULTS[fault]
 
     assert [] != law(patched(tmp_path, name, old, new), test)
@@ -92,7 +99,7 @@ def test_the_same_laws_hold_without_a_fault(tmp_path):
     """An unchanged copy passes: the harness itself plants nothing."""
     src = patched(tmp_path, "errors.py", "exit_code = 1\n", "exit_code = 1\n")
 
-    assert [] == law(src, SPEND, HOLDS, LAYERS, NOISE)
+    assert [] == law(src, *{test for *_, test in FAULTS.values()})
 
 
 def test_an_edited_proof_is_noticed(tmp_path):

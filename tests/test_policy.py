@@ -114,7 +114,9 @@ def test_a_publication_keeps_the_policy(place, capsys):
 @pytest.mark.parametrize("text", [
     "epsilon", "epsilon = 0.5", 'epsilon = "much"', 'epsilon = "-1"', "epsilon = true", "k = 0",
     'k = "5"', 'units = "row"', 'units = ["rows"]', "kinds = [1]", 'methods = ["Rule Sieve"]',
-    "head = 1", 'largest = "1"', '[epsilon]\nlargest = "1"', "k = " + "9" * 5000])
+    "head = 1", 'signed_by = ["anna.pub"]', "signed_by = []", "threshold = 1", "threshold = 0",
+    f'signed_by = ["sha256:{"0a" * 32}"]\nthreshold = 2', f'signed_by = ["SHA256:{"0A" * 32}"]',
+    'largest = "1"', '[epsilon]\nlargest = "1"', "k = " + "9" * 5000])
 def test_a_policy_that_is_misspelt_is_refused(text):
     """A key or value that is no rule is refused: what is not understood protects nobody."""
     with pytest.raises(ParameterError, match="policy"):

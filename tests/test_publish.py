@@ -241,6 +241,20 @@ def test_partial_columns(privsieve):
 
 # --- the ledger ---------------------------------------------------------------------------------
 
+def test_a_head_tells_an_older_ledger(privsieve):
+    """The head is the certificate's; of a ledger that was set back nothing is published."""
+    assert 0 == privsieve(*publish(*LEDGER, "--first", "--head", "head.json"))[0]
+    head, kept = json.loads(Path("head.json").read_text()), Path("budget.db").read_bytes()
+    assert head["hash"] == json.loads(Path("out/certificate.json").read_text())["ledger"]["head"]
+    assert 0 == privsieve(*publish(*LEDGER, "--head", "head.json", out="again"))[0]
+    Path("budget.db").write_bytes(kept)
+    code, _out, err = privsieve(*publish(*LEDGER, "--head", "head.json", out="third"))
+
+    assert 4 == code
+    assert "the ledger was set back" in err
+    assert not Path("third").exists()
+
+
 def test_the_ledger_notes_it(privsieve):
     """People need no budget; the entry binds the certificate; the chain recounts."""
     assert 4 == privsieve(*publish(*LEDGER))[0]
@@ -417,6 +431,8 @@ def test_columns_are_cut_as_asked(privsieve):
     (("--method", "greedy", "--weights", "magic"), 2, "magic"),
     (("--ledger", "budget.db"), 2, "go together"),
     (("--first",), 2, "speak to a ledger"),
+    (("--head", "h.json"), 2, "speak to a ledger"),
+    ((*LEDGER, "--fingerprint-key", "k"), 2, "lies beside a ledger that is a file"),
     (("--absent", "nobody"), 2, "'nobody'"),
     (("--model", "k-anonymity"), 2, "--profile strict"),
     (("--long", "a", "b"), 2, "--people"),

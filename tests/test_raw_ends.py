@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import io
 import json
+import os
 import re
 import signal
 import sys
@@ -523,7 +524,6 @@ def test_a_folder_of_any_name_is_refused_in_a_sentence(verb, name):
 @pytest.mark.parametrize("name", ["request.json", "release.json", "certificate.json"])
 def test_nobody_waits_for_a_pipe(golden, name):
     """A pipe under the name of a file is no file of ours."""
-    import os
     import shutil
 
     shutil.copytree(golden[0] / "regression", "r")

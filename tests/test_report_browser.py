@@ -14,6 +14,7 @@ from privsieve.public.canonical import canonical, digest
 from privsieve.report import explored_html, html, internal_html
 from releases import KINDS
 from test_exploring import told
+from test_inspected import page_of
 from test_report import CLOSED, ROWS, publication, selection
 from test_report_kinds import HUNDREDS, answered, of_columns
 
@@ -27,7 +28,7 @@ webdriver = pytest.importorskip("selenium.webdriver",
 
 pytestmark = pytest.mark.browser
 
-EDITIONS = ("selection", "publication", "internal", "explored", *KINDS)
+EDITIONS = ("selection", "publication", "internal", "explored", "inspected", *KINDS)
 #: What a page may overflow: nothing.
 WIDER = """
 const wide = document.documentElement.clientWidth;
@@ -103,6 +104,7 @@ def pages(tmp_path_factory):
                            ("publication", html(release, certificate)),
                            ("internal", internal_html(release, certificate, inner)),
                            ("explored", explored_html(told(columns[0]))),
+                           ("inspected", page_of([one[:120] for one in columns], place / kind)),
                            *((kind_of, html(*of_columns(kind_of, columns))) for kind_of in KINDS)):
             written[name, kind] = place / kind / f"{name}.html"
             written[name, kind].write_bytes(data)
@@ -154,7 +156,7 @@ def test_a_page_prints(browser, pages, edition):
         "Page.printToPDF", {"preferCSSPageSize": True})["data"])
 
     assert printed.startswith(b"%PDF-")
-    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 8
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 9
     assert b"/MediaBox [0 0 594" in printed or b"/MediaBox [0 0 595" in printed
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -32,7 +33,7 @@ from privsieve.trust import envelope as envelopes
 from privsieve.trust.envelope import PLAN, Envelope, Statement, of_release, of_rotation, pae
 from privsieve.trust.keys import PrivateKey, fingerprint_of
 from privsieve.trust.signers import Signers
-from test_cli import BUDGET, place, privsieve, select  # noqa: F401  # fixtures
+from test_cli import BUDGET, place, privsieve, select, spent  # noqa: F401  # fixtures
 
 MAKER, ANNA, EVE = PrivateKey.make(), PrivateKey.make(), PrivateKey.make()
 DOMAIN = ps.Domain([ps.Number("age", 0, 110), ps.Flag("smoker"), ps.Number("dose", 0, 10)],
@@ -201,6 +202,21 @@ def test_every_kind_is_signed(tmp_path):
     assert "urn:privsieve:containment/v1" == said["predicateType"]
     assert "table.csv" in {one["name"] for one in said["subject"]}
     assert ps.verify(tmp_path / "containment", signers=wanted(MAKER)).valid
+
+
+def test_a_page_denies_no_signature(folder, tmp_path):
+    """A page is written before anybody signs: it says where signatures lie, and how to see them."""
+    from forged import _published, table
+
+    _published(tmp_path, table()[0])
+    sign_folder(tmp_path / "containment", MAKER, "maker")
+    for at in (folder, tmp_path / "containment"):
+        text = (at / "report.html").read_text()
+        row, = re.findall('<tr><th scope="row">Signatures?<.*?</tr>', text)
+
+        assert ("none" in row.lower(), "signatures.json" in row, "privsieve verify" in row) == (
+            False, True, True)
+        assert ps.verify(at, signers=wanted(MAKER)).valid
 
 
 def test_an_approver_may_be_alone(plain):
@@ -684,6 +700,37 @@ def test_a_passphrase(privsieve, monkeypatch):  # noqa: F811  # the fixture
     monkeypatch.setenv(key_verb.VARIABLE, "wrong")
     code, _, err = privsieve("key", "show", "k.pem")
     assert (2, True) == (code, "passphrase is wrong" in err)
+
+
+def test_a_policy_names_who_signs_a_plan(privsieve):  # noqa: F811  # the fixture
+    """Without the signatures that it wants, under this very plan, nothing is charged or read."""
+    keys = [privsieve("key", "make", f"{name}.pem")[1].strip() for name in ("anna", "ben", "eve")]
+    for name, epsilon in (("plan", "1"), ("dear", "0.5")):
+        asked = ("--domain", "domain.toml", "--epsilon", epsilon, "--top", "2", "--json")
+        Path(f"{name}.json").write_text(privsieve("plan", "table.csv", *asked)[1])
+        assert 0 == privsieve("sign", f"{name}.json", "--key", "anna.pem")[0]
+        assert 0 == privsieve("sign", f"{name}.signed.json", "--key", "eve.pem")[0]
+    wanted = "signed_by = " + json.dumps(keys[:2])
+    Path("p.toml").write_text(wanted)
+    Path("one.toml").write_text(f"{wanted}\nthreshold = 1\n")
+
+    for policy, plan, said in (
+            ("p.toml", None, "2 of 2 keys have not signed"),
+            ("one.toml", None, "1 of 2 keys have not signed"),
+            ("p.toml", "plan.signed.json", "1 have signed, and 2 are due"),
+            ("one.toml", "dear.signed.json", "is not what is asked for"),
+            (None, "dear.signed.json", "is not what is asked for"),
+            ("one.toml", "plan.json", "not one that was signed")):
+        given = {"--policy": policy, "--signed-plan": plan}
+        more = [word for name, file in given.items() if file for word in (name, file)]
+        code, _out, err = privsieve(*select(*more))
+        assert (2, 0, True) == (code, spent(), said in " ".join(err.split()))
+        assert "nothing was charged" in " ".join(err.split())
+    assert not Path("first").exists()
+    assert 0 == privsieve(*select("--policy", "one.toml", "--signed-plan", "plan.signed.json"))[0]
+    assert 0 == privsieve("sign", "plan.signed.json", "--key", "ben.pem")[0]
+    more = ("--policy", "p.toml", "--signed-plan", "plan.signed.json")
+    assert 0 == privsieve(*select(*more, out="second"))[0]
 
 
 def test_a_plan_that_was_signed_first(privsieve):  # noqa: F811  # the fixture

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -88,7 +90,7 @@ def test_published_groups_are_of_k_sources(privsieve, way):
     assert found.level == claim["level"] >= 5
     assert "who" not in text
     assert "p1" not in text
-    assert "rows of 5 different sources that fit" in " ".join(err.split())
+    assert "finds rows of at least 5 different sources that fit" in " ".join(err.split())
     release = json.loads(Path("out/release.json").read_text())
     assert "sources" == release["plan"]["counted"]
 
@@ -119,6 +121,40 @@ def test_verify_says_what_it_cannot_count(privsieve):
     plain = {name: value for name, value in good["claim"].items() if name != "counted"}
     assert "noted in the ledger" in " ".join(verify({**good, "claim": plain}).reasons)
     assert verify({**good, "claim": {**good["claim"], "counted": 5}}).reasons
+
+
+def test_the_pages_speak_of_sources(privsieve):
+    """No page gives odds in rows where k counts persons, who may have many of the rows that fit."""
+    way = ("--method", "greedy", "--weights", "even")
+    privsieve(*publish(*way, "--internal-report", "private.html"))
+    privsieve("publish", "t.csv", "--target", "ill", "-k", 5, "--out", "plain", *way,
+              "--without", "who")
+    *pages, plain = (" ".join(html.unescape(re.sub("<[^>]*>", "", Path(name).read_text())).split())
+                     for name in ("out/report.html", "private.html", "plain/report.html"))
+    odds = ("1 time in", "chance of a hit", "1 in 5", "Each row is one person.")
+    sources = ("ows of at least 5 different sources always fit", "Two sources are two people",
+               "has rows of at least 5 different sources that fit")
+
+    assert [True] * 4 + [False] * 3 == [said in plain for said in odds + sources]
+    for page in pages:
+        assert [False] * 4 + [True] * 3 == [said in page for said in odds + sources]
+    label, officer = (privsieve("export", form, "out")[1] for form in ("label", "officer"))
+    assert "of at least 5 different sources" in label
+    assert "how many are of one is not bounded" in officer
+    assert "1 time in" not in officer
+
+
+def test_closed_columns_are_counted_by_sources(privsieve):
+    """What a closed column would do is told in persons: none is called free that exposes one."""
+    from privsieve.containment.breaking import closed
+
+    items = Items.dense([[1, 1, 0]] * 6 + [[1, 0, 0]] * 6, ["a", "b", "c"])
+    table = Labelled(items, np.zeros(12, np.int32), ("all",),
+                     sources=np.array([0] * 6 + [1, 2, 3, 4, 5, 6]))
+    found = {name: (level, small) for name, level, small, _ in
+             closed(table, Rule(2, 1), [0])["closed"]}
+
+    assert {"b": (1, 6), "c": (7, 0)} == found
 
 
 def test_publications_of_sources_add_up(privsieve):

@@ -8,12 +8,18 @@ import pickle
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import privsieve as ps
-from privsieve.errors import LedgerError, ParameterError, ReleaseFailed
+from privsieve.errors import (
+    LedgerError,
+    ParameterError,
+    ReleaseFailed,
+    SchemaError,
+)
 from privsieve.ledger.ledger import Ledger
 from privsieve.methods.ridge import answers
 from privsieve.methods.ridge import session as session_module
@@ -22,7 +28,7 @@ from privsieve.noise.streams import replay
 from privsieve.public.canonical import canonical
 from privsieve.public.columns import Category, Flag, Number
 from privsieve.public.domain import Domain
-from privsieve.release import Regression
+from privsieve.release import Regression, Release
 from refitted import Forger, add, drop, put, swap
 
 BOX = Domain.box(0, 1, target=(0, 2))
@@ -391,3 +397,77 @@ def test_what_is_not_made_again_is_said(monkeypatch):
 
     assert found.valid
     assert any("answers" in note and "not made again" in note for note in found.notes)
+
+
+# What was saved goes on answering
+
+
+def records(n, seed):
+    """Public records of the mixed domain, some without a dose."""
+    rng = np.random.default_rng(seed)
+    return [[rng.uniform(0, 110), None if rng.random() < 0.2 else rng.uniform(1, 9),
+             int(rng.integers(2)), str(rng.choice(["A", "B", "C"]))] for _ in range(n)]
+
+
+@pytest.mark.parametrize(("name", "options"), KERNELS, ids=str)
+def test_a_saved_function_answers_as_its_copy(name, options, ledger, tmp_path):
+    """From its folder alone a function predicts what a copy in memory does, at any point."""
+    X, new = records(80, 1), records(50, 3)
+    session = KernelRidgeSession(X, [float(row[0]) + 1 for row in X], kernel=name, lam=1,
+                                 domain=MIXED, ledger=ledger, **options)
+    with session:
+        function = session.release_function(epsilon=5, delta="1e-6")
+        for at in (0, 20):
+            function.predict(records(40, 2)[at:at + 20])
+    function.release_.save(tmp_path / "curve")
+    again = KernelRidgeSession.of_release(ps.load(tmp_path / "curve"))
+
+    assert ps.verify(tmp_path / "curve", ledger=ledger).valid
+    assert np.allclose(pickle.loads(pickle.dumps(function)).predict(new), again.predict(new),
+                       rtol=1e-6)
+    assert len({round(one, 6) for one in again.predict(new)}) > 1
+
+
+def test_a_saved_batch_answers_as_it_did(tmp_path):
+    """Of a batch the questions have their answers, and other points follow from its numbers."""
+    with session_of() as session:
+        known = session.predict_batch(asked(30), epsilon=5)
+    session.release_.save(tmp_path / "batch")
+    again = KernelRidgeSession.of_release(ps.load(tmp_path / "batch"))
+
+    assert known == pytest.approx(again.predict(asked(30)), abs=1e-6)
+    assert (7,) == again.predict(asked(7, 5)).shape
+
+
+def test_what_cannot_go_on_answering_says_so(ledger):
+    """One answer is no function, nor is one that was never asked; a formula is another class's."""
+    with session_of(ledger) as session:
+        session.predict_one([0.5, 0.5], epsilon=1)
+        one = session.release_
+        function = session.release_function(epsilon=1, delta="1e-6")
+    of = KernelRidgeSession.of_release
+    with pytest.raises(SchemaError, match="the answer to one question, and no function"):
+        of(one)
+    with pytest.raises(SchemaError, match="was never asked"):
+        of(function.release_)
+    with pytest.raises(SchemaError, match="did not write which questions"):
+        of(ps.load(Path(__file__).parent / "golden" / "0.1.0" / "kernel-session" / "batch-rbf"))
+    with pytest.raises(SchemaError, match="and no formula"):
+        ps.PrivateKernelRidge.of_release(one)
+    model = ps.PrivateKernelRidge("linear", epsilon=5, domain=BOX, ledger=ledger).fit(*table())
+    with pytest.raises(SchemaError, match=r"PrivateKernelRidge.of_release\(release\) predicts"):
+        of(model.release_)
+
+
+@pytest.mark.parametrize("edit", [
+    {"queries": [[1, 70000]]}, {"queries": [[1]]}, {"values": {"exponent": -9, "q": [1, 2, 3]}},
+    {"features": {"map": "answers", "kernel": "rbf", "gamma": "nan", "lam": "1"}},
+    {"features": {"map": "answers", "kernel": "polynomial", "degree": 2.0, "lam": "1"}},
+    {"features": {"map": "answers", "kernel": "cubic", "lam": "1"}}, {"domain": {}},
+    {"columns": ["x1", "x0"]}, {"plan": {"settings": {"answers": "batch", "points": [9]}}},
+    {"plan": {}}], ids=str)
+def test_a_broken_release_answers_nothing(edit):
+    """What privsieve did not write gets a sentence, and no number."""
+    release = talked().release_
+    with pytest.raises(SchemaError):
+        KernelRidgeSession.of_release(Release({**release.body, **edit}, None))

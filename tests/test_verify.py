@@ -346,7 +346,7 @@ def test_the_claim_is_one_sentence():
                     persons=50, rows=100)
 
     assert ("Replacing one row of the table changes the probability of any released set by a "
-            "factor of at most e^1.") == sentence(_issue(None, _plan(epsilon=1)).certificate)
+            "factor of at most 2.72.") == sentence(_issue(None, _plan(epsilon=1)).certificate)
     assert sentence(_issue(None, _plan(person)).certificate).startswith(
         "Adding or removing one person with all their rows changes ")
 
@@ -363,7 +363,7 @@ def test_a_delta_is_part_of_the_claim(tmp_path):
     assert ledger.delta_left() < Fraction(1, 10**6)
     assert verify(made.certificate, made.body, ledger=ledger).valid
     assert ("Replacing one row of the table changes the probability of any collection of released "
-            "sets by a factor of at most e^0.5, and by at most 0.0000004 beyond that."
+            "sets by a factor of at most 1.65, and by at most 0.0000004 beyond that."
             ) == sentence(made.certificate)
     for name, value in (("delta", "0.0000003"), ("delta", "0"), ("delta", "0.00000040"),
                         ("delta", "4e-7"), ("account", "pure")):

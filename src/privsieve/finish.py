@@ -1,9 +1,9 @@
-"""Finish: a release that is on the disk is committed, certified, named; also after a crash.
+"""Finish: a request that was charged before gives its release, whole or from where work ended.
 
-Nothing here meets a row or draws noise: what is finished was drawn and staged before.  What can go
-wrong is about files, and `Folder.state` says what is to be had.
+Nothing here meets a row or draws noise: what is finished was drawn and staged by `fit`.  What can
+go wrong is about files, and `Folder.state` says what is to be had.
 
-1. What is asked for is written into the folder; then it is charged (`fit`).
+1. What is asked for is written into the folder; then it is charged.
 2. The release is durable under a hidden name before the ledger is told its digest.
 3. The certificate is made of the ledger's entries; then release and certificate get their names.
 4. The page is written, and the note of what was asked for is taken away.
@@ -21,15 +21,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from privsieve.errors import LedgerError, ParameterError, ReleaseFailed, SchemaError
-from privsieve.ledger import place
-from privsieve.ledger.certificate import Entry, completed
+from privsieve.fit import REQUEST, SOFTWARE
+from privsieve.ledger import sql
+from privsieve.ledger.certificate import Entry, completed, terms
 from privsieve.ledger.folder import CERTIFICATE, NOTE, RELEASE, Folder
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import Json, canonical, digest, parsed
+from privsieve.public.plan import Plan
 from privsieve.release import LARGEST_FILE, Release, load
 from privsieve.report import NAME, write_report
 
-FORMAT = "privsieve-request/1"
 _FIELDS = {"format", "request", "population", "ledger", "head", "terms_sha256"}
 
 
@@ -45,41 +46,25 @@ class Recovered:
     did: tuple[str, ...]
 
 
-def note(folder: Folder, ledger: Ledger, terms: Mapping[str, Json]) -> None:
-    """Write into the folder what will be charged, durably; it names places, and holds no row."""
-    folder.note(canonical({
-        "format": FORMAT, "request": ledger.request, "population": ledger.population,
-        "ledger": place.absolute(ledger.path), "head": ledger.newest(),
-        "terms_sha256": digest(canonical(terms))}))
+def repeated(plan: Plan, ledger: Ledger, folder: str | Path) -> Release | None:
+    """The release that the ledger's request gave before, from its folder; None if there was none.
 
-
-def finish(folder: Folder, body: Mapping[str, Json], certificate: Mapping[str, Json]) -> None:
-    """Give a staged release its certificate, its names and, if that can be done, its page."""
-    folder.stage(CERTIFICATE, canonical(certificate))
-    folder.link()
-    if not write_report(folder, body, certificate):
-        folder.sync()  # else the page did it for all
-    folder.forget(NOTE)
-
-
-def stored(ledger: Ledger, path: str | Path, terms: Mapping[str, Json]) -> Release | None:
-    """The release that a request gave before; None where it was never charged.
-
-    What was charged and has no release in this folder is refused: nothing is charged or drawn.
+    What was charged and has no release there is refused.  Nothing is charged or drawn, and no table
+    is opened: whether its rows are those of then is not looked at.
     """
     charge = ledger.charge()
     if charge is None:
         return None
     reserve, commit = charge
     said = f"{ledger.population}: request {ledger.request!r} was charged before"
-    if _asked(reserve.body["claim"]) != _asked(terms):
+    if _asked(reserve.body["claim"]) != _asked(terms(plan, SOFTWARE)):
         raise ParameterError(f"{said}, for something else; ask for the same as then, or name "
                              "another request")
     if commit is None:
         raise LedgerError(f"{said}, and its release is not finished; `privsieve recover DIR` "
                           "finishes it, or says that nothing is to be had")
     try:
-        release = load(path)
+        release = load(folder)
     except SchemaError:
         release = None
     if release is None or release.sha256 != commit.body["release_sha256"]:
@@ -126,7 +111,7 @@ def _recovered(left: Folder, ledger: str | Path | Ledger | None) -> Recovered:
     kept = _ledger_of(asked, ledger)
     charge = kept.charge()
     if charge is None:
-        if place.absolute(kept.path) != asked["ledger"]:
+        if sql.absolute(kept.path) != asked["ledger"]:
             raise LedgerError("this ledger does not know the request: it is another one than that "
                               "which was to be charged, or nothing was charged; name that one")
         return _uncharged(left)
@@ -168,9 +153,9 @@ def _says(certificate: Mapping[str, Any] | bytes | None, expected: Mapping[str, 
     return False
 
 
-def _asked(terms: Mapping[str, Any]) -> dict[str, Any]:
+def _asked(promised: Mapping[str, Any]) -> dict[str, Any]:
     """Terms without the version of the software: the same is asked for after an update."""
-    return {name: value for name, value in terms.items() if name != "software"}
+    return {name: value for name, value in promised.items() if name != "software"}
 
 
 def _noted(left: Folder) -> dict[str, Any]:
@@ -178,7 +163,7 @@ def _noted(left: Folder) -> dict[str, Any]:
     found: Any = None
     with suppress(OSError, ValueError, RecursionError):
         found = parsed(left.read(NOTE, LARGEST_FILE))
-    if (not isinstance(found, dict) or set(found) != _FIELDS or found["format"] != FORMAT
+    if (not isinstance(found, dict) or set(found) != _FIELDS or found["format"] != REQUEST
             or not all(isinstance(value, str) for value in found.values())):
         raise SchemaError("request.json is not as privsieve writes it; take the folder as it was "
                           "left")
@@ -191,7 +176,7 @@ def _ledger_of(asked: Mapping[str, str], given: str | Path | Ledger | None) -> L
         path = asked["ledger"]
     else:
         path = given.path if isinstance(given, Ledger) else os.fspath(given)
-    if not place.lies(path):
+    if not sql.lies(path):
         raise LedgerError("the ledger is not where it was when it was charged; name it with "
                           "--ledger FILE (in Python ledger=)")
     kept = Ledger(path, population=asked["population"], request=asked["request"])
@@ -212,7 +197,7 @@ def _uncharged(left: Folder) -> Recovered:
                                    "the folder holds other files, and was left"))
 
 
-def _body(left: Folder, terms: Mapping[str, Any], commit: Entry | None,
+def _body(left: Folder, promised: Mapping[str, Any], commit: Entry | None,
           ) -> Mapping[str, Json] | None:
     """The release that was staged or named; None where there is no whole one."""
     data = left.adopt(RELEASE)
@@ -225,8 +210,8 @@ def _body(left: Folder, terms: Mapping[str, Any], commit: Entry | None,
         if whole and digest(data or b"") != commit.body["release_sha256"]:
             raise LedgerError("the ledger notes another release of this request than the one that "
                               "lies in the folder, which is not to be used")
-    elif whole and (found.get("plan") != terms["plan"]
-                    or digest(canonical(found.get("domain"))) != terms["domain_sha256"]):
+    elif whole and (found.get("plan") != promised["plan"]
+                    or digest(canonical(found.get("domain"))) != promised["domain_sha256"]):
         raise LedgerError("the release in the folder is not what was charged, and is not to be "
                           "used")
     return found if whole else None

@@ -9,25 +9,25 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from privsieve._version import __version__
 from privsieve.errors import BudgetExceeded, ParameterError, PrivsieveError, ReleaseFailed
-from privsieve.finish import finish, note, stored
-from privsieve.ledger.folder import RELEASE
+from privsieve.ledger.folder import CERTIFICATE, NOTE, RELEASE
+from privsieve.public.canonical import canonical, digest
 from privsieve.public.cost import EPSILON_UNITS, decimal
 from privsieve.public.plan import Plan
 from privsieve.release import Release
-from privsieve.report import ready
+from privsieve.report import ready, write_report
 
 if TYPE_CHECKING:
     from privsieve.ledger.folder import Folder
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 SOFTWARE = {"privsieve": __version__}
+#: The form of a folder's note.
+REQUEST = "privsieve-request/1"
 
 #: Epsilon spent in this process by releases that no ledger knows.
 _unsigned: list[Fraction] = []
@@ -113,17 +115,6 @@ def sealed(work: Callable[[Noise], Made], noise: Noise | None, folder: Folder | 
     raise failed
 
 
-def repeated(plan: Plan, source: Source, ledger: Ledger, folder: str | Path) -> Release | None:
-    """The release that the ledger's request gave before, from its folder; None if there was none.
-
-    Nothing is charged or drawn, and the body of the table is not opened: whether its rows are
-    those of then is not looked at.
-    """
-    from privsieve.ledger.certificate import terms
-
-    return stored(ledger, folder, terms(replace(plan, record=source.record), SOFTWARE))
-
-
 def _free(plan: Plan, folder: Folder | None, *, private: bool) -> Release:
     """A choice that costs nothing: it is known before a row is read, and nothing is charged."""
     certain = tuple(range(len(plan.domain.columns))) if plan.certain is None else plan.certain
@@ -132,6 +123,20 @@ def _free(plan: Plan, folder: Folder | None, *, private: bool) -> Release:
     except OSError:
         raise ParameterError("the release folder cannot be written, and nothing was charged; make "
                              "room, or name a folder on another disk") from None
+
+
+def ledger_of(given: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
+    """A ledger; of a file that holds one population, that one."""
+    if not isinstance(given, (str, os.PathLike)):
+        return given
+    from privsieve.ledger.ledger import populations
+
+    found = populations(os.fspath(given))
+    if len(found) == 1:
+        return found[0]
+    named = ", ".join(one.population for one in found) or "none was granted a budget"
+    raise ParameterError(f"which population of the ledger? ({named}); give ledger="
+                         'Ledger(path, population="name")')
 
 
 def _alone(ledger: Ledger | None, noise: Noise | None) -> None:
@@ -167,7 +172,6 @@ def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry
             folder: Folder | None) -> Release:
     """Stage, commit, certify, name: a release stands in the ledger before it can be seen."""
     from privsieve.ledger.certificate import certificate
-    from privsieve.public.canonical import digest
 
     if not release.body["private"]:
         return release
@@ -178,7 +182,11 @@ def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry
     committed = ledger.commit(reserved, digest(data)) if ledger and reserved else None
     signed = certificate(plan, digest(data), reserved, committed, SOFTWARE)
     if folder is not None:
-        finish(folder, release.body, signed)
+        folder.stage(CERTIFICATE, canonical(signed))
+        folder.link()
+        if not write_report(folder, release.body, signed):
+            folder.sync()  # else the page did it for all
+        folder.forget(NOTE)
     return Release(release.body, signed)
 
 
@@ -226,6 +234,16 @@ def _reserve(plan: Plan, ledger: Ledger, folder: Folder | None, progress: Callab
         if (state := _charged(ledger)) is None:
             raise
     raise ReleaseFailed(state)
+
+
+def note(folder: Folder, ledger: Ledger, terms: Mapping[str, Any]) -> None:
+    """Write into the folder what will be charged, durably; it names places, and holds no row."""
+    from privsieve.ledger.sql import absolute
+
+    folder.note(canonical({
+        "format": REQUEST, "request": ledger.request, "population": ledger.population,
+        "ledger": absolute(ledger.path), "head": ledger.newest(),
+        "terms_sha256": digest(canonical(terms))}))
 
 
 def _charged(ledger: Ledger) -> str | None:

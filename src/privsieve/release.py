@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from privsieve.errors import SchemaError
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import Json, canonical, digest, parsed, quoted
-from privsieve.public.plan import Plan
+from privsieve.public.cost import exact
+from privsieve.public.plan import Plan, chosen_by, sought
 from privsieve.public.printed import Printed
 
 if TYPE_CHECKING:
@@ -87,6 +88,29 @@ class Release(Printed):
     def columns(self) -> tuple[str, ...]:
         """All names that could have been chosen."""
         return tuple(self.body["columns"])  # type: ignore[arg-type]
+
+    @property
+    def right(self) -> int | None:
+        """How many names would be right on a usual table: a forecast from public numbers."""
+        made: Any = self.body.get("forecast") or {}
+        usual = (made.get("found_percent") or {}).get(str(made.get("usual_gap")))
+        plan: Any = self.body["plan"]
+        if usual is None or exact(plan["epsilon"], "epsilon") == 0:
+            return None
+        return int(usual) * sought(chosen_by(self.body), self.selected) // 100
+
+    @property
+    def expected(self) -> str:
+        """The same in a sentence; empty where nothing is forecast."""
+        if self.right is None:
+            return ""
+        named, of = len(self.selected), sought(chosen_by(self.body), self.selected)
+        those = f"these {named}" if of == named else f"the {of} of these {named} that were sought"
+        right = f"of {those} about {self.right} would be" if self.right else (
+            f"of {those} hardly one would be")
+        if named == 1:
+            right = f"this name would {'' if self.right else 'hardly '}be"
+        return f"{right} right on a usual table (a forecast from public numbers: nobody looked)"
 
     @property
     def bytes(self) -> bytes:

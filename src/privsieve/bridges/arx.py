@@ -32,7 +32,8 @@ from privsieve.bridges.table import (
 from privsieve.containment.limits import NONE, Limits
 from privsieve.errors import CheckFailed, ParameterError, SchemaError
 from privsieve.public.columns import Category, Label
-from privsieve.public.domain import Csv, Domain, to_toml
+from privsieve.public.domain import Csv, Domain
+from privsieve.public.domain_file import to_toml
 
 #: The version of ARX whose API the program uses.
 ARX = "3.9.2"

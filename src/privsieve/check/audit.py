@@ -26,8 +26,11 @@ PROFILES = {"smoke": 200, "ci": 30_000, "release": 1_000_000}
 FEWEST = 100  # with fewer runs on each table no bound says anything
 #: Runs on one table before the other has its turn, while they are counted.
 TURN = 100
-#: Thresholds that are tried for each score.
-THRESHOLDS = 500
+#: Thresholds that are tried for each score, and by how many standard deviations each is doubted:
+#: of many events that were tried the one that seems best was lucky.
+THRESHOLDS, DEVIATIONS = 500, 3.5
+#: The golden section, and how often it is taken.
+GOLDEN, SECTIONS = (math.sqrt(5) - 1) / 2, 14
 
 REFUTED, STANDS, BLIND = "refuted", "stands", "saw nothing"
 
@@ -168,46 +171,89 @@ def _event(sides: Sequence[Sequence[Flat]], delta: float) -> Event:
 
 
 def _promise(more: NDArray[np.intp], less: NDArray[np.intp], count: int, delta: float) -> Floats:
-    """Roughly the bound that an event would give (Wilson's interval); any guess is allowed."""
-    z2 = 2.58**2
-    half_more = np.sqrt(z2 * (more * (count - more) / count + z2 / 4))
-    half_less = np.sqrt(z2 * (less * (count - less) / count + z2 / 4))
-    low = (more + z2 / 2 - half_more) / (count + z2) - delta
-    high = (less + z2 / 2 + half_less) / (count + z2)
-    found: Floats = np.log(np.maximum(low, 1e-300) / high)
+    """Roughly the bound that an event would give; any guess is allowed."""
+    high, low = (more + 1) / (count + 2), (less + 1) / (count + 2)
+    over = np.maximum(high - delta, 1e-100)
+    with np.errstate(over="ignore"):
+        apart = high * (1 - high) / over**2 + (1 - low) / low
+    found: Floats = np.log(over / low) - DEVIATIONS * np.sqrt(apart / count)
     return found
 
 
 # --- a bound ------------------------------------------------------------------------------------
 
 def _epsilon(more: int, less: int, count: int, wrong: float, delta: float) -> float:
-    """A lower bound on epsilon from two counts, wrong with probability `wrong` at most."""
-    low = _lowest(more, count, wrong / 2) - delta
-    high = 1 - _lowest(count - less, count, wrong / 2)
-    return math.log(low / high) if low > 0 else -math.inf
+    """A lower bound on epsilon from two counts, wrong with probability `wrong` at most.
+
+    Each share has a p-value, and runs on the two tables are independent: minus the logarithm of
+    the product is above `far` with that probability at most (Fisher).  The pairs of shares that
+    are not so far are a convex set, as both p-values are log-concave; along its border the ratio
+    falls to its least and rises again: golden sections find it.
+    """
+    far = _far(wrong)
+
+    def ratio(part: float, rest: float) -> float:
+        """Where the first share takes this part of `far`, and the second the rest."""
+        high = _lowest(more, count, -far * part) - delta
+        low = 1 - _lowest(count - less, count, -far * rest)
+        return -math.inf if high <= 0 else math.log(high / low) if low > 0 else math.inf
+
+    start, end = 0.0, 1.0
+    tried = {part: ratio(part, 1 - part) for part in (1 - GOLDEN, GOLDEN)}
+    for _ in range(SECTIONS):
+        (left, lower), (right, upper) = sorted(tried.items())
+        if lower < upper:
+            end, new = right, start + (1 - GOLDEN) * (right - start)
+            tried = {left: lower, new: ratio(new, 1 - new)}
+        else:
+            start, new = left, left + GOLDEN * (end - left)
+            tried = {right: upper, new: ratio(new, 1 - new)}
+    # [below] the least lies between: so much for the first share, and for the second
+    return ratio(end, 1 - start)
 
 
-def _lowest(hits: int, count: int, wrong: float) -> float:
-    """The Clopper-Pearson lower limit: below it, so many hits have probability < `wrong`."""
+def _far(wrong: float) -> float:
+    """Minus the logarithm of a product of two p-values is above it with this probability.
+
+    >>> round(_far(0.01), 3)
+    6.638
+    """
+    far = 1.0
+    for _ in range(100):
+        far = math.log((1 + far) / wrong)
+    return far
+
+
+def _lowest(hits: int, count: int, log_wrong: float) -> float:
+    """The Clopper-Pearson lower limit: below it, so many hits have a probability below `wrong`.
+
+    The logarithm of that probability is a concave function of the logarithm of the share: Newton's
+    method comes from below, and never passes the limit.
+    """
     if hits == 0:
         return 0.0
-    low, high = 0.0, hits / count
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if _tail(hits, count, middle) > wrong else (middle, high)
-    return low
+    factorial = _log_factorials(count)
+    # [below] so many hits among all that could be have no higher probability than their sum
+    at = (log_wrong - factorial[count] + factorial[hits] + factorial[count - hits]) / hits
+    for _ in range(40):
+        tail, slope = _tail(hits, count, math.exp(at))
+        step = (log_wrong - tail) / slope
+        if not step > 1e-12:
+            break
+        at = min(at + step, -1e-16)
+    return math.exp(at)
 
 
-def _tail(hits: int, count: int, share: float) -> float:
-    """P(Binomial(count, share) >= hits), summed in logarithms."""
-    if share <= 0.0 or share >= 1.0:
-        return float(share >= 1.0)
+def _tail(hits: int, count: int, share: float) -> tuple[float, float]:
+    """The logarithm of P(Binomial(count, share) >= hits), and its slope in that of the share."""
     factorial = _log_factorials(count)
     k = np.arange(hits, count + 1)
     logs = (factorial[count] - factorial[k] - factorial[count - k]
             + k * math.log(share) + (count - k) * math.log1p(-share))
     most = float(logs.max())
-    return math.exp(most) * float(np.exp(logs - most).sum())
+    tail = most + math.log(float(np.exp(logs - most).sum()))
+    # The derivative of the sum telescopes to its first term.
+    return min(0.0, tail), max(1e-300, hits * math.exp(float(logs[0]) - tail))
 
 
 @lru_cache(maxsize=2)  # its keys are public: a number of runs

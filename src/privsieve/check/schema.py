@@ -100,7 +100,7 @@ _MISSING = OneOf("middle", "level")
 _NUMERIC = Fields(
     {"kind": OneOf("number"), "name": NAME, "scale": OneOf("linear", "log"), "missing": _MISSING},
     {"low": _EDGE, "high": _EDGE, "cuts": Several(_EDGE, least=1), "role": _ROLE, "near": _EDGE,
-     "typical": Row((_EDGE, _EDGE))})
+     "typical": Row((_EDGE, _EDGE)), "missing_values": Several(_EDGE, least=1)})
 _LABEL = Fields({"kind": OneOf("label"), "name": NAME, "values": Several(_SCALAR, least=2),
                  "default": _SCALAR})
 _COLUMN = ByWord("kind", {

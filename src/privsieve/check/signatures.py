@@ -49,20 +49,39 @@ def plan_reasons(plan: str | Path, body: Mapping[str, Any], signers: Signers | N
                  ) -> Iterator[str]:
     """Whether a plan that was signed before is the one of the certificate."""
     try:
-        with open(os.fspath(plan), "rb") as file:  # noqa: PTH123  # no import
-            envelope = Envelope.read(file.read(LARGEST_ENVELOPE + 1))
-        promised = envelope.statement
-    except (CheckFailed, OSError, ValueError) as error:
-        words = str(error) if isinstance(error, CheckFailed) else "it cannot be read"
-        yield f"the plan is not one that was signed: {words}"
-        return
-    except ImportError:
-        yield "the plan cannot be checked: cryptography is not installed"
+        promised, by = _plan(plan)
+    except CheckFailed as error:
+        yield str(error)
         return
     if "domain_sha256" not in body or promised != of_plan(body):
         yield "what was planned and signed is not what was done"
     if signers is not None:
-        by = [key.fingerprint for key in envelope.signatures]
         yield from signers.revocations(by)
         if signers.wanted and not any(map(signers.wants, by)):
             yield "the plan was signed by none of the keys that are wanted"
+
+
+def demand_signed(plan: str | Path, promised: Mapping[str, Any], signers: Signers) -> None:
+    """Refuse, before the charge, what is not the plan that these have signed."""
+    try:
+        said, by = _plan(plan)
+    except CheckFailed as error:
+        raise ParameterError(f"{error}; nothing was charged") from None
+    wrong = list(signers.reasons(dict.fromkeys(by, "approver")))
+    if said != of_plan(promised):
+        wrong = ["what was planned and signed is not what is asked for"]
+    if wrong:
+        raise ParameterError(f"{wrong[0]}; nothing was charged")
+
+
+def _plan(plan: str | Path) -> tuple[Statement, list[str]]:
+    """What a signed plan says, and the fingerprints of who signed it."""
+    try:
+        with open(os.fspath(plan), "rb") as file:  # noqa: PTH123  # no import
+            envelope = Envelope.read(file.read(LARGEST_ENVELOPE + 1))
+        return envelope.statement, [key.fingerprint for key in envelope.signatures]
+    except (CheckFailed, OSError, ValueError) as error:
+        words = str(error) if isinstance(error, CheckFailed) else "it cannot be read"
+        raise CheckFailed(f"the plan is not one that was signed: {words}") from None
+    except ImportError:
+        raise CheckFailed("the plan cannot be checked: cryptography is not installed") from None

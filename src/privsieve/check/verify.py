@@ -1,6 +1,7 @@
 """Verify: check a certificate without the program that made it.
 
-Whatever is wrong becomes a reason, in words that quote nothing of the file; nothing raises.  It
+Whatever is wrong becomes a reason, in words that quote nothing of the file; nothing raises, but
+where a ledger's server does not answer: that says nothing of a certificate.  It
 reads two JSON files and, where given, a ledger and a published table.  Of a release it shows that
 it selects what was planned and holds the numbers of its kind; these were drawn with fresh noise,
 and nobody can recount them.
@@ -256,15 +257,19 @@ def _release(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[st
 def _ledger(body: Mapping[str, Any], ledger: str | Path | Ledger,
             kinds: tuple[str, ...] = ("reserve", "commit")) -> Iterator[str]:
     from privsieve.ledger.ledger import Ledger, recount
+    from privsieve.ledger.sql import served
 
     known = body["ledger"]
     if known is None:
         if body["claim"].get("epsilon") != "0":  # what costs nothing stands in no ledger
             yield "a ledger was given, and the certificate was made without one"
         return
+    place = ledger.path if isinstance(ledger, Ledger) else str(ledger)
     try:
-        report, entries = recount(ledger.path if isinstance(ledger, Ledger) else str(ledger))
+        report, entries = recount(place)
     except (LedgerError, ParameterError) as error:
+        if served(place):  # of a server that does not answer nothing follows for the certificate
+            raise LedgerError(f"nothing was checked, for {error}") from None
         yield f"the ledger cannot be checked: {error}"
         return
     yield from (f"the ledger does not add up: {reason}" for reason in report.reasons)

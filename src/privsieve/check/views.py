@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 #: The commonest words that are told apart, and how seldom one says nothing: of real numbers each
 #: is seen once.
 COMMONEST, RARE = 64, 5
+#: Bins of a number whose likelihood is learned, and what is added to each count.
+BINS, SMOOTH = 4, 1.0
 #: Standard deviations between two counts that are clearly not the same.
 CLEAR = 3.0
 #: Outputs with more numbers are told apart without their covariance.
@@ -180,6 +182,7 @@ def scores(sides: Sequence[Sequence[Flat]]) -> list[Guess]:
         matrix = partial(_matrix, columns=columns)
         found += _linear_scores(sides, "numbers", matrix)
         found += _fine_scores(sides, matrix)
+        found += _parts_scores(sides, matrix)
     items = [word for word, _ in Counter(
         word for output in outputs for word in output.words).most_common(COMMONEST)]
     found += _linear_scores(sides, "words", partial(_memberships, words=items))
@@ -269,6 +272,67 @@ def _fine_scores(sides: Sequence[Sequence[Flat]],
 
         yield Guess(name, lambda outputs, each=each: each(outputs).sum(axis=1))  # type: ignore[misc]
         yield Guess(name, lambda outputs, each=each: each(outputs).max(axis=1))  # type: ignore[misc]
+
+
+def _parts_scores(sides: Sequence[Sequence[Flat]],
+                  matrix: Callable[[Sequence[Flat]], Floats]) -> Iterator[Guess]:
+    """All that an output says, added up: what its words say, and each number beside such words.
+
+    Noise that was drawn for each part makes these logarithms of ratios independent, and their sum
+    is then what tells two tables apart best; a part of a price shows in each of them.
+    """
+    often = Counter(word for side in sides for output in side for word in output.words)
+    seldom = max(RARE, sum(map(len, sides)) // COMMONEST)
+    known = frozenset(word for word, times in often.items()
+                      if times >= seldom and not _counts(word[1]))  # type: ignore[index]
+    groups = [[output.words & known for output in side] for side in sides]
+    whole = _likelihood([Counter(side) for side in groups])
+    numbers = [matrix(side)[:, :MOST_FINE] for side in sides]
+    tables = {}
+    for group in whole:
+        found = [values[[one == group for one in side]]
+                 for values, side in zip(numbers, groups, strict=True)]
+        if all(map(len, found)):  # else its words say it all
+            tables[group] = _binned(found)
+
+    def added(outputs: Sequence[Flat], clear: float) -> Floats:
+        values = matrix(outputs)[:, :MOST_FINE]
+        found = np.zeros(len(outputs))
+        said = [output.words & known for output in outputs]
+        for group, ratio in whole.items():
+            rows = np.flatnonzero([one == group for one in said])
+            found[rows] = ratio
+            if group in tables:
+                cuts, ratios, strength = tables[group]
+                places = (values[rows][:, :, None] > cuts).sum(axis=2)
+                each = np.take_along_axis(ratios, places.T, axis=1)
+                found[rows] += each[strength > clear].sum(axis=0)
+        return found
+
+    yield Guess("its parts together", partial(added, clear=0.0))
+    yield Guess("its parts together", partial(added, clear=CLEAR))
+
+
+def _binned(sides: Sequence[Floats]) -> tuple[Floats, Floats, Floats]:
+    """Of each column cuts, what each bin between them says, and how clearly all of them differ."""
+    both = np.vstack(sides)
+    cuts = np.quantile(both, np.arange(1, BINS) / BINS, axis=0, method="lower").T
+    counts = [np.stack([((values[:, :, None] > cuts).sum(axis=2) == b).sum(axis=0)
+                        for b in range(BINS)], axis=1) for values in sides]
+    totals = [len(values) + 1.0 for values in sides]
+    ratios = np.log((counts[0] + SMOOTH) / totals[0]) - np.log((counts[1] + SMOOTH) / totals[1])
+    gaps = np.abs(np.mean(sides[0], axis=0) - np.mean(sides[1], axis=0))
+    errors = np.sqrt(sum(values.var(axis=0) / len(values) for values in sides))
+    strength = np.clip(gaps / np.maximum(errors, 1e-300), 1e-9, 1e9)
+    # A gap that chance makes as well is worth little: shrunk as James and Stein do.
+    return cuts, ratios * np.maximum(0, 1 - strength**-2.0)[:, None], strength
+
+
+def _counts(part: Any) -> bool:
+    """Whether a word is a number, or holds one."""
+    if isinstance(part, tuple | frozenset):
+        return any(map(_counts, part))
+    return _value(part) is not None
 
 
 def low(values: Floats) -> Floats:

@@ -46,6 +46,8 @@ VERBS = {
 }
 
 INTERRUPTED = 130
+#: What a shell makes of SIGPIPE, of which other tools die.
+CLOSED = 141
 #: A word of a refusal that no screen holds: somebody gave a number of 5,000 digits.
 _LONG = re.compile(r"\S{400,}")
 
@@ -119,12 +121,13 @@ def run(args: Sequence[str] | None = None) -> int:
         return error.exit_code
     except click.ClickException as error:
         return _refuse(_usage(error), error.exit_code, color)
-    except SystemExit as done:  # a shell asked what it may complete
-        code = done.code
     except click.Abort:
         return _refuse("interrupted; nothing was charged", INTERRUPTED, color)
     except PrivsieveError as error:
         return _refuse(str(error), error.exit_code, color)
+    except SystemExit as done:
+        # Click's: a shell learned what it may complete; or nobody reads any more what is printed.
+        code = CLOSED if done.code else 0
     except BaseException as error:  # noqa: BLE001  # its text could speak of rows; its type does not
         if os.environ.get("PRIVSIEVE_DEBUG"):
             sys.excepthook(type(error), error, error.__traceback__)
@@ -136,11 +139,15 @@ def _refuse(text: str, code: int, color: bool | None) -> int:  # noqa: FBT001  #
     from privsieve.public.canonical import visible
 
     short = _LONG.sub(lambda word: f"{word[0][:60]}…", text)
-    said = visible(f"privsieve: {short}").replace("\n", " ")
-    if sys.stderr.isatty():  # for a person words are kept whole; for a program it is one line
-        said = click.wrap_text(said, 79, subsequent_indent="  ")
+    lines = visible(f"privsieve: {short}").split("\n")
+    # For a person words and lines are kept whole; for a program it is one line.
+    said = "\n".join(click.wrap_text(line, 79, subsequent_indent="  ") for line in lines) \
+        if sys.stderr.isatty() else " ".join(lines)
     name, _, rest = said.partition(" ")
-    click.echo(f"{click.style(name, fg='red', bold=True)} {rest}", err=True, color=color)
+    try:
+        click.echo(f"{click.style(name, fg='red', bold=True)} {rest}", err=True, color=color)
+    except BrokenPipeError:  # nobody reads it: Python need not try again as it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     return code
 
 

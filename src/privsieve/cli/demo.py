@@ -38,7 +38,7 @@ columns were planted: four that matter alone, and two that matter only together.
 The noise is real, so another run may choose differently."""
 
 _NEXT = (
-    ("domain your.csv --out domain.toml", "a draft; fill in the bounds"),
+    ("domain your.csv --out domain.toml", "a draft; correct it by a code book"),
     ("inspect your.csv --domain domain.toml", "for your eyes: does the domain fit?"),
     ("plan your.csv --domain domain.toml --unit row --epsilon 0.5 --top 6", "what it would cost"),
 )
@@ -47,6 +47,7 @@ _PAGES = (
     (("first", "report.html"), "the selection: for everybody"),
     (("columns", "report.html"), "the publication: for everybody who gets the table"),
     (("internal.html",), "the publication, with its closed columns: PRIVATE, for the holder"),
+    (("look.html",), "the look at the table: PRIVATE, for the holder"),
 )
 
 
@@ -74,10 +75,13 @@ def _shown(out: str, run: Callable[[list[str]], None]) -> list[str]:
     write(folder)
     at = {name: os.path.join(out, name)  # noqa: PTH118  # as typed, not as resolved
           for name in ("patients.csv", "domain.toml", "budget.db", "first", "columns",
-                       "internal.html")}
+                       "internal.html", "look.html")}
     asked = ["--domain", at["domain.toml"], "--unit", "row", "--epsilon", "0.5", "--top", "6"]
     charged = ["--ledger", at["budget.db"], "--population", "demo-clinic"]
-    _step("Its holder grants the patients a budget.")
+    _step("Its holder looks at the table with what is public about it: private, and free.")
+    run(["inspect", at["patients.csv"], "--domain", at["domain.toml"], "--private-output",
+         at["look.html"]])
+    _step("And grants the patients a budget.")
     run(["ledger", "grant", *charged, "--epsilon", "2"])
     _step("What would a choice of six columns cost, and what is it worth?  No row is read.")
     run(["plan", at["patients.csv"], *asked])
@@ -134,9 +138,11 @@ def _typed(arguments: list[str]) -> None:
 
 def _kept(told: list[Json], arguments: list[str]) -> None:
     """Run a command for a machine, and keep what it says."""
+    private = arguments[0] == "inspect"  # what it shows stays in its file
     with redirect_stdout(StringIO()) as said:
-        _run([*arguments, "--json"])
-    told.append({"command": ["privsieve", *arguments], "result": json.loads(said.getvalue())})
+        _run(arguments if private else [*arguments, "--json"])
+    told.append({"command": ["privsieve", *arguments],
+                 "result": None if private else json.loads(said.getvalue())})
 
 
 def _run(arguments: list[str]) -> None:

@@ -30,6 +30,8 @@ OPTIONAL = {
     "scipy": "sparse matrices",
     "cryptography": "signatures",
     "psycopg": "a shared ledger",
+    "pyreadstat": "code books of SPSS, Stata, SAS",
+    "openpyxl": "code books in Excel",
 }
 
 

@@ -1,90 +1,157 @@
-"""`privsieve domain`: a draft of the domain file, from names and types alone."""
+"""`privsieve domain`: a draft of the domain file, from names and types; with a look, private."""
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.verb import Verb
-from privsieve.errors import SchemaError
-from privsieve.public.domain import Csv, Domain, to_toml
+from privsieve.errors import ParameterError
+from privsieve.public.domain import Csv
 
-#: What may part the fields of a header line, the likeliest first.
-DELIMITERS = (",", ";", "\t", "|")
-_HEADER_BYTES = 2**16
+if TYPE_CHECKING:
+    from privsieve.public.draft import TableFacts
+
+_CSV = ("delimiter", "decimal", "encoding")
 
 
-@click.command("domain", cls=Verb,
-               epilog="Example: privsieve domain patients.csv --out domain.toml")
+@click.command("domain", cls=Verb, epilog=(
+    "Example: privsieve domain patients.csv --target readmitted --classes 0,1 --unit row "
+    "--out domain.toml"))
 @click.argument("data")
 @click.option("--out", metavar="FILE", help="Write the draft here; the file must not exist.")
+@click.option("--target", metavar="COLUMN", help="What the columns are to predict.")
+@click.option("--classes", metavar="A,B,...",
+              help="The classes of the target, where it has some.")
+@click.option("--unit", type=click.Choice(["row", "person"]), help="What is protected.")
+@click.option("--person", metavar="COLUMN",
+              help="The column that says whose row it is; left out, the one that is named like an "
+                   "identifier, with --unit person.")
+@click.option("--rows-per-person", metavar="G", type=int,
+              help="Rows of a person that are used at most.")
+@click.option("--persons", metavar="N", type=int,
+              help="Persons in the table: a public round figure.")
+@click.option("--code-book", metavar="FILE",
+              help="What is public about the columns: a CSV file or Excel sheet of names, kinds, "
+                   "values and bounds; an SPSS, Stata or SAS file; a Frictionless schema.")
+@click.option("--look", is_flag=True,
+              help="PRIVATE: look at the rows, too.  The draft is refused until a public fact "
+                   "stands in the place of each `seen`.")
 @click.option("--levels", is_flag=True,
               help="DATA was generalised by another tool: list the levels in it, from its rows.")
+@click.option("--no-header", is_flag=True,
+              help="The first line is a row; columns are called c1, c2, ...")
 @click.option("--csv-delimiter", metavar="C",
-              help="What parts the fields; guessed from the header line where left out.")
-@click.option("--csv-decimal", type=click.Choice([".", ","]), default=".", show_default=True,
-              help="What parts the decimals.")
-@click.option("--csv-encoding", metavar="NAME", default="utf-8", show_default=True,
-              help="How letters are stored, for example cp1252.")
-def command(data: str, out: str | None, csv_delimiter: str | None, **options: Any) -> None:
-    """Draft a domain file from the schema of DATA: names and types, and no row.
+              help="What parts the fields; told from the first line where left out.")
+@click.option("--csv-decimal", type=click.Choice([".", ","]),
+              help="What parts the decimals; where left out, a comma goes with a semicolon.")
+@click.option("--csv-encoding", metavar="NAME",
+              help="How letters are stored, for example cp1252; told from the first line where "
+                   "left out.")
+def command(data: str, **options: Any) -> None:
+    """Draft a domain file for DATA from names and types, and no row.
 
-    What is missing in the draft is for you to fill in from a code book.
+    What needs a fact that nobody said is set aside, with the reason and what to write; a plan takes
+    the rest as it is.
     """
-    path, levels = Path(data), options["levels"]
-    text = path.suffix.lower() not in (".parquet", ".pq")
-    delimiter = (csv_delimiter or (guess(_header(path)) if text else ",")).replace("\\t", "\t")
-    csv = Csv(delimiter=delimiter, decimal=options["csv_decimal"],
-              encoding=options["csv_encoding"])
+    _check(options)
+    path, levels, look = Path(data), options["levels"], options["look"]
+    csv = _csv(path, options)
     if levels:
         from privsieve.bridges.back import generalised
+        from privsieve.public.domain_file import to_toml
 
         draft = to_toml(generalised(path, csv))
     else:
-        draft = _draft(path, csv)
-    if out is not None:
-        with new_file(out, "of --out", 0o666) as file:
-            file.write(draft.encode())
-        words.say("written", out)
+        draft = _draft(path, csv, options)
+    _write(draft, options)
+    words.say("next", _next(draft, look=look, levels=levels))
+
+
+def _check(options: dict[str, Any]) -> None:
+    if options["unit"] == "row" and options["person"]:
+        raise ParameterError("--unit row and --person name two units; give one of them")
+    if options["classes"] and not options["target"]:
+        raise ParameterError("--classes are those of --target; name it")
+    if options["look"] and options["out"] is None and not sys.stdout.isatty():
+        raise ParameterError("what --look shows is private and stdout is not a terminal; give "
+                             "--out FILE to keep it in a file")
+
+
+def _csv(path: Path, options: dict[str, Any]) -> Csv:
+    """How the file is written: as the options say, else as its first line does, or a look."""
+    from privsieve.rows.drafting import looked_at, recognised
+    from privsieve.rows.source import TEXT_FILES
+
+    if path.suffix.lower() not in TEXT_FILES:
+        return Csv()
+    given = {key: options[f"csv_{key}"].replace("\\t", "\t") for key in _CSV
+             if options[f"csv_{key}"] is not None}
+    found = recognised(path)
+    if "delimiter" in given or options["levels"]:  # levels are texts
+        found = replace(found, decimal="," if given.get("delimiter") == ";" else ".")
+    csv = replace(found, **given, header=not options["no_header"])
+    if options["look"]:  # what it finds is said in the private draft alone
+        return replace(looked_at(path, csv), **given)
+    sign = {"\t": "a tab"}.get(csv.delimiter, f"'{csv.delimiter}'")
+    more = ("; say so if not: --csv-encoding, --csv-decimal, --csv-delimiter"
+            if len(given) < len(_CSV) else "")
+    words.say("file", f"fields parted by {sign}, decimals by '{csv.decimal}', letters "
+                      f"{csv.encoding}, {'a header' if csv.header else 'no header'}{more}")
+    return csv
+
+
+def _draft(path: Path, csv: Csv, options: dict[str, Any]) -> str:
+    """What names, types and a code book say; with a look, what the rows hold."""
+    from privsieve.rows.drafting import drafted
+    from privsieve.rows.source import open_source
+
+    source, book = open_source(path, csv=csv), None
+    if options["code_book"] is not None:
+        from privsieve.public.code_book import entries_for
+
+        book = entries_for(options["code_book"], source.columns)
+        words.say("code book", f"{len(book)} of {len(source.columns)} columns are in it")
+    return drafted(source, _facts(csv, options), book=book, look=options["look"])
+
+
+def _facts(csv: Csv, options: dict[str, Any]) -> TableFacts:
+    from privsieve.public.draft import TableFacts
+
+    classes = [one.strip() for one in (options["classes"] or "").split(",") if one.strip()]
+    named = {key: options[key] for key in ("target", "unit", "person", "rows_per_person",
+                                           "persons")}
+    return TableFacts(classes=tuple(classes), csv=csv, **named)
+
+
+def _write(draft: str, options: dict[str, Any]) -> None:
     if options["as_json"]:
-        words.json({"draft": draft, "written": out})
-    elif out is None:
-        click.echo(draft, nl=False)
-    words.say("next", "its levels come from the rows: say who may know them, and take away the "
-                      "columns that you do not publish" if levels else
-                      "fill in each `<-`: bounds and values from a code book, never from this "
-                      "table; then [target] and the unit")
+        words.json({"draft": draft, "written": options["out"]})
+    if options["out"] is None:
+        if not options["as_json"]:
+            click.echo(draft, nl=False)
+        return
+    with new_file(options["out"], "of --out", 0o600 if options["look"] else 0o666) as file:
+        file.write(draft.encode())
+    words.say("written", f"{options['out']}"
+                         f"{' (private: only its owner may read it)' * options['look']}")
 
 
-def _draft(path: Path, csv: Csv) -> str:
-    """What the header says."""
-    from json import dumps  # a TOML string is a JSON string
-
-    from privsieve.rows import open_source
-
-    draft = Domain.draft(open_source(path, csv=csv))
-    written = (f"csv = {{ delimiter = {dumps(csv.delimiter)}, decimal = {dumps(csv.decimal)}, "
-               f"encoding = {dumps(csv.encoding)} }}\n" if csv != Csv() else "")
-    return draft.replace("[table]\n", f"[table]\n{written}", 1)
-
-
-def guess(header: str) -> str:
-    """The character that parts most fields of a header line.
-
-    >>> guess("age;sex;ward"), guess("age")
-    (';', ',')
-    """
-    return max(DELIMITERS, key=header.count)
-
-
-def _header(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.readline(_HEADER_BYTES).decode("latin-1")
-    except (OSError, ValueError):
-        raise SchemaError("the data file does not exist, or cannot be read; check the "
-                          "path") from None
+def _next(draft: str, *, look: bool, levels: bool) -> str:
+    """What is to be done with the draft."""
+    if levels:
+        return ("its levels come from the rows: say who may know them, and take away the columns "
+                "that you do not publish")
+    if look:
+        return ("put a public fact, from a code book, in the place of each `seen`; then take "
+                "`private` away, and inspect the table with it")
+    asked = sum("<-" in line and not line.startswith("# #") for line in
+                draft.partition("# Set aside")[0].split("\n"))
+    return (f"fill in each `<-` ({asked}) from a code book, never from this table; then plan"
+            if asked else "nothing has to be filled in: inspect the table with it, then plan")

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from privsieve.cli import words
+from privsieve.cli import inspected, words
 from privsieve.cli.private import new_file
 from privsieve.cli.verb import Verb
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import visible
+
+if TYPE_CHECKING:
+    from privsieve.rows.inspect import Inspection
+
+_COLOURS = {"STOP:": "red", "LOOK:": "yellow", "FINE:": "green"}
 
 
 @click.command("inspect", cls=Verb,
@@ -18,13 +26,13 @@ from privsieve.public.canonical import visible
 @click.argument("data")
 @click.option("--domain", "domain_file", metavar="FILE", required=True, help="The domain file.")
 @click.option("--private-output", metavar="FILE",
-              help="Write into this new file (only its owner may read it) instead of the terminal.")
-def command(data: str, domain_file: str, private_output: str | None,
-            as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
-    """Look at DATA with its domain: what is missing, odd, out of bounds or unlisted, and fixes.
+              help="Write into this new file (only its owner may read it) instead of the terminal: "
+                   "a page where it ends in .html, JSON where it ends in .json, else text.")
+def command(data: str, domain_file: str, private_output: str | None, *, as_json: bool) -> None:
+    """Look at DATA with its domain: a verdict on each column, and what to write.
 
     The only verb that speaks of rows.  It spends nothing, writes to a terminal only, and what it
-    shows is not to be shared.
+    shows is not to be shared.  Beside the domain file it notes that somebody looked with it.
     """
     from privsieve.public.domain import Domain
     from privsieve.rows.inspect import inspect
@@ -32,16 +40,56 @@ def command(data: str, domain_file: str, private_output: str | None,
     if private_output is None and not sys.stdout.isatty():
         raise ParameterError("what inspect shows is private and stdout is not a terminal; "
                              "give --private-output FILE to keep it in a file")
-    first, *rest = inspect(data, Domain.from_toml(domain_file)).lines()
-    if as_json:
-        first, rest = words.document({"private": first, "lines": [*rest]}), []
-    if private_output is None:
-        if as_json:
-            click.echo(first)
-            return
-        click.secho(first, fg="red", bold=True)
-        click.echo(visible("\n".join(rest)))
-        return
-    with new_file(private_output, "of --private-output") as file:
-        file.write("\n".join([first, *rest, ""]).encode())
-    words.say("written", f"{private_output} (private: only its owner may read it)")
+    seen = inspected.digest(domain_file)
+    found = inspect(data, Domain.from_toml(domain_file))
+    if private_output is not None:
+        with new_file(private_output, "of --private-output") as file:
+            file.write(_written(found, private_output, as_json=as_json))
+        words.say("written", f"{private_output} (private: only its owner may read it)")
+    elif as_json:
+        words.json(found.told())
+    else:
+        _show(found.lines())
+    if seen is not None:
+        inspected.note(domain_file, seen)
+
+
+def _written(found: Inspection, path: str, *, as_json: bool) -> bytes:
+    if as_json or path.lower().endswith(".json"):
+        from privsieve.public.canonical import canonical
+
+        return canonical(found.told()) + b"\n"
+    if path.lower().endswith((".html", ".htm")):
+        from privsieve.report import inspected_html
+
+        return inspected_html(found.told())
+    return "\n".join([*found.lines(), ""]).encode()
+
+
+def _show(lines: Sequence[str]) -> None:
+    """Lines that fit the terminal; through a pager where they are more than it holds."""
+    wide, high = shutil.get_terminal_size()
+    told = [row for at, line in enumerate(lines)
+            for row in _fitted(line, min(wide, 100) - 1, apart=at > 1)]
+    if len(told) < high:
+        click.echo("\n".join(told))
+    else:
+        click.echo_via_pager("\n".join([*told, ""]))
+
+
+def _fitted(line: str, width: int, *, apart: bool = False) -> list[str]:
+    """A line in rows, the later ones indented, with its first word in its colour.
+
+    A verdict stands apart from what is before it.
+    """
+    text = visible(line)
+    indent = " " * (len(text) - len(text.lstrip()))
+    rows = click.wrap_text(text.lstrip(), width, initial_indent=indent,
+                           subsequent_indent=indent + "    ").split("\n")
+    word = text.partition(" ")[0]
+    if word == "PRIVATE:":
+        return [click.style(row, fg="red", bold=True) for row in rows]
+    if word in _COLOURS:
+        rows[0] = click.style(word, fg=_COLOURS[word], bold=True) + rows[0][len(word):]
+        return ["", *rows] if apart else rows
+    return rows

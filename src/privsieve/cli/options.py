@@ -64,12 +64,13 @@ def _top(_context: Any, _option: Any, value: str | None) -> int | str | None:
         raise click.BadParameter(f'{value!r} is not a valid integer, nor "positive"') from None
 
 
-def _cost(*, required: bool = True) -> tuple[Command, ...]:
+def _cost(*, required: bool = True, epsilon: bool = True) -> tuple[Command, ...]:
+    said = "" if epsilon else "; without it, what each would buy"
     return (
         click.option("--domain", "domain_file", metavar="FILE", required=required,
                      help="The domain file: columns, bounds, label, unit."),
-        click.option("--epsilon", metavar="E", required=required,
-                     help="What this release may cost, for example 0.5."),
+        click.option("--epsilon", metavar="E", required=required and epsilon,
+                     help=f"What this release may cost, for example 0.5{said}."),
         policy(),
     )
 
@@ -188,8 +189,9 @@ def choosing(command: Command) -> Command:
 def planning(command: Command) -> Command:
     """Give a command the options of whatever can be planned; its class has those of methods."""
     return asking(
-        *_cost(), *_COUNT, _method("; or what `regress` (kernel-ridge) or `synthesize` "
-                                   "(noisy-histogram) would release"),
+        *_cost(epsilon=False), *_COUNT,
+        _method("; or what `regress` (kernel-ridge) or `synthesize` (noisy-histogram) would "
+                "release"),
         *_UNIT, _ROWS, *_END)(command)
 
 
@@ -216,6 +218,9 @@ def releasing(*, required: bool = True) -> Callable[[Command], Command]:
         click.option("--request", metavar="ID",
                      help="A name for this charge, which is made once: the same words again give "
                           "the same release; one is drawn where left out."),
+        click.option("--signed-plan", metavar="FILE",
+                     help="The plan as it was signed (privsieve sign): another one is refused "
+                          "before the charge."),
         click.option("--anyway", is_flag=True, help="Go on although the forecast warns."),
     )
 

@@ -6,17 +6,20 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from privsieve.cli import options as asked
 from privsieve.cli import words
 from privsieve.errors import ParameterError
-from privsieve.methods import METHODS, effort
+from privsieve.methods import METHODS
 from privsieve.public.canonical import Json, visible
 from privsieve.public.cost import exact
-from privsieve.public.plan import Plan
+from privsieve.public.plan import Plan, Takes
+
+if TYPE_CHECKING:
+    from privsieve.ledger.ledger import Ledger
 
 #: The forecasts of a plan, by epsilon.
 Forecasts = Mapping[Fraction, Mapping[str, Any]]
@@ -38,15 +41,20 @@ TIMES = (Fraction(1, 4), Fraction(1), Fraction(4))
 def command(data: str | None, **options: Any) -> None:
     """Say cost, noise and forecast of a release from DATA, or from --rows rows.
 
+    Without --epsilon: what each epsilon would buy, what it means in odds, and what it would leave.
     Reads no row and charges nothing: of DATA only the header and, where it is public, the number
     of rows.
     """
     domain, rows, source = asked.public(options), options["rows"], None
     if data is not None:
         domain, source, rows = asked.opened(domain, data)
-    plan = asked.planned(domain, rows, options)
-    if source is not None:
-        plan = replace(plan, record=source.record)
+    record = "row" if source is None else source.record
+    if options["epsilon"] is None:
+        from privsieve.cli import epsilons
+
+        epsilons.show(domain, rows, record, options)
+        return
+    plan = replace(asked.planned(domain, rows, options), record=record)
     account = _account(plan, options)
     sizes = {max(2, int(plan.units * times)): made for times in TIMES
              if (made := _forecasts(plan, options, times))}
@@ -85,17 +93,25 @@ def _could_vote(plan: Plan) -> bool:
             and suits(plan.domain, int(str(plan.settings["k"])), plan.units * plan.cost.epsilon))
 
 
-def _account(plan: Plan, options: Mapping[str, Any]) -> dict[str, Json]:
-    """What a ledger says of the plan: what is left, and how the charge would be converted."""
+def ledger_of(options: Mapping[str, Any]) -> Ledger | None:
+    """The account that was named, if one was."""
     asked.refuse((options["ledger"] is None) != (options["population"] is None),
                  "--ledger and --population go together; give both or neither")
     if options["ledger"] is None:
-        return {}
-    from privsieve.fit import SOFTWARE
-    from privsieve.ledger.certificate import terms
+        return None
     from privsieve.ledger.ledger import Ledger
 
-    ledger = Ledger(options["ledger"], population=options["population"], head=options["head"])
+    return Ledger(options["ledger"], population=options["population"], head=options["head"])
+
+
+def _account(plan: Plan, options: Mapping[str, Any]) -> dict[str, Json]:
+    """What a ledger says of the plan: what is left, and how the charge would be converted."""
+    from privsieve.fit import SOFTWARE
+    from privsieve.ledger.certificate import terms
+
+    ledger = ledger_of(options)
+    if ledger is None:
+        return {}
     return {"left": words.amount(ledger.left()),
             "converted": ledger.conversion(terms(plan, SOFTWARE))}
 
@@ -131,7 +147,8 @@ def _json(plan: Plan, forecasts: Forecasts) -> dict[str, Json]:
         "theorem": plan.theorem,
         "assumes": list(plan.assumes),
         "terms": _terms(plan),
-        **({} if plan.takes is None else {"takes": effort.json(plan.takes)}),
+        **({} if plan.takes is None else {"takes": {
+            "seconds": f"{plan.takes.seconds:.3f}", "bytes": str(plan.takes.bytes)}}),
     }
 
 
@@ -143,31 +160,49 @@ def _terms(plan: Plan) -> dict[str, Json]:
     return {name: said for name, said in terms(plan, SOFTWARE).items() if name != "software"}
 
 
-def _show(plan: Plan, forecasts: Forecasts) -> None:
+def heading(plan: Plan, *, settled: bool = True) -> None:
+    """Print what is planned, for whom and how; `settled` where an epsilon was."""
     from privsieve.ledger.certificate import UNIT
 
-    chosen = plan.kind == "selection"
-    unit = f"{plan.protected}s"
-    if chosen:
+    if plan.kind == "selection":
         most = plan.settings.get("at_most")
         asked_for = f", where at most {most} were asked for" if most is not None else ""
-        words.show("choose", f"{count(plan)} of {len(plan.domain.columns)} columns{asked_for}")
+        said = f"{count(plan)} of {len(plan.domain.columns)} columns{asked_for}"
+        words.show("choose", said if settled or most is None else
+                   f"at most {most} of {len(plan.domain.columns)} columns")
         for word, said in _beforehand(plan.settings):
             words.show(word, said)
     else:
         words.show("release", _what(plan))
-    words.show("cost", f"{plan.cost.words}, charged before a row is read")
     words.show("protects", f"{UNIT[plan.protected]} ({plan.domain.neighbours})")
-    words.show(unit, f"{plan.units}")
+    words.show(f"{plan.protected}s", f"{plan.units}")
     words.show("method", plan.method)
+
+
+def _show(plan: Plan, forecasts: Forecasts) -> None:
+    chosen, unit = plan.kind == "selection", f"{plan.protected}s"
+    heading(plan)
+    words.show("cost", f"{plan.cost.words}, charged before a row is read")
     words.show("settings", _said({name: value for name, value in plan.settings.items()
                                   if name not in ("k", "at_most", *_WISHES)}))
     words.show("noise", _noise(plan, unit) if chosen else noise(plan))
     words.show("theorem", f"{plan.theorem}; assumes {', '.join(plan.assumes)}")
     if plan.takes is not None:
-        words.show("takes", effort.words(plan.takes))
+        words.show("takes", taking(plan.takes))
     click.echo()
     (_table if chosen else _numbers)(forecasts, plan)
+
+
+def taking(made: Takes) -> str:
+    """An estimate of time and memory for people, to one digit or two.
+
+    >>> taking(Takes(0.02, 98_000_000)), taking(Takes(12.3, 2_100_000_000))
+    ('less than a second of one core, 98 MB', 'about 12 s of one core, 2.1 GB')
+    """
+    gigabytes = made.bytes / 1e9
+    size = f"{gigabytes:.1f} GB" if gigabytes >= 1 else f"{made.bytes / 1e6:.0f} MB"
+    time = "less than a second" if made.seconds < 1 else f"about {made.seconds:.0f} s"
+    return f"{time} of one core, {size}"
 
 
 #: Settings that have a line of their own.
@@ -258,7 +293,7 @@ def _table(forecasts: Forecasts, plan: Plan) -> None:
 _LONGEST = ("the same beside the longest that all can be without noise in any table; in most "
             "tables they are shorter")
 #: Where the meanings of a table's columns begin.
-_INDENT = 15
+INDENT = 15
 #: From so many per cent on it is said how many times.
 _MANY = 1000
 _EXPECTED = ("by how much a prediction is expected to be off, beyond what no model could know, in "
@@ -266,7 +301,7 @@ _EXPECTED = ("by how much a prediction is expected to be off, beyond what no mod
 _MOVED = ("the rows that noise moves to other cells, as a share of all rows; above 1 nothing of "
           "the table is left")
 #: What a forecast may hold, by kind: the head of its column, and what it is.
-_FIGURES = {
+FIGURES = {
     "weights": {
         "noise_each": ("each weight", "the standard deviation of the noise on one weight"),
         "noise_length": ("together", "how long the noise on all of them is together, about"),
@@ -306,7 +341,7 @@ def noise(plan: Plan) -> str:
     made = plan.forecast
     if "noise_prediction" in made:
         return _prediction(plan)
-    one = _FIGURES[plan.kind]["noise_each"][0].removeprefix("each ")
+    one = FIGURES[plan.kind]["noise_each"][0].removeprefix("each ")
     said = f"standard deviation {figure(made['noise_each'])} on each {one}"
     if "noise_length" in made and "longest" in made:
         share = _share(made)
@@ -341,7 +376,7 @@ def figure(value: object) -> str:
 
 def _numbers(forecasts: Forecasts, plan: Plan) -> None:
     """Print forecasts by epsilon, and what their columns are."""
-    figures = {key: told for key, told in _FIGURES[plan.kind].items()
+    figures = {key: told for key, told in FIGURES[plan.kind].items()
                if any(key in made for made in forecasts.values())}
     measured = "longest" in plan.forecast and "noise_length" in figures
     click.secho("Forecast: what noise does, by cost", bold=True)
@@ -349,9 +384,9 @@ def _numbers(forecasts: Forecasts, plan: Plan) -> None:
     _by_epsilon([head for head, _ in told], forecasts, plan, lambda made: [
         *(figure(made.get(key)) for key in figures), *([_share(made)] * measured)])
     for head, meaning in told:
-        lines = click.wrap_text(meaning, words.WIDTH - _INDENT).replace("\n", "\n" + " " * _INDENT)
-        click.echo(f"  {head}".ljust(_INDENT) + lines)
-    click.echo("  *".ljust(_INDENT) + "this plan")
+        lines = click.wrap_text(meaning, words.WIDTH - INDENT).replace("\n", "\n" + " " * INDENT)
+        click.echo(f"  {head}".ljust(INDENT) + lines)
+    click.echo("  *".ljust(INDENT) + "this plan")
 
 
 def _share(made: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,11 @@ from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.releasing import verified
 from privsieve.cli.verb import Verb
+
+if TYPE_CHECKING:
+    from privsieve.methods.ridge.ridge import Released
+    from privsieve.methods.ridge.session import SavedFunction
+    from privsieve.release import Release
 
 
 @click.command("predict", cls=Verb,
@@ -27,11 +33,10 @@ def command(release: str, data: str, domain_file: str | None, out: str | None,
     The release is verified first.  One number a line goes to stdout below the target's name, in the
     order of the rows.  Predictions speak of the rows of DATA: they are for who holds them.
     """
-    from privsieve.methods.ridge.ridge import Released
     from privsieve.public.domain import Domain
     from privsieve.rows import open_source, resolve
 
-    model = Released.of(verified(release, "no prediction is made"))
+    model = _model(verified(release, "no prediction is made"))
     csv = Domain.from_toml(domain_file).csv if domain_file else None
     source = open_source(data, csv=csv)
     resolve(model.domain, source.shape(count_rows=False), strict=False)
@@ -44,6 +49,16 @@ def command(release: str, data: str, domain_file: str | None, out: str | None,
         words.json({"target": model.target.name, "predictions": values, "written": out})
     elif out is None:
         click.echo(_text(model.target.name, values), nl=False)
+
+
+def _model(release: Release) -> Released | SavedFunction:
+    """What predicts: a formula, or the function of a session."""
+    from privsieve.methods.ridge.ridge import Released
+    from privsieve.methods.ridge.session import SavedFunction
+    from privsieve.release import ANSWERS, Regression
+
+    answers = Regression.read(release.body).map == ANSWERS
+    return SavedFunction.of(release) if answers else Released.of(release)
 
 
 def _text(name: str, values: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ import click
 
 from privsieve.cli import explore, tables, words
 from privsieve.cli.check import USUAL_K
-from privsieve.cli.options import policy, refuse
+from privsieve.cli.options import head, policy, refuse
 from privsieve.cli.private import new_page
 from privsieve.cli.progress import shown
 from privsieve.cli.verb import Verb
@@ -59,6 +59,10 @@ if TYPE_CHECKING:
 @click.option("--ledger", metavar="FILE", help="The ledger that notes what was published.")
 @click.option("--population", metavar="NAME", help="The people of the table.")
 @click.option("--snapshot", metavar="NAME", help="The state of their table, such as 2026-spring.")
+@head()
+@click.option("--fingerprint-key", metavar="FILE",
+              help="The secret by which a ledger on a server knows a table again; it is made with "
+                   "the first publication.")
 @click.option("--first", is_flag=True, help="Nothing was published or granted of them before.")
 @click.option("--other-people", metavar="NAME",
               help="Who signs that this snapshot is of other people than those before it.")
@@ -93,8 +97,9 @@ def _demand_policy(options: Mapping[str, Any]) -> None:
     if options["policy"] is not None:
         from privsieve.public.policy import Policy
 
+        kept = {"head": options["head"]} if options["ledger"] else {}
         Policy.load(options["policy"]).demand(kind="containment", k=options["k"],
-                                              ledger=options["ledger"])
+                                              ledger=options["ledger"], **kept)
 
 
 def _publish(data: str, options: Mapping[str, Any]) -> None:
@@ -102,10 +107,12 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
     from privsieve.containment.choice import listening
     from privsieve.containment.publish import Form, issue, people_of
     from privsieve.ledger.folder import Folder
+    from privsieve.ledger.ledger import Ledger
 
-    people = people_of(options["ledger"], options["population"], options["snapshot"],
-                       signed=options["other_people"],
-                       first=options["first"]) if options["ledger"] else None
+    people = people_of(
+        Ledger(options["ledger"], population=options["population"], head=options["head"]),
+        options["snapshot"], signed=options["other_people"], first=options["first"],
+        key=options["fingerprint_key"]) if options["ledger"] else None
     page = options["internal_report"]
     with new_page(page, "of --internal-report") if page else nullcontext() as write:
         with shown() as progress, listening(progress.known):
@@ -212,9 +219,10 @@ def _check(options: Mapping[str, Any]) -> None:
            "--target-unknown speaks of a published target: give --publish-target, or leave it away")
     refuse(0 < noted < 3,
            "--ledger, --population and --snapshot go together; give all three or none")
-    refuse(not noted and (options["first"] or options["other_people"]),
-           "--first and --other-people speak to a ledger: give --ledger, --population and "
-           "--snapshot")
+    refuse(not noted and any(options[name] for name in (
+        "first", "other_people", "head", "fingerprint_key")),
+           "--first, --other-people, --head and --fingerprint-key speak to a ledger: give "
+           "--ledger, --population and --snapshot")
 
 
 def _promise(table: Labelled, options: Mapping[str, Any]) -> Promise:

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from time import monotonic
@@ -38,7 +39,7 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any], show: Show,
     A plan that warns needs --anyway.  `beside` may put more into the folder, of the release alone.
     A request that was charged before gives the release that it gave.
     """
-    from privsieve.fit import repeated
+    from privsieve.finish import repeated
     from privsieve.ledger.ledger import Ledger
 
     if plan.warning and not options["anyway"]:
@@ -46,14 +47,33 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any], show: Show,
         more = f" ({advice})" if advice else ""
         raise ParameterError(f"{plan.warning}{more}; to go on all the same, say --anyway "
                              "(nothing was charged)")
+    _demand_signed(plan, source, options)
     ledger = Ledger(options["ledger"], population=options["population"],
                     head=options["head"], request=options["request"])
     if options["request"] is not None and plan.cost.epsilon:
-        made = repeated(plan, source, ledger, options["out"])
+        made = repeated(replace(plan, record=source.record), ledger, options["out"])
         if made is not None:
             _tell(made, plan, ledger, show, {**options, "charged": None, "page": True})
             return
     _release(plan, source, ledger.named(), options, (show, beside))
+
+
+def _demand_signed(plan: Plan, source: Source, options: Mapping[str, Any]) -> None:
+    """Refuse another plan than the signed one, and signers who are not those of the policy."""
+    if options["policy"] is None and options["signed_plan"] is None:
+        return
+    from privsieve.public.policy import Policy
+
+    policy = Policy() if options["policy"] is None else Policy.load(options["policy"])
+    policy.demand_signed(options["signed_plan"])
+    if options["signed_plan"] is not None:
+        from privsieve.check.signatures import demand_signed
+        from privsieve.fit import SOFTWARE
+        from privsieve.ledger.certificate import terms
+        from privsieve.trust.signers import Signers
+
+        demand_signed(options["signed_plan"], terms(replace(plan, record=source.record), SOFTWARE),
+                      Signers.of(*policy.signed_by or (), threshold=policy.threshold))
 
 
 def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, Any],
@@ -70,7 +90,7 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
 
                 def progress(stage: str) -> None:
                     if stage == "charging":
-                        words.say("request", str(ledger.request))
+                        _asked(ledger, options)
                     elif stage == "writing":
                         hold.hold()
                     else:
@@ -91,13 +111,21 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
             beside(folder, made)
             _tell(made, plan, ledger, show, {**options, "charged": plan.cost.text,
                                              "page": NAME in folder})
-        except Exception:
-            if not plan.cost.epsilon:
+        except Exception as error:
+            if not plan.cost.epsilon or isinstance(error, BrokenPipeError):
                 raise
             failed = ReleaseFailed(folder.state)  # the screen failed, and the release did not
         else:
             return
     raise failed
+
+
+def _asked(ledger: Ledger, options: Mapping[str, Any]) -> None:
+    """Before the charge: the name of the request, and whether anybody looked at a table."""
+    from privsieve.cli import inspected
+
+    words.say("request", str(ledger.request))
+    inspected.ask(options.get("domain_file"))
 
 
 def verified(folder: str, otherwise: str) -> Release:
@@ -174,15 +202,19 @@ def _tell(made: Release, plan: Plan, ledger: Ledger, show: Show, options: Mappin
     left, promise = _left(ledger), sentence(made.certificate)
     kept: Any = made.certificate["ledger"] or {}  # a release that costs nothing has none
     said = conversion(kept["charged"], made.certificate) if kept else None
-    if options["as_json"]:
-        words.json({"release": made.body, "release_sha256": made.sha256, "claim": promise,
-                    "charged": options["charged"] or "0",
-                    "delta_charged": plan.cost.delta_text if options["charged"] else "0",
-                    "account_charged": kept.get("charged"), "request": ledger.request,
-                    "page": options["page"], **left})
-    else:
-        for line in show(made):
-            words.line(line)
+    unread = None
+    try:
+        if options["as_json"]:
+            words.json({"release": made.body, "release_sha256": made.sha256, "claim": promise,
+                        "charged": options["charged"] or "0",
+                        "delta_charged": plan.cost.delta_text if options["charged"] else "0",
+                        "account_charged": kept.get("charged"), "request": ledger.request,
+                        "page": options["page"], **left})
+        else:
+            for line in show(made):
+                words.line(line)
+    except BrokenPipeError as error:
+        unread = error  # what was charged is said all the same
     if plan.warning:
         words.say("warning", plan.warning, fg="yellow")
     if "advice" in plan.forecast:
@@ -201,6 +233,8 @@ def _tell(made: Release, plan: Plan, ledger: Ledger, show: Show, options: Mappin
     words.say("promise", promise)
     words.page(written=options["page"])
     words.say("folder", options["out"])
+    if unread is not None:
+        raise unread
 
 
 def _left(ledger: Any) -> dict[str, str | None]:

@@ -51,6 +51,8 @@ def _shown(made: Release, plan: Plan) -> Iterator[str]:
     yield from made.selected
     if plan.kind != "selection":
         return
+    if made.expected:
+        words.say("forecast", made.expected)
     said, target = Selection.read(made.body), plan.domain.target
     if said.sure is not None and target is not None:
         words.say("sure", said.counted(target.name, plan.protected))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privsieve.containment.groups import sources_at
 from privsieve.containment.labelled import Ints, Labelled, Masks, narrowed, rows_of, shortfall
 from privsieve.containment.measures import Survey, survey_of
 from privsieve.kernels.patterns import Rule, around
@@ -193,7 +194,7 @@ def closed(table: Labelled, rule: Rule, selected: Sequence[int]) -> dict[str, Js
 
     Counted on all rows of the table.  The largest crowds come first; each is
     [name, smallest crowd, rows below k, rows whose crowd has too few classes].  Where classes may
-    be known, a crowd is of one class.
+    be known, a crowd is of one class.  Where the table has sources, crowds are counted in them.
 
     >>> items = Items.dense([[1, 1], [1, 0], [1, 0]], ["age", "ill"])
     >>> table = Labelled(items, np.zeros(3, np.int32), ("all",))
@@ -209,7 +210,11 @@ def closed(table: Labelled, rule: Rule, selected: Sequence[int]) -> dict[str, Js
             break
         together = [*selected, j]
         one = shortfall(items.take(together), table.y, narrowed(rule, together))
-        found.append([items.names[j], one.level, one.small, one.poor])
+        level, small = one.level, one.small
+        if table.sources is not None:
+            fitting = sources_at(table, rule, together)
+            level, small = int(fitting.min(initial=items.rows)), int((fitting < rule.k).sum())
+        found.append([items.names[j], level, small, one.poor])
         pairs += one.patterns**2
     found.sort(key=lambda one: (-one[1], one[2], one[3], one[0]))  # type: ignore[operator]
     return {"rows": items.rows, "items": len(items), "columns": len(set(items.origin)),

@@ -4,9 +4,9 @@ It is made from the multiset of the rows, restricted to the columns of a claim, 
 sensitive values on which the claim rests.  Rows in another order make the same one; a row that was
 added, dropped or changed makes another.
 
-The key is a secret in a file of its own beside the ledger, and is kept with it.  It is not in the
-ledger: that may be shown to an auditor, and who has key and ledger can try out guesses about
-columns that were never published.
+The key is a secret in a file of its own beside the ledger, and is kept with it; of a shared ledger
+each machine has a copy.  It is not in the ledger: that may be shown to an auditor, and who has key
+and ledger can try out guesses about columns that were never published.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.containment.labelled import Codes, Ints, Labelled, cells, rows_of
-from privsieve.errors import LedgerError
+from privsieve.errors import LedgerError, ParameterError
 from privsieve.kernels.patterns import pattern_table
 from privsieve.ledger.folder import sync
 from privsieve.ledger.ledger import Ledger, populations
-from privsieve.ledger.place import served
+from privsieve.ledger.sql import checked_file, served
 from privsieve.public.canonical import canonical
 from privsieve.public.columns import text_of
 from privsieve.rows.matrix import Items
@@ -159,8 +159,10 @@ def _rows(patterns: Ints, columns: Sequence[Texts], sources: Codes | None) -> It
             yield len(piece).to_bytes(8, "little") + piece
 
 
-def seal_of(ledger: Ledger, snapshot: str) -> Seal:
+def seal_of(ledger: Ledger, snapshot: str, key: str | None = None) -> Seal:
     """What fingerprints of a snapshot are made with; makes the key of a ledger that has none.
+
+    key : the file of a shared ledger's key, which has no place beside it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -169,24 +171,36 @@ def seal_of(ledger: Ledger, snapshot: str) -> Seal:
     ...     seal_of(ledger, "2026").key == seal_of(ledger, "2027").key
     True
     """
-    if served(ledger.path):
-        raise LedgerError("a shared ledger has no folder beside it for the key of fingerprints; "
-                          "note what is published in a ledger file")
-    place = Path(os.path.realpath(ledger.path) + ".key")
-    noted = {str(made.claim["fingerprint"]) for one in populations(ledger.path)
-             for made in one.publications() if made.claim.get("fingerprint")}
+    place = key_file(ledger, key)
+    # Of a shared ledger two machines may make the first keys at once, each of its own people.
+    told = (ledger,) if key else populations(ledger.path, ledger.head)
+    noted = {str(made.claim["fingerprint"]) for one in told for made in one.publications()
+             if made.claim.get("fingerprint")}
     if not os.path.lexists(place):
         if noted:
-            raise LedgerError(f"the key of the ledger, {place.name} beside it, is gone, and "
-                              "without it nobody can tell whether this is the table of which "
-                              "something was published; put it back from the copy that was kept "
-                              "with the ledger")
+            raise LedgerError(f"the key of the ledger, {place.name}, is not there, and without it "
+                              "nobody can tell whether this is the table of which something was "
+                              "published; put it back from the copy that was kept with the ledger")
         _make(place)
-    key = _read(place)
-    if any(not one.startswith(key_digits(key)) for one in noted if len(one) > OF_KEY):
-        raise LedgerError(f"{place.name} is the key of another ledger; put back the one that lay "
-                          "beside this ledger, from the copy that was kept with it")
-    return Seal(key, ledger.population, snapshot)
+    secret = _read(place)
+    if any(not one.startswith(key_digits(secret)) for one in noted if len(one) > OF_KEY):
+        raise LedgerError(f"{place.name} is the key of another ledger; put back the one with which "
+                          "this ledger was begun, from the copy that was kept with it")
+    return Seal(secret, ledger.population, snapshot)
+
+
+def key_file(ledger: Ledger, key: str | None) -> Path:
+    """Where the key of a ledger lies, or is to be made."""
+    if not served(ledger.path):
+        if key:
+            raise ParameterError("the key of fingerprints lies beside a ledger that is a file; "
+                                 "leave --fingerprint-key away")
+        return Path(os.path.realpath(ledger.path) + ".key")
+    if not key:
+        raise ParameterError("a shared ledger has no folder beside it for the key of fingerprints; "
+                             "name its file with --fingerprint-key, the same on each machine that "
+                             "publishes of these people")
+    return Path(checked_file(key)).absolute()
 
 
 def _make(place: Path) -> None:
@@ -205,8 +219,8 @@ def _make(place: Path) -> None:
                 draft.unlink()
         sync(place.parent)
     except OSError:
-        raise LedgerError("the key of the ledger cannot be made beside it; the ledger's folder "
-                          "must be writable, on a disk of this machine") from None
+        raise LedgerError(f"the key of the ledger, {place.name}, cannot be made; its folder must "
+                          "exist and be writable, on a disk of this machine") from None
 
 
 def _read(place: Path) -> bytes:
@@ -219,7 +233,7 @@ def _read(place: Path) -> bytes:
                 facts = os.fstat(file.fileno())
             key = file.read(SIZE + 1) if stat.S_ISREG(facts.st_mode) else b""
     except OSError:
-        raise LedgerError(f"the key of the ledger, {place.name} beside it, cannot be read; it is "
+        raise LedgerError(f"the key of the ledger, {place.name}, cannot be read; it is "
                           "a file of this user, and no link") from None
     if len(key) != SIZE:
         raise LedgerError(f"{place.name} is no key of a ledger: it does not have {SIZE} bytes; put "

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +32,7 @@ from privsieve.check.table import limit_reasons, recount_table, recounted
 from privsieve.containment.breaking import MOST_COLUMNS, MOST_PAIRS, gains
 from privsieve.containment.choice import Choice, kept_rows
 from privsieve.containment.disclosure import disclosures
-from privsieve.containment.fingerprint import Seal, fingerprint, seal_of
+from privsieve.containment.fingerprint import Seal, fingerprint, key_file, seal_of
 from privsieve.containment.groups import crowd_sizes, sources_at
 from privsieve.containment.labelled import (
     Bools,
@@ -55,6 +54,7 @@ from privsieve.kernels.patterns import Rule
 from privsieve.ledger.certificate import contained
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Entry, Ledger, populations
+from privsieve.ledger.sql import lies
 from privsieve.public.canonical import Json, canonical, digest
 from privsieve.public.columns import check_name, text_of
 from privsieve.release import FORMAT
@@ -385,20 +385,23 @@ class Issued:
     page: bool = True
 
 
-def people_of(path: str, population: str, snapshot: str, *, signed: str | None = None,
-              first: bool = False) -> Snapshot:
-    """The people of a ledger, who may be new only if this is said to be the first of them."""
-    ledger = Ledger(path, population=population)
-    known = {one.population for one in populations(path)} if os.path.lexists(path) else set()
+def people_of(ledger: Ledger, snapshot: str, *, signed: str | None = None, first: bool = False,
+              key: str | None = None) -> Snapshot:
+    """The people of a ledger, who may be new only if this is said to be the first of them.
+
+    key : the file of a shared ledger's key of fingerprints.
+    """
+    key_file(ledger, key)  # what is refused is refused before anything is noted
+    if first:
+        ledger.introduce()  # who is known stays as they are
+    known = {one.population for one in populations(ledger.path)} if lies(ledger.path) else set()
     if ledger.population not in known:
-        if not first:
-            raise LedgerError(f"{ledger.population}: the ledger does not know these people; "
-                              "correct --ledger or --population, or say --first if nothing was "
-                              "ever published or granted of them")
-        ledger.introduce()
+        raise LedgerError(f"{ledger.population}: the ledger does not know these people; correct "
+                          "--ledger or --population, or say --first if nothing was ever published "
+                          "or granted of them")
     earlier = ledger.publications()
     check_snapshot(earlier, snapshot, signed=signed is not None)
-    return Snapshot(ledger, seal_of(ledger, snapshot), claims_of(earlier, snapshot), signed,
+    return Snapshot(ledger, seal_of(ledger, snapshot, key), claims_of(earlier, snapshot), signed,
                   earlier[-1].seq if earlier else 0)
 
 

@@ -16,7 +16,7 @@ from privsieve.errors import LedgerError, ParameterError
 from privsieve.frozen import dataclass
 from privsieve.public import strangers
 from privsieve.public.canonical import Json, canonical, parsed
-from privsieve.public.cost import decimal, exact
+from privsieve.public.cost import decimal, exact, factor
 from privsieve.public.plan import Plan
 
 FORMAT = "privsieve-certificate/1"
@@ -186,8 +186,10 @@ def sentence(certificate: Mapping[str, Any]) -> str:
     if claim.get("theorem") in _MORE:
         result, results = (f"{one} with what is said of it" for one in (result, results))
     changes = f"{_NEIGHBOURS[claim['neighbours']]} {claim['unit']} changes the probability of any "
+    times = factor(exact(claim["epsilon"], "epsilon")) or (
+        f"e^{claim['epsilon']}, which promises nothing")
     if claim["delta"] == "0":
-        return f"{changes}released {result} by a factor of at most e^{claim['epsilon']}."
+        return f"{changes}released {result} by a factor of at most {times}."
     # With a delta the sum over several results may grow by delta once, not each of them.
-    return (f"{changes}collection of released {results} by a factor of at most "
-            f"e^{claim['epsilon']}, and by at most {claim['delta']} beyond that.")
+    return (f"{changes}collection of released {results} by a factor of at most {times}, and by at "
+            f"most {claim['delta']} beyond that.")

@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -114,6 +114,7 @@ class Balance:
 
     version : of the tables that the entries so far need, 1 to 3; 0 where there is none that tells.
     before : the charges of version 1, with the change that each says it protects.
+    new : the rows that entries wrote since somebody looked: a table and a key.
     """
 
     population: dict[str, Account] = field(default_factory=dict)
@@ -121,6 +122,7 @@ class Balance:
     publication: dict[int, tuple[str, str, str, int, str]] = field(default_factory=dict)
     version: int = 0
     before: dict[str, Change | None] = field(default_factory=dict)
+    new: set[tuple[str, str | int]] = field(default_factory=set)
 
     def rows(self, version: int = 2) -> dict[str, set[tuple[Any, ...]]]:
         """Each table's rows, as a file of this version has them."""
@@ -131,13 +133,10 @@ class Balance:
             "publication": {(key, *row) for key, row in self.publication.items()},
         }
 
-    def row(self, entry: Entry) -> tuple[str, tuple[Any, ...]] | None:
-        """The row of an entry's own, and its table; None where it has none."""
-        if entry.kind == "publish":
-            return "publication", (entry.seq, *self.publication[entry.seq])
-        if entry.kind in ("reserve", "commit"):
-            return "request", (entry.request, *self.request[entry.request])
-        return None
+    def touched(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        """The rows of `new` as they are now, each with its table."""
+        for table, key in self.new:
+            yield table, (key, *getattr(self, table)[key])
 
     def of(self, version: int) -> None:
         """Go on with entries of this version; the chain says where it changes.
@@ -273,6 +272,7 @@ def _reserve(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
     known = balance.population[name]
     if request in balance.request or units < 1:
         raise ValueError
+    balance.new.add(("request", request))
     balance.of(2 if "charged" in body else 1)
     change = change_of(body.get("claim", {}))
     if balance.version >= 2:
@@ -336,6 +336,7 @@ def _commit(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
     if known.state != "reserved" or known.population != body["population"]:
         raise ValueError
     balance.request[body["request"]] = known._replace(state="committed")
+    balance.new.add(("request", body["request"]))
 
 
 def _publish(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
@@ -344,6 +345,7 @@ def _publish(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
     balance.publication[seq] = (body["population"], body["snapshot"],
                                 canonical(body["columns"]).decode(), _amount(body["k"]),
                                 body["model"])
+    balance.new.add(("publication", seq))
 
 
 def _other_people(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:

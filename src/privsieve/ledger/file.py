@@ -11,10 +11,13 @@ import os
 import random
 import re
 import sqlite3
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
+from urllib.parse import quote
 
 from privsieve.errors import LedgerError, PrivsieveError
 from privsieve.ledger.chain import Tally
@@ -83,11 +86,13 @@ def transaction(path: str, population: str = "",  # noqa: ARG001  # a file is lo
     A ledger of an earlier version is taken over first.  What does not add up is not written: the
     first transaction of a process counts the whole file, and each later one what came since.
     """
-    with _spoken(), closing(_writable(path)) as db:
-        if version_of(db) != VERSION:
-            migrate(db)
+    with _spoken(), closing(_writable(place := _placed(path, own=True))) as db:
         db.execute("BEGIN IMMEDIATE")
-        _demand_sum(db, os.path.realpath(path))
+        if _version(db) != VERSION:
+            db.execute("ROLLBACK")
+            migrate(db)
+            db.execute("BEGIN IMMEDIATE")
+        _demand_sum(db, place)
         yield db
         db.execute("COMMIT")
 
@@ -111,6 +116,7 @@ def reading(path: str) -> Iterator[sqlite3.Connection]:
     """One consistent view; who may not write can read, too."""
     with _spoken(), closing(_readable(path)) as db:
         db.execute("BEGIN")
+        _version(db)
         yield db
 
 
@@ -126,6 +132,7 @@ def backup(path: str, copy: str) -> int:
     try:
         with _draft(draft):
             with _spoken(), closing(_readable(path)) as db, closing(_connect(draft)) as made:
+                _version(db)
                 made.execute("PRAGMA synchronous=EXTRA")
                 db.backup(made)
                 made.execute("PRAGMA journal_mode=DELETE")
@@ -155,15 +162,15 @@ def _draft(path: str) -> Iterator[None]:
 
 def _connect(path: str, more: str = "mode=rw") -> sqlite3.Connection:
     # mode=rw never creates: a ledger that vanishes is an error, not a fresh budget.
-    return sqlite3.connect(f"{Path(path).absolute().as_uri()}?{more}", uri=True,
-                           isolation_level=None, timeout=PATIENCE)
+    name = quote(os.fsencode(os.path.abspath(path)))  # noqa: PTH100  # as for `_stat`
+    return sqlite3.connect(f"file:{name}?{more}", uri=True, isolation_level=None,
+                           timeout=PATIENCE)
 
 
 def _open(path: str, more: str = "mode=rw") -> sqlite3.Connection:
-    """A connection to what is a ledger of this program."""
+    """A connection that keeps what it writes; `_version` says whether this is a ledger."""
     db = _connect(path, more)
     try:
-        _check(db)
         # EXTRA: the name of the journal is gone from the disk before a charge is acknowledged.
         # macOS keeps a plain fsync in the drive's cache; elsewhere fullfsync says nothing.
         for pragma in ("synchronous=EXTRA", "fullfsync=ON", "foreign_keys=ON",
@@ -175,17 +182,18 @@ def _open(path: str, more: str = "mode=rw") -> sqlite3.Connection:
     return db
 
 
-def _writable(path: str) -> sqlite3.Connection:
+def _writable(place: str) -> sqlite3.Connection:
     """A connection that has the journal of this version; a write-ahead log of 0.1.0 is written in.
 
     That needs the file for a moment alone: who cannot have it goes away and comes back.
     """
-    place, until = _placed(path, own=True), time.monotonic() + PATIENCE
+    until = time.monotonic() + PATIENCE
     while True:
         db = _open(place)
         try:
             if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                 return db
+            _version(db)
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             if db.execute("PRAGMA journal_mode=DELETE").fetchone()[0] == "delete":
                 return db
@@ -226,7 +234,6 @@ def _snapshot(place: str) -> sqlite3.Connection:
     data[18:20] = b"\1\1"  # in memory there is no log
     db = sqlite3.connect(":memory:", isolation_level=None)
     db.deserialize(bytes(data))
-    _check(db)
     return db
 
 
@@ -237,10 +244,11 @@ def _placed(path: str, *, own: bool = False) -> str:
     """
     if not os.path.lexists(path):
         raise LedgerError(f"there is no ledger at this place; {HOW} makes one")
-    if not Path(path).is_file():
-        raise LedgerError("the ledger is not a file; name a file, for example budget.db")
     place = os.path.realpath(path)
-    if Path(place).stat().st_nlink > 1:
+    found = _stat(place)
+    if found is None or not stat.S_ISREG(found.st_mode):
+        raise LedgerError("the ledger is not a file; name a file, for example budget.db")
+    if found.st_nlink > 1:
         _forget_drafts(place)
     points = mounted(_mounts())
     if place in points:
@@ -271,17 +279,23 @@ def _forget_drafts(place: str) -> None:
 
 def _left(place: str, ending: str) -> bool:
     """Whether a file with something in it lies beside."""
+    found = _stat(place + ending)
+    return found is not None and found.st_size > 0
+
+
+def _stat(place: str) -> os.stat_result | None:
     with suppress(OSError):
-        return Path(place + ending).stat().st_size > 0
-    return False
+        return os.stat(place)  # noqa: PTH116  # for each charge: a Path takes longer to make
+    return None
 
 
 def _mounts() -> str:
-    with suppress(OSError):
-        return Path(MOUNTS).read_text(encoding="utf-8", errors="surrogateescape")
+    with suppress(OSError), open(MOUNTS, "rb", buffering=0) as file:  # noqa: PTH123  # as above
+        return os.fsdecode(file.read())
     return ""
 
 
+@lru_cache(maxsize=1)  # for each charge, and it seldom changes
 def mounted(mounts: str) -> dict[str, str]:
     r"""Each place where something is mounted, and its file system; the last one counts.
 
@@ -298,19 +312,24 @@ def mounted(mounts: str) -> dict[str, str]:
 
 
 def _demand_own_disk(place: str, points: Mapping[str, str]) -> None:
-    kind = next((points[str(part)] for part in Path(place).parents if str(part) in points), None)
+    part = place
+    while part not in points and part != (above := os.path.dirname(part)):  # noqa: PTH120
+        part = above
+    kind = points.get(part)
     if kind and _SHARED.fullmatch(kind):
         raise LedgerError(f"the ledger lies on a disk that other machines may have open ({kind}), "
                           "where a lock cannot be relied on; keep it on a disk of this machine")
 
 
-def _check(db: sqlite3.Connection) -> None:
+def _version(db: sqlite3.Connection) -> int:
+    """The version of a ledger; refused where it is none, or of a version that is not known."""
     if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         raise LedgerError("the file is not a privsieve ledger; name another file, or a new one")
     version = version_of(db)
     if version not in STATEMENTS:
         raise LedgerError(f"the ledger has schema {version} and this privsieve reads {VERSION}; "
                           "install the newer privsieve that wrote it")
+    return version
 
 
 # --- what is said -------------------------------------------------------------------------------

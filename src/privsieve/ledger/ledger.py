@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.frozen import dataclass
 from privsieve.ledger import account as accounts
-from privsieve.ledger import chain, place, sql
+from privsieve.ledger import chain, sql
 from privsieve.ledger import head as heads
 from privsieve.ledger.account import Account, checked_name
 from privsieve.ledger.certificate import Entry, conversion
@@ -67,9 +67,9 @@ class Ledger(Printed):
     once: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", place.checked_path(self.path))
+        object.__setattr__(self, "path", sql.checked_path(self.path))
         if self.head is not None:
-            object.__setattr__(self, "head", place.checked_file(self.head))
+            object.__setattr__(self, "head", sql.checked_file(self.head))
         # One spelling of an accent: two would be two budgets for the same people.
         name = unicodedata.normalize("NFC", checked_name(self.population, "population"))
         object.__setattr__(self, "population", name)
@@ -106,7 +106,7 @@ class Ledger(Printed):
         limit = Cost.of(epsilon, delta=delta, allow_weak=True)
         facts = accounts.facts(unit, neighbours, rows_per_person)
         made = accounts.granted(limit.units, limit.delta_units)._replace(**facts)
-        place.store(self.path).create(self.path)
+        sql.store(self.path).create(self.path)
         with self._writing() as db:
             sql.check_ungranted(db, self.population)
             if sql.check_new(db, self.population):
@@ -152,7 +152,7 @@ class Ledger(Printed):
         What is published of them under containment can then be noted.  People who are known stay
         as they are.
         """
-        place.store(self.path).create(self.path)
+        sql.store(self.path).create(self.path)
         with self._writing() as db:
             if not sql.check_new(db, self.population):
                 db.execute("INSERT INTO population (id, account) VALUES (?, 'pure')",
@@ -309,16 +309,17 @@ class Ledger(Printed):
         if not _SHA256.fullmatch(release_sha256):
             raise ParameterError(f"release_sha256 is {release_sha256!r}; write 64 hexadecimal "
                                  "digits in lower case")
+        request = entry.request
         with self._writing() as db:
             changed = db.execute(
                 "UPDATE request SET state = 'committed' "
                 "WHERE id = ? AND population = ? AND seq = ? AND state = 'reserved'",
-                (entry.request, self.population, entry.seq))
+                (request, self.population, entry.seq))
             if changed.rowcount != 1:
                 raise LedgerError(f"{self.population}: entry {entry.seq} is not a reserved "
                                   "request; each is committed once: reserve anew")
             return sql.append(db, "commit", {
-                "population": self.population, "request": entry.request,
+                "population": self.population, "request": request,
                 "release_sha256": release_sha256})
 
     def publish(self, snapshot: str, columns: Sequence[str], k: int, model: str, *,
@@ -410,7 +411,7 @@ class Ledger(Printed):
     @contextmanager
     def _writing(self) -> Iterator[sql.Database]:
         """One transaction, and then the head; the head is looked at before."""
-        kept = place.store(self.path)
+        kept = sql.store(self.path)
         if self.head is None:
             with kept.transaction(self.path, self.population) as db:
                 yield db
@@ -427,7 +428,7 @@ class Ledger(Printed):
     @contextmanager
     def _reading(self) -> Iterator[sql.Database]:
         newest = None if self.head is None else heads.read(self.head)
-        with place.store(self.path).reading(self.path) as db:
+        with sql.store(self.path).reading(self.path) as db:
             self._demand(newest, db)
             yield db
 
@@ -445,7 +446,7 @@ class Ledger(Printed):
 
 def populations(path: str, head: str | None = None) -> tuple[Ledger, ...]:
     """Each population of a ledger file, by name."""
-    with place.store(path).reading(place.checked_path(path)) as db:
+    with sql.store(path).reading(sql.checked_path(path)) as db:
         found = [row[0] for row in db.execute("SELECT id FROM population ORDER BY id")]
     return tuple(Ledger(path, population=name, head=head) for name in found)
 
@@ -465,7 +466,7 @@ def recount(path: str, known: Iterable[heads.Head] = (),
 
     `known` are entries that it has to hold.
     """
-    with place.store(path).reading(place.checked_path(path)) as db:
+    with sql.store(path).reading(sql.checked_path(path)) as db:
         report, entries = sql.recounted(db)
     return held(report, entries, known), entries
 
@@ -476,7 +477,7 @@ def backup(path: str, copy: str) -> int:
     The copy is consistent whoever writes meanwhile, and was recounted.  Who restores it has its old
     balance: keep a head outside, which tells.
     """
-    return place.store(path).backup(place.checked_path(path), place.checked_file(copy))
+    return sql.store(path).backup(sql.checked_path(path), sql.checked_file(copy))
 
 
 def recount_export(text: str, known: Iterable[heads.Head] = ()) -> ChainReport:

@@ -14,12 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import parse_qsl, unquote
 
 from privsieve.errors import LedgerError, ParameterError, PrivsieveError
 from privsieve.ledger import sql
 from privsieve.ledger.certificate import GENESIS, Entry
 from privsieve.ledger.chain import Tally
-from privsieve.ledger.place import transport
 
 if TYPE_CHECKING:
     import psycopg
@@ -34,6 +34,52 @@ _APART = ("the shared ledger does not add up, and nothing was written: `privsiev
           "says what is wrong")
 #: What this process has counted of each ledger: the next charge counts what came since.
 _counted: dict[str, Tally] = {}
+
+# --- where it lies -----------------------------------------------------------------------------
+
+_HOST = r"(?:\[[\da-fA-F:.]+\]|[\w.%-]*)(?::\d+)?"
+_URL = re.compile(rf"postgres(?:ql)?://(?:[^:@/?#\s]*@)?(?P<hosts>{_HOST}(?:,{_HOST})*)"
+                  r"(?:/[^:@/?#\s]*)?(?:\?(?P<more>[^@?#\s]*))?")
+#: What a URL may say besides; a password, and what could switch safeguards off, is not among it.
+_MAY = {"host", "port", "user", "dbname", "service", "passfile", "sslmode", "sslrootcert",
+        "sslcert", "sslkey", "connect_timeout", "target_session_attrs"}
+
+
+def check_url(url: str) -> None:
+    """Refuse a URL that holds a password, or what would weaken the connection."""
+    # Nothing of it is echoed: what is written wrongly may be a password.
+    found = _URL.fullmatch(url)
+    options = parse_qsl(found["more"] or "", keep_blank_values=True) if found else []
+    if found is None or any(name not in _MAY for name, _ in options):
+        raise ParameterError(
+            "the ledger's URL holds a password, or something that is not taken; write "
+            "postgresql://USER@HOST/DATABASE, with "
+            f"{', '.join(sorted(_MAY))} after a ? where needed.  A password belongs into a file "
+            "for its owner alone: PGPASSFILE, or a service file (PGSERVICE)")
+    need = transport(url)
+    if need and any(name == "sslmode" and value != need for name, value in options):
+        raise ParameterError("the ledger's server is on another machine, and sslmode is weaker "
+                             "than verify-full; write sslmode=verify-full, with sslrootcert=FILE")
+
+
+def transport(url: str) -> str | None:
+    """The sslmode that a URL has to have; None where it names this machine alone.
+
+    A host that is named elsewhere, in a service file or the environment, may be any.
+
+    >>> transport("postgresql:///budgets?host=/run/postgresql"), transport("postgresql://db/b")
+    (None, 'verify-full')
+    """
+    found = _URL.fullmatch(url)
+    assert found is not None
+    hosts = [found["hosts"], *(value for name, value in parse_qsl(found["more"] or "")
+                               if name == "host")]
+    names = [unquote(re.sub(r":\d+$", "", name)) for host in hosts for name in host.split(",")
+             if host]
+    local = all(name.startswith("/") or name in ("localhost", "127.0.0.1", "[::1]", "::1")
+                for name in names)
+    return None if names and local else "verify-full"
+
 
 # --- the tables, in PostgreSQL's words ----------------------------------------------------------
 

@@ -1,4 +1,7 @@
-"""The ledger's tables, and what is asked of them over an open connection.
+"""The ledger's tables, who keeps them, and what is asked of them over an open connection.
+
+A place that begins with postgresql:// is a schema of a server; any other is a file.  A place is
+said on command lines, in notes and in errors, so it never holds a password.
 
 Every amount is an integer.  The rule of admission is a CHECK of the table, entries are append-only
 by trigger, and a balance only grows: a mistake in the code above meets a refusal below.  Tables of
@@ -7,12 +10,14 @@ by trigger, and a balance only grows: a mistake in the code above meets a refusa
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing
-from typing import Any, Protocol, runtime_checkable
+from contextlib import AbstractContextManager, closing
+from importlib import import_module
+from typing import Any, Protocol
 
-from privsieve.errors import LedgerError
+from privsieve.errors import LedgerError, ParameterError
 from privsieve.ledger.account import Account, Charge, alike, check_new_name, check_unlike
 from privsieve.ledger.certificate import GENESIS, Entry
 from privsieve.ledger.chain import Balance, ChainReport, Request, Tally, replay
@@ -34,16 +39,11 @@ class Answer(Protocol):
         """All rows that are left."""
 
 
-class Database(Protocol):
-    """An open transaction: SQLite's own connection, or one that takes its words."""
+class Served(Protocol):
+    """The transaction of a server, which knows by itself what is asked of a file by pragmas."""
 
     def execute(self, statement: str, given: Any = ..., /) -> Answer:
         """One statement, with "?" for each value."""
-
-
-@runtime_checkable
-class Served(Database, Protocol):
-    """The transaction of a server, which knows by itself what is asked of a file by pragmas."""
 
     @property
     def version(self) -> int:
@@ -52,6 +52,9 @@ class Served(Database, Protocol):
     def altered(self) -> bool:
         """Whether tables, checks or triggers were changed."""
 
+
+#: An open transaction: SQLite's own connection, or one that takes its words.
+Database = sqlite3.Connection | Served
 
 #: "psv1" as a number: tells a ledger from any other SQLite file.
 APPLICATION = 0x70737631
@@ -242,9 +245,9 @@ def refusal(name: str, cost: Cost, factor: int, has: Account, made: Charge) -> s
 
 def version_of(db: Database) -> int:
     """The version of an open ledger."""
-    if isinstance(db, Served):
-        return db.version
-    return int(db.execute("PRAGMA user_version").fetchone()[0])
+    if isinstance(db, sqlite3.Connection):
+        return int(db.execute("PRAGMA user_version").fetchone()[0])
+    return db.version
 
 
 def chain(db: Database) -> tuple[Entry, ...]:
@@ -306,11 +309,11 @@ def counted_on(db: Database, known: Tally) -> tuple[Tally, tuple[str, ...]]:
         reasons = tuple(_apart(db, balance))
     else:
         people = {key: tuple(row) for key, *row in db.execute("SELECT * FROM population")}
-        touched = [row for entry in entries if (row := balance.row(entry))]
         if people != balance.population or not all(
                 db.execute(f"SELECT * FROM {table} WHERE {_KEY[table]} = ?",  # noqa: S608 - constant names
-                           row[:1]).fetchone() == row for table, row in touched):
+                           row[:1]).fetchone() == row for table, row in balance.touched()):
             reasons = ("the tables are not what the entries add up to",)
+    balance.new.clear()
     return Tally(balance, entries[-1].seq if entries else known.seq, head), reasons
 
 
@@ -359,9 +362,9 @@ def _before(db: Database) -> Balance:
 
 def altered(db: Database) -> bool:
     """Whether tables, checks or triggers are not those that were made."""
-    if isinstance(db, Served):
-        return db.altered()
-    return safeguards(db) != expected_safeguards(version_of(db))
+    if isinstance(db, sqlite3.Connection):
+        return safeguards(db) != expected_safeguards(version_of(db))
+    return db.altered()
 
 
 def safeguards(db: Database) -> set[tuple[str, str]]:
@@ -379,3 +382,73 @@ def expected_safeguards(version: int = VERSION) -> set[tuple[str, str]]:
         for statement in STATEMENTS[version]:
             db.execute(statement)
         return safeguards(db)
+
+
+# --- where a ledger lies ------------------------------------------------------------------------
+
+#: Who keeps ledgers: files, and what is on a server.
+STORES = ("file", "server")
+
+
+class Store(Protocol):
+    """Who keeps ledgers of one kind: `file` and `server`."""
+
+    def create(self, path: str) -> None:
+        """Make an empty ledger; leave one that exists."""
+
+    def transaction(self, path: str, population: str = "") -> AbstractContextManager[Database]:
+        """One locked transaction: durable when the block ends, undone when it raises."""
+
+    def reading(self, path: str) -> AbstractContextManager[Database]:
+        """One consistent view."""
+
+    def backup(self, path: str, copy: str) -> int:
+        """A consistent copy; how many entries it has."""
+
+
+def store(path: str) -> Store:
+    """Who keeps the ledger of a place."""
+    found: Store = import_module(f"privsieve.ledger.{STORES[served(path)]}")
+    return found
+
+
+def served(path: str) -> bool:
+    """Whether a ledger lies on a server.
+
+    >>> served("postgresql://db.example.org/budgets"), served("budget.db")
+    (True, False)
+    """
+    return os.fspath(path).startswith(("postgresql://", "postgres://"))
+
+
+def checked_path(path: str) -> str:
+    """The place of a ledger: a file, or a server's URL without a password."""
+    path = os.fspath(path)
+    if not path or "\0" in path:
+        raise ParameterError("the ledger's path is empty or holds a NUL; write budget.db")
+    if served(path):
+        from privsieve.ledger.server import check_url
+
+        check_url(path)
+    elif "://" in path:
+        # Not echoed: a URL may hold a password.
+        raise ParameterError("the ledger is a URL that is none of a server; name a file, for "
+                             "example budget.db, or postgresql://HOST/DATABASE")
+    return path
+
+
+def checked_file(path: str) -> str:
+    """The name of a file: of a head, or of a copy."""
+    if "://" in (path := checked_path(path)):
+        raise ParameterError("this has to be a file, and is a URL; name a file")
+    return path
+
+
+def lies(path: str) -> bool:
+    """Whether something may lie at a place; what a server has is known when it is asked."""
+    return served(path) or os.path.lexists(path)
+
+
+def absolute(path: str) -> str:
+    """A place in the words that it has from any folder."""
+    return path if served(path) else os.path.abspath(path)  # noqa: PTH100  # Path would follow links

@@ -37,8 +37,11 @@ def options_of(method: str) -> Any:
     return getattr(import_module(f"privsieve.methods.{module}"), kind)
 
 
-def plan(method: str, domain: Domain, *, rows: int | None = None, **options: object) -> Plan:
+def plan(method: str, domain: Domain | str, *, rows: int | None = None,
+         **options: object) -> Plan:
     """Plan a release by the name of its method; reads no row.
+
+    `domain` may be the path of a domain file.
 
     >>> from privsieve.public.domain import Domain
     >>> plan("rule-sieve", Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569).cost.text
@@ -46,6 +49,7 @@ def plan(method: str, domain: Domain, *, rows: int | None = None, **options: obj
     """
     from privsieve.public.option import Choosing, asked, asks_more
 
+    domain = Domain.of(domain)
     options_given: Any = asked(method, options_of(method), options)
     if method not in ANY_CODES:
         from privsieve.public.grids import demand_grids

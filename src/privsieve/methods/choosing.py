@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
-from privsieve.methods import effort
+from privsieve.methods import branches
 from privsieve.public.canonical import Json, quoted
 from privsieve.public.cost import EPSILON_UNITS, Cost, decimal
 from privsieve.public.domain import Domain
@@ -279,11 +279,11 @@ def cuts_fit(domain: Domain, units: int, labellings: int, max_ops: int) -> bool:
 
     >>> from privsieve.public.domain import Domain, Number
     >>> domain = Domain([Number(f"x{j}") for j in range(100)])
-    >>> [cuts_fit(domain, n, 1, effort.MAX_OPS) for n in (100_000, 200_000)]
+    >>> [cuts_fit(domain, n, 1, branches.MAX_OPS) for n in (100_000, 200_000)]
     [True, False]
     """
-    work = effort.Extent.of(domain, units, cuts=labellings).by_cuts(len(domain.gridless))
-    return 0 < effort.OPS * work <= max_ops
+    work = branches.Extent.of(domain, units, cuts=labellings).by_cuts(len(domain.gridless))
+    return 0 < branches.OPS * work <= max_ops
 
 
 def pairs_said(rules: Any) -> dict[str, str]:
@@ -327,7 +327,7 @@ def selection(rules: Any, cost: Cost, look: Callable[[Any], Forecast], *, noise:
             "assumes": assumed(own["theorem"]), **own}
     if free:
         said["warning"] = None
-    said.setdefault("takes", effort.takes(effort.Extent.of(rules.domain, rules.units)))
+    said.setdefault("takes", branches.takes(branches.Extent.of(rules.domain, rules.units)))
     return Plan(kind="selection", domain=rules.domain, units=rules.units,
                 noise=NoiseSize(noise, "units on a score"),
                 certain=rules.places.columns() if free else None,

@@ -50,7 +50,9 @@ class Estimator(ShownEstimator, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     domain: Domain | str | os.PathLike[str] | None = option(
         default=None, says="the public facts about the table, or the path of a domain file")
-    ledger: Ledger | None = option(default=None, says="who keeps the sum over all releases")
+    ledger: Ledger | str | os.PathLike[str] | None = option(
+        default=None, says="who keeps the sum over all releases, or the path of a ledger of one "
+                           "population")
 
     #: The name of the method in the registry (`methods.plan`).
     method: ClassVar[str]
@@ -88,7 +90,7 @@ class Estimator(ShownEstimator, BaseEstimator):  # type: ignore[misc]  # scikit-
         y : array, optional
             the target, where X does not hold it.
         """
-        domain, ledger = self._public(None), self._ledger()
+        domain = self._public(None)
         source = open_source(X, y, csv=domain.csv)
         shape = source.shape(count_rows=domain.rows_are_public)
         domain = resolve(domain, shape, strict=True)
@@ -96,7 +98,7 @@ class Estimator(ShownEstimator, BaseEstimator):  # type: ignore[misc]  # scikit-
             raise ParameterError("the table has one row (n_samples = 1); a release from rows needs "
                                  "at least 2")
         made = plan(self.method, domain, rows=shape.rows, **self.options())
-        self.release_ = fitting.fit(made, source, ledger=ledger)
+        self.release_ = fitting.fit(made, source, ledger=fitting.ledger_of(self.ledger))
         self.n_features_in_ = len(domain.columns)
         self._remember(names_of(X), domain)
         return self
@@ -128,19 +130,7 @@ class Estimator(ShownEstimator, BaseEstimator):  # type: ignore[misc]  # scikit-
         public = domain or self.domain
         if public is None:
             raise DomainError(f"no domain is given: {self.way_out}")
-        if isinstance(public, str | os.PathLike):
-            return Domain.from_toml(public)
-        if not isinstance(public, Domain):
-            raise DomainError(f"domain is a {type(public).__name__}; give a Domain, or the path of "
-                              "a domain file")
-        return public
-
-    def _ledger(self) -> Ledger | None:
-        """The ledger; a path alone is refused, for it does not say whose budget is charged."""
-        if self.ledger is not None and not isinstance(self.ledger, Ledger):
-            raise ParameterError("ledger is no Ledger: a file keeps the budgets of several people; "
-                                 'say whose: Ledger("budget.db", population="clinic-2026")')
-        return self.ledger
+        return Domain.of(public)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

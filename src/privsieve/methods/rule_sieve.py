@@ -17,7 +17,7 @@ from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, Self
 
 from privsieve.errors import DomainError, ParameterError
-from privsieve.methods import branches, effort, rule_sieve_numeric
+from privsieve.methods import branches, rule_sieve_numeric
 from privsieve.methods.branches import ONE, PAIRS, TRIPLES, Branch, Sizes, Switch, joint_of
 from privsieve.methods.choosing import (
     Forecast,
@@ -84,7 +84,7 @@ class RuleSieveOptions(Choosing):
         default="auto", choices=rule_sieve_numeric.WAYS, setting=None,
         says="how a target that is a number is compared; auto cuts it where rows and epsilon "
              "pay for a first set, else takes ranks")
-    max_ops: int = option(default=effort.MAX_OPS, setting=None,
+    max_ops: int = option(default=branches.MAX_OPS, setting=None,
                           says="how many word operations a run may take")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
@@ -119,7 +119,7 @@ def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Pla
     prior = prior_of(asked.class_prior, domain, units * cost.epsilon,
                      why_not=uncentred(domain, units * domain.unit_weight),
                      plain=joint in ("auto", "none") and asked.depth in (None, 1))
-    deep, grid = effort.depth(_table(domain, units, prior),
+    deep, grid = branches.depth(_table(domain, units, prior),
                               1 if prior == "average" else asked.depth, asked.max_ops)
     rules = settled(Rules, asked, n_features_to_select=places.total, epsilon=cost.epsilon,
                     depth=deep, joint=joint, class_prior=prior, delta=cost.delta, domain=domain,
@@ -146,11 +146,11 @@ def _said(rules: Rules) -> dict[str, Any]:
     return settings(rules, grid=rules.grid, branches=named, **more, **pairs_said(rules))
 
 
-def _table(domain: Domain, units: int, prior: object) -> effort.Extent:
+def _table(domain: Domain, units: int, prior: object) -> branches.Extent:
     """The sizes by which a choice is priced."""
     if prior == "average":
-        return effort.Extent.of(domain, units, classes=domain.classes)
-    return effort.Extent.of(domain, units, cuts=_halvings(domain, prior))
+        return branches.Extent.of(domain, units, classes=domain.classes)
+    return branches.Extent.of(domain, units, cuts=_halvings(domain, prior))
 
 
 def _halvings(domain: Domain, prior: object) -> int:
@@ -162,7 +162,7 @@ def _halvings(domain: Domain, prior: object) -> int:
 def _takes(rules: Rules) -> Takes:
     """Time and memory of the dearest branch that may run."""
     table = _table(rules.domain, rules.units, rules.class_prior)
-    return effort.takes(table, deep=rules.depth, grid=rules.grid,
+    return branches.takes(table, deep=rules.depth, grid=rules.grid,
                         size=max(branch.size for branch in rules.switch.reachable),
                         free=len(rules.domain.gridless) if rules.cuts else 0)
 

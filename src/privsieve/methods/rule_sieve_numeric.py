@@ -21,7 +21,7 @@ from math import isqrt
 from typing import TYPE_CHECKING
 
 from privsieve.errors import ParameterError
-from privsieve.methods import effort
+from privsieve.methods import branches
 from privsieve.methods.branches import ONE, joint_of
 from privsieve.methods.choosing import (
     Forecast,
@@ -112,8 +112,8 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
         return _cut_plan(asked, domain, cost, (way, units))
     if way == "auto" and (made := _auto(asked, domain, cost, (places.total, units))):
         return made
-    table = effort.Extent.of(domain, units)
-    deep, grid = effort.depth(table, asked.depth, asked.max_ops)
+    table = branches.Extent.of(domain, units)
+    deep, grid = branches.depth(table, asked.depth, asked.max_ops)
     rules = NumberRules(places.total, epsilon=cost.epsilon, delta=cost.delta,
                         ordered=asked.ordered, fewer=asked.fewer, domain=domain, units=units,
                         depth=deep, grid=grid, places=places,
@@ -127,7 +127,7 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
         rules, cost, _forecast, method=METHOD,
         settings=settings(rules, numeric="ranks", order=deep, grid=grid, branches=[ONE.name],
                           **pairs_said(rules)),
-        noise=2 * race.scale, takes=effort.takes(
+        noise=2 * race.scale, takes=branches.takes(
             table, deep=deep, grid=grid, free=len(domain.gridless) if rules.cuts else 0),
         theorem="rule-sieve-numeric", summarise=partial(summarise, rules=rules),
         scoring=Scoring(cost.epsilon, partial(valued, rules=rules)),

@@ -72,6 +72,8 @@ def parsed(data: bytes | str) -> Any:
         found = json.loads(text, parse_int=_integer, parse_float=_float, parse_constant=_float)
         level = [found]
         for _ in range(LARGEST_DEPTH):
+            if not level:
+                break
             level = [part for one in level if isinstance(one, list | dict)
                      for part in (one.values() if isinstance(one, dict) else one)]
     except RecursionError:

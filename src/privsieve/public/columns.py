@@ -14,9 +14,26 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from privsieve.errors import DomainError
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import FLAGS, LARGEST, Json, flag_words, hidden, plain, quoted
+from privsieve.public.canonical import (
+    FLAGS,
+    LARGEST,
+    Json,
+    coded,
+    flag_words,
+    hidden,
+    plain,
+    quoted,
+)
 from privsieve.public.grids import CODES as CODES  # noqa: PLC0414  it is public here
-from privsieve.public.grids import around, check_bounds, check_scale, finite, no_grid, typical
+from privsieve.public.grids import (
+    around,
+    check_bounds,
+    check_scale,
+    finite,
+    missing_values,
+    no_grid,
+    typical,
+)
 
 Scalar = str | int | bool
 #: What a stranger may know of a column that is published: "known" is what its kind says,
@@ -75,6 +92,7 @@ class Number(_Graded):
     near : a public number that values lie around, such as 2000 for years; 0 where it is left out.
     typical : a public centre and spread, said by somebody and never read off a table; codes then
         reach over 4 spreads to either side.
+    missing_values : numbers that stand for none, such as 99.
 
     >>> Number("age", 0, 110, cuts=[18, 65]).cuts
     (18.0, 65.0)
@@ -92,6 +110,7 @@ class Number(_Graded):
     role: Role = field(default="known", metadata={"optional": True})
     near: float | None = field(default=None, metadata={"optional": True})
     typical: Sequence[float] | None = field(default=None, metadata={"optional": True})
+    missing_values: tuple[float, ...] = field(default=(), metadata={"optional": True})
     kind = "number"
     levels = None
 
@@ -109,6 +128,7 @@ class Number(_Graded):
         if self.scale == "log":
             check_scale(self)
         _check_word(self, "missing", _MISSING)
+        object.__setattr__(self, "missing_values", missing_values(self))
         object.__setattr__(self, "cuts", _cuts(self, finite, "[18, 65]"))
         _check_word(self, "role", _ROLES)
 
@@ -301,6 +321,27 @@ def adds_up(column: Column) -> bool:
     return steps and not column.missing_level
 
 
+def known(part: Category | Label | Flag) -> tuple[Mapping[str, int], int]:
+    """The codes of the texts that are known, and the code of all others.
+
+    >>> known(Category("ward", ["A", "B"]))
+    ({'A': 0, 'B': 1}, 2)
+    """
+    if isinstance(part, Flag):
+        return part.words, int(part.default)
+    table = coded([text_of(value) for value in part.values])
+    return table, len(part.values) if isinstance(part, Category) else part.default_class
+
+
+def grid(part: Number | Date) -> tuple[int, int]:
+    """How many codes are used for values, and the code of what is missing.
+
+    >>> grid(Date("day", "2020-01-01", "2021-01-01", missing="level"))
+    (65535, 65535)
+    """
+    return (MISSING, MISSING) if part.missing_level else (CODES, MIDDLE)
+
+
 def fields_of(part: Column | Target) -> dict[str, Json]:
     """A column, or the target, as JSON without floats.
 
@@ -338,12 +379,13 @@ def part_of(said: Mapping[str, Any]) -> Column | Target:
 
     >>> part_of({"kind": "number", "name": "age", "low": "0.0", "high": "110.0", "cuts": ["18.0"]})
     Number(name='age', low=0.0, high=110.0, scale='linear', missing='middle', cuts=(18.0,), \
-role='known', near=None, typical=None)
+role='known', near=None, typical=None, missing_values=())
     """
     own = {name: value for name, value in said.items() if name != "kind"}
     if said["kind"] == "number":
         own |= {key: float(own[key]) for key in ("low", "high", "near") if key in own}
-        own |= {key: [float(one) for one in own[key]] for key in ("cuts", "typical") if key in own}
+        own |= {key: [float(one) for one in own[key]]
+                for key in ("cuts", "typical", "missing_values") if key in own}
     return _KINDS[said["kind"]](**own)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from privsieve.errors import ParameterError
@@ -20,6 +21,11 @@ TOP = 2**62 - 1
 WEAK_EPSILON = 10
 #: Above this it says nothing at all, and is refused.
 LARGEST_EPSILON = 1000
+
+#: Digits of e^epsilon that are computed: far more than are shown.
+EXACT = Context(prec=60)
+#: Above this epsilon the factor is a number that nobody reads.
+LARGEST_FACTOR = 25
 
 _NUMBER = re.compile(r"\+?[0-9]{1,18}(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,2})?")
 
@@ -39,6 +45,34 @@ def exact(value: object, name: str) -> Fraction:
         raise ParameterError(f"{name} is {quoted(text)}; write a positive decimal number such "
                              "as 0.5")
     return Fraction(text)
+
+
+def factor(epsilon: Fraction) -> str | None:
+    """e^epsilon in three digits, rounded up; None where it says nothing to anybody.
+
+    >>> factor(Fraction(1, 2)), factor(Fraction(10)), factor(Fraction(26))
+    ('1.65', '22,100', None)
+    """
+    if epsilon > LARGEST_FACTOR:
+        return None
+    times = power(epsilon)
+    return short(times.quantize(Decimal(1).scaleb(times.adjusted() - 2), rounding=ROUND_CEILING,
+                                context=EXACT))
+
+
+def power(epsilon: Fraction) -> Decimal:
+    """e^epsilon."""
+    return EXACT.exp(EXACT.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator)))
+
+
+def short(value: Decimal) -> str:
+    """Digits without an exponent and without zeros at the end, thousands parted.
+
+    >>> short(Decimal("1200.50"))
+    '1,200.5'
+    """
+    text = f"{value:,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,12 @@
-"""Domain: what is public about a table, written down before a row is read.
-
-A domain file is TOML that a person can read and sign.  Reading it never guesses: what is missing,
-unknown or misspelled is said with the place and with what to write.
-"""
+"""Domain: what is public about a table, written down before a row is read."""
 
 from __future__ import annotations
 
 import codecs
-import datetime as dt
-import json
 import os
-import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, field, fields, replace
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, field, replace
 from functools import cached_property
 from math import lcm
 from operator import index
@@ -23,10 +16,7 @@ from privsieve.errors import DomainError
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import Json, canonical, digest, quoted
 from privsieve.public.columns import (
-    Category,
     Column,
-    Date,
-    Flag,
     Label,
     Number,
     Scalar,
@@ -40,18 +30,6 @@ from privsieve.public.printed import Printed
 LARGEST_ROWS = 2**40
 #: Up to so many rows a person, floor(L / rows) is exact.
 EXACT_ROWS, ROUNDED_WEIGHT = 10, 4096
-
-_COLUMNS = {"number": Number, "category": Category, "flag": Flag, "date": Date}
-_TARGETS = {"label": Label, "number": Number}
-_TABLE = ("unit", "person", "rows_per_person", "neighbours", "rows", "persons", "csv")
-#: A domain file is far below; more is a mistake, or an attack on memory.
-LARGEST_FILE = 64 * 2**20
-_KEY = r"""(?:(?<![\w-])[\w-]+|"[^"\n]*"|'[^'\n]*')"""
-#: A key of sixteen parts and more; a domain file needs one or two.
-_DEEP_KEY = re.compile(rf"(?:{_KEY}[ \t]*\.[ \t]*){{16}}")
-_DEEP = "the domain file is nested too deeply; tables, columns and lists of values are all it needs"
-#: Keys that a constructor needs; where one is missing, the constructor says what to write.
-_NEEDED = ("low", "high", "values")
 
 
 @dataclass(frozen=True)
@@ -90,6 +68,7 @@ class Csv:
 class Domain(Printed):
     """All that is public about a table: columns with bounds, the label, the unit protected.
 
+    >>> from privsieve.public.columns import Flag
     >>> domain = Domain([Number("age", 0, 110), Flag("smoker")], target=Label("ill", [0, 1]))
     >>> domain.names
     ('age', 'smoker')
@@ -161,29 +140,61 @@ class Domain(Printed):
 
     @staticmethod
     def from_toml(path: str | os.PathLike[str]) -> Domain:
-        """Read a domain file; what is missing or misspelled is said with its place."""
-        try:
-            with open(os.fspath(path), "rb") as file:  # noqa: PTH123  # no import
-                data = file.read(LARGEST_FILE + 1)
-            text = data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
-        except (OSError, ValueError):
-            raise DomainError("the domain file does not exist, or is not a text in UTF-8; "
-                              "check the path") from None
-        if len(data) > LARGEST_FILE:
-            raise DomainError("the domain file is larger than 64 MB; a domain of 100,000 columns "
-                              "has less than 10 MB: check the path")
-        return parse(text)
+        """Read a domain file; all that is missing or misspelled is said, each with its line."""
+        from privsieve.public.domain_file import read
+
+        return read(path)
 
     @staticmethod
-    def draft(source: Any) -> str:
-        """A domain file to fill in, from the names and physical types of an opened source."""
-        from privsieve.public.draft import draft
+    def of(given: object) -> Domain:
+        """A domain, or the one that the file of this path says."""
+        if isinstance(given, (str, os.PathLike)):
+            return Domain.from_toml(given)
+        if isinstance(given, Domain):
+            return given
+        raise DomainError(f"domain is a {type(given).__name__}; give a Domain, or the path of a "
+                          "domain file")
 
-        shape = source.shape(count_rows=False)
-        return draft(list(zip(shape.columns, shape.types, strict=True)))
+    @staticmethod
+    def draft(X: Any, target: str | None = None, *, classes: Sequence[Scalar] = (),
+              person: str | None = None, code_book: str | os.PathLike[str] | None = None,
+              look: bool = False) -> str:
+        """The text of a domain file for a table: a proposal, from names and types alone.
+
+        Save it, correct it by a code book, and read it with `Domain.from_toml`.
+
+        Parameters
+        ----------
+        X : path, frame, Arrow table or `Source`
+            the table; of a CSV file the first line is read.
+        target : the column to be predicted.
+        classes : its classes, where it has some.
+        person : the column that says whose row it is, where persons are protected.
+        code_book : a file that says what is public about the columns.
+        look : PRIVATE: propose from the rows, too; such a draft is refused until each `seen` in it
+            is replaced by a public fact.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> text = Domain.draft(pa.table({"age": [34], "ill": [True]}), "ill")
+        >>> from privsieve.public.domain_file import parse
+        >>> parse(text).target
+        Label(name='ill', values=(False, True), default=False)
+        """
+        from privsieve.public.code_book import entries_for
+        from privsieve.public.draft import TableFacts
+        from privsieve.rows.drafting import drafted, opened
+
+        source, csv = opened(X, look=look)
+        book = None if code_book is None else entries_for(code_book, source.columns)
+        said = TableFacts(target, tuple(map(str, classes)), person=person, csv=csv)
+        return drafted(source, said, book=book, look=look)
 
     def to_toml(self, path: str | os.PathLike[str]) -> None:
         """Write a domain file; nothing is overwritten."""
+        from privsieve.public.domain_file import to_toml
+
         text = to_toml(self)
         try:
             with open(path, "x", encoding="utf-8", newline="\n") as file:  # noqa: PTH123  # no import
@@ -321,180 +332,3 @@ def _check_count(value: object, name: str, *, optional: bool) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_ROWS:
         raise DomainError(f"table.{name} is {quoted(value)}; write a whole number from 1 to "
                           f"{LARGEST_ROWS}")
-
-
-# --- the file -----------------------------------------------------------------------------------
-def parse(text: str) -> Domain:
-    """Read the text of a domain file.
-
-    >>> parse('''
-    ... [[column]]
-    ... name = "age"
-    ... kind = "number"
-    ... low = 0
-    ... high = 110
-    ... ''').names
-    ('age',)
-    """
-    content = _content(text)
-    _check_keys(content, ("table", "column", "target"), "the domain file")
-    table = _table(content.get("table", {}), "[table]")
-    _check_keys(table, _TABLE, "[table]")
-    columns = content.get("column", [])
-    if not isinstance(columns, list):
-        raise DomainError("the domain file: column is written [column]; write [[column]], once "
-                          "for each column")
-    parts = [_column(_table(entry, "[[column]]"), at) for at, entry in enumerate(columns, 1)]
-    target = _target(_table(content["target"], "[target]")) if "target" in content else None
-    return Domain(tuple(parts), target, **_unit(table))
-
-
-def _content(text: str) -> dict[str, Any]:
-    """The tables of a TOML text; what makes the parser give up is said in words."""
-    import tomllib
-
-    if _DEEP_KEY.search(text):  # the parser would take memory by the square of the depth
-        raise DomainError(_DEEP)
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise DomainError(f"the domain file is not TOML: {error}") from None
-    except RecursionError:
-        pass
-    except ValueError:  # of Python's integers
-        raise DomainError("the domain file holds a number with too many digits; a bound has at "
-                          "most a few hundred") from None
-    raise DomainError(_DEEP)
-
-
-def to_toml(domain: Domain) -> str:
-    """The text of a domain file; reading it gives an equal domain.
-
-    >>> print(to_toml(Domain([Flag("smoker")])))
-    [table]
-    unit = "row"
-    <BLANKLINE>
-    [[column]]
-    name = "smoker"
-    kind = "flag"
-    <BLANKLINE>
-    """
-    if isinstance(domain, Box):
-        raise DomainError("the domain fits an array of any width; name its columns "
-                          "(Domain.box(..., columns=[...])) before you write it")
-    import tomli_w
-
-    table = {"unit": domain.unit} if domain.unit_declared else {}
-    table |= _changed(domain, [name for name in _TABLE if name not in ("unit", "csv")])
-    csv = _changed(domain.csv, [item.name for item in fields(Csv)])
-    text = [tomli_w.dumps({"table": table | ({"csv": csv} if csv else {})})]
-    text += [f"[[column]]\n{tomli_w.dumps(_part(column))}" for column in domain.columns]
-    if domain.target is not None:
-        text.append(tomli_w.dumps({"target": _part(domain.target)}))
-    return "\n".join(text)
-
-
-def _column(entry: Mapping[str, Any], at: int) -> Column:
-    where = f"column {quoted(entry.get('name', ''))} ({_ordinal(at)} [[column]])"
-    column: Column = _made(entry, _COLUMNS, where, f"{_ordinal(at)} [[column]]")
-    return column
-
-
-def _target(entry: Mapping[str, Any]) -> Target:
-    where = f"target {quoted(entry.get('name', ''))} ([target])"
-    if "role" in entry:
-        raise DomainError(f"{where}: role is for columns; whether the target is known is said "
-                          "where it is published: take it away")
-    target: Target = _made(entry, _TARGETS, where, "[target]")
-    return target
-
-
-def _made(entry: Mapping[str, Any], kinds: Mapping[str, type], where: str, place: str) -> Any:
-    if "name" not in entry:
-        raise DomainError(f"{place}: name is missing; write name = \"the column's name\"")
-    kind = entry.get("kind")
-    if kind is None:
-        raise DomainError(f"{where}: kind is missing; write kind = {_or(kinds)}")
-    if not isinstance(kind, str) or kind not in kinds:
-        raise DomainError(f"{where}: kind is {quoted(kind)}; write {_or(kinds)}")
-    keys = [item.name for item in fields(kinds[kind])]
-    _check_keys(entry, ["kind", *keys], where)
-    options = {key: entry.get(key) for key in keys if key in entry or key in _NEEDED}
-    try:
-        return kinds[kind](**options)
-    except DomainError as error:
-        # The constructor names the column; a file has a place as well.
-        said = str(error)
-        known = [word for word in ("column", "target") if f"{word} {entry['name']!r}" in said]
-        for word in known[:1]:
-            said = said.replace(f"{word} {entry['name']!r}", where, 1)
-        raise DomainError(said) from None
-
-
-def _unit(table: Mapping[str, Any]) -> dict[str, Any]:
-    """`unit` says in words what `person` says by being there; the two have to agree."""
-    options = dict(table)
-    unit, person = options.pop("unit", None), options.get("person")
-    if unit not in (None, "row", "person"):
-        raise DomainError(f'[table]: unit is {quoted(unit)}; write "row" or "person"')
-    if unit == "person" and person is None:
-        raise DomainError('[table]: unit is "person" and person is missing; write person = "the '
-                          'column that says whose row it is"')
-    if unit == "row" and person is not None:
-        raise DomainError(f'[table]: unit is "row" and person is {quoted(person)}; write unit = '
-                          '"person", or take person away')
-    if "csv" in options:
-        csv = _table(options["csv"], "[table] csv")
-        _check_keys(csv, [item.name for item in fields(Csv)], "[table] csv")
-        options["csv"] = Csv(**csv)
-    return {**options, "unit_declared": unit is not None or person is not None}
-
-
-def _table(value: object, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise DomainError(f"{where} is not a table of keys and values; write key = value lines "
-                          "below it")
-    return value
-
-
-def _check_keys(entry: Iterable[str], known: Sequence[str], where: str) -> None:
-    for key in entry:
-        if key not in known:
-            import difflib
-
-            near = difflib.get_close_matches(key, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"write one of {', '.join(known)}"
-            raise DomainError(f"{where}: {quoted(key)} is not known; {hint}")
-
-
-def _changed(part: object, names: Sequence[str]) -> dict[str, Any]:
-    """What differs from its default."""
-    defaults = {item.name: item.default for item in fields(part)}  # type: ignore[arg-type]
-    found = {name: getattr(part, name) for name in names}
-    return {name: _in_toml(value) for name, value in found.items() if value != defaults[name]}
-
-
-def _part(part: Column | Target) -> dict[str, Any]:
-    names = [item.name for item in fields(part)]
-    values = {"name": part.name, "kind": part.kind, **_changed(part, names[1:])}
-    if isinstance(part, Label):
-        values["default"] = part.default
-    return values
-
-
-def _in_toml(value: object) -> object:
-    """A value as TOML has it: dates without a clock, whole numbers without a point."""
-    if isinstance(value, dt.datetime):
-        return value.date() if value.time() == dt.time() else value
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return int(value)
-    return [_in_toml(one) for one in value] if isinstance(value, tuple) else value
-
-
-def _or(kinds: Iterable[str]) -> str:
-    return " or ".join(json.dumps(kind) for kind in kinds)
-
-
-def _ordinal(at: int) -> str:
-    ending = "th" if at % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(at % 10, "th")
-    return f"{at}{ending}"

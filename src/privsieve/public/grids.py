@@ -23,6 +23,8 @@ CODES = 65536
 FEW_CODES = 8
 #: So many columns are named; and the part of its distance from `near` that a step is at most.
 _NAMED, _PART = 3, "0.2 %"
+#: Numbers that stand for none.
+MOST_CODES = 100
 #: How many typical spreads a grid reaches to either side of its centre.
 SPREADS = 4
 
@@ -81,6 +83,16 @@ def typical(part: Number) -> tuple[float, float]:
     if not _fits(*around(centre, spread)):
         raise DomainError(f"{shown} no grid fits around it: bring it to what a value could have")
     return centre, spread
+
+
+def missing_values(part: Number) -> tuple[float, ...]:
+    """The numbers that stand for none, checked, each once and in their order."""
+    given: object = part.missing_values
+    listed = [] if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") else [*given]
+    if (not listed and given not in ((), [])) or None in listed or len(listed) > MOST_CODES:
+        raise DomainError(f"column {part.name!r}: missing_values is {quoted(given)}; write a list "
+                          f"of at most {MOST_CODES} numbers, for example missing_values = [99]")
+    return tuple(sorted({finite(one, part.name, "a missing value") for one in listed}))
 
 
 def check_scale(part: Number) -> None:

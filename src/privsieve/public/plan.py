@@ -11,7 +11,7 @@ two together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -180,3 +180,24 @@ def assumed(*theorems: str) -> tuple[str, ...]:
                                  "says itself what its proof assumes")
     return tuple(word for word in SENTENCES
                  if any(word in THEOREMS[theorem] for theorem in theorems))
+
+
+def chosen_by(release: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings of a choice; of a tuning, those of the candidate that chose."""
+    settings: Mapping[str, Any] = release["plan"]["settings"]
+    if "candidates" in settings and "candidate" in release:
+        said: Mapping[str, Any] = settings["candidates"][release["candidate"]]["settings"]
+        return said
+    return settings
+
+
+def items(settings: Mapping[str, Any], selected: Sequence[str]) -> list[str]:
+    """The columns alone and the groups that were chosen, by name."""
+    group_of = {column: group for group, columns in (settings.get("groups") or {}).items()
+                for column in columns}
+    return list(dict.fromkeys(group_of.get(column, column) for column in selected))
+
+
+def sought(settings: Mapping[str, Any], selected: Sequence[str]) -> int:
+    """How many of the places were raced for."""
+    return len(items(settings, selected)) - len(settings.get("always") or ())

@@ -16,12 +16,16 @@ from privsieve.public.canonical import quoted
 from privsieve.public.cost import exact
 from privsieve.public.plan import Plan
 
-#: What a rule that lists may list; methods are called as a plan is asked for.
+#: What a rule that lists may list; methods are called as a plan is asked for, keys by fingerprint.
 _LISTS = {"units": ("row", "person"), "neighbours": ("replace-one", "add-remove"),
           "kinds": ("selection", "weights", "regression", "histogram", "containment"),
-          "methods": ()}
-_AMOUNTS, _FLAGS = ("epsilon", "delta"), ("ledger", "head")
-_KEYS = (*_AMOUNTS, *_LISTS, "k", *_FLAGS)
+          "methods": (), "signed_by": ()}
+_AMOUNTS, _COUNTS, _FLAGS = ("epsilon", "delta"), ("k", "threshold"), ("ledger", "head")
+_KEYS = (*_AMOUNTS, *_LISTS, *_COUNTS, *_FLAGS)
+#: What a list without known words holds, and how one of it is written.
+_FORMS = {"methods": ("[a-z-]{1,40}", "no method is called; write a name such as rule-sieve"),
+          "signed_by": ("sha256:[0-9a-f]{64}",
+                        "is no fingerprint; write one as `privsieve key show` does: sha256:0a1b…")}
 #: A policy has a few lines.
 LARGEST_FILE = 2**16
 
@@ -32,6 +36,8 @@ class Policy:
 
     epsilon, delta : the largest of one release, as decimal texts.
     units, neighbours, kinds, methods : those that are allowed.
+    signed_by, threshold : keys of which so many have to have signed the plan of a release; all of
+        them where no number is said.
     k : the least of a publication.
     ledger, head : whether a publication needs a ledger, and a charge a file that keeps its head.
 
@@ -48,7 +54,9 @@ for; nothing was charged
     neighbours: tuple[str, ...] | None = None
     kinds: tuple[str, ...] | None = None
     methods: tuple[str, ...] | None = None
+    signed_by: tuple[str, ...] | None = None
     k: int | None = None
+    threshold: int | None = None
     ledger: bool = False
     head: bool = False
 
@@ -82,7 +90,13 @@ for; nothing was charged
             if key not in _KEYS:
                 raise ParameterError(f"the policy has the key {quoted(key)}, which is no rule; "
                                      f"rules are {', '.join(_KEYS)}")
-        return cls(**{key: _rule(key, value) for key, value in said.items()})
+        made = cls(**{key: _rule(key, value) for key, value in said.items()})
+        keys = len(made.signed_by or ())
+        if (made.signed_by is not None and not keys) or (
+                made.threshold is not None and made.threshold > keys):
+            raise ParameterError(f"signed_by of the policy names {keys} keys; name one or more, "
+                                 "and a threshold of no more than these")
+        return made
 
     def demand(self, *, kind: str, epsilon: str | None = None, delta: str = "0", **more: Any,
                ) -> None:
@@ -102,6 +116,13 @@ for; nothing was charged
         for rule, what in (("ledger", "--ledger"), ("head", "--head")):
             if getattr(self, rule) and rule in more and not more[rule]:
                 raise _refused(f"no release without {what}: name one")
+
+    def demand_signed(self, plan: str | None) -> None:
+        """Refuse a release where a signed plan has to be named, and is not."""
+        if self.signed_by is not None and plan is None:
+            raise _refused(f"no release of a plan that {self.threshold or len(self.signed_by)} of "
+                           f"{len(self.signed_by)} keys have not signed: name the signed plan with "
+                           "--signed-plan")
 
     def _listed(self, rule: str, what: str, asked: str | None) -> None:
         allowed = getattr(self, rule)
@@ -124,7 +145,7 @@ def _rule(key: str, value: Any) -> Any:
         if exact(value, f"{key} of the policy") < 0:
             raise ParameterError(f"{key} of the policy is {value}; write 0 or more")
         return str(value)
-    if key == "k" and type(value) is int and value > 0:
+    if key in _COUNTS and type(value) is int and value > 0:
         return value
     if key in _FLAGS and isinstance(value, bool):
         return value
@@ -134,10 +155,10 @@ def _rule(key: str, value: Any) -> Any:
             if known and one not in known:
                 raise ParameterError(f"{key} of the policy names {quoted(one)}; known are "
                                      f"{', '.join(known)}")
-            if not known and not re.fullmatch("[a-z-]{1,40}", one):
-                raise ParameterError(f"{key} of the policy names {quoted(one)}, which no method "
-                                     "is called; write a name such as rule-sieve")
+            if key in _FORMS and not re.fullmatch(_FORMS[key][0], one):
+                raise ParameterError(f"{key} of the policy names {quoted(one)}, which "
+                                     f"{_FORMS[key][1]}")
         return tuple(value)
     form = ('a decimal text such as "0.5"' if key in _AMOUNTS else "a whole number above 0"
-            if key == "k" else "true or false" if key in _FLAGS else "a list of texts")
+            if key in _COUNTS else "true or false" if key in _FLAGS else "a list of texts")
     raise ParameterError(f"{key} of the policy is {quoted(value)}; write {form}")

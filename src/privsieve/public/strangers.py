@@ -67,16 +67,17 @@ def promise(claim: Mapping[str, Any]) -> str:
     ...                    "target_known": True}})[:93]
     'Whoever knows any things that a person has, what a person lacks of b, and the class of a pers'
     """
-    rows = "rows of {} different sources" if claim.get("counted") else "{} rows"
+    rows = ("rows of at least {} different sources" if claim.get("counted") else
+            "at least {} rows")
     unknown = tuple(name for role, names in spoken(claim)
                     if role in (TARGET_UNKNOWN, SENSITIVE_OUT) for name in names)
     declared = (f"; it is declared, and was not checked, that nobody outside knows "
                 f"{_named(unknown)} of a person" if unknown else "")
     beside = [names for role, names in spoken(claim) if role == TARGET_BESIDE]
     aside = f"; who also knows {_named(beside[0])} may find fewer" if beside else ""
-    return (f"Whoever knows {known(claim)}, among the {len(claim['columns'])} columns, finds at "
-            f"least {rows.format(claim['k'])} that fit{declared}{aside}; this is neither "
-            "differential privacy nor a promise against other knowledge.")
+    return (f"Whoever knows {known(claim)}, among the {len(claim['columns'])} columns, finds "
+            f"{rows.format(claim['k'])} that fit{declared}{aside}; this is neither differential "
+            "privacy nor a promise against other knowledge.")
 
 
 def known(claim: Mapping[str, Any]) -> str:

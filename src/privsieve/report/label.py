@@ -74,13 +74,18 @@ def not_ideal(claim: Mapping[str, Any], units: int | None, sums: Spending | None
 
 
 def _crowd(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    small = int(claim["level"]) < SMALL
+    sources = bool(claim.get("counted"))
+    # of so many sources at least; the level is of rows
+    small = int(claim["k"] if sources else claim["level"]) < SMALL
+    crowd = (f"{count(claim['level'])} rows, of at least {count(claim['k'])} different sources"
+             if sources else f"{count(claim['level'])} rows (k = {count(claim['k'])})")
     yield "Total budget", "none: a level does not add up"
     yield "Remaining", "none"
-    yield "Unit", "one source of rows" if claim.get("counted") else "one row of the table"
+    yield "Unit", "one source of rows" if sources else "one row of the table"
     yield "Neighbours", "none: this is not differential privacy"
     yield "Epsilon", "none"
     yield "Delta", "none"
-    yield "Smallest crowd", f"{count(claim['level'])} rows (k = {count(claim['k'])})"
+    yield "Smallest crowd", crowd
     yield "Not ideal", "no epsilon: whoever knows more than was counted is not held back" + (
-        f"; the smallest crowd is below {SMALL} rows" if small else "")
+        f"; the smallest crowd is below {SMALL} {'sources' if sources else 'rows'}" if small
+        else "")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from privsieve.ledger.certificate import UNIT, conversion, sentence
 from privsieve.public.canonical import canonical, digest
-from privsieve.public.cost import exact
+from privsieve.public.cost import exact, factor
 from privsieve.public.plan import SENTENCES
 from privsieve.public.strangers import known, spoken
 from privsieve.release import ANSWERS
@@ -22,7 +22,6 @@ from privsieve.report.page import (
     clean,
     clean_sentence,
     count,
-    factor,
     percent,
     plural,
 )
@@ -88,12 +87,12 @@ def form(release: Mapping[str, Any], certificate: Mapping[str, Any], sums: Spend
         FormPart("2 Recipient and purpose", (
             Line("Recipient", asks=""), Line("What else the recipient has or can get", asks=""),
             Line("Purpose, legal basis", asks=""), Line("Conditions of use", asks="")),
-            "Whether somebody can be identified is relative to who receives this (CJEU "
+            "Whether somebody can be identified may depend on who receives this (CJEU "
             "C-413/23 P): this form holds for the recipient named here"),
         FormPart("3 Protection", tuple(protection)),
         FormPart("4 The three tests of WP216", tuple(tests),
-             "Each answer says what is limited, and by how much. No answer says that the "
-             "result is anonymous: that is decided with part 2"),
+             "Each answer says what is limited, and by how much, and what is not. Not one says "
+             "that the result is anonymous: that is decided with part 2"),
         FormPart("5 What was declared public", tuple(declared),
              "Declared by people, before the table was read"),
         FormPart("6 What no software checked", tuple(unchecked)),
@@ -213,8 +212,7 @@ def odds(claim: Mapping[str, Any], said: str) -> str:
     if claim["delta"] != "0":
         return f"{said.rstrip('.')}; with a delta no range of odds holds always"
     times = factor(epsilon)
-    most = f"e^{claim['epsilon']}" + (f", which is below {times}" if times else
-                                     ": so large that nothing is promised")
+    most = times or f"e^{claim['epsilon']}, so large that nothing is promised"
     low, high = (percent(end) for end in belief(epsilon, exact("0.5", "a half")))
     idea = (f"between two ideas of one {noun}" if claim["neighbours"] == "replace-one" else
             f"over whether one {noun} is in the table")
@@ -334,12 +332,14 @@ def _crowds(claim: Mapping[str, Any], measured: Mapping[str, Any]) -> Iterator[L
                   if who in strangers), None)
     more = ("" if alone is None else f"; of who knows all that is published, {count(alone)} of "
                                      f"{count(measured['rows'])} rows stand alone")
-    guess = (f"at least {count(claim['k'])} sources have rows that fit" if sources else
-             f"a guess is right at most 1 time in {level}")
+    guess = (f"for that to one row at least {count(claim['k'])} sources have rows that fit, and "
+             "how many are of one is not bounded" if sources else
+             f"limits that to one row: a guess is right at most 1 time in {level}")
     yield Line("Singling out", f"limits it: whoever knows {known(claim)} finds {crowd} that "
                                f"fit{more}")
-    yield Line("Linkability", f"limits it: for that stranger {guess}; whoever knows more, or has "
-                              "another table about the same people, may link more")
+    yield Line("Linkability", "does not limit the link to a group of rows, which is what such a "
+                              f"stranger finds; {guess}; whoever knows "
+                              "more, or has another table about the same people, may link more")
     limits = claim.get("limits") or {}
     asked = [f"{words} {text}" for words, text in (
         ("at least so many different values:",

@@ -16,7 +16,7 @@ import unicodedata
 from binascii import b2a_base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
@@ -32,6 +32,7 @@ from privsieve.frozen import dataclass
 from privsieve.ledger.certificate import sentence
 from privsieve.public.canonical import Json, canonical
 from privsieve.public.canonical import digest as sha256
+from privsieve.public.cost import EXACT, factor, power, short
 from privsieve.release import WRONG
 
 NAME = "report.html"
@@ -48,10 +49,6 @@ _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 #: Where a name that is not short may be broken: after a mark, and every 16 characters.
 _SHORT = 16
 _PIECES = re.compile(r"[^_./-]{0,15}[_./-]|[^_./-]{1,16}")
-#: Digits of e^epsilon that are computed: far more than are shown.
-_EXACT = Context(prec=60)
-#: Above this cost the factor is a number that nobody reads.
-LARGEST_FACTOR = 25
 
 _FOLDER = f"{__file__.rpartition(os.sep)[0]}/pages"
 #: Patterns of templates: they are compiled where a template is.
@@ -106,6 +103,13 @@ def explored_html(explored: Any) -> bytes:
     from privsieve.report import exploring
 
     return exploring.page(explored)
+
+
+def inspected_html(told: Mapping[str, Any]) -> bytes:
+    """The page of a look at a table: PRIVATE, for who holds it."""
+    from privsieve.report import inspecting
+
+    return inspecting.page(told)
 
 
 def write_report(folder: Place, release: Mapping[str, Any], certificate: Mapping[str, Any],
@@ -163,6 +167,35 @@ class TwoFiles:
                         certificate=self.certificate, kind=kind, **names)
 
 
+class Glossary:
+    """The terms that one page uses, each a link, where it first stands, to what it means.
+
+    >>> word = Glossary()
+    >>> word("ε", "epsilon"), word("ε", "epsilon")
+    (Markup('<a class="def" href="#w-epsilon">ε</a>'), Markup('ε'))
+    >>> [term for term, _ in word.used]
+    ['epsilon']
+    """
+
+    def __init__(self) -> None:
+        with open(f"{_FOLDER}/glossary.txt", encoding="utf-8") as file:  # noqa: PTH123  # no import
+            self.words = dict(line.strip().split(": ", 1) for line in file)
+        self._used: set[str] = set()
+
+    def __call__(self, text: str, term: str = "") -> Markup:
+        """A term as it stands in a sentence."""
+        key = term or text.replace(" ", "-")
+        if key in self._used:
+            return escape(text)
+        self._used.add(key)
+        return Markup('<a class="def" href="#w-{}">{}</a>').format(key, text)
+
+    @property
+    def used(self) -> list[tuple[str, str]]:
+        """Each term that stands on the page, and what it means."""
+        return [(term, self.words[term]) for term in sorted(self._used)]
+
+
 def document(*templates: str, **names: Any) -> bytes:
     """A whole page of some templates; the blocks of a later one go before those of an earlier.
 
@@ -170,7 +203,7 @@ def document(*templates: str, **names: Any) -> bytes:
     """
     with open(f"{_FOLDER}/style.css", encoding="utf-8") as file:  # noqa: PTH123  # no import
         style = file.read()
-    known = blocks("base", *templates, **names,
+    known = blocks("base", *templates, **names, word=Glossary(),
                    version=__version__, style=Markup(style),  # noqa: S704  # our own file
                    sha=b2a_base64(hashlib.sha256(style.encode()).digest(), newline=False).decode())
     return f"{known['document']()}\n".encode()
@@ -379,20 +412,6 @@ def place(values: Sequence[object], value: object) -> int | None:
     return values.index(value) if value in values else None
 
 
-def factor(epsilon: Fraction) -> str | None:
-    """e^epsilon in three digits, rounded up; None where it says nothing to anybody.
-
-    >>> from fractions import Fraction
-    >>> factor(Fraction(1, 2)), factor(Fraction(10)), factor(Fraction(26))
-    ('1.65', '22,100', None)
-    """
-    if epsilon > LARGEST_FACTOR:
-        return None
-    power = _power(epsilon)
-    return _short(power.quantize(Decimal(1).scaleb(power.adjusted() - 2), rounding=ROUND_CEILING,
-                                 context=_EXACT))
-
-
 def belief(epsilon: Fraction, before: Fraction) -> tuple[Decimal, Decimal]:
     """How sure somebody can become who was `before` sure, in per cent, rounded outwards.
 
@@ -404,11 +423,11 @@ def belief(epsilon: Fraction, before: Fraction) -> tuple[Decimal, Decimal]:
     >>> [percent(end) for end in belief(Fraction(5), Fraction(1, 100))]
     ['0.0068 %', '60 %']
     """
-    power = _power(epsilon)
+    times = power(epsilon)
     sure, unsure = Decimal(before.numerator), Decimal(before.denominator - before.numerator)
-    low = _EXACT.divide(100 * sure, _EXACT.add(sure, _EXACT.multiply(unsure, power)))
-    much = _EXACT.multiply(sure, power)
-    high = _EXACT.divide(100 * much, _EXACT.add(much, unsure))
+    low = EXACT.divide(100 * sure, EXACT.add(sure, EXACT.multiply(unsure, times)))
+    much = EXACT.multiply(sure, times)
+    high = EXACT.divide(100 * much, EXACT.add(much, unsure))
     return _two(low, ROUND_FLOOR), min(_two(high, ROUND_CEILING), Decimal(100))
 
 
@@ -418,7 +437,7 @@ def percent(value: Decimal) -> str:
     >>> percent(Decimal("63")), percent(Decimal("1E-7"))
     ('63 %', '0 %')
     """
-    return "0 %" if value < Decimal("0.001") else f"{_short(value)} %"
+    return "0 %" if value < Decimal("0.001") else f"{short(value)} %"
 
 
 def share_up(part: int, whole: int) -> str:
@@ -444,15 +463,15 @@ def up(value: Fraction) -> str:
 
 def rounded(value: Fraction, place: int, how: str) -> Decimal:
     """A number with its last digit at this power of ten."""
-    exact = _EXACT.divide(Decimal(value.numerator), Decimal(value.denominator))
-    return exact.quantize(Decimal(1).scaleb(place), rounding=how, context=_EXACT)
+    exact = EXACT.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return exact.quantize(Decimal(1).scaleb(place), rounding=how, context=EXACT)
 
 
 def last_place(value: Fraction) -> int:
     """The power of ten of the second digit that matters; 0 where there is none."""
     if value <= 0:
         return 0
-    return _EXACT.divide(Decimal(value.numerator), Decimal(value.denominator)).adjusted() - 1
+    return EXACT.divide(Decimal(value.numerator), Decimal(value.denominator)).adjusted() - 1
 
 
 def plain(value: Decimal) -> str:
@@ -465,17 +484,7 @@ def plain(value: Decimal) -> str:
     return f"−{text}" if value < 0 and text.strip("0.,") else text
 
 
-def _power(epsilon: Fraction) -> Decimal:
-    return _EXACT.exp(_EXACT.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator)))
-
-
 def _two(value: Decimal, how: str) -> Decimal:
     """Two digits that matter, or whole numbers above them."""
     place = min(value.adjusted() - 1, 0)
-    return value.quantize(Decimal(1).scaleb(place), rounding=how, context=_EXACT)
-
-
-def _short(value: Decimal) -> str:
-    """Digits without an exponent and without zeros at the end, thousands parted."""
-    text = f"{value:,f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return value.quantize(Decimal(1).scaleb(place), rounding=how, context=EXACT)

@@ -17,8 +17,8 @@ from privsieve.ledger.certificate import UNIT, conversion
 from privsieve.public.canonical import canonical, digest
 from privsieve.public.cost import exact
 from privsieve.public.description import Described
-from privsieve.public.plan import SENTENCES
-from privsieve.release import Selection, exactly, number
+from privsieve.public.plan import SENTENCES, chosen_by, items, sought
+from privsieve.release import Release, Selection, exactly, number
 from privsieve.report.charts import CostMark, Piece, bar, costs
 from privsieve.report.page import TwoFiles, belief, clean, count, joined, name, names, percent
 
@@ -279,8 +279,7 @@ class SelectionPage(PrivatePage):
     @property
     def right(self) -> int | None:
         """How many of the names would be right on a usual table."""
-        usual = dict(self.gaps).get(str(self.forecast.get("usual_gap"))) if self.forecast else None
-        return None if self.free or usual is None else usual * self.sought // 100
+        return Release(self.release, None).right
 
     @cached_property
     def gaps(self) -> list[tuple[str, int]]:
@@ -322,15 +321,6 @@ def page(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> bytes:
     return SelectionPage(release, certificate).document("private", "selection", costs=costs)
 
 
-def chosen_by(release: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The settings of a choice; of a tuning, those of the candidate that chose."""
-    settings: Mapping[str, Any] = release["plan"]["settings"]
-    if "candidates" in settings and "candidate" in release:
-        said: Mapping[str, Any] = settings["candidates"][release["candidate"]]["settings"]
-        return said
-    return settings
-
-
 def beforehand(settings: Mapping[str, Any], selected: Sequence[str]) -> list[Markup]:
     """What was fixed before a row was read, one sentence each.
 
@@ -361,13 +351,6 @@ def beforehand(settings: Mapping[str, Any], selected: Sequence[str]) -> list[Mar
     return said
 
 
-def items(settings: Mapping[str, Any], selected: Sequence[str]) -> list[str]:
-    """The columns alone and the groups that were chosen, by name."""
-    group_of = {column: group for group, columns in (settings.get("groups") or {}).items()
-                for column in columns}
-    return list(dict.fromkeys(group_of.get(column, column) for column in selected))
-
-
 def _price(settings: Mapping[str, Any], selected: Sequence[str]) -> Markup:
     """Which costs were declared, and what those that were chosen cost together."""
     costs = settings.get("costs") or {}
@@ -376,11 +359,6 @@ def _price(settings: Mapping[str, Any], selected: Sequence[str]) -> Markup:
                   ", ")
     return Markup("<b>Within a price</b> of {}: {}{}. What was chosen costs {}.").format(
         settings["price"], each, ", each other 1" if costs else "1 each", exactly(spent))
-
-
-def sought(settings: Mapping[str, Any], selected: Sequence[str]) -> int:
-    """How many of the places were raced for."""
-    return len(items(settings, selected)) - len(settings.get("always") or ())
 
 
 def settings(said: object, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -446,6 +424,8 @@ def _declaration(column: Mapping[str, Any]) -> str:
     if "low" in column:
         low, high = (_short(column[end]) for end in ("low", "high"))
         said += f", {low} to {high}{', on a log scale' if column.get('scale') == 'log' else ''}"
+    if "missing_values" in column:
+        said += f" ({', '.join(map(_short, column['missing_values']))}: missing)"
     if "typical" in column:
         centre, spread = map(_short, column["typical"])
         return f"{said}, typically {centre} give or take {spread}"

@@ -29,6 +29,8 @@ from privsieve.public.strangers import (
 from privsieve.report.charts import Piece, bar
 from privsieve.report.page import TwoFiles, count, flowing, name, pairs, share_up, some
 
+#: More closed columns than this are folded away: they expose more people than those before them.
+SHOWN = 20
 #: Figures of groups stand in a release in millionths, chances in billionths.
 _MILLION, _BILLION = 10**6, 10**9
 
@@ -107,6 +109,17 @@ class PublicationPage(TwoFiles):
     def level(self) -> str:
         """The smallest crowd."""
         return count(int(self.claim["level"]))
+
+    @property
+    def sources(self) -> bool:
+        """Whether k counts sources of rows, which the published table does not show."""
+        return self.claim.get("counted") is not None
+
+    @property
+    def crowd(self) -> str:
+        """What everybody hides among, as it was asked for."""
+        return f"rows of at least {self.k} different sources" if self.sources else (
+            f"at least {self.k}")
 
     @property
     def model(self) -> str:
@@ -268,7 +281,8 @@ def internal_page(release: Mapping[str, Any], certificate: Mapping[str, Any],
                      100 * k / most), count(level), some(below), some(poor)]
                 for column, level, below, poor in closed["closed"]]
     return PublicationPage(release, certificate).document(
-        "publication", "internal", kind="internal", known=known, closed=closed, would_do=would_do,
+        "publication", "internal", kind="internal", known=known, closed=closed, would=would_do,
+        SHOWN=SHOWN,
         free=sum(not below and not poor for _, _, below, poor in closed["closed"]))
 
 

@@ -19,11 +19,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.public.canonical import BLANK, coded, plain
+from privsieve.public.canonical import BLANK, plain
 from privsieve.public.columns import (
     CODES,
     MIDDLE,
-    MISSING,
     Category,
     Column,
     Date,
@@ -31,6 +30,8 @@ from privsieve.public.columns import (
     Label,
     Number,
     Target,
+    grid,
+    known,
     text_of,
 )
 from privsieve.rows.source import RawColumn
@@ -235,10 +236,22 @@ def encoder(part: Column | Target, decimal: str = ".") -> Encode:
         lower = isinstance(part, Flag)
         return lambda column: levels(column, table, other, lower=lower)
     grade = grader(part)
+    return lambda column: grade(values_of(part, column, decimal))
+
+
+def values_of(part: Number | Date, column: RawColumn,
+              decimal: str = ".") -> npt.NDArray[np.float64]:
+    """The numbers, or days since 1970, of a column; NaN where a cell says none, or a code for it.
+
+    >>> values_of(Number("pain", 0, 10, missing_values=[99]), ["3", "99.0", "none"]).tolist()
+    [3.0, nan, nan]
+    """
     if isinstance(part, Date):
-        form = part.format
-        return lambda column: grade(days(column, form))
-    return lambda column: grade(numbers(column, decimal))
+        return days(column, part.format)
+    found = numbers(column, decimal)
+    if part.missing_values:
+        found[np.isin(found, part.missing_values)] = math.nan
+    return found
 
 
 def grader(part: Number | Date) -> Callable[[npt.NDArray[np.float64]], Codes]:
@@ -259,27 +272,6 @@ def grader(part: Number | Date) -> Callable[[npt.NDArray[np.float64]], Codes]:
     if isinstance(part, Number) and part.typical is not None:
         return lambda values: linear(within(values, part), low, step, used, missing)
     return lambda values: linear(values, low, step, used, missing)
-
-
-def known(part: Category | Label | Flag) -> tuple[Mapping[str, int], int]:
-    """The codes of the texts that are known, and the code of all others.
-
-    >>> known(Category("ward", ["A", "B"]))
-    ({'A': 0, 'B': 1}, 2)
-    """
-    if isinstance(part, Flag):
-        return part.words, int(part.default)
-    table = coded([text_of(value) for value in part.values])
-    return table, len(part.values) if isinstance(part, Category) else part.default_class
-
-
-def grid(part: Number | Date) -> tuple[int, int]:
-    """How many codes are used for values, and the code of what is missing.
-
-    >>> grid(Date("day", "2020-01-01", "2021-01-01", missing="level"))
-    (65535, 65535)
-    """
-    return (MISSING, MISSING) if part.missing_level else (CODES, MIDDLE)
 
 
 def bounds(part: Number | Date) -> tuple[float, float]:

@@ -29,18 +29,17 @@ from privsieve.public.columns import (
     Number,
     Target,
     check_name,
+    known,
     text_of,
 )
 from privsieve.rows.cells import (
     DAY,
     bounds,
     date_cell,
-    days,
     distinct,
-    known,
     number_cell,
-    numbers,
     text_cell,
+    values_of,
 )
 from privsieve.rows.cutting import Cutting, shared_cuts
 from privsieve.rows.matrix import Items
@@ -115,8 +114,7 @@ class Gather:
     def add(self, raw: RawColumn) -> None:
         """Take another batch."""
         if isinstance(self._part, Number | Date):
-            found = (days(raw, self._part.format) if isinstance(self._part, Date)
-                     else numbers(raw, self._decimal))
+            found = values_of(self._part, raw, self._decimal)
             low, high = bounds(self._part)
             with np.errstate(invalid="ignore"):
                 self._pieces.append(np.where(np.isfinite(found), np.clip(found, low, high), np.nan))

@@ -35,9 +35,11 @@ from privsieve.public.columns import (
     Number,
     Target,
     check_name,
+    grid,
+    known,
 )
 from privsieve.public.domain import Csv, Domain
-from privsieve.rows.cells import NUMBER, Codes, encoder, grid, known, log_edges
+from privsieve.rows.cells import NUMBER, Codes, encoder, log_edges
 from privsieve.rows.source import RawColumn, Source, Type, foreign, repeated
 
 _BOM = b"\xef\xbb\xbf"
@@ -52,8 +54,8 @@ LARGEST_LINE = 2**16
 LARGEST_CELL = 64
 
 _NO_HEADER = ("the first line does not look like column names (a field is empty, a number, "
-              "repeated, or not printable); if the file has none, set csv.header = false; "
-              "if it has, check csv.delimiter")
+              "repeated, or not printable); if the file has none, set csv.header = false "
+              "(privsieve domain: --no-header); if it has, check csv.delimiter")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -373,4 +375,5 @@ def _add(records: Records, position: int, part: Column | Target) -> None:
 
 def _is_text(part: Column | Target) -> bool:
     """What the kernel tells apart and does not code; a word may have capitals beyond ASCII."""
-    return isinstance(part, Date) or (isinstance(part, Flag) and bool(part.true or part.false))
+    return (isinstance(part, Date) or (isinstance(part, Flag) and bool(part.true or part.false))
+            or (isinstance(part, Number) and bool(part.missing_values)))

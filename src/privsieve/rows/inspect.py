@@ -1,174 +1,199 @@
 """inspect: what the reader will make of a table, for the eyes of its holder only.
 
-It looks at rows, so nothing of it may leave.  The rules are those of the reader, from `cells`:
-what is counted here is what becomes a default, a bound or "other" there.
+It looks at rows, so nothing of it may leave.  A CSV file that is written otherwise than the domain
+file says is looked at as it is written, so that the first look says all at once; each such
+difference is said, for the reader takes the domain file at its word.
 """
 
 from __future__ import annotations
 
-import json
-import math
+import os
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from privsieve.public.columns import Category, Column, Date, Flag, Label, Scalar, Target
 from privsieve.public.domain import Domain
-from privsieve.public.grids import CODES, FEW_CODES
 from privsieve.rows.batch import BATCH_CELLS, LARGEST_BATCH
-from privsieve.rows.cells import (
-    Codes,
-    bounds,
-    days,
-    grader,
-    is_missing,
-    known,
-    numbers,
-    texts,
+from privsieve.rows.cells import texts
+from privsieve.rows.finding import Finding, look
+from privsieve.rows.source import (
+    TEXT_FILES,
+    Shape,
+    Source,
+    fold,
+    needed,
+    open_source,
+    resolve,
 )
-from privsieve.rows.source import RawColumn, needed, open_source, resolve
+from privsieve.rows.verdict import FROM_ROWS, Verdict, Words, lines, told, verdict
+from privsieve.rows.written import Broken, Remark, broken, needed_names, written
 
-Ints = npt.NDArray[np.int64]
-
-#: How many spellings of a column are kept, and shown.
-_KEPT, _SHOWN = 10_000, 10
-_FLAG_FIX = ("write yes and no as one of 1/0, true/false, yes/no, y/n, t/f, declare the words "
-             '(true = "ja", false = "nein"), or make it a category: these become the default')
-_CROWDED_FIX = (f"most values lie within {FEW_CODES} codes of each other, too near to be told "
-                "apart: write typical = [centre, spread], or near, or narrower bounds, from a code "
-                "book and never from here")
-_QUOTES_FIX = ("a cell with a line break is never joined: a stray quote would swallow neighbours; "
-               "write the table as Parquet, or that column without line breaks")
-
-
-@dataclass(frozen=True, repr=False)
-class Finding:
-    """What one column holds.  PRIVATE.
-
-    least, largest : the smallest and largest number (dates: days since 1970), or None
-    spellings : texts that the domain does not list, and how often, the most frequent first
-    codes : of a number or date the codes that values have, and how many have each
-    """
-
-    part: Column | Target
-    rows: int
-    missing: int = 0
-    unparsable: int = 0
-    below: int = 0
-    above: int = 0
-    unlisted: int = 0
-    least: float | None = None
-    largest: float | None = None
-    spellings: tuple[tuple[str, int], ...] = ()
-    codes: tuple[Ints, Ints] | None = None
-
-    def __repr__(self) -> str:
-        return f"<PRIVATE finding on {self.part.name!r}>"
-
-    def __add__(self, other: Finding) -> Finding:
-        counts = Counter(dict(self.spellings))
-        counts.update(dict(other.spellings))
-        sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMS}
-        least, largest = ([end for end in ends if end is not None] for ends in (
-            (self.least, other.least), (self.largest, other.largest)))
-        return Finding(self.part, **sums, least=min(least, default=None),
-                       largest=max(largest, default=None),
-                       spellings=tuple(counts.most_common(_KEPT)),
-                       codes=_together(self.codes, other.codes))
-
-    @property
-    def fixes(self) -> tuple[str, ...]:
-        """What to write into the domain file, where something should be written."""
-        if isinstance(self.part, (Category, Label, Flag)):
-            return _value_fixes(self)
-        found = []
-        if self.below:
-            least = _shown(self.part, self.least, math.floor)
-            found.append(f"these become low (the least is {least}); if the code book allows less, "
-                         "write its bound")
-        if self.above:
-            largest = _shown(self.part, self.largest, math.ceil)
-            found.append(f"these become high (the most is {largest}); if the code book allows "
-                         "more, write its bound")
-        if self.unparsable:
-            form = "format" if isinstance(self.part, Date) else "csv.decimal"
-            found.append(f"check {form} and the kind of the column: these become missing")
-        if _crowded(self):
-            found.append(_CROWDED_FIX)
-        return tuple(found)
-
-    def lines(self) -> list[str]:
-        """The finding in words; a column without trouble has one line."""
-        said = [f"{count} {word} ({count / max(self.rows, 1):.1%})" for word in _WORDS
-                if (count := getattr(self, word))]
-        head = f"{self.part.name} ({self.part.kind}): {', '.join(said).replace('_', ' ') or 'fine'}"
-        used = [] if self.codes is None else [f"  {len(self.codes[0])} of {CODES} codes in use"]
-        return [head, *used, *(f"  {spelling}" for spelling in _spelled(self)),
-                *(f"  -> {fix}" for fix in self.fixes)]
-
-
-_WORDS = ("missing", "unparsable", "below", "above", "unlisted")
-_SUMS = ("rows", *_WORDS)
+PRIVATE = "PRIVATE: for the holder of the table; nothing below may leave"
+#: What is said of lines that are no records, and the way out.
+_BROKEN = {
+    "empty": ("empty", "take it out of the file"),
+    "too long": ("too long", "look for a cell that holds a text, and leave it out"),
+    "open quote": (
+        "with an open quote",
+        ("a cell with a line break is never joined: a stray quote would swallow neighbours; write "
+         "the table as Parquet, or that column without line breaks")),
+    "zero byte": ("with a zero byte", "write the table again, as text"),
+    "fewer fields": (
+        "with fewer fields than the header", "what an open quote has cut off is one, too"),
+    "more fields": (
+        "with more fields than the header", "a cell with the delimiter needs quotes around it"),
+    "not told apart": ("with text beside a quoted cell", "check its quotes"),
+}
+#: From so many columns on, a part of which lies in one bin each, the bounds of all are doubted.
+_FEW, _HALF = 3, 0.5
 
 
 @dataclass(frozen=True, repr=False)
 class Inspection:
     """What a table holds, column by column.  PRIVATE: for the holder of the table.
 
-    lost : records that cannot be read (a CSV line with other than the header's number of fields,
-        open quotes, a NUL, no end); they become default records
-    open_quotes : those of them that open a quote and do not close it
-    nobody, persons, most : rows without an id, how many persons, and the most rows of one
+    domain : as it was declared
+    remarks : how a CSV file is written otherwise than declared; the findings are on the file as it
+        is written
+    absent : columns that the domain names and the table lacks, each with a name that is near
+    ignored : columns of the table that the domain does not name
+    broken : lines of a CSV file that are no records, by why; they become default records
+    nobody, persons, most, over : rows without an id, how many persons, the most rows of one, and
+        the rows beyond `rows_per_person`
     """
 
     domain: Domain
     rows: int
-    lost: int
     findings: tuple[Finding, ...]
+    remarks: tuple[Remark, ...] = ()
+    absent: tuple[tuple[str, str | None], ...] = ()
+    ignored: tuple[str, ...] = ()
+    broken: tuple[Broken, ...] = ()
     nobody: int = 0
     persons: int = 0
     most: int = 0
-    open_quotes: int = 0
+    over: int = 0
+    place: str = "row"
 
     def __repr__(self) -> str:
         return f"<PRIVATE inspection of {len(self.findings)} columns; .lines() shows it>"
 
+    @property
+    def lost(self) -> int:
+        """Lines that are no records."""
+        return sum(one.many for one in self.broken)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the domain file fits the table.
+
+        It stops where the file or a name is not as declared, where the target stops, and where
+        half of the columns do or share a bin each; what else is odd is to be looked at.
+        """
+        words = Counter(verdict(found).word for found in self.findings)
+        target = self.domain.target and self.domain.target.name
+        narrow = sum(found.in_one_bin or found.crowded for found in self.findings)
+        columns = len(self.findings) + len(self.absent)
+        wide = narrow >= max(_FEW, _HALF * columns)
+        said = []
+        if self.remarks:
+            said.append("the file is written otherwise than the domain file says")
+        if self.absent:
+            said.append(f"{len(self.absent)} of {columns} columns not in the table")
+        if words["stop"]:
+            said.append(f"{words['stop']} of {columns} columns cannot be found as declared")
+        if wide:
+            said.append(f"{narrow} of {columns} have nearly all of their values in 1 bin, or in a "
+                        "few codes: their bounds are too wide")
+        if words["look"]:
+            said.append(f"{words['look']} to look at")
+        if self.lost:
+            said.append(f"{_are(self.lost, 'line')} no record{'s' * (self.lost > 1)}")
+        stops = wide or words["stop"] >= _HALF * columns or any(
+            found.part.name == target and verdict(found).word == "stop" for found in self.findings)
+        worst: Words = "stop" if self.remarks or self.absent or stops else (
+            "look" if said or self.nobody or self.over else "fine")
+        return Verdict(worst, "; ".join(said) or (
+            "look at the persons" if worst == "look" else "the domain file fits the table"))
+
+    def told(self) -> dict[str, Any]:
+        """What to show, for programs, as JSON without floats.  PRIVATE."""
+        word, said = self.verdict
+        persons = None if self.domain.person is None else {
+            "persons": self.persons, "declared": self.domain.persons, "most": self.most,
+            "rows_per_person": self.domain.rows_per_person, "nobody": self.nobody,
+            "over": self.over}
+        return {
+            "private": PRIVATE, "verdict": word, "said": said, "rows": self.rows,
+            "place": self.place, "target": self.domain.target and self.domain.target.name,
+            "written": [{**one._asdict()} for one in self.remarks],
+            "write": _write(self.remarks),
+            "absent": [{"name": name, "near": near} for name, near in self.absent],
+            "ignored": list(self.ignored),
+            "broken": [{"why": one.why, "said": _BROKEN[one.why][0], "fix": _BROKEN[one.why][1],
+                        "many": one.many, "where": list(one.where)} for one in self.broken],
+            "persons": persons, "columns": [told(found) for found in _worst_first(self.findings)],
+        }
+
     def lines(self) -> list[str]:
-        """What to show in a terminal, line by line."""
-        shown = ["PRIVATE: for the holder of the table; nothing below may leave",
-                 f"{self.rows} rows"]
-        # Of persons such a line names nobody: see `nobody`.
-        person = self.domain.person is not None
-        become = "are left out" if person else "become default records"
-        if self.lost > self.open_quotes:
-            shown.append(f"{self.lost - self.open_quotes} lines cannot be read and {become}: "
-                         "check the number of fields, the quotes and csv.delimiter")
-        if self.open_quotes:
-            shown += [f"{self.open_quotes} lines have an open quote and {become}",
-                      f"  -> {_QUOTES_FIX}"]
-        if person:
-            declared = self.domain.persons or "is missing"
-            shown.append(f"{self.persons} persons (persons = {declared}); at most {self.most} rows "
-                         f"of one (rows_per_person = {self.domain.rows_per_person})")
-            if self.nobody:
-                shown.append(f"{self.nobody} rows without an id are nobody's and weigh nothing: "
-                             "check the column of the person")
-        for finding in self.findings:
-            shown += finding.lines()
+        """What to show in a terminal, line by line; what is worst stands first."""
+        word, said = self.verdict
+        shown = [PRIVATE, f"{word.upper()}: {said}", f"{self.rows} rows"]
+        if self.remarks:
+            shown.append("The file is written otherwise than the domain file says; it is looked at "
+                         "as it is written:")
+            shown += [f"  {one.key} is declared {_sign(one.declared)} and looks like "
+                      f"{_sign(one.found)}: {one.said}" for one in self.remarks]
+            shown += [f"  -> {line}" for line in _write(self.remarks)]
+        shown += [f"{name} is not in the table" + (f"; it has {near}" if near else "")
+                  for name, near in self.absent]
+        if self.ignored:
+            shown.append(f"{len(self.ignored)} columns of the table are not in the domain file and "
+                         f"are never read: {', '.join(self.ignored[:8])}"
+                         f"{' …' if len(self.ignored) > 8 else ''}")
+        if self.broken:
+            shown.append(f"{_are(self.lost, 'line')} no record{'s' * (self.lost > 1)} and "
+                         f"{self._become}:")
+        for one in self.broken:
+            what, fix = _BROKEN[one.why]
+            shown.append(f"  {one.many} {what} (line {', '.join(map(str, one.where))}"
+                         f"{' …' if one.many > len(one.where) else ''}): {fix}")
+        shown += self._persons()
+        for found in _worst_first(self.findings):
+            shown += lines(found, self.place)
         return shown
 
+    @property
+    def _become(self) -> str:
+        # Of persons such a line names nobody: see `nobody`.
+        many = self.lost > 1
+        if self.domain.person is None:
+            return "become default records" if many else "becomes a default record"
+        return "are left out" if many else "is left out"
 
-def inspect(X: Any, domain: Domain, y: Any = None) -> Inspection:
+    def _persons(self) -> Iterator[str]:
+        if self.domain.person is None:
+            return
+        declared = self.domain.persons or "is missing"
+        yield (f"{self.persons} persons (persons = {declared}); at most {self.most} rows of one "
+               f"(rows_per_person = {self.domain.rows_per_person})")
+        if self.over:
+            yield f"{self.over} rows are beyond rows_per_person and are left out"
+        if self.nobody:
+            yield (f"{self.nobody} rows without an id are nobody's and weigh nothing: check the "
+                   "column of the person")
+
+
+def inspect(X: Any, domain: Domain | str, y: Any = None) -> Inspection:
     r"""Look at a table with the reader's eyes.  PRIVATE; it spends nothing and changes nothing.
 
     Parameters
     ----------
     X, y : as for `open_source`
-    domain : Domain
+    domain : Domain or path of a domain file
         the public facts to check against the table.
 
     Examples
@@ -176,164 +201,104 @@ def inspect(X: Any, domain: Domain, y: Any = None) -> Inspection:
     >>> from privsieve.public.columns import Label, Number
     >>> from privsieve.public.domain import Domain
     >>> domain = Domain((Number("age", 0, 99),), target=Label("ill", ("No", "Yes")))
-    >>> print("\n".join(inspect([[50], [120]], domain, y=["yes", "No"]).lines()[2:]))
-    age (number): 1 above (50.0%)
-      2 of 65536 codes in use
-      -> these become high (the most is 120); if the code book allows more, write its bound
-    ill (label): 1 unlisted (50.0%)
-      "yes" 1 times: the domain lists "Yes"
-      -> correct the table, or write its spelling in values: these become the default
+    >>> print("\n".join(inspect([[50], [120]], domain, y=["yes", "No"]).lines()[4:7]))
+      1 unlisted (50.0%; row 1)
+      2 different values; 1 of 2 levels in use
+      "yes" 1 times, first in row 1: the domain lists "Yes"
     """
+    domain = Domain.of(domain)
+    declared = domain
+    remarks: tuple[Remark, ...] = ()
+    if isinstance(X, str | os.PathLike) and Path(X).suffix.lower() in TEXT_FILES \
+            and Path(X).is_file():
+        domain, remarks = written(Path(X), domain)
     source = open_source(X, y, csv=domain.csv)
-    domain = resolve(domain, source.shape(count_rows=False), strict=False)
+    shape = source.shape(count_rows=False)
+    domain, absent = _there(domain, shape)
+    domain = resolve(domain, shape, strict=False)
+    known = {fold(name) for name in needed(domain, shape)}
+    ignored = tuple(name for name in shape.columns if fold(name) not in known)
+    found = _looked(source, domain)
+    return replace(found, domain=declared, remarks=remarks, absent=absent,
+                   ignored=ignored if shape.by in ("name", "header") else ())
+
+
+def _looked(source: Source, domain: Domain) -> Inspection:
+    """One pass over the body."""
     parts = [*domain.columns, *([domain.target] if domain.target else [])]
     findings = [Finding(part, 0) for part in parts]
     people: Counter[str] = Counter()
-    rows = lost = 0
     size = max(1, min(LARGEST_BATCH, BATCH_CELLS // len(parts)))
     names = needed(domain, source)
-    open_quotes = source.file.open_quotes(source.positions(names)) if source.file else 0
+    bad = broken(source.file, source.positions(names)) if source.file else ()
+    start = 1 + (source.by == "header")
+    rows = 0
     for columns in source.raw(names, size):
-        rows += len(columns[0])
-        if source.by in ("header", "field"):
-            # A field of a line is a text, so None says that the line had none.
-            lost += sum(cell is None for cell in columns[0])
-        findings = [found + look(part, column, domain.csv.decimal)
+        findings = [found + look(part, column, domain.csv.decimal, start + rows)
                     for found, part, column in zip(findings, parts, columns, strict=False)]
         if domain.person is not None:
             people.update(texts(columns[-1]))
+        rows += len(columns[0])
     nobody = people.pop("", 0)
-    return Inspection(domain, rows, lost, tuple(findings), nobody, len(people),
-                      max(people.values(), default=0), open_quotes)
+    over = sum(max(0, many - domain.rows_per_person) for many in people.values())
+    return Inspection(domain, rows, tuple(findings), broken=bad, nobody=nobody, over=over,
+                      persons=len(people), most=max(people.values(), default=0),
+                      place="line" if source.file else "row")
 
 
-def look(part: Column | Target, column: RawColumn, decimal: str) -> Finding:
-    """The finding on a piece of one column.
+def _there(domain: Domain, shape: Shape) -> tuple[Domain, tuple[tuple[str, str | None], ...]]:
+    """The domain without what the table lacks, and that with a name that is near.
 
-    >>> from privsieve.public.columns import Flag
-    >>> look(Flag("smoker"), ["yes", "maybe", None], ".").unlisted
-    1
+    Where hardly anything would be left the table is refused as the reader would.
     """
-    if isinstance(part, (Category, Label, Flag)):
-        return _look_values(part, column)
-    values = days(column, part.format) if isinstance(part, Date) else numbers(column, decimal)
-    good = np.isfinite(values)
-    missing = sum(is_missing(column[at]) for at in np.flatnonzero(~good))
-    low, high = bounds(part)
-    kept = values[good]
-    return Finding(part, len(values), missing, int((~good).sum()) - missing,
-                   int((kept < low).sum()), int((kept > high).sum()),
-                   least=float(kept.min()) if len(kept) else None,
-                   largest=float(kept.max()) if len(kept) else None,
-                   codes=_counted(grader(part)(kept)))
+    if shape.by not in ("name", "header"):
+        return domain, ()
+    have = {fold(name): name for name in shape.columns}
+    target = [domain.target.name] if domain.target and shape.labelled else []
+    absent = [name for name in needed_names(domain) if fold(name) not in have
+              and name not in target]
+    columns = tuple(part for part in domain.columns if part.name not in absent)
+    if not columns:
+        return domain, ()
+    told = tuple((name, _near(name, have.values())) for name in absent)
+    person = None if domain.person in absent else domain.person
+    return replace(
+        domain, columns=columns, person=person,
+        rows_per_person=domain.rows_per_person if person else 1,
+        target=None if domain.target and domain.target.name in absent else domain.target), told
 
 
-def _counted(codes: Codes) -> tuple[Ints, Ints]:
-    found, many = np.unique(codes.astype(np.int64), return_counts=True)
-    return found, many.astype(np.int64)
+def _near(name: str, names: Iterable[str]) -> str | None:
+    """A name of the table that this one may mean."""
+    loose = {_plain(other): other for other in names}
+    near = get_close_matches(_plain(name), loose, 1, 0.75)
+    return loose[near[0]] if near else None
 
 
-def _together(one: tuple[Ints, Ints] | None, other: tuple[Ints, Ints] | None,
-              ) -> tuple[Ints, Ints] | None:
-    if one is None or other is None:
-        return one or other
-    found, place = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
-    many = np.zeros(len(found), np.int64)
-    np.add.at(many, place, np.concatenate([one[1], other[1]]))
-    return found, many
+def _plain(name: str) -> str:
+    return "".join(c for c in fold(name).casefold() if c.isalnum())
 
 
-def _crowded(found: Finding) -> bool:
-    """Whether most values share a few codes though they differ."""
-    if found.codes is None or found.least == found.largest:
-        return False
-    codes, many = found.codes
-    if len(codes) == 1:
-        return True
-    ends = np.searchsorted(codes, codes + FEW_CODES)
-    level = np.concatenate([[0], many.cumsum()])
-    inside = level[ends] - level[:-1]
-    several = ends - np.arange(len(codes)) > 1
-    return bool((several & (2 * inside > level[-1])).any())
+def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda found: ("stop", "look", "fine").index(verdict(found).word))
 
 
-def _look_values(part: Category | Label | Flag, column: RawColumn) -> Finding:
-    listed = _listed(part)
-    counts: Counter[str] = Counter()
-    missing = 0
-    for cell, text in zip(column, texts(column), strict=True):
-        if is_missing(cell):
-            missing += 1
-        elif (text.lower() if isinstance(part, Flag) else text) not in listed:
-            counts[text] += 1
-    return Finding(part, len(column), missing, unlisted=counts.total(),
-                   spellings=tuple(counts.most_common(_KEPT)))
+def _are(number: int, noun: str) -> str:
+    return f"{number} {noun} is" if number == 1 else f"{number} {noun}s are"
 
 
-def _listed(part: Category | Label | Flag) -> Mapping[str, Scalar]:
-    """Each text that is read, and the declared value that it says."""
-    table, _ = known(part)
-    if isinstance(part, Flag):
-        return {text: text for text in table}
-    return {text: part.values[code] for text, code in table.items()}
+def _sign(text: str) -> str:
+    """A sign or word as a domain file has it."""
+    return '"\\t"' if text == "\t" else f'"{text}"'
 
 
-def _near(part: Category | Label | Flag, text: str) -> Scalar | None:
-    """The declared value that differs in capitals or spaces only."""
-    for listed, value in _listed(part).items():
-        if _loose(listed) == _loose(text):
-            return value
-    return None
-
-
-def _spelled(found: Finding) -> list[str]:
-    """The unlisted texts, the most frequent first."""
-    if not isinstance(found.part, (Category, Label, Flag)):
-        return []
-    lines = []
-    for text, count in found.spellings[:_SHOWN]:
-        near = _near(found.part, text)
-        hint = "" if near is None else f": the domain lists {_quoted(near)}"
-        lines.append(f"{_quoted(text)} {count} times{hint}")
-    if len(found.spellings) > _SHOWN:
-        lines.append(f"and {len(found.spellings) - _SHOWN} other texts")
-    return lines
-
-
-def _value_fixes(found: Finding) -> tuple[str, ...]:
-    part = found.part
-    if isinstance(part, Flag) and found.unlisted:
-        return (_FLAG_FIX,)
-    if isinstance(part, Flag) or not found.unlisted:
-        return ()
-    assert isinstance(part, (Category, Label))
-    becomes = '"other"' if isinstance(part, Category) else "the default"
-    if len(found.spellings) > _SHOWN:
-        return (f"list the texts that matter in values = [...]: the others become {becomes}",)
-    near = [text for text, _ in found.spellings if _near(part, text) is not None]
-    far = [text for text, _ in found.spellings if text not in near]
-    fixes = []
-    if near:
-        fixes.append("correct the table, or write its spelling in values: "
-                     f"these become {becomes}")
-    if far:
-        listed = ", ".join(map(_quoted, [*part.values, *far]))
-        fixes.append(f"write values = [{listed}], or leave it: these become {becomes}")
-    return tuple(fixes)
-
-
-def _loose(text: str) -> str:
-    """Without what people forget: capitals and spaces."""
-    return "".join(text.casefold().split())
-
-
-def _quoted(value: Scalar) -> str:
-    # ASCII, so that no control or direction character reaches the terminal.
-    return json.dumps(value)
-
-
-def _shown(part: Column | Target, value: float | None, outward: Callable[[float], int]) -> str:
-    if isinstance(part, Date) and value is not None:
-        # The day before, or after, so that the bound holds the value.
-        return str(np.datetime64(outward(value), "D"))
-    return "" if value is None else repr(int(value) if value.is_integer() else value)
+def _write(remarks: Iterable[Remark]) -> list[str]:
+    """The lines of a domain file that would say what the file shows."""
+    said = {one.key: one.found for one in remarks}
+    csv = [f"{key} = {_sign(said[key])}" for key in ("delimiter", "decimal", "encoding")
+           if key in said]
+    found = [f"in [table] write csv = {{ {', '.join(csv)} }}"] if csv else []
+    found += [f"to the column {key.removesuffix('.format')} add format = {_sign(form)}"
+              for key, form in said.items() if key.endswith(".format")]
+    return [f"{line} ({FROM_ROWS}: who wrote the file can say whether that is so)"
+            for line in found]

@@ -52,6 +52,8 @@ Empty = Callable[[Sequence[int]], dict[int, Callable[[], RawColumn]]]
 #: "unreadable" for what no rule of `cells` reads (durations, lists, records).
 Type = Literal["number", "text", "flag", "date", "other", "unreadable"]
 
+#: So many columns that a table lacks are named.
+MOST_FAULTS = 20
 #: A table with more columns is refused; it is a public cap.
 LARGEST_WIDTH = 100_000
 #: The name under which a source gives a `y` that came apart from its table (no column can be
@@ -354,7 +356,7 @@ def _of_numbers(part: Column | Target) -> bool:
     return True
 
 
-_TEXT_FILES = (".csv", ".tsv", ".txt")
+TEXT_FILES = (".csv", ".tsv", ".txt")
 _PARQUET_FILES = (".parquet", ".pq")
 _ACCEPTED = ("give a path (.csv, .tsv, .txt, .parquet), an array, a list of rows, a sparse matrix, "
              "a pandas or polars frame, or an Arrow table or stream")
@@ -462,12 +464,12 @@ def typed(kept: Any, X: Any) -> Any:
 
 def _open_path(path: Path, csv: Csv) -> Source:
     ending = path.suffix.lower()
-    if ending not in (*_TEXT_FILES, *_PARQUET_FILES):
+    if ending not in (*TEXT_FILES, *_PARQUET_FILES):
         raise SchemaError(f"the file's name ends in {ending!r}; .csv, .tsv, .txt, .parquet and "
                           ".pq are read: convert or rename it")
     if not path.is_file():
         raise SchemaError("the data file does not exist, or is not a file; check the path")
-    if ending in _TEXT_FILES:
+    if ending in TEXT_FILES:
         from privsieve.rows.csv_file import open_csv
 
         return replace(open_csv(path, csv), path=True)
@@ -536,10 +538,11 @@ def _check_positions(domain: Domain, shape: Shape) -> None:
 def _check_names(domain: Domain, shape: Shape, *, strict: bool) -> None:
     names = needed(domain, shape)
     have = set(map(fold, shape.columns))
-    for name in names:
-        there = fold(name) in have if shape.by != "field" else field_position(name) is not None
-        if not (there or name == TARGET):
-            raise SchemaError(_absent(name, shape))
+    faults = [_absent(name, shape) for name in names if name != TARGET and not (
+        fold(name) in have if shape.by != "field" else field_position(name) is not None)]
+    if faults:
+        more = [f"and {len(faults) - MOST_FAULTS} more"] * (len(faults) > MOST_FAULTS)
+        raise SchemaError("\n".join([*faults[:MOST_FAULTS], *more]))
     known = {fold(name) for name in names}
     extra = [name for name in shape.columns if fold(name) not in known]
     if strict and extra and not shape.path and shape.by == "name":

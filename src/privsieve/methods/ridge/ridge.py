@@ -7,7 +7,7 @@ a function of what was released, and costs nothing.  See `ridge.proof.md`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -22,6 +22,7 @@ from privsieve.methods.ridge import RidgeOptions
 from privsieve.methods.ridge.features import (
     ONE,
     WHOLE,
+    Codes,
     Doubles,
     Ints,
     Map,
@@ -39,7 +40,16 @@ from privsieve.public.columns import Column, Label, Number, part_of
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.public.plan import NoiseSize, Plan, assumed
-from privsieve.release import WRONG, GridNumbers, NoiseLaw, Regression, Release, exactly, figure
+from privsieve.release import (
+    ANSWERS,
+    WRONG,
+    GridNumbers,
+    NoiseLaw,
+    Regression,
+    Release,
+    exactly,
+    figure,
+)
 from privsieve.rows import Source
 from privsieve.rows.batch import Batch, batches
 from privsieve.summaries.persons import summed
@@ -316,12 +326,15 @@ class Released:
     def of(cls, release: Release) -> Released:
         """Read a release of the kind "regression"."""
         said = Regression.read(release.body)
+        if said.map == ANSWERS:
+            raise SchemaError("the release holds answers of a session, and no formula: "
+                              "KernelRidgeSession.of_release(release) predicts from them")
         try:
             domain: Any = release.body["domain"]
-            columns = tuple(_column(part) for part in domain["columns"])
+            columns = tuple(column_of(part) for part in domain["columns"])
             made = Map.of_json(said.features, columns)
             weights = np.array(said.values.doubles)
-            target, person = _column(domain["target"]), domain["person"]
+            target, person = column_of(domain["target"]), domain["person"]
             named = list(release.columns) == [column.name for column in columns]
             if len(weights) != made.width or not isinstance(target, Number) or not named or (
                     person is not None and not isinstance(person, str)):
@@ -333,16 +346,9 @@ class Released:
 
     def predict(self, source: Source) -> Doubles:
         """A prediction for each row of a table: in half ranges, then on the target's scale."""
-        middles, size = [np.empty(0)], max(1, PIECE // self.map.width)
-        try:
-            for batch in batches(source, self.domain, rows=None, entropy=bytes):
-                pieces = (features(self.map, batch.codes[at:at + size]).astype(np.float64)
-                          for at in range(0, len(batch), size))
-                middles += [piece @ self.weights / WHOLE for piece in pieces]
-        except ReleaseFailed:  # nothing was charged for a prediction
-            raise SchemaError("the table cannot be read to its end: it is damaged; copy or write "
-                              "it again") from None
-        return original(np.concatenate(middles), self.target)
+        return original(predicted(
+            source, self.domain, max(1, PIECE // self.map.width), lambda codes: (
+                features(self.map, codes).astype(np.float64) @ self.weights / WHOLE)), self.target)
 
     def lengths(self) -> Doubles | None:
         """For each column the length of its weights; None where features mix all columns.
@@ -359,7 +365,20 @@ class Released:
         return np.sqrt([float(squares[group].sum()) for group in self.map.groups()])
 
 
-def _column(part: Mapping[str, Any]) -> Column:
+def predicted(source: Source, domain: Domain, size: int, answers: Callable[[Codes], Doubles],
+              ) -> Doubles:
+    """What a model answers for each row of a table, so many rows at a time; free."""
+    found = [np.empty(0)]
+    try:
+        for batch in batches(source, domain, rows=None, entropy=bytes):
+            found += [answers(batch.codes[at:at + size]) for at in range(0, len(batch), size)]
+    except ReleaseFailed:  # nothing was charged for a prediction
+        raise SchemaError("the table cannot be read to its end: it is damaged; copy or write "
+                          "it again") from None
+    return np.concatenate(found)
+
+
+def column_of(part: Mapping[str, Any]) -> Column:
     """A column as `Domain.json` wrote it."""
     made = part_of(part)
     if isinstance(made, Label):

@@ -6,9 +6,9 @@ What may leave of it and go on answering is a `ReleasedFunction`, which holds no
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import MISSING, InitVar, replace
+from dataclasses import MISSING, InitVar, dataclass, replace
 from functools import partial
 from typing import Any, NoReturn, Self
 
@@ -16,20 +16,30 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve import fit as fitting
-from privsieve.errors import DomainError, ParameterError
+from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.ledger.ledger import Ledger
 from privsieve.methods.ridge import answers
 from privsieve.methods.ridge.answers import Drawn, Memory, Task, drawn
-from privsieve.methods.ridge.dual import MOST_KEPT, Basis, Kernel, Rounding, coordinates, target
+from privsieve.methods.ridge.dual import (
+    MOST_KEPT,
+    NUGGET,
+    Basis,
+    Kernel,
+    Rounding,
+    coordinates,
+    target,
+)
 from privsieve.methods.ridge.features import Doubles, original
+from privsieve.methods.ridge.ridge import column_of, predicted
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.streams import Noise
+from privsieve.public.columns import Number
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.public.grids import demand_grids
 from privsieve.public.option import estimator, option
 from privsieve.public.plan import Plan
-from privsieve.release import Regression, Release
+from privsieve.release import ANSWERS, WRONG, Regression, Release
 from privsieve.rows import Source, open_source, resolve
 from privsieve.rows.batch import Batch, batches
 
@@ -93,6 +103,11 @@ class KernelRidgeSession:
         self._owed: deque[tuple[ReleasedFunction, Callable[[Drawn], Release]]] = deque()
         self._open = False
         self.release_: Release | None = None
+
+    @staticmethod
+    def of_release(release: Release) -> SavedFunction:
+        """The function, or the batch, of a release that was loaded; it goes on predicting, free."""
+        return SavedFunction.of(release)
 
     def __enter__(self) -> Self:
         """Open the session; it opens once."""
@@ -304,6 +319,81 @@ class ReleasedFunction:
         # [private] numbers without noise: in the session's memory alone, which is forgotten
         q, memory.whole[self] = drawn(memory.model, noise, self._task, basis, before)
         return q
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SavedFunction:
+    """A function or a batch that was saved: it answers from what was released, as a copy does.
+
+    basis : the points at which numbers were drawn
+    numbers : what was drawn there, on the grid of the release
+    """
+
+    domain: Domain
+    target: Number
+    basis: Basis
+    numbers: Doubles
+
+    @classmethod
+    def of(cls, release: Release) -> Self:
+        """Read a release of a session; `verify` says whether it is what its certificate claims."""
+        said = Regression.read(release.body)
+        if said.map != ANSWERS:
+            raise SchemaError("the release holds a formula, and no answers of a session: "
+                              "PrivateKernelRidge.of_release(release) predicts from it")
+        try:
+            body: Any = release.body
+            number: Any = column_of(body["domain"]["target"])
+            domain = Domain(tuple(map(column_of, body["domain"]["columns"])), number)
+            if list(release.columns) != list(domain.names):
+                raise ValueError
+            asked = _points(said, body["plan"]["settings"])
+            kernel: Any = said.features
+            basis = _basis(coordinates(asked, domain), Kernel.of(
+                domain, kernel["kernel"], kernel.get("gamma", 1.0), kernel.get("degree", 1)))
+            if len(basis) != len(said.values):
+                raise ValueError
+            return cls(replace(domain, target=None), target(domain), basis,
+                       np.array(said.values.doubles))
+        except SchemaError:
+            raise
+        except (*WRONG, DomainError, ParameterError):
+            raise SchemaError("release.json lacks what a prediction needs; take the file as "
+                              "privsieve wrote it") from None
+
+    def predict(self, X: Any) -> Doubles:
+        """Predictions in the target's units; free, and no row of the session is asked."""
+        source = open_source(X)
+        resolve(self.domain, source.shape(count_rows=False), strict=False)
+        return original(predicted(
+            source, self.domain, CHUNK, lambda codes: (
+                self.basis.weights(coordinates(codes, self.domain)) @ self.numbers)), self.target)
+
+
+def _points(said: Regression, settings: Mapping[str, Any]) -> npt.NDArray[np.uint16]:
+    """The questions that the numbers of a release stand for."""
+    asked, how = said.queries or (), settings["answers"]
+    if how == "one":
+        raise SchemaError("the release holds the answer to one question, and no function: a "
+                          "prediction needs the release of predict_batch or release_function")
+    if how == "batch" and "points" not in settings:
+        raise SchemaError("version 0.1.0 did not write which questions the numbers of a batch "
+                          "stand for: it holds its answers alone")
+    if how == "batch":
+        asked = tuple(asked[at] for at in settings["points"])
+    if not asked:
+        raise SchemaError("nothing was drawn while the session was open: the function that was "
+                          "released was never asked, and can answer nothing")
+    if len(asked) > MOST_KEPT:
+        raise ValueError
+    return np.array(asked, np.uint16)
+
+
+def _basis(points: Doubles, kernel: Kernel) -> Basis:
+    """The basis of points in the order of their draws; nothing more is drawn on it."""
+    whole = kernel.gram(points, points)
+    whole[np.diag_indices(len(whole))] += NUGGET
+    return Basis(kernel, points, np.linalg.cholesky(whole).astype(np.float64), 0.0)
 
 
 def codes_of(X: Any, domain: Domain, *, one: bool = False) -> npt.NDArray[np.uint16]:

@@ -1,0 +1,134 @@
+"""Make `docs/reports.md` and its pictures: each report, with numbers that notes below it explain.
+
+Every release is made for it, from a made-up table, through the command line; the noise is real, so
+names and figures differ from run to run.  Chromium takes the pictures: `make pictures`.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image
+from selenium import webdriver
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+#: The table, its two domain files as pages show them, and the releases.
+TABLES = ROOT / "examples" / "tables.py"
+DOMAINS = {"domain.toml": "tutorials/steward.md", "cost.toml": "how-to/number-as-target.md"}
+PAID = "--ledger budget.db --population clinic-2026"
+CUT = ("--target readmitted -k 20 --without patient,died,cost,weekday --cut age=40,65,80 "
+       "--cut stay=3,7 --cut bmi=20,25,30")
+COMMANDS = (
+    "ledger grant --ledger budget.db --population clinic-2026 --epsilon 9 --unit row",
+    f"select hospital.csv --domain domain.toml --epsilon 1 --top 2 {PAID} --out selection",
+    (f"select hospital.csv --domain domain.toml --epsilon 2 {PAID} --out weights "
+     "--top 2 --method output-fwell"),
+    f"regress hospital.csv --domain cost.toml --kernel linear --epsilon 2 {PAID} --out model",
+    f"synthesize hospital.csv --domain domain.toml --epsilon 1 --top 1 --rows 9 {PAID} --out table",
+    f"publish hospital.csv --publish-target {CUT} --out columns --internal-report internal.html",
+    f"publish hospital.csv {CUT} --explore explored.html --seconds 60",
+)
+#: What stands on each picture: a title, its page, a sentence, and notes.
+PICTURES = tomllib.loads((HERE / "notes.toml").read_text(encoding="utf-8"))
+WIDE, HIGHEST = 900, 1500
+HEAD = """\
+# The reports, with notes
+
+Each release folder holds `report.html`: one page for people, without a program in it, which can be
+mailed, printed and archived. Here is the beginning of each kind of page, with notes. All tables are
+made up, and the pictures are made by a script (`make pictures`). How the pages are built, and what
+they never say: [the report](report.md).
+"""
+#: Numbers beside the elements, at the left edge.
+MARK = """
+document.body.style.paddingLeft = '34px';
+document.documentElement.style.background = '#fff';
+const tops = arguments[0].map(([what, at]) =>
+    document.querySelectorAll(what)[at].getBoundingClientRect().top + scrollY);
+for (const [at, top] of tops.entries()) {
+    const dot = document.createElement('div');
+    dot.textContent = at + 1;
+    dot.style.cssText = `position:absolute;left:6px;top:${top}px;width:26px;height:26px;`
+        + 'border-radius:13px;background:#0b5a9d;color:#fff;text-align:center;'
+        + 'font:bold 16px/26px sans-serif';
+    document.body.append(dot);
+}
+const last = arguments[0].at(-1);
+return document.querySelectorAll(last[0])[last[1]].getBoundingClientRect().bottom + scrollY;
+"""
+
+
+def releases(folder: Path) -> None:
+    """Make every release of the pictures, as a reader of the guides would."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from test_docs import BLOCK
+
+    for name, page in DOMAINS.items():
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        (folder / name).write_text(next(body for _, file, body in BLOCK.findall(text)
+                                        if file == name), encoding="utf-8")
+    subprocess.run([sys.executable, TABLES, "hospital"], cwd=folder, check=True)  # noqa: S603
+    for command in COMMANDS:
+        print("·", command)
+        subprocess.run([sys.executable, "-m", "privsieve", *shlex.split(command)],  # noqa: S603
+                       cwd=folder, check=True, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "PYTHONPATH": str(ROOT / "src")})
+
+
+def browser():
+    """Headless Chromium that can reach nothing."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    for one in ("headless=new", "no-sandbox", "disable-gpu", "hide-scrollbars",
+                "host-resolver-rules=MAP * ~NOTFOUND"):
+        options.add_argument(f"--{one}")
+    return webdriver.Chrome(options=options,
+                            service=webdriver.ChromeService(shutil.which("chromedriver")))
+
+
+def taken(driver, page: Path, notes: list) -> bytes:
+    """The picture of a page down to its last note, in few colours."""
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": WIDE, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+    driver.get(page.as_uri())
+    bottom = driver.execute_script(MARK, [note[:2] for note in notes])
+    high = int(min(bottom + 12, HIGHEST))
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": WIDE, "height": high, "deviceScaleFactor": 1, "mobile": False})
+    picture, out = Image.open(BytesIO(driver.get_screenshot_as_png())).convert("RGB"), BytesIO()
+    picture.quantize(32, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+def main() -> None:
+    """Releases, pictures, and the page that shows them."""
+    parts = [HEAD]
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        releases(folder)
+        driver = browser()
+        try:
+            for name, told in PICTURES.items():
+                data = taken(driver, folder / told["page"], told["notes"])
+                (HERE / f"{name}.png").write_bytes(data)
+                print(f"{name}.png", len(data))
+                parts.append(f"## {told['title']}\n\n{told['words']}\n\n![The beginning of the "
+                             f"page, with the numbers of the list below](pictures/{name}.png)\n")
+                parts.append("\n".join(f"{at}. {note}" for at, (*_, note) in enumerate(
+                    told["notes"], 1)) + "\n")
+        finally:
+            driver.quit()
+    (ROOT / "docs" / "reports.md").write_text("\n".join(parts), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,312 @@
+"""Finding: what one column holds, for the eyes of the table's holder only.
+
+The rules are those of the reader, from `cells`: what is counted here is what becomes a default, a
+bound or "other" there.  `verdict` says what it means.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from privsieve.public.columns import (
+    Category,
+    Column,
+    Date,
+    Flag,
+    Label,
+    Number,
+    Target,
+    grid,
+    known,
+)
+from privsieve.public.grids import FEW_CODES
+from privsieve.rows.cells import (
+    bounds,
+    date_cell,
+    distinct,
+    grader,
+    is_missing,
+    numbers,
+    text_cell,
+    texts,
+    values_of,
+)
+from privsieve.rows.source import RawColumn
+
+Ints = npt.NDArray[np.int64]
+
+#: How many spellings of a column are kept; and how many places of one trouble.
+_KEPT, _PLACES = 10_000, 3
+#: So many different values are counted exactly; of more an estimate is given, 2 % off or so.
+_EXACT = 4096
+#: Bins of a table of counts, where nobody says more; one of them holds nearly all from here on.
+BINS, _NEARLY = 8, 0.95
+#: Ways to write a date; ISO 8601 needs none.
+FORMS = tuple(day + clock for clock in ("", " %H:%M", " %H:%M:%S") for day in (
+    "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%Y", "%Y/%m/%d"))
+#: Numbers that often stand for "missing".
+_MARKS = np.array([sign * int(digit * many) for sign in (-1, 1) for digit in "789"
+                   for many in range(1, 8)] + [-1.0])
+
+
+class Spelling(NamedTuple):
+    """A text that is not read, how often it stands, and where it stands first."""
+
+    text: str
+    many: int
+    first: int
+
+    def __repr__(self) -> str:
+        return object.__repr__(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Different:
+    """How many different values there are: the smallest hashes, which add up.  PRIVATE.
+
+    >>> (Different.of([1, 2]) + Different.of([2, 3])).many
+    3
+    """
+
+    hashes: npt.NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+
+    @classmethod
+    def of(cls, hashes: Iterable[int] | npt.NDArray[np.uint64]) -> Different:
+        """The values with these hashes."""
+        return cls(np.unique(np.array(list(hashes) if not isinstance(hashes, np.ndarray)
+                                      else hashes, np.uint64))[:_EXACT])
+
+    def __add__(self, other: Different) -> Different:
+        return Different.of(np.concatenate([self.hashes, other.hashes]))
+
+    @property
+    def exact(self) -> bool:
+        """Whether `many` is a count, and no estimate."""
+        return len(self.hashes) < _EXACT
+
+    @property
+    def many(self) -> int:
+        """How many there are, or about how many."""
+        return len(self.hashes) if self.exact else int(
+            (_EXACT - 1) / (int(self.hashes[-1]) + 1) * 2**64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Finding:
+    """What one column holds.  PRIVATE.
+
+    least, largest : the smallest and largest number (dates: days since 1970), or None
+    codes : the codes that values have (of a category, label or flag: the declared levels), and how
+        many rows have each
+    spellings : texts that the domain does not read, the most frequent first
+    where : where each trouble stands first, as the place is called (a line, a row; from 1)
+    marks : numbers such as 999 with how often and where first they stand; `others` are the ends of
+        what remains
+    forms : ways to write a date, and how many of the unread cells they would read
+    """
+
+    part: Column | Target
+    rows: int
+    missing: int = 0
+    unparsable: int = 0
+    below: int = 0
+    above: int = 0
+    unlisted: int = 0
+    least: float | None = None
+    largest: float | None = None
+    codes: tuple[Ints, Ints] = field(default_factory=lambda: (np.empty(0, np.int64),) * 2)
+    different: Different = field(default_factory=Different)
+    whole: bool = True
+    spellings: tuple[Spelling, ...] = ()
+    where: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    marks: Mapping[float, tuple[int, int]] = field(default_factory=dict)
+    others: tuple[float, float] | None = None
+    forms: Mapping[str, int] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<PRIVATE finding on {self.part.name!r}>"
+
+    def __add__(self, other: Finding) -> Finding:
+        sums = {name: getattr(self, name) + getattr(other, name) for name in SUMS}
+        least, largest = ([end for end in ends if end is not None] for ends in (
+            (self.least, other.least), (self.largest, other.largest)))
+        ends = [*(self.others or ()), *(other.others or ())]
+        return Finding(
+            self.part, **sums, least=min(least, default=None), largest=max(largest, default=None),
+            codes=_together(self.codes, other.codes), different=self.different + other.different,
+            whole=self.whole and other.whole, spellings=_spelled(self.spellings, other.spellings),
+            where={word: tuple(sorted((*self.where.get(word, ()), *other.where.get(word, ())))
+                               [:_PLACES]) for word in {**self.where, **other.where}},
+            marks={mark: _twice(self.marks.get(mark), other.marks.get(mark))
+                   for mark in {**self.marks, **other.marks}},
+            others=(min(ends), max(ends)) if ends else None,
+            forms=Counter(self.forms) + Counter(other.forms))
+
+    @property
+    def present(self) -> int:
+        """Rows that say something, read or not."""
+        return self.rows - self.missing
+
+    @property
+    def lost(self) -> int:
+        """Rows that say something that is not read."""
+        return self.unparsable + self.unlisted
+
+    @property
+    def bins(self) -> Ints | None:
+        """The rows in each of the equal bins of a public grid; None where there is none."""
+        part = self.part
+        if not isinstance(part, Number | Date) or (isinstance(part, Number) and part.gridless):
+            return None
+        found, many = self.codes
+        inside = found < grid(part)[0]
+        return np.bincount(found[inside] * BINS // grid(part)[0], many[inside],
+                           minlength=BINS).astype(np.int64)
+
+    @property
+    def in_one_bin(self) -> bool:
+        """Whether nearly all values lie in one bin though they differ there."""
+        if self.bins is None or not self.bins.sum():
+            return False
+        fullest = int(self.bins.argmax())
+        inside = self.codes[0] * BINS // grid(self.part)[0] == fullest  # type: ignore[arg-type]
+        return bool(self.bins[fullest] >= _NEARLY * self.bins.sum() and inside.sum() > 1)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether most values share a few codes though they differ."""
+        if isinstance(self.part, Category | Label | Flag) or self.least == self.largest:
+            return False
+        codes, many = self.codes
+        if len(codes) == 1:
+            return True
+        ends = np.searchsorted(codes, codes + FEW_CODES)
+        level = np.concatenate([[0], many.cumsum()])
+        inside = level[ends] - level[:-1]
+        several = ends - np.arange(len(codes)) > 1
+        return bool((several & (2 * inside > level[-1])).any())
+
+
+WORDS = ("missing", "unparsable", "below", "above", "unlisted")
+SUMS = ("rows", *WORDS)
+
+
+def look(part: Column | Target, column: RawColumn, decimal: str, start: int = 1) -> Finding:
+    """The finding on a piece of one column, whose first cell stands at the place `start`.
+
+    >>> from privsieve.public.columns import Flag
+    >>> look(Flag("smoker"), ["yes", "maybe", None], ".").unlisted
+    1
+    """
+    if isinstance(part, Category | Label | Flag):
+        return _look_values(part, column, start)
+    values = values_of(part, column, decimal)
+    good = np.isfinite(values)
+    said = np.isin(numbers(column, decimal), part.missing_values) if isinstance(
+        part, Number) and part.missing_values else np.zeros(len(values), bool)
+    bad = [int(at) for at in np.flatnonzero(~good & ~said) if not is_missing(column[at])]
+    spelled: dict[str, list[int]] = {}
+    for at in bad:
+        spelled.setdefault(text_cell(column[at]), []).append(at)
+    low, high = bounds(part)
+    below, above = ((values < low) & good, (values > high) & good)
+    kept = values[good]
+    beyond = {word: _first(np.flatnonzero(wrong), start)
+              for word, wrong in (("below", below), ("above", above)) if wrong.any()}
+    marked = np.isin(values, _MARKS) & good & isinstance(part, Number)
+    rest = values[good & ~marked]
+    return Finding(
+        part, len(values), int((~good).sum()) - len(bad), len(bad), int(below.sum()),
+        int(above.sum()), least=float(kept.min()) if len(kept) else None,
+        largest=float(kept.max()) if len(kept) else None, codes=_counted(grader(part)(kept)),
+        different=Different.of(_mixed(kept)), whole=bool((kept == np.floor(kept)).all()),
+        spellings=_spelled(Spelling(text, len(at), at[0] + start) for text, at in spelled.items()),
+        where=beyond | ({"unparsable": _first(bad, start)} if bad else {}),
+        marks={float(mark): (int((values == mark).sum()), int(np.argmax(values == mark)) + start)
+               for mark in np.unique(values[marked])},
+        others=(float(rest.min()), float(rest.max())) if len(rest) else None,
+        forms=_forms(spelled) if isinstance(part, Date) else {})
+
+
+def _look_values(part: Category | Label | Flag, column: RawColumn, start: int) -> Finding:
+    table, _ = known(part)
+    cells, which = distinct(column)
+    many = np.bincount(which, minlength=len(cells))
+    first = np.zeros(len(cells), np.int64)
+    first[which[::-1]] = np.arange(len(which))[::-1] + start
+    used: Counter[int] = Counter()
+    odd, missing, said = [], 0, texts(cells)
+    for at, (cell, text) in enumerate(zip(cells, said, strict=True)):
+        spelled = text.lower() if isinstance(part, Flag) else text
+        if is_missing(cell):
+            missing += int(many[at])
+        elif spelled in table:
+            used[table[spelled]] += int(many[at])
+        else:
+            odd.append(at)
+    found = np.array(sorted(used), np.int64)
+    return Finding(
+        part, len(column), missing, unlisted=int(many[odd].sum()),
+        codes=(found, np.array([used[code] for code in found.tolist()], np.int64)),
+        different=Different.of(int.from_bytes(blake2b(text.encode(errors="replace"),
+                                                      digest_size=8).digest(), "big")
+                               for text in set(said) - {""}),
+        spellings=_spelled(Spelling(said[at], int(many[at]), int(first[at])) for at in odd),
+        where={"unlisted": _first(np.flatnonzero(np.isin(which, odd)), start)} if odd else {})
+
+
+# --- adding up -----------------------------------------------------------------------------------
+
+def _mixed(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
+    """Bits of numbers, mixed so that they look drawn: the finaliser of SplitMix64."""
+    bits = (np.unique(values) + 0.0).view(np.uint64)
+    with np.errstate(over="ignore"):
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    return bits ^ (bits >> np.uint64(31))
+
+
+def _counted(codes: npt.NDArray[np.uint16]) -> tuple[Ints, Ints]:
+    found, many = np.unique(codes.astype(np.int64), return_counts=True)
+    return found, many.astype(np.int64)
+
+
+def _together(one: tuple[Ints, Ints], other: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+    found, place = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
+    many = np.zeros(len(found), np.int64)
+    np.add.at(many, place, np.concatenate([one[1], other[1]]))
+    return found, many
+
+
+def _spelled(*pieces: Iterable[Spelling]) -> tuple[Spelling, ...]:
+    """Spellings of some pieces, the most frequent first, and of these the first in the table."""
+    found: dict[str, Spelling] = {}
+    for one in (spelling for piece in pieces for spelling in piece):
+        before = found.get(one.text)
+        found[one.text] = one if before is None else Spelling(
+            one.text, before.many + one.many, min(before.first, one.first))
+    return tuple(sorted(found.values(), key=lambda one: (-one.many, one.first, one.text))[:_KEPT])
+
+
+def _twice(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int]:
+    """How often, and where first."""
+    both = [each for each in (one, other) if each is not None]
+    return sum(many for many, _ in both), min(first for _, first in both)
+
+
+def _first(places: Iterable[int] | npt.NDArray[np.intp], start: int) -> tuple[int, ...]:
+    return tuple(int(at) + start for at in list(places)[:_PLACES])
+
+
+def _forms(spelled: Mapping[str, Sequence[int]]) -> Counter[str]:
+    """How many unread cells each way to write a date would read."""
+    return Counter({form: many for form in FORMS if (many := sum(
+        len(at) for text, at in spelled.items() if not math.isnan(date_cell(text, form))))})

@@ -1,0 +1,177 @@
+"""Law: a draft holds names and types, nothing of a row, and is a domain wherever it can be one."""
+
+from __future__ import annotations
+
+import tomllib
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data_makers import csv_file
+from privsieve.errors import DomainError, SchemaError
+from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.public.domain import Csv, Domain
+from privsieve.public.domain_file import parse
+from privsieve.public.draft import ID, TEXT, Proposal, TableFacts, draft, proposed
+from privsieve.rows import open_source
+from privsieve.rows.drafting import guess, looked_at, recognised
+
+names = st.text(st.characters(exclude_categories=("C", "Zl", "Zp")), min_size=1, max_size=8).filter(
+    str.strip)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(names, st.sampled_from(["number", "text", "flag", "date", "other",
+                                                  "unreadable"])),
+                min_size=1, max_size=9, unique_by=lambda one: one[0].casefold()),
+       st.sampled_from([None, "row"]))
+def test_a_draft_is_a_domain(columns, unit):
+    """Whatever columns are called: a draft is TOML, and a domain if one column needs nothing."""
+    entries = [proposed(*one) for one in columns]
+    text = draft(entries, TableFacts(unit=unit))
+    used = [entry.name for entry in entries if not entry.aside]
+
+    tomllib.loads(text)
+    if used:
+        assert tuple(used) == parse(text).names
+        assert parse(text).unit_declared == (unit is not None)
+    else:
+        with pytest.raises(DomainError, match="names no column"):
+            parse(text)
+
+
+@pytest.mark.parametrize(("name", "kind", "expected"), [
+    ("crp", "other", Proposal("crp", "number")),
+    ("birth_year", "number", Proposal("birth_year", "number", {"near": 2000})),
+    ("Geburtsjahr", "other", Proposal("Geburtsjahr", "number", {"near": 2000})),
+    ("isSmoker", "other", Proposal("isSmoker", "flag")),
+    ("smoker", "flag", Proposal("smoker", "flag")),
+    ("patientId", "number", Proposal("patientId", "", why=ID)),
+    ("Patientennummer", "other", Proposal("Patientennummer", "", why=ID)),
+    ("customer no", "text", Proposal("customer no", "", why=ID)),
+    ("idle_time", "other", Proposal("idle_time", "number")),
+    ("last_name", "text", Proposal("last_name", "", why=TEXT)),
+    ("ward", "text", Proposal("ward", "category")),
+    ("created_at", "other", Proposal("created_at", "date")),
+    ("update_count", "other", Proposal("update_count", "number")),
+    ("anything", "date", Proposal("anything", "date")),
+])
+def test_what_a_name_says(name, kind, expected):
+    """A kind is proposed by a name and a type; what nobody should use is set aside with why."""
+    assert expected == proposed(name, kind)
+
+
+def test_what_is_set_aside_can_be_taken_in():
+    """Below its reason stands what to fill in; with the # away it is a column."""
+    text = draft([proposed("age", "number"), proposed("ward", "text"), proposed("day", "date")],
+                 TableFacts(unit="row"))
+    head, _, rest = text.partition("# Set aside")
+    taken = rest.split("then take the # away:\n")
+    ward = taken[1].partition("\n#\n")[0].replace("# ", "")
+    day = taken[2].partition("\n#\n")[0].replace("# ", "")
+    assert ward.count("<- fill in") == 1
+    ward = ward.partition("values = ")[0] + 'values = ["A", "B"]\n'
+    day = day.partition("low = ")[0] + "low = 2020-01-01\nhigh = 2021-01-01\n"
+
+    assert ("age",) == parse(text).names
+    assert [Number("age"), Category("ward", ["A", "B"]),
+            Date("day", "2020-01-01", "2021-01-01")] == list(parse(head + ward + day).columns)
+
+
+def test_the_table_and_the_target():
+    """What is said of the table stands in the draft; what is not is asked for."""
+    entries = [proposed(name, "other") for name in ("person_id", "age", "y")]
+    whole = TableFacts("y", ("no", "1.0"), "person", None, 4, 500, Csv(";", ","))
+    domain = parse(draft(entries, whole))
+
+    assert Domain([Number("age")], Label("y", ["no", 1]), person="person_id", rows_per_person=4,
+                  persons=500, csv=Csv(";", ",")) == domain
+    with pytest.raises(DomainError, match=r"target 'y'.*values is missing"):
+        parse(draft(entries, TableFacts("y")))
+    assert Label("y", [False, True]) == parse(draft(
+        [*entries[:2], proposed("y", "flag")], TableFacts("y"))).target
+    with pytest.raises(SchemaError, match="column 'Y' is not in the table"):
+        draft(entries, TableFacts("Y"))
+    with pytest.raises(DomainError, match="none is named like an identifier"):
+        draft(entries[1:], TableFacts("y", unit="person"))
+    with pytest.raises(DomainError, match="person_id, user_id"):
+        draft([*entries, proposed("user_id", "other")], TableFacts("y", unit="person"))
+
+
+def test_draft_of_sources(tmp_path):
+    """A draft holds names and types, and nothing of the rows."""
+    frame = pd.DataFrame({"n": [12345, 2], "t": ["secret", "x"], "f": [True, False],
+                          "c": pd.Categorical(["hidden", "b"])})
+    table = pa.table({"d": pa.array(["hidden"]).dictionary_encode(), "n": [1.5]})
+
+    assert [Number("n"), Flag("f")] == list(parse(Domain.draft(frame)).columns)
+    assert [Number("n")] == list(parse(Domain.draft(open_source(table))).columns)
+    assert [Number("a")] == list(parse(Domain.draft(csv_file(tmp_path, b"7\n", b"a\n"))).columns)
+    assert [Number("x0")] == list(parse(Domain.draft(np.zeros((1, 1)))).columns)
+    assert not any(word in Domain.draft(frame) for word in ("12345", "secret", "hidden"))
+
+
+@pytest.mark.parametrize(("head", "expected"), [
+    (b"a;b,c;d\n", Csv(";", ",")), (b"a,b\n", Csv()), (b"a\tb\n", Csv("\t")),
+    ("Größe;b\n".encode("latin-1"), Csv(";", ",", "cp1252")), ("Größe;b\n".encode(), Csv(";", ",")),
+    (b"\xef\xbb\xbfa,b\n", Csv()), (b"a\x81,b\n", Csv(encoding="latin-1"))])
+def test_the_first_line_says_how_a_file_is_written(tmp_path, head, expected):
+    """Delimiter, decimal sign and letters follow from the header, whatever the body holds."""
+    for at, body in enumerate((b"", b"1.5;2\n\xff\xfe;\n", b"x\n")):
+        assert expected == recognised(csv_file(tmp_path, body, head, f"{at}.csv"))
+    assert ";" == guess("a;b")
+
+
+def test_a_look(tmp_path):
+    """A look proposes kinds from rows, all of it as `seen`, and takes no name's word for it."""
+    rows = [f"{j};{j % 60 + 20},5;{'AB'[j % 2]};{'ja' if j % 3 else 'nein'};"
+            f"{j % 28 + 1:02}.03.2024;{9 if j % 5 == 0 else j % 4};text {j};{j % 2}"
+            for j in range(100)]
+    path = csv_file(tmp_path, "\n".join([*rows, ""]).encode("latin-1"),
+                    b"id;x;ward;r;on;pain;notes2;y\n")
+    text = Domain.draft(path, "y", look=True)
+    said = {(one.get("name") or "+".join(one["names"])): one
+            for one in tomllib.loads(text)["column"]}
+
+    assert ["20.5 to 79.5"] == said["x"]["seen"]
+    assert ("category", ["A", "B"]) == (said["ward"]["kind"], said["ward"]["seen"])
+    assert ["ja", "nein", 'true = "ja"', 'false = "nein"'] == said["r"]["seen"]
+    assert ("%d.%m.%Y", ["01.03.2024 to 28.03.2024"]) == (said["on"]["format"], said["on"]["seen"])
+    assert "missing_values = [9]" in said["pain"]["seen"][1]
+    assert "notes2" not in said
+    assert [0, 1] == tomllib.loads(text)["target"]["seen"]
+    with pytest.raises(DomainError) as caught:
+        parse(text)
+    assert 7 == str(caught.value).count("\nline ")
+    assert Csv(";", ".", "cp1252") == looked_at(
+        csv_file(tmp_path, "1.5;Ä\n2.5;x\n".encode("latin-1"), b"a;b\n", "b.csv"), Csv(";", ","))
+
+
+def test_a_look_at_a_frame():
+    """Declared types are looked at by their cells, as a file is."""
+    frame = pd.DataFrame({"n": np.arange(40) / 2 % 7, "f": [True, False] * 20,
+                          "day": pd.date_range("2024-01-01", periods=40), "w": ["A", "B"] * 20,
+                          "empty": [None] * 40, "y": [0, 1] * 20})
+    found = tomllib.loads(Domain.draft(frame, "y", look=True))
+
+    assert [("n", "number", ["0 to 6.5"]), ("f", "flag", ["0", "1"]),
+            ("day", "date", ["2024-01-01 to 2024-02-09"]), ("w", "category", ["A", "B"]),
+            ("empty", "category", [])] == [
+        (one["name"], one["kind"], one["seen"]) for one in found["column"]]
+    assert [0, 1] == found["target"]["seen"]
+
+
+def test_a_look_at_what_is_known(tmp_path):
+    """What a code book or the caller says is not looked at."""
+    path = csv_file(tmp_path, b"1,5,yes\n" * 30, b"a,b,y\n")
+    book = tmp_path / "book.csv"
+    book.write_text("name,kind,low,high\na,number,0,9\n")
+    text = Domain.draft(path, "y", classes=["no", "yes"], code_book=book, look=True)
+    found = tomllib.loads(text)
+
+    assert ["seen" in one for one in found["column"]] == [False, True]
+    assert "seen" not in found["target"]

@@ -1,0 +1,138 @@
+"""Law: the site.  What builds it can fail, and what it shows fits a telephone."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BUILT = ROOT / "docs" / "_build"
+NOTES = tomllib.loads((ROOT / "docs" / "pictures" / "notes.toml").read_text(encoding="utf-8"))
+
+
+def part(name):
+    """A module of the site's own, by its file."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "_ext" / f"{name}.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_the_sidebar_is_the_index():
+    """A heading is a part, an entry a page, an inner entry a page below it."""
+    text = ("# Top\n\n- [a link before](x.md)\n\n## One\n\n- [a](a.md): words\n  - [b](how/b.md)\n"
+            "- [c](../c.md)\n\n## None\n\nText.\n")
+    contents = part("contents")
+
+    assert [("One", [(0, "/docs/a"), (1, "/docs/how/b"), (0, "/c")])] == contents.parts(text)
+    assert {"docs/a": ["/docs/how/b"]} == contents.children(text)
+
+
+def test_a_docstring_is_plain_text():
+    """What looks like markup is text, examples stay, and parameters become a list."""
+    lines = ["Weigh `a_` by *b* and c_.", "", "k : how many", "    of them", "", ">>> f(*x_)", "1"]
+
+    assert ["Weigh `a_` by \\*b\\* and c\\_.", "", "", "* ``k``: how many", "  of them", "",
+            ">>> f(*x_)", "1"] == part("docstrings").told(lines)
+
+
+def test_the_head_of_a_proof_is_a_list():
+    """Functions and their digests stand below each other."""
+    assert ("- covers: `a.b` @ `0f`\n- rests on: `x/y.proof.md`, `z.proof.md`"
+            == part("proofs").listed("covers: a.b @ 0f\nrests on: x/y.proof.md, z.proof.md"))
+
+
+@pytest.mark.parametrize(("link", "fault"), [
+    ('<a href="b.html#here">', None), ('<a href="https://elsewhere.org/">', None),
+    ('<a href="b.html#there">', "no such place: b.html#there"),
+    ('<a href="#x">', "no such place: #x"),
+    ('<a href="c.html">', "no file: c.html"), ('<img src="c.png">', "no file: c.png"),
+    ('<script src="https://elsewhere.org/a.js">', "loads https://elsewhere.org/a.js"),
+    ('<link href="//elsewhere.org/a.css">', "loads //elsewhere.org/a.css")])
+def test_the_check_of_links_finds_what_is_wrong(link, fault, tmp_path, capsys):
+    """A link to nowhere and a page that loads from outside are named; others are not."""
+    (tmp_path / "a.html").write_text(link, encoding="utf-8")
+    (tmp_path / "b.html").write_text('<p id="here">', encoding="utf-8")
+    code = part("check_site").main(tmp_path)
+
+    assert (1, f"a.html: {fault}\n") == (code, capsys.readouterr().out) if fault else code == 0
+
+
+def test_an_empty_site_is_not_a_site(tmp_path):
+    """Nothing to check is a fault."""
+    assert part("check_site").main(tmp_path) == 1
+
+
+def test_a_notebook_is_run_and_shown():
+    """A page of a notebook holds text, code, and what the code printed; a failing cell fails it."""
+    pytest.importorskip("myst_parser", reason="the docs extra is not installed")
+    cells = [{"cell_type": "markdown", "source": ["Some ", "text"]},
+             {"cell_type": "code", "source": ["import tables\n", "a = 3"]},
+             {"cell_type": "code", "source": ["print(a * 2)"]}]
+    notebooks, tables = part("notebooks"), ROOT / "examples" / "tables.py"
+
+    assert ("Some text\n\n```python\nimport tables\na = 3\n```\n\n```python\nprint(a * 2)\n```\n\n"
+            "```text\n6\n```" == notebooks.page(cells, tables))
+    with pytest.raises(Exception, match="returned non-zero exit status"):
+        notebooks.page([{"cell_type": "code", "source": ["1 / 0"]}], tables)
+
+
+@pytest.mark.parametrize("name", NOTES)
+def test_a_picture_is_small_and_its_notes_are_on_the_page(name):
+    """`docs/reports.md` is what `make pictures` writes of these notes; pictures are small."""
+    text = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
+    told = NOTES[name]
+    notes = "\n".join(f"{at}. {note}" for at, (*_, note) in enumerate(told["notes"], 1))
+
+    assert f"## {told['title']}\n\n{told['words']}\n\n![" in text
+    assert f"(pictures/{name}.png)\n\n{notes}\n" in text
+    assert 10_000 < (ROOT / "docs" / "pictures" / f"{name}.png").stat().st_size < 100_000
+
+
+#: Pages with wide tables, long lines, pictures and signatures.
+WIDE = ("docs/index", "docs/reports", "docs/options", "docs/command-line", "docs/guarantees",
+        "docs/reference/choosing", "docs/tutorials/steward", "docs/how-to/shop-log",
+        "examples/survey", "src/privsieve/noise/race.proof", "README", "search")
+#: What sticks out to the right, and does not lie in something that scrolls by itself.
+OUT = """
+const wide = document.documentElement.clientWidth, scrolls = one => one.tagName != 'ARTICLE' && (
+    ['auto', 'scroll'].includes(getComputedStyle(one).overflowX) || scrolls(one.parentElement));
+return [document.documentElement.scrollWidth > wide, ...[...document.querySelectorAll('article *')]
+    .filter(one => one.getBoundingClientRect().right > wide + 0.5 && !scrolls(one.parentElement))
+    .map(one => one.tagName + ' ' + one.className)];
+"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_site_fits(width):
+    """No page of the built site scrolls sideways, light or dark, and each says its text."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="Chromium needs selenium")
+    if not (shutil.which("chromium") and shutil.which("chromedriver")):
+        pytest.skip("Chromium and its driver are not installed")
+    if not (BUILT / "docs" / "index.html").exists():
+        pytest.skip("the site is not built: make docs")
+    options = webdriver.ChromeOptions()
+    for one in ("headless=new", "no-sandbox", "disable-gpu", "hide-scrollbars",
+                "host-resolver-rules=MAP * ~NOTFOUND"):
+        options.add_argument(f"--{one}")
+    driver = webdriver.Chrome(options=options,
+                              service=webdriver.ChromeService(shutil.which("chromedriver")))
+    try:
+        found = {}
+        for scheme in ("light", "dark"):
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+                "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+                "features": [{"name": "prefers-color-scheme", "value": scheme}]})
+            for name in WIDE:
+                driver.get((BUILT / f"{name}.html").as_uri())
+                found[name, scheme] = driver.execute_script(OUT)[:3]
+    finally:
+        driver.quit()
+
+    assert {} == {page: wide for page, wide in found.items() if wide != [False]}
