@@ -179,10 +179,10 @@ def test_the_demo_speaks_json(tmp_path, cli, monkeypatch):
     told = json.loads(out)
 
     assert (0, 1) == (code, out.count("\n"))
-    assert ["ledger", "plan", "select", "verify", "publish", "verify"] == [
+    assert ["inspect", "ledger", "plan", "select", "verify", "publish", "verify"] == [
         one["command"][1] for one in told["steps"]]
-    assert told["steps"][3]["result"]["valid"] is True
-    chosen = told["steps"][2]["result"]["release"]["selected"]
+    assert told["steps"][4]["result"]["valid"] is True
+    chosen = told["steps"][3]["result"]["release"]["selected"]
     assert {name for name, found in told["planted"].items() if found} <= set(chosen)
 
 

@@ -29,6 +29,7 @@ from privsieve.public.grids import (
     around,
     check_bounds,
     check_scale,
+    check_word,
     finite,
     missing_values,
     no_grid,
@@ -116,7 +117,7 @@ class Number(_Graded):
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        _check_word(self, "scale", _SCALES)
+        check_word(self, "scale", _SCALES)
         if self.low is not None or self.high is not None:
             for end in ("low", "high"):
                 object.__setattr__(self, end, finite(getattr(self, end), self.name, end))
@@ -127,10 +128,10 @@ class Number(_Graded):
             object.__setattr__(self, "typical", typical(self))
         if self.scale == "log":
             check_scale(self)
-        _check_word(self, "missing", _MISSING)
+        check_word(self, "missing", _MISSING)
         object.__setattr__(self, "missing_values", missing_values(self))
         object.__setattr__(self, "cuts", _cuts(self, finite, "[18, 65]"))
-        _check_word(self, "role", _ROLES)
+        check_word(self, "role", _ROLES)
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -201,9 +202,9 @@ class Date(_Graded):
                               "low must be the earlier")
         if self.format is not None:
             _check_format(self.name, self.format)
-        _check_word(self, "missing", _MISSING)
+        check_word(self, "missing", _MISSING)
         object.__setattr__(self, "cuts", _cuts(self, _moment, "[2020-01-01]"))
-        _check_word(self, "role", _ROLES)
+        check_word(self, "role", _ROLES)
 
     @property
     def reach(self) -> tuple[dt.datetime, dt.datetime]:
@@ -241,7 +242,7 @@ class Flag:
         if both:
             raise DomainError(f"column {self.name!r}: {quoted(min(both))} stands for true and for "
                               "false; take one away")
-        _check_word(self, "role", _ROLES)
+        check_word(self, "role", _ROLES)
 
     @property
     def words(self) -> dict[str, int]:
@@ -267,7 +268,7 @@ class Category:
     def __post_init__(self) -> None:
         check_name(self.name)
         object.__setattr__(self, "values", _values(self.values, self.name))
-        _check_word(self, "role", _ROLES)
+        check_word(self, "role", _ROLES)
 
     @property
     def levels(self) -> int:
@@ -483,14 +484,6 @@ def _plainly(point: float | dt.datetime) -> str:
     if isinstance(point, dt.datetime):
         return point.isoformat().removesuffix("T00:00:00")
     return f"{point:g}"
-
-
-def _check_word(part: Column, key: str, words: Sequence[str]) -> None:
-    value = getattr(part, key)
-    if not isinstance(value, str) or value not in words:
-        *first, last = (f'"{word}"' for word in words)
-        raise DomainError(f"column {part.name!r}: {key} is {quoted(value)}; write "
-                          f"{', '.join(first)} or {last}")
 
 
 def _check_format(name: str, form: object) -> None:
