@@ -20,7 +20,7 @@ import privsieve as ps
 
 ps.Ledger(5, population="clinic")
 ps.Domain(["age"])
-ps.plan("rule-sieve", "domain.toml", k=1)
+ps.plan("rule-sieve", 7, k=1)
 left: str = ps.Ledger("b.db", population="clinic").left()
 """
 
