@@ -107,7 +107,7 @@ def test_the_plan_of_a_model(privsieve, place):
     assert Fraction(0) == spent()
     code, out, err = privsieve(*regress()[:8])
     assert (2, "") == (code, out)
-    assert "Missing option '--ledger'" in err
+    assert "Missing: --ledger FILE, --population NAME, --out DIR." in err
     assert not (place / "model").exists()
 
 

@@ -522,7 +522,6 @@ def test_what_is_refused_leaves_no_file(here):
         publish.main(["t.csv", "--explore", "new.html", "--method", "greedy", "--weights", "even"],
                      standalone_mode=False)
     for more, says in ((("--explore", "new.html", "--out", "out"), "--out is for a release"),
-                       (("--explore", "new.html", "--json"), "--json is for a release"),
                        (("-k", 5), "to publish, say --out DIR"),
                        (("--out", "out"), "to publish, say -k K"),
                        (("-k", 5, "--out", "out", "--seconds", 3), "--seconds is for --explore")):

@@ -32,9 +32,9 @@ SINCE = {
     "a publication noted on a server, signatures that a policy wants": 108,
     "a look at a table with verdicts, places and how its file is written, its page and note": 1_070,
     "what each epsilon buys, and the forecast beside the names": 220,
-    "an auditor that adds up what the parts of an output say": 230,
     "an auditor that adds up what the parts of an output say, and one try of a tuning": 210,
     "drafts, code books, blocks, and all faults of a domain file at once": 1_270,
+    "what a notebook and a terminal show, and figures": 1_200,
 }
 MOST_LINES = 25_500 + sum(SINCE.values())
 #: Functions with more than six arguments.

@@ -47,6 +47,8 @@ BELOW = {
     "papers": ROWS | {"containment"},
     # A face: it tells what a release says, and knows no row.
     "report": WORDS | {"ledger", "release"},
+    # Figures of plans and releases: what they say, and no row.
+    "displays": WORDS | {"release", "report"},
     "fit": WORDS | {"rows", "noise", "ledger", "release", "report"},
     # What was charged before, and what a crash left: files, and no row.
     "finish": WORDS | {"ledger", "release", "report", "fit"},
@@ -56,13 +58,15 @@ BELOW = {
     "__main__": {"cli"},
     # The names of the public surface, imported when they are asked for.
     "__init__": WORDS | {"rows", "ledger", "trust", "check", "release", "methods", "local",
-                         "containment", "finish"},
+                         "containment", "finish", "displays"},
 }
 #: Imports that point up, each with the reason why it may.
 UPWARD = {
     ("release.py", "ledger.folder"): "`Release.save` is a word; the folder is asked for late",
     ("release.py", "report"): "`Release.save` writes the page, too, and asks for it late",
     ("check/folder.py", "report"): "a page is compared with the one that its two files give",
+    ("release.py", "displays"): "`Release.plot` is a word; what draws is asked for late",
+    ("public/plan.py", "displays"): "`Plan.plot` is a word; what draws is asked for late",
     ("public/plan.py", "rows.batch"): "a type: what is summarised",
     ("public/domain.py", "rows"): "`Domain.draft` asks a source for its names and types",
 }

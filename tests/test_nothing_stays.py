@@ -402,6 +402,7 @@ SHOWN = {
     "NoiseLaw", "NoiseSize", "NoisyTable", "Number", "OfLevels", "Perturbing", "Places", "Plan",
     "Point", "Policy", "Problem", "Public", "Published", "Regression", "Release", "Risk",
     "Roles", "Rounding", "Rule", "Sample", "Scheme", "Scoring", "Selection", "Setting", "Shape",
+    "Shown",
     "Sizes", "SourceCrowds", "SureCount", "Switch", "TableFacts", "Takes", "Thermometer",
     "Together", "TopRule", "Tuning", "VectorNoise", "VoteForecast", "Weighing", "Whole",
     "Windows"}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -92,3 +94,17 @@ def test_sizes(path):
             large.append(f"{name}:{node.name}")
 
     assert [] == [thing for thing in large if f"`{thing}`" not in excused()]
+
+
+def test_every_name_has_an_example_that_runs():
+    """The docstring of each public name has an example, and it speaks of that name."""
+    finder = doctest.DocTestFinder(recurse=False)
+    without = []
+    for name in ps.__all__:
+        found = getattr(ps, name)
+        examples = "" if isinstance(found, str) else "".join(
+            example.source for test in finder.find(found, name) for example in test.examples)
+        if not isinstance(found, str) and not re.search(rf"\b{name}\(|\b{name}\.\w+\(", examples):
+            without.append(name)
+
+    assert [] == without

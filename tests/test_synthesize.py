@@ -147,9 +147,10 @@ def test_refusals(privsieve, change, code, text):  # noqa: F811  # the fixture
 
 
 @pytest.mark.parametrize(("args", "code", "text"), [
-    ((), 2, "DATA is missing"), (("--rows", "9"), 2, "DATA is missing"),
+    ((), 2, "DATA, --domain, --epsilon, --rows, --ledger, --population, --out are missing"),
+    (("--rows", "9"), 2, "DATA, --domain, --epsilon, --ledger, --population, --out are missing"),
     (("--from", "first"), 2, "--rows is missing"),
-    (("table.csv", "--rows", "9"), 2, "--domain is missing"),
+    (("table.csv", "--rows", "9"), 2, "--domain, --epsilon, --ledger, --population, --out are "),
     (("--from", "first", "--anyway"), 2, "--anyway is given with --from"),
     (("--rows", "9", "--from", "none"), 3, "release.json is missing"),
     (("table.csv", "--rows", "9", "--from", "first"), 2, "DATA is given with --from"),

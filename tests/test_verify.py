@@ -14,6 +14,7 @@ import pytest
 import privsieve as ps
 from privsieve.check import verify as module
 from privsieve.check.verify import verify
+from privsieve.errors import LedgerError
 from privsieve.ledger.certificate import FORMAT, certificate, conversion, link, sentence, terms
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import canonical, digest

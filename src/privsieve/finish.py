@@ -84,6 +84,16 @@ def recover(folder: str | Path, *, ledger: str | Path | Ledger | None = None) ->
     ----------
     folder : the release folder.
     ledger : where the ledger lies now; left out, where it lay when it was charged.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, privsieve as ps
+    >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
+    >>> sieve = ps.RuleSieve(k=1, epsilon=2, domain=ps.Domain.box(0, 1)).fit(X, X[:, 2] > 0.5)
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     sieve.release_.save(f"{place}/first")
+    ...     ps.recover(f"{place}/first").state
+    'finished'
     """
     with Folder.reopen(folder) as left:
         try:

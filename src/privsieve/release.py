@@ -21,11 +21,14 @@ from privsieve.frozen import dataclass
 from privsieve.public.canonical import Json, canonical, digest, parsed, quoted
 from privsieve.public.cost import exact
 from privsieve.public.plan import Plan, chosen_by, sought
+from privsieve.public.printed import Printed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from privsieve.displays import ReleaseDisplay
     from privsieve.public.description import Described
+    from privsieve.public.shown import Shown
 
 FORMAT = "privsieve-release/1"
 #: The file of a release is far below; more is an attack on memory.
@@ -46,8 +49,8 @@ _LEAST = Decimal("1e-9")
 _EXACT = Context(prec=28)
 
 
-@dataclass(frozen=True)
-class Release:
+@dataclass(frozen=True, repr=False)
+class Release(Printed):
     """A release and its certificate, each as JSON.
 
     `selected` are names; `certificate` is None for what is not private (a replayed noise).
@@ -71,9 +74,10 @@ class Release:
             "warning": plan.warning,
         }, None)
 
-    def __repr__(self) -> str:
-        """The kind and the chosen names: a table of counts may have a million cells."""
-        return f"Release({self.body.get('kind')}: {', '.join(map(str, self.selected))})"
+    def _shown(self) -> Shown:
+        from privsieve.report.brief import brief
+
+        return brief(self)
 
     @property
     def selected(self) -> tuple[str, ...]:
@@ -118,6 +122,12 @@ class Release:
         """The digest that the certificate binds."""
         return digest(self.bytes)
 
+    def plot(self, ax: Any = None) -> ReleaseDisplay:
+        """Draw what was released, with Matplotlib (the extra `plot`)."""
+        from privsieve.displays import ReleaseDisplay
+
+        return ReleaseDisplay.from_release(self).plot(ax)
+
     def save(self, folder: str | Path) -> None:
         """Write the release folder, with its report; it must not exist."""
         from privsieve.ledger.folder import Folder
@@ -136,7 +146,16 @@ class Release:
 
 
 def load(folder: str | Path) -> Release:
-    """Read a release folder; `verify` says whether it is what its certificate claims."""
+    """Read a release folder; `verify` says whether it is what its certificate claims.
+
+    >>> import tempfile, numpy as np, privsieve as ps
+    >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
+    >>> sieve = ps.RuleSieve(k=1, epsilon=2, domain=ps.Domain.box(0, 1)).fit(X, X[:, 2] > 0.5)
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     sieve.release_.save(f"{place}/first")
+    ...     ps.load(f"{place}/first").selected == sieve.release_.selected
+    True
+    """
     from pathlib import Path
 
     body = _read(Path(folder) / "release.json")

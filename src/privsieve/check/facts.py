@@ -70,7 +70,7 @@ class Facts:
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of the domain."""
-        return self.domain.columns
+        return tuple(self.domain.columns)
 
 
 def domain_of(said: Mapping[str, Any]) -> Domain:

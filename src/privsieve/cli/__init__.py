@@ -11,11 +11,15 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from privsieve.cli.verb import VerbGroup
 from privsieve.errors import PrivsieveError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 #: Each verb and its line of help; `privsieve.cli.<verb>` holds its `command`.
 VERBS = {
@@ -38,6 +42,7 @@ VERBS = {
     "report": "Make the HTML page of a release again, or check it.",
     "export": "Write a release as a registry entry, a label, for a viewer, or to be signed.",
     "doctor": "Say what this installation has and what it lacks.",
+    "completion": "Let bash, zsh or fish complete verbs, options and files.",
 }
 
 INTERRUPTED = 130
@@ -47,7 +52,7 @@ CLOSED = 141
 _LONG = re.compile(r"\S{400,}")
 
 
-class Verbs(click.Group):
+class Verbs(VerbGroup):
     """A group whose verbs are imported when they run."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -63,6 +68,14 @@ class Verbs(click.Group):
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Verbs that begin so, without importing them, and options."""
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(name, help=said) for name, said in VERBS.items()
+                 if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
 def _version(ctx: click.Context, _option: click.Parameter, asked: bool) -> None:  # noqa: FBT001  # click's signature
@@ -112,8 +125,9 @@ def run(args: Sequence[str] | None = None) -> int:
         return _refuse("interrupted; nothing was charged", INTERRUPTED, color)
     except PrivsieveError as error:
         return _refuse(str(error), error.exit_code, color)
-    except SystemExit:  # click's, where nobody reads any more what is printed
-        code = CLOSED
+    except SystemExit as done:
+        # Click's: a shell learned what it may complete; or nobody reads any more what is printed.
+        code = CLOSED if done.code else 0
     except BaseException as error:  # noqa: BLE001  # its text could speak of rows; its type does not
         if os.environ.get("PRIVSIEVE_DEBUG"):
             sys.excepthook(type(error), error, error.__traceback__)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privsieve.cli import words
+from privsieve.cli.options import methods_beginning
 from privsieve.cli.progress import shown
+from privsieve.cli.verb import Verb
 from privsieve.errors import CheckFailed
 
 if TYPE_CHECKING:
@@ -19,8 +21,9 @@ _SAID = {"refuted": ("REFUTED", "red"), "stands": ("stands", "green"),
          "saw nothing": ("saw nothing", "yellow")}
 
 
-@click.command("audit", epilog="Example: privsieve audit rule-sieve --epsilon 1 --runs 10000")
-@click.argument("method")
+@click.command("audit", cls=Verb,
+               epilog="Example: privsieve audit rule-sieve --epsilon 1 --runs 10000")
+@click.argument("method", shell_complete=methods_beginning)
 @click.option("--mode", metavar="NAME", default="",
               help="What of the method is attacked, for example joint, persons or threshold; a "
                    "name that is none lists them.")
@@ -28,7 +31,6 @@ _SAID = {"refuted": ("REFUTED", "red"), "stands": ("stands", "green"),
               help="What the method is to keep.")
 @click.option("--runs", metavar="N", type=int, default=3000, show_default=True,
               help="Runs on each of the two tables; more of them see more.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
 def command(method: str, mode: str, epsilon: str, runs: int, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Attack METHOD: try to tell two tables apart that differ in one row, or person.
 

@@ -12,6 +12,7 @@ import click
 from privsieve.cli import tables, words
 from privsieve.cli.options import refuse
 from privsieve.cli.progress import shown
+from privsieve.cli.verb import Verb
 from privsieve.errors import CheckFailed
 from privsieve.public.canonical import Json
 
@@ -46,7 +47,8 @@ class Checked(NamedTuple):
     told: list[Disclosure] | None
 
 
-@click.command("check", epilog="Example: privsieve check patients.csv --target ill -k 5")
+@click.command("check", cls=Verb,
+               epilog="Example: privsieve check patients.csv --target ill -k 5")
 @click.argument("data", nargs=-1, required=True, metavar="DATA...")
 @tables.table
 @click.option("-k", "k", metavar="K", type=int,
@@ -54,7 +56,6 @@ class Checked(NamedTuple):
 @click.option("--sample", metavar="ROWS", type=click.IntRange(min=0),
               help="Count the groups of so many rows, drawn at random; 0 for all rows, however "
                    "long that takes.  By default a sample is drawn where all would take minutes.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
 def command(data: tuple[str, ...], k: int | None, sample: int | None, as_json: bool,  # noqa: FBT001  # click gives it by name
             **options: Any) -> None:
     """Measure DATA: levels, risks, what each column costs, and what breaks k.

@@ -12,7 +12,10 @@ import datetime as dt
 import json
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext, redirect_stdout
+from functools import partial
+from io import StringIO
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -22,7 +25,9 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.cli import words
+from privsieve.cli.verb import Verb
 from privsieve.errors import ParameterError
+from privsieve.public.canonical import Json
 from privsieve.public.columns import Category, Column, Date, Flag, Label, Number
 from privsieve.public.domain import Domain
 
@@ -46,14 +51,25 @@ _PAGES = (
 )
 
 
-@click.command("demo", epilog="Example: privsieve demo --out try-it")
+@click.command("demo", cls=Verb, epilog="Example: privsieve demo --out try-it")
 @click.option("--out", metavar="DIR", default="privsieve-demo", show_default=True,
               help="Where to put it all; it must not exist.")
-def command(out: str) -> None:
+def command(out: str, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Watch it work: a made-up hospital table, a plan, one selection, one publication.
 
     Makes DIR with patients.csv, domain.toml, a ledger and the two release folders.
     """
+    told: list[Json] = []
+    with redirect_stdout(StringIO()) if as_json else nullcontext():
+        chosen = _shown(out, partial(_kept, told) if as_json else _typed)
+    if as_json:
+        words.json({"folder": out, "steps": told,
+                    "planted": {name: name in chosen for name in PLANTED},
+                    "pages": ["/".join(name) for name, _ in _PAGES]})
+
+
+def _shown(out: str, run: Callable[[list[str]], None]) -> list[str]:
+    """Each step with its words; which columns were chosen."""
     folder = _folder(out)
     click.echo(_INTRO)
     write(folder)
@@ -63,29 +79,30 @@ def command(out: str) -> None:
     asked = ["--domain", at["domain.toml"], "--unit", "row", "--epsilon", "0.5", "--top", "6"]
     charged = ["--ledger", at["budget.db"], "--population", "demo-clinic"]
     _step("Its holder looks at the table with what is public about it: private, and free.")
-    _run(["inspect", at["patients.csv"], "--domain", at["domain.toml"], "--private-output",
-          at["look.html"]])
+    run(["inspect", at["patients.csv"], "--domain", at["domain.toml"], "--private-output",
+         at["look.html"]])
     _step("And grants the patients a budget.")
-    _run(["ledger", "grant", *charged, "--epsilon", "2"])
+    run(["ledger", "grant", *charged, "--epsilon", "2"])
     _step("What would a choice of six columns cost, and what is it worth?  No row is read.")
-    _run(["plan", at["patients.csv"], *asked])
+    run(["plan", at["patients.csv"], *asked])
     _step("One choice.  The budget is charged first; then the rows are read.")
-    _run(["select", at["patients.csv"], *asked, *charged, "--out", at["first"]])
-    _compare(folder)
+    run(["select", at["patients.csv"], *asked, *charged, "--out", at["first"]])
+    chosen = _compare(folder)
     _step("Anybody can check the release, without the table.")
-    _run(["verify", at["first"], "--ledger", at["budget.db"]])
+    run(["verify", at["first"], "--ledger", at["budget.db"]])
     _step("Another question: which columns may be published row by row?  Everybody is to\n"
           "have five equals.  This needs no noise, and promises less.")
-    _run(["publish", at["patients.csv"], "--domain", at["domain.toml"], "--profile", "strict",
-          "-k", "5", "--publish-target", "--out", at["columns"],
-          "--internal-report", at["internal.html"]])
-    _run(["verify", at["columns"]])
+    run(["publish", at["patients.csv"], "--domain", at["domain.toml"], "--profile", "strict",
+         "-k", "5", "--publish-target", "--out", at["columns"],
+         "--internal-report", at["internal.html"]])
+    run(["verify", at["columns"]])
     _step("Each release says all of this on one page that any browser shows:")
     for name, whose in _PAGES:
         click.echo(f"  {os.path.join(out, *name)}\n      {whose}")  # noqa: PTH118  # as typed
     _step("With a table of your own:")
     for line, why in _NEXT:
         click.echo(f"  privsieve {line}\n      {why}")
+    return chosen
 
 
 def _folder(out: str) -> Path:
@@ -113,11 +130,24 @@ def _step(text: str) -> None:
     words.show(text, bold=True)
 
 
-def _run(arguments: list[str]) -> None:
+def _typed(arguments: list[str]) -> None:
     """Show a command, and run it as it stands."""
+    click.secho(_line(arguments), fg="cyan")
+    _run(arguments)
+
+
+def _kept(told: list[Json], arguments: list[str]) -> None:
+    """Run a command for a machine, and keep what it says."""
+    private = arguments[0] == "inspect"  # what it shows stays in its file
+    with redirect_stdout(StringIO()) as said:
+        _run(arguments if private else [*arguments, "--json"])
+    told.append({"command": ["privsieve", *arguments],
+                 "result": None if private else json.loads(said.getvalue())})
+
+
+def _run(arguments: list[str]) -> None:
     from privsieve.cli import verbs
 
-    click.secho(_line(arguments), fg="cyan")
     verbs.main(arguments, "privsieve", standalone_mode=False,
                color=click.get_current_context().color)
 
@@ -132,9 +162,9 @@ def _line(arguments: list[str]) -> str:
     return line
 
 
-def _compare(folder: Path) -> None:
-    """What was planted, and what was chosen."""
-    chosen = json.loads((folder / "first" / "release.json").read_bytes())["selected"]
+def _compare(folder: Path) -> list[str]:
+    """Show what was planted; what was chosen."""
+    chosen: list[str] = json.loads((folder / "first" / "release.json").read_bytes())["selected"]
     _step("We know the truth here, because the table is made up:")
     for name, effect in PLANTED.items():
         found = name in chosen
@@ -143,6 +173,7 @@ def _compare(folder: Path) -> None:
     for name in chosen:
         if name not in PLANTED:
             click.echo(f"  {click.style('chance', fg='yellow')}  {name:<18}was not planted")
+    return chosen
 
 
 # --- the table ----------------------------------------------------------------------------------
@@ -244,7 +275,7 @@ def domain() -> Domain:
         for name, m in MEASURES.items()]
     columns += [Flag(name) for name in FLAGS]
     columns += [Category(name, values) for name, values in CATEGORIES.items()]
-    columns.append(Date("admitted", FIRST, LAST))  # type: ignore[arg-type]  # a date becomes a time
+    columns.append(Date("admitted", FIRST, LAST))
     return Domain(tuple(columns), target=Label("readmitted", ("no", "yes")))
 
 

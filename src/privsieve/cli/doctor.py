@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 import click
 
 from privsieve.cli import words
+from privsieve.cli.verb import Verb
 from privsieve.public.canonical import Json
 
 #: What each package is for; the first ones are needed, the rest is optional.
@@ -34,8 +35,7 @@ OPTIONAL = {
 }
 
 
-@click.command("doctor", epilog="Example: privsieve doctor")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
+@click.command("doctor", cls=Verb, epilog="Example: privsieve doctor")
 def command(as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Say what this installation has and what it lacks; no secret and no path."""
     found, has = _found(), _versions({**NEEDED, **OPTIONAL})

@@ -11,6 +11,7 @@ import click
 
 from privsieve.cli import words
 from privsieve.cli.private import new_file
+from privsieve.cli.verb import Verb
 from privsieve.errors import ParameterError
 from privsieve.public.domain import Csv
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _CSV = ("delimiter", "decimal", "encoding")
 
 
-@click.command("domain", epilog=(
+@click.command("domain", cls=Verb, epilog=(
     "Example: privsieve domain patients.csv --target readmitted --classes 0,1 --unit row "
     "--out domain.toml"))
 @click.argument("data")
@@ -130,8 +131,11 @@ def _facts(csv: Csv, options: dict[str, Any]) -> TableFacts:
 
 
 def _write(draft: str, options: dict[str, Any]) -> None:
+    if options["as_json"]:
+        words.json({"draft": draft, "written": options["out"]})
     if options["out"] is None:
-        click.echo(draft, nl=False)
+        if not options["as_json"]:
+            click.echo(draft, nl=False)
         return
     with new_file(options["out"], "of --out", 0o600 if options["look"] else 0o666) as file:
         file.write(draft.encode())

@@ -27,7 +27,7 @@ _LIMITS = ("max_share", "entropy_l", "closeness")
 
 
 #: Options that speak of a release, and have no meaning where nothing is published.
-_RELEASE = ("out", "ledger", "other_people", "first", "internal_report", "as_json", "suppress",
+_RELEASE = ("out", "ledger", "other_people", "first", "internal_report", "suppress",
             "publish_sensitive")
 #: Gives a command the options of exploring.
 options = asking(
@@ -46,9 +46,10 @@ def check(options: Mapping[str, Any]) -> None:
         for name in ("population_size", "seconds"):
             refuse(options[name] is not None, f"{_option(name)} is for --explore; say --explore "
                                               "FILE, or leave it away")
-        for name, said in (("k", "-k K"), ("out", "--out DIR")):
-            refuse(options[name] is None, f"to publish, say {said}; to see what each k costs, and "
-                                          "publish nothing, --explore FILE")
+        lacks = [said for name, said in (("k", "-k K"), ("out", "--out DIR"))
+                 if options[name] is None]
+        refuse(lacks, f"to publish, say {' and '.join(lacks)}; to see what each k costs, and "
+                      "publish nothing, --explore FILE")
         return
     for name in _RELEASE:
         refuse(options[name], f"{_option(name)} is for a release, and --explore publishes nothing; "
@@ -56,7 +57,7 @@ def check(options: Mapping[str, Any]) -> None:
 
 
 def _option(name: str) -> str:
-    return "--json" if name == "as_json" else f"--{name.replace('_', '-')}"
+    return f"--{name.replace('_', '-')}"
 
 
 def explore(table: Labelled, rule: Rule, options: Mapping[str, Any], *,
@@ -76,6 +77,8 @@ def explore(table: Labelled, rule: Rule, options: Mapping[str, Any], *,
     for text in told.unreached:
         words.say("left out", text, fg="yellow")
     words.say("explored", f"{path} (PRIVATE: not to be released); nothing was published")
+    if options.get("as_json"):
+        words.json({"explored": path, "left_out": list(told.unreached)})
 
 
 def _check(table: Labelled, options: Mapping[str, Any]) -> None:

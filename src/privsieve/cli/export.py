@@ -9,6 +9,7 @@ import click
 
 from privsieve.cli import words
 from privsieve.cli.private import new_file
+from privsieve.cli.verb import Verb
 from privsieve.errors import CheckFailed, PrivsieveError, SchemaError
 from privsieve.public.cost import EPSILON_UNITS, decimal
 from privsieve.release import WRONG
@@ -21,14 +22,15 @@ if TYPE_CHECKING:
 FORMS = ("registry", "label", "acro", "officer")
 
 
-@click.command("export", epilog="Example: privsieve export officer first --out form.md")
+@click.command("export", cls=Verb, epilog="Example: privsieve export officer first --out form.md")
 @click.argument("form", type=click.Choice(FORMS))
 @click.argument("release")
 @click.option("--ledger", metavar="FILE",
               help="The ledger that was charged: label and officer say what is left of it.")
 @click.option("--out", metavar="FILE",
               help="Write to a new file; to stdout where left out.")
-def command(form: str, release: str, ledger: str | None, out: str | None) -> None:
+def command(form: str, release: str, ledger: str | None, out: str | None,
+            as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Write the release folder RELEASE as FORM; the folder is verified first.
 
     registry: an entry of the Differential Privacy Deployments Registry, in YAML.  label: a privacy
@@ -43,12 +45,14 @@ def command(form: str, release: str, ledger: str | None, out: str | None) -> Non
     except WRONG:
         raise SchemaError("release.json or certificate.json lacks what the form says; take the "
                           "files as privsieve wrote them") from None
-    if out is None:
+    if out is not None:
+        with new_file(out, "of the export") as file:
+            file.write(made)
+        words.say("export", out)
+    if as_json:
+        words.json({"form": form, "text": made.decode(), "written": out})
+    elif out is None:
         click.echo(made, nl=False)
-        return
-    with new_file(out, "of the export") as file:
-        file.write(made)
-    words.say("export", out)
 
 
 def _checked(place: Path, ledger: str | None) -> FolderCheck:

@@ -11,6 +11,7 @@ import click
 
 from privsieve.cli import inspected, words
 from privsieve.cli.private import new_file
+from privsieve.cli.verb import Verb
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import visible
 
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
 _COLOURS = {"STOP:": "red", "LOOK:": "yellow", "FINE:": "green"}
 
 
-@click.command("inspect", epilog="Example: privsieve inspect patients.csv --domain domain.toml")
+@click.command("inspect", cls=Verb,
+               epilog="Example: privsieve inspect patients.csv --domain domain.toml")
 @click.argument("data")
 @click.option("--domain", "domain_file", metavar="FILE", required=True, help="The domain file.")
 @click.option("--private-output", metavar="FILE",
               help="Write into this new file (only its owner may read it) instead of the terminal: "
                    "a page where it ends in .html, JSON where it ends in .json, else text.")
-@click.option("--json", "as_json", is_flag=True, help="Show one JSON object for machines.")
 def command(data: str, domain_file: str, private_output: str | None, *, as_json: bool) -> None:
     """Look at DATA with its domain: a verdict on each column, and what to write.
 

@@ -12,6 +12,7 @@ import click
 
 from privsieve.cli import words
 from privsieve.cli.private import new_file, new_page
+from privsieve.cli.verb import VerbGroup
 from privsieve.errors import ParameterError
 from privsieve.trust.envelope import Envelope, of_rotation
 from privsieve.trust.keys import LARGEST_KEY, PrivateKey, PublicKey
@@ -23,7 +24,7 @@ _passphrase = click.option("--passphrase", is_flag=True,
                            help=f"Encrypt the key; asks, or takes ${VARIABLE}.")
 
 
-@click.group("key", epilog="Example: privsieve key make maker.pem")
+@click.group("key", cls=VerbGroup, epilog="Example: privsieve key make maker.pem")
 def command() -> None:
     """Make a key that signs, show its public half, or put another in its place."""
 
@@ -31,22 +32,28 @@ def command() -> None:
 @command.command("make", epilog="Example: privsieve key make maker.pem --passphrase")
 @click.argument("file")
 @_passphrase
-def make(file: str, passphrase: bool) -> None:  # noqa: FBT001  # click gives it by name
+def make(file: str, passphrase: bool, as_json: bool) -> None:  # noqa: FBT001  # click gives them by name
     """Make a private key in the new FILE, which only its owner can read."""
     key = _made(file, encrypt=passphrase)
-    words.line(key.public.fingerprint)
+    if as_json:
+        words.json({"fingerprint": key.public.fingerprint, "key": file})
+    else:
+        words.line(key.public.fingerprint)
     words.say("key", f"{file}: keep it to yourself; others get what privsieve key show prints")
 
 
 @command.command("show", epilog="Example: privsieve key show maker.pem --out maker.pub")
 @click.argument("file")
 @click.option("--out", metavar="FILE", help="A new file for the public half, instead of stdout.")
-def show(file: str, out: str | None) -> None:
+def show(file: str, out: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Print the public half of the key in FILE, private or public, and say its fingerprint."""
     public = _public(file)
-    if out is None:
+    if as_json:
+        words.json({"fingerprint": public.fingerprint, "public": public.pem.decode(),
+                    "written": out})
+    elif out is None:
         click.echo(public.pem.decode(), nl=False)
-    else:
+    if out is not None:
         with new_file(out, "of the public key", 0o644) as made:
             made.write(public.pem)
     click.echo(public.fingerprint, err=True)
@@ -59,14 +66,17 @@ def show(file: str, out: str | None) -> None:
 @click.option("--out", metavar="FILE", required=True,
               help="A new file for the statement, which both keys sign.")
 @_passphrase
-def rotate(old: str, new: str, out: str, passphrase: bool) -> None:  # noqa: FBT001  # click gives it by name
+def rotate(old: str, new: str, out: str, passphrase: bool, as_json: bool) -> None:  # noqa: FBT001  # click gives them by name
     """Make a key in the new file NEW that takes the place of OLD, and state it."""
     first = opened(old)
     with new_page(out, "of the rotation") as write:
         second = _made(new, encrypt=passphrase)
         said = Envelope.of(of_rotation(first.public, second.public))
         write(said.signed(first).signed(second).encoded)
-    words.line(second.public.fingerprint)
+    if as_json:
+        words.json({"fingerprint": second.public.fingerprint, "key": new, "rotation": out})
+    else:
+        words.line(second.public.fingerprint)
     words.say("rotation", f"{out}: for all who know {first.public.fingerprint} (verify --rotated)")
 
 

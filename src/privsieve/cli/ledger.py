@@ -11,8 +11,9 @@ import click
 
 from privsieve.cli import words
 from privsieve.cli.options import asking, head, refuse
+from privsieve.cli.verb import VerbGroup
 from privsieve.errors import CheckFailed, LedgerError
-from privsieve.public.canonical import Json
+from privsieve.public.canonical import Json, parsed
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, decimal
 
 if TYPE_CHECKING:
@@ -23,10 +24,9 @@ if TYPE_CHECKING:
 _LEDGER = click.option("--ledger", "path", metavar="FILE", required=True, help="The ledger.")
 _POPULATION = click.option("--population", metavar="NAME",
                            help="One population; all where left out.")
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
 
 
-@click.group("ledger", epilog="Example: privsieve ledger show --ledger budget.db")
+@click.group("ledger", cls=VerbGroup, epilog="Example: privsieve ledger show --ledger budget.db")
 def command() -> None:
     """Grant a budget, show what is left of it, and check, copy and export the ledger."""
 
@@ -49,7 +49,8 @@ def command() -> None:
 @click.option("--neighbours", type=click.Choice(["replace-one", "add-remove"]),
               help="How it changes; replace-one where only the unit is given.")
 @head()
-def grant(path: str, population: str, head: str | None, **options: Any) -> None:
+def grant(path: str, population: str, head: str | None, as_json: bool,  # noqa: FBT001  # click gives it by name
+          **options: Any) -> None:
     """Give a population its budget, once."""
     from privsieve.ledger.ledger import Ledger
 
@@ -58,6 +59,8 @@ def grant(path: str, population: str, head: str | None, **options: Any) -> None:
     kept = ledger.account()
     words.say("granted", f"{_limits(kept)} to {ledger.population}")
     words.say("protects", _protects(kept))
+    if as_json:
+        words.json({"populations": {ledger.population: _account(ledger)}})
 
 
 @command.command("raise", epilog=(
@@ -70,8 +73,7 @@ def grant(path: str, population: str, head: str | None, **options: Any) -> None:
 @click.option("--reason", metavar="TEXT", required=True, help="Why; it stays in the ledger.")
 @click.option("--by", metavar="NAME", required=True, help="Who answers for it.")
 @click.option("--and", "other", metavar="NAME", required=True, help="And somebody else who does.")
-def raise_limit(path: str, population: str, head: str | None, by: str, other: str,
-                **options: Any) -> None:
+def raise_limit(path: str, population: str, head: str | None, **options: Any) -> None:
     """Raise a limit, with a reason and the names of two people.
 
     What was promised about these people becomes weaker; what was charged stays charged.
@@ -79,16 +81,19 @@ def raise_limit(path: str, population: str, head: str | None, by: str, other: st
     from privsieve.ledger.ledger import Ledger
 
     ledger = Ledger(path, population=population, head=head)
-    ledger.raise_limit(by=(by, other), **options)
+    as_json, by = options.pop("as_json"), (options.pop("by"), options.pop("other"))
+    ledger.raise_limit(by=by, **options)
     words.say("raised", f"{ledger.population} to {_limits(ledger.account())}")
     words.say("left", words.amount(ledger.left()))
+    if as_json:
+        words.json({"populations": {ledger.population: _account(ledger)}})
 
 
 @command.command("verify", epilog="Example: privsieve ledger verify --ledger budget.db first")
 @click.argument("releases", nargs=-1)
 @click.option("--ledger", "path", metavar="FILE", help="The ledger.")
 @click.option("--export", metavar="FILE", help="Or: what `ledger export` wrote.")
-@asking(head(), _JSON)
+@head()
 def verify(releases: tuple[str, ...], path: str | None, export: str | None, head: str | None,
            as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Recount the ledger from its entries alone, and look whether it was set back.
@@ -136,7 +141,7 @@ def _verdict(report: ChainReport, outside: int, *, as_json: bool) -> None:
 @command.command("backup", epilog="Example: privsieve ledger backup monday.db --ledger budget.db")
 @click.argument("copy", metavar="FILE")
 @_LEDGER
-def backup(copy: str, path: str) -> None:
+def backup(copy: str, path: str, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Copy the ledger to FILE, consistently, while others may be writing.
 
     FILE must not exist.  The copy is recounted.
@@ -150,19 +155,25 @@ def backup(copy: str, path: str) -> None:
               "or the newest release, and charge again what it lacks")
     if os.path.lexists(f"{path}.key"):
         words.say("key", "the ledger's key was not copied; keep a copy of it as you keep the table")
+    if as_json:
+        words.json({"copied": copy, "entries": entries})
 
 
 @command.command("export", epilog="Example: privsieve ledger export --ledger budget.db")
 @_LEDGER
 @click.option("--out", metavar="FILE", help="Write here; the file must not exist.")
-def export(path: str, out: str | None) -> None:
+def export(path: str, out: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Print all entries, a line of canonical JSON each: `ledger verify --export` recounts them."""
     from privsieve.ledger.chain import exported
     from privsieve.ledger.ledger import recount
 
     text = exported(recount(path)[1])
+    if as_json:
+        words.json({"entries": [parsed(line) for line in text.encode().splitlines()],
+                    "exported": out})
     if out is None:
-        click.echo(text, nl=False)
+        if not as_json:
+            click.echo(text, nl=False)
         return
     try:
         with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w",
@@ -174,7 +185,7 @@ def export(path: str, out: str | None) -> None:
 
 
 @command.command("orphans", epilog="Example: privsieve ledger orphans --ledger budget.db")
-@asking(_LEDGER, _POPULATION, head(), _JSON)
+@asking(_LEDGER, _POPULATION, head())
 def orphans(path: str, population: str | None, head: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """List charges without a release: what was paid for, and has nothing to show for it."""
     lost = [_lost(ledger, entry) for ledger in _ledgers(path, population, head)
@@ -214,7 +225,7 @@ def _limits(kept: Account) -> str:
 
 
 @command.command("show", epilog="Example: privsieve ledger show --ledger budget.db")
-@asking(_LEDGER, _POPULATION, head(), _JSON)
+@asking(_LEDGER, _POPULATION, head())
 def show(path: str, population: str | None, head: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Show limit, spent and left, releases, charges without a release, publications."""
     ledgers = _ledgers(path, population, head)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privsieve.cli import words
+from privsieve.cli.verb import Verb
 from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import METHODS, options_of, plan
 from privsieve.public.cost import exact
@@ -100,10 +101,7 @@ _UNIT = (
 )
 _ROWS = click.option("--rows", metavar="N", type=int,
                      help="Rows in the table: a public figure, where it cannot be counted.")
-_END = (
-    click.option("--allow-weak", is_flag=True, help="Accept an epsilon above 10."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines."),
-)
+_END = (click.option("--allow-weak", is_flag=True, help="Accept an epsilon above 10."),)
 
 
 def head() -> Command:
@@ -114,14 +112,24 @@ def head() -> Command:
              "refused.  It is made if it does not exist.")
 
 
+def methods_beginning(_ctx: Any, _option: Any, incomplete: str) -> list[str]:
+    """What a shell offers where a method is to be named.
+
+    >>> methods_beginning(None, None, "rule")
+    ['rule-sieve']
+    """
+    return [method for method in METHODS if method.startswith(incomplete)]
+
+
 def _method(more: str = "") -> Command:
     return click.option(
         "--method", metavar="NAME", default="rule-sieve", show_default=True,
+        shell_complete=methods_beginning,
         help="How to choose: rule-sieve, block-fwell, noisy-top-k or private-tuning; or with "
              f"released weights: output-fwell, objective-fwell or felp{more}.")
 
 
-class OfMethod(click.Command):
+class OfMethod(Verb):
     """A command whose options are also those of the method that is named: no other is imported.
 
     Help shows those of all, and so does a refusal of what is no option of this one.
@@ -144,6 +152,15 @@ class OfMethod(click.Command):
             word = "--bins (or --bin)" if word in ("--bins", "--bin") else word
             raise ParameterError(f"{word} is no option of {named[0]}; leave it away, or choose "
                                  "another --method") from None
+
+    def missing(self, ctx: click.Context, given: Mapping[str, Any]) -> list[str]:
+        """All that is not given and has to be: how many columns, too."""
+        said, names = super().missing(ctx, given), {one.name for one in self.get_params(ctx)}
+        wants = {*COUNTS} <= names and all(
+            "n_features_to_select" in abouts(options_of(method)) for method in ctx.meta[_NAMED])
+        if wants and not any(name in given for name in (*COUNTS, "price")):
+            said.append("--top N (or --at-most N, or --fraction F)")
+        return said
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The options of the command, with those of methods before the last."""

@@ -167,7 +167,7 @@ def heading(plan: Plan, *, settled: bool = True) -> None:
     if plan.kind == "selection":
         most = plan.settings.get("at_most")
         asked_for = f", where at most {most} were asked for" if most is not None else ""
-        said = f"{_count(plan)} of {len(plan.domain.columns)} columns{asked_for}"
+        said = f"{count(plan)} of {len(plan.domain.columns)} columns{asked_for}"
         words.show("choose", said if settled or most is None else
                    f"at most {most} of {len(plan.domain.columns)} columns")
         for word, said in _beforehand(plan.settings):
@@ -235,7 +235,7 @@ def _noise(plan: Plan, unit: str) -> str:
             f"{str(law).capitalize()} noise of scale {scale} on each score")
 
 
-def _count(plan: Plan) -> str:
+def count(plan: Plan) -> str:
     """How many columns are chosen; of a tuning, what its candidates say."""
     candidates: Any = plan.settings.get("candidates")
     if candidates is None:
@@ -273,7 +273,7 @@ def _table(forecasts: Forecasts, plan: Plan) -> None:
     few = [] if most is None else ["names"]
     click.secho(f"Forecast: per cent of the names that are among the {int(most or 0) - fixed} best "
                 "columns" if few else f"Forecast: per cent of the "
-                f"{int(_count(plan)) - fixed if fixed else _count(plan)} best columns that are "
+                f"{int(count(plan)) - fixed if fixed else count(plan)} best columns that are "
                 "found", bold=True)
     gaps = list(found["found_percent"])
     _by_epsilon([*few, *(f"gap {Fraction(gap) * 100} %" for gap in gaps)], forecasts, plan,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.releasing import verified
+from privsieve.cli.verb import Verb
 
 if TYPE_CHECKING:
     from privsieve.methods.ridge.ridge import Released
@@ -16,14 +18,16 @@ if TYPE_CHECKING:
     from privsieve.release import Release
 
 
-@click.command("predict", epilog="Example: privsieve predict model new.csv --out predictions.csv")
+@click.command("predict", cls=Verb,
+               epilog="Example: privsieve predict model new.csv --out predictions.csv")
 @click.argument("release")
 @click.argument("data")
 @click.option("--domain", "domain_file", metavar="FILE",
               help="The domain file, where it says how a CSV file is written.")
 @click.option("--out", metavar="FILE",
               help="Write here, readable by you alone; the file must not exist.")
-def command(release: str, data: str, domain_file: str | None, out: str | None) -> None:
+def command(release: str, data: str, domain_file: str | None, out: str | None,
+            as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Predict the target of each row of DATA from the release folder RELEASE; never spends.
 
     The release is verified first.  One number a line goes to stdout below the target's name, in the
@@ -36,13 +40,15 @@ def command(release: str, data: str, domain_file: str | None, out: str | None) -
     csv = Domain.from_toml(domain_file).csv if domain_file else None
     source = open_source(data, csv=csv)
     resolve(model.domain, source.shape(count_rows=False), strict=False)
-    text = _text(model.target.name, model.predict(source))
-    if out is None:
-        click.echo(text, nl=False)
-        return
-    with new_file(out, "of --out") as file:
-        file.write(text.encode())
-    words.say("written", out)
+    values = [f"{value:.8g}" for value in model.predict(source)]
+    if out is not None:
+        with new_file(out, "of --out") as file:
+            file.write(_text(model.target.name, values).encode())
+        words.say("written", out)
+    if as_json:
+        words.json({"target": model.target.name, "predictions": values, "written": out})
+    elif out is None:
+        click.echo(_text(model.target.name, values), nl=False)
 
 
 def _model(release: Release) -> Released | SavedFunction:
@@ -55,7 +61,7 @@ def _model(release: Release) -> Released | SavedFunction:
     return SavedFunction.of(release) if answers else Released.of(release)
 
 
-def _text(name: str, values: Any) -> str:
+def _text(name: str, values: Sequence[str]) -> str:
     """A CSV file of one column."""
     import csv
     from io import StringIO
@@ -63,5 +69,5 @@ def _text(name: str, values: Any) -> str:
     made = StringIO()
     writer = csv.writer(made, lineterminator="\n")
     writer.writerow([name])
-    writer.writerows([f"{value:.8g}"] for value in values)
+    writer.writerows([value] for value in values)
     return made.getvalue()

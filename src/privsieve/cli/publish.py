@@ -15,6 +15,7 @@ from privsieve.cli.check import USUAL_K
 from privsieve.cli.options import head, policy, refuse
 from privsieve.cli.private import new_page
 from privsieve.cli.progress import shown
+from privsieve.cli.verb import Verb
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import Json
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from privsieve.kernels.patterns import Rule
 
 
-@click.command("publish", epilog=(
+@click.command("publish", cls=Verb, epilog=(
     "Example: privsieve publish patients.csv --target ill -k 5 --out columns"))
 @click.argument("data")
 @click.option("-k", "k", metavar="K", type=int, help="Each row's group has at least so many rows.")
@@ -74,7 +75,6 @@ if TYPE_CHECKING:
 @explore.options
 @click.option("--internal-report", metavar="FILE",
               help="PRIVATE: a page that also speaks of closed columns, for the holder's eyes.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
 def command(data: str, **options: Any) -> None:
     """Choose columns of DATA that may be published together, and write them to DIR.
 
@@ -201,9 +201,9 @@ def _check(options: Mapping[str, Any]) -> None:
     refuse(options["by_path"] and export != "sdcmicro",
            "--by-path is for --export sdcmicro; leave it away")
     refuse(export and any(options[name] for name in (
-        "explore", "ledger", "internal_report", "as_json", "profile", "method", "suppress")),
+        "explore", "ledger", "internal_report", "profile", "method", "suppress")),
            "--export chooses and publishes nothing; leave --explore, --ledger, --internal-report, "
-           "--json, --profile, --method and --suppress away")
+           "--profile, --method and --suppress away")
     refuse(options["source"] and (method or profile) not in (None, "greedy", "few", "strict"),
            "--source is counted by --method greedy and by the profiles few and strict; take one of "
            "these")
@@ -383,3 +383,7 @@ def export(data: str, table: Labelled, roles: Roles, options: Mapping[str, Any])
                        f"{found.below} rows in groups below k = {found.k}")
     words.say("folder", f"{options['out']} (PRIVATE: not to be released)", fg="yellow")
     words.say("next", _NEXT[kind])
+    if options.get("as_json"):
+        words.json({"folder": options["out"], "export": kind, "level": found.level,
+                    "known": [one.name for one in found.of("known")], "below": found.below,
+                    "k": found.k})

@@ -5,14 +5,14 @@ from __future__ import annotations
 import click
 
 from privsieve.cli import words
+from privsieve.cli.verb import Verb
 from privsieve.errors import ReleaseFailed
 
 
-@click.command("recover", epilog="Example: privsieve recover first")
+@click.command("recover", cls=Verb, epilog="Example: privsieve recover first")
 @click.argument("folder")
 @click.option("--ledger", metavar="FILE",
               help="Where the ledger lies now; left out, where it lay when it was charged.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
 def command(folder: str, ledger: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Finish the release in FOLDER, or say that nothing is to be had.
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
@@ -151,7 +152,7 @@ def demand_valid(release: Release, otherwise: str) -> None:
 
 @contextmanager
 def _spinner(plan: Plan) -> Iterator[Callable[[str], None]]:
-    """The stage of the work, on a terminal; elsewhere nothing."""
+    """The stage of the work, and how long it may take, on a terminal; elsewhere nothing."""
     if not sys.stderr.isatty():
         yield lambda _stage: None
         return
@@ -159,13 +160,37 @@ def _spinner(plan: Plan) -> Iterator[Callable[[str], None]]:
     from rich.live import Live
     from rich.spinner import Spinner
 
-    said = {"reading": "reading the table", "charging": "charging the budget",
-            "writing": "writing the release",
-            "choosing": "choosing" if plan.kind == "selection" else "adding noise"}
-    with Live(console=Console(stderr=True), transient=True) as live:
-        # Drawn at once: a short stage is seen, too.
-        yield lambda stage: live.update(
-            Spinner("dots", said.get(stage, stage), style="status.spinner"), refresh=True)
+    spinner, said, began = Spinner("dots", style="status.spinner"), {"": ""}, monotonic()
+
+    def drawn() -> Spinner:
+        spinner.update(text=f"{said['']}{_lasting(plan, monotonic() - began)}")
+        return spinner
+
+    with Live(console=Console(stderr=True), transient=True, get_renderable=drawn) as live:
+        def show(stage: str) -> None:
+            said[""] = _stages(plan).get(stage, stage)
+            live.refresh()  # drawn at once: a short stage is seen, too
+
+        yield show
+
+
+def _stages(plan: Plan) -> Mapping[str, str]:
+    """What goes on at each stage; its totals are those of the plan, which are public."""
+    from privsieve.cli.plan import count
+
+    columns = len(plan.domain.columns)
+    return {"reading": f"reading the table of {plan.units} {plan.protected}s",
+            "charging": "charging the budget", "writing": "writing the release",
+            "choosing": f"choosing {count(plan)} of {columns} columns" if plan.kind == "selection"
+            else "adding noise"}
+
+
+def _lasting(plan: Plan, seconds: float) -> str:
+    """The seconds since the start, and of about how many: an estimate from declared sizes."""
+    if seconds < 1:
+        return ""
+    whole = plan.takes.seconds if plan.takes else 0
+    return f", {seconds:.0f} s" + (f" of about {whole:.0f} s" if whole >= 2 else "")
 
 
 def _tell(made: Release, plan: Plan, ledger: Ledger, show: Show, options: Mapping[str, Any],

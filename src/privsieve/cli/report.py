@@ -11,17 +11,18 @@ from privsieve.check.folder import LARGEST_PAGE, ours
 from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.releasing import demand_valid
+from privsieve.cli.verb import Verb
 from privsieve.errors import CheckFailed, ParameterError, SchemaError
 
 
-@click.command("report", epilog="Example: privsieve report first --out first.html")
+@click.command("report", cls=Verb, epilog="Example: privsieve report first --out first.html")
 @click.argument("release")
 @click.option("--out", metavar="FILE",
               help="Write here instead of RELEASE/report.html; the file must not exist.")
 @click.option("--check", is_flag=True,
               help="Write nothing; exit with code 7 unless RELEASE/report.html (or --out) is what "
                    "the release gives, byte for byte.")
-def command(release: str, out: str | None, check: bool) -> None:  # noqa: FBT001  # click gives it by name
+def command(release: str, out: str | None, check: bool, as_json: bool) -> None:  # noqa: FBT001  # click gives them by name
     """Make the HTML report of the folder RELEASE, from release.json and certificate.json alone.
 
     The two files are verified first; neither the table nor a ledger is needed.
@@ -32,11 +33,16 @@ def command(release: str, out: str | None, check: bool) -> None:  # noqa: FBT001
     place = Path(out) if out is not None else Path(release) / NAME
     if check:
         _compare(place, made)
-        words.show("valid", "the report is what the release gives, byte for byte", fg="green")
+        if as_json:
+            words.json({"report": str(place), "valid": True})
+        else:
+            words.show("valid", "the report is what the release gives, byte for byte", fg="green")
         return
     with new_file(place, "of the report") as file:
         file.write(made)
     words.say("report", str(place))
+    if as_json:
+        words.json({"report": str(place), "valid": None})
 
 
 def _made(folder: Path) -> bytes:

@@ -13,6 +13,7 @@ import click
 from privsieve.cli import words
 from privsieve.cli.key import needing_cryptography, opened
 from privsieve.cli.private import new_file
+from privsieve.cli.verb import Verb
 from privsieve.errors import CheckFailed, ParameterError
 from privsieve.public.canonical import parsed
 from privsieve.trust.envelope import (
@@ -28,14 +29,15 @@ from privsieve.trust.keys import PrivateKey
 from privsieve.trust.signers import ROLES
 
 
-@click.command("sign", epilog="Example: privsieve sign first --key maker.pem --as maker")
+@click.command("sign", cls=Verb, epilog="Example: privsieve sign first --key maker.pem --as maker")
 @click.argument("what")
 @click.option("--key", "key_file", metavar="FILE", required=True, help="The private key.")
 @click.option("--as", "role", type=click.Choice(ROLES),
               help="Of a folder: who made the release, and signs first; or who approves it.")
 @click.option("--out", metavar="FILE",
               help="Of a plan: a new file for the signed one (PLAN.signed.json).")
-def command(what: str, key_file: str, role: str | None, out: str | None) -> None:
+def command(what: str, key_file: str, role: str | None, out: str | None,
+            as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Sign WHAT: a release folder, the JSON of privsieve plan, or a plan that others have signed.
 
     All that lies in a folder is signed together, in signatures.json; the folder is verified first.
@@ -48,10 +50,15 @@ def command(what: str, key_file: str, role: str | None, out: str | None) -> None
                                  "say which, and leave --out away")
         says = sign_folder(folder, opened(key_file), role)
         words.say("says", says)
+        if as_json:
+            words.json({"signed": what, "as": role, "says": says})
         return
     if role is not None:
         raise ParameterError("a plan has neither maker nor approver; leave --as away")
-    words.say("plan", _sign_plan(folder, opened(key_file), out))
+    signed = _sign_plan(folder, opened(key_file), out)
+    words.say("plan", signed)
+    if as_json:
+        words.json({"signed": signed, "as": None, "says": None})
 
 
 def sign_folder(folder: Path, key: PrivateKey, role: str) -> str:

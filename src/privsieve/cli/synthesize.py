@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 NAME = "synthetic.csv"
 #: What a table needs to be released.
 _NEEDED = ("data", "domain_file", "epsilon", "rows", "ledger", "population", "out")
+#: What may be said where rows are made of a release that is there.
+_FREE = ("from_folder", "rows", "out", "as_json")
 
 
 @click.command("synthesize", cls=asked.OfMethod, methods=("noisy-histogram",), epilog=(
@@ -76,10 +78,10 @@ def command(data: str | None, **options: Any) -> None:
 
 def _check(data: str | None, options: Mapping[str, Any]) -> None:
     given = {"data": data, **options}
-    for name in _NEEDED:
-        asked.refuse(given[name] is None,
-                     f"{_flag(name)} is missing; name a table with --domain, --epsilon, --rows, "
-                     "--ledger, --population and --out, or a release with --from DIR and --rows")
+    lacks = [_flag(name) for name in _NEEDED if given[name] is None]
+    asked.refuse(lacks, f"{', '.join(lacks)} {'is' if len(lacks) == 1 else 'are'} missing; name a "
+                        "table with --domain, --epsilon, --rows, --ledger, --population and --out, "
+                        "or a release with --from DIR and --rows")
 
 
 def rows_of(made: Release, rows: int) -> bytes:
@@ -96,20 +98,22 @@ def rows_of(made: Release, rows: int) -> bytes:
 def _again(data: str | None, options: Mapping[str, Any]) -> None:
     """Rows of a release that is there; it costs nothing, and no table is read."""
     for name, value in {"data": data, **options}.items():
-        asked.refuse(value not in (None, False, ()) and name not in ("from_folder", "rows", "out"),
+        asked.refuse(value not in (None, False, ()) and name not in _FREE,
                      f"{_flag(name)} is given with --from, which makes rows of a release that is "
                      "there; leave it away")
     asked.refuse(options["rows"] is None, "--rows is missing: say how many rows to make")
     made = rows_of(verified(options["from_folder"], "no row is made"), options["rows"])
-    if options["out"] is None:
+    if options["out"] is not None:
+        with new_file(options["out"], "of synthetic rows") as file:
+            file.write(made)
+        words.say("rows", f"{options['rows']} synthetic rows, at no cost")
+        words.say("file", options["out"])
+    if options["as_json"]:
+        words.json({"rows": str(options["rows"]), "csv": made.decode(), "written": options["out"]})
+    elif options["out"] is None:
         click.echo(made, nl=False)
-        return
-    with new_file(options["out"], "of synthetic rows") as file:
-        file.write(made)
-    words.say("rows", f"{options['rows']} synthetic rows, at no cost")
-    words.say("file", options["out"])
 
 
 def _flag(name: str) -> str:
-    known = {"data": "DATA", "domain_file": "--domain", "some_bins": "--bin", "as_json": "--json"}
+    known = {"data": "DATA", "domain_file": "--domain", "some_bins": "--bin"}
     return known.get(name, f"--{name.replace('_', '-')}")

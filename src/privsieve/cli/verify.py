@@ -9,10 +9,11 @@ import click
 from privsieve.check.folder import MANY
 from privsieve.check.verify import Verification
 from privsieve.cli import words
+from privsieve.cli.verb import Verb
 from privsieve.errors import CheckFailed
 
 
-@click.command("verify", epilog="Example: privsieve verify first --ledger budget.db")
+@click.command("verify", cls=Verb, epilog="Example: privsieve verify first --ledger budget.db")
 @click.argument("certificate")
 @click.option("--release", metavar="FILE",
               help="The release that the certificate speaks of.")
@@ -29,7 +30,6 @@ from privsieve.errors import CheckFailed
 @click.option("--rotated", metavar="FILE", multiple=True,
               help="What privsieve key rotate wrote: a key that took another's place; repeatable.")
 @click.option("--plan", metavar="FILE", help="A plan that was signed before the release.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
 def command(certificate: str, **options: Any) -> None:
     """Check CERTIFICATE: a release folder with all that lies in it, or a certificate.json.
 

@@ -21,6 +21,8 @@ from privsieve.containment.publishable import by_sources, largest_k, publishable
 from privsieve.errors import NothingFits, ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule
 from privsieve.public.option import estimator, option
+from privsieve.public.printed import Printed
+from privsieve.public.shown import Shown, ShownEstimator, names
 from privsieve.rows.arrays import array_of
 from privsieve.rows.items import items_of
 from privsieve.rows.matrix import Items
@@ -32,8 +34,8 @@ __all__ = ["ExactContainment", "GreedyContainment", "MaximalContainment", "Publi
 BY_KIND = "by kind"
 
 
-@dataclass(frozen=True)
-class Published:
+@dataclass(frozen=True, repr=False)
+class Published(Printed):
     """Columns that may be published together.
 
     columns : all names that could have been chosen.
@@ -55,6 +57,15 @@ class Published:
     suppressed: int
     complete: bool = True
 
+    def _shown(self) -> Shown:
+        facts = [("selected", names(self.selected)), ("items", names(self.items)),
+                 ("level", f"{self.level} rows in the smallest group"),
+                 ("left out", f"{self.suppressed} rows")]
+        if self.proved or not self.complete:
+            facts.append(("search", "no other choice is better: proved" if self.proved else
+                          "stopped before it was done: another choice may be better"))
+        return Shown(f"Published: {len(self.selected)} of {len(self.columns)} columns", facts)
+
     @property
     def gap(self) -> Fraction | None:
         """How much better another choice may be, as a share of this; None where nobody looked."""
@@ -69,7 +80,7 @@ class Published:
 
 
 @estimator
-class ContainmentSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # untyped
+class ContainmentSelector(ShownEstimator, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """What every choice of columns is: `fit` written once; k holds on all rows.
 
     A fitted one holds its parameters, `n_features_in_`, `feature_names_in_` (for frames) and

@@ -6,20 +6,25 @@ hold.
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from privsieve.errors import BudgetExceeded, LedgerError, PrivsieveError
+from privsieve.errors import BudgetExceeded, LedgerError, ParameterError, PrivsieveError
 from privsieve.ledger import account as accounts
-from privsieve.ledger.account import Account, Change, Charge, change_of, facts
+from privsieve.ledger.account import Account, Change, Charge, change_of, checked_name, facts
 from privsieve.ledger.certificate import GENESIS, Entry, link, units_of
 from privsieve.public.canonical import Json, canonical, parsed
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, Cost
 
 EXPORT = "privsieve-ledger-export/1"
+_DRAWN = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,21 @@ class ChainReport:
         return not self.reasons
 
 
+@dataclass(frozen=True)
+class Publication:
+    """Columns that were published under containment; `snapshot` names the state of the table.
+
+    claim : what their certificate claims; empty where nothing was said.
+    """
+
+    seq: int
+    snapshot: str
+    columns: tuple[str, ...]
+    k: int
+    model: str
+    claim: Mapping[str, Any] = field(default_factory=dict)
+
+
 class Request(NamedTuple):
     """A charge, in the change that its population protects: a row of the ledger's table."""
 
@@ -46,6 +66,46 @@ class Request(NamedTuple):
     seq: int
     rho_units: int = TOP
     factor: str = "1"  # how many of its own changes make the population's; "0" where none do
+
+
+def drawn_request() -> str:
+    """A name that nobody has used."""
+    return os.urandom(16).hex()
+
+
+def checked_request(name: str) -> str:
+    """A name as it is kept: one spelling of an accent."""
+    return unicodedata.normalize("NFC", checked_name(name, "request"))
+
+
+def request_id(population: str, name: str) -> str:
+    """The request as the chain names it; a name of letters by its digest, for each population.
+
+    >>> request_id("clinic", "ab" * 16) == "ab" * 16, len(request_id("clinic", "spring report"))
+    (True, 32)
+    """
+    if _DRAWN.fullmatch(name):
+        return name
+    said = b"privsieve-request/1\0" + canonical([population, name])
+    return hashlib.sha256(said).hexdigest()[:32]
+
+
+def pays_nothing(population: str) -> ParameterError:
+    """Why a deep copy of a ledger that pays once pays for nothing."""
+    return ParameterError(
+        f"{population}: this ledger pays for one fit, of the estimator that it was given to, and "
+        "this is a copy of that estimator (cross_val_score, GridSearchCV and clone make copies); "
+        "nothing was charged.  Fit the estimator once, and search behind it, on its transform(X)")
+
+
+def paid_before(population: str, name: str, *, once: bool) -> ParameterError:
+    """Why a request is not charged a second time."""
+    if once:
+        return ParameterError(
+            f"{population}: this ledger pays for one fit, which was charged before; take the "
+            "release that it gave (release_), or make another ledger for another release")
+    return ParameterError(f"{population}: request {name!r} was charged before, and is charged "
+                          "once; take the release that it gave, or name another request")
 
 
 @dataclass

@@ -7,59 +7,48 @@ people, not the file: all copies and extracts about the same people share one na
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
-import hashlib
-import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import field, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.frozen import dataclass
 from privsieve.ledger import account as accounts
+from privsieve.ledger import chain, sql
 from privsieve.ledger import head as heads
-from privsieve.ledger import sql
 from privsieve.ledger.account import Account, checked_name
 from privsieve.ledger.certificate import Entry, conversion
-from privsieve.ledger.chain import ChainReport, Request, imported, replay
+from privsieve.ledger.chain import ChainReport, Publication, Request, imported, replay
 from privsieve.public.canonical import Json, canonical, parsed
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Cost, decimal
+from privsieve.public.printed import Printed
+
+if TYPE_CHECKING:
+    from privsieve.public.shown import Shown
 
 __all__ = ["ChainReport", "Entry", "Ledger", "Publication", "backup", "known", "populations",
            "recount", "recount_export"]
 
 LARGEST_K = 2**40
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_REQUEST = re.compile(r"[0-9a-f]{32}")
 
 
-@dataclass(frozen=True)
-class Publication:
-    """Columns that were published under containment; `snapshot` names the state of the table.
-
-    claim : what their certificate claims; empty where nothing was said.
-    """
-
-    seq: int
-    snapshot: str
-    columns: tuple[str, ...]
-    k: int
-    model: str
-    claim: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Ledger:
+@dataclass(frozen=True, repr=False)
+class Ledger(Printed):
     """A budget file and a population in it: a value, without a connection or a secret.
 
     head : a small file that keeps the newest entry, so that a ledger which was set back to an
         older copy is refused; best on another disk.
     request : a name for one charge, which is then made once: a second one of this name is refused.
+    once : pay for one `fit`, of the estimator that this very object is given to.  A deep copy pays
+        for none: `cross_val_score` and `GridSearchCV` fit copies, and are refused before a charge.
 
     >>> import tempfile, pathlib
     >>> folder = tempfile.TemporaryDirectory()
@@ -75,6 +64,7 @@ class Ledger:
     population: str
     head: str | None = None
     request: str | None = None
+    once: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", sql.checked_path(self.path))
@@ -83,9 +73,20 @@ class Ledger:
         # One spelling of an accent: two would be two budgets for the same people.
         name = unicodedata.normalize("NFC", checked_name(self.population, "population"))
         object.__setattr__(self, "population", name)
-        if self.request is not None:
-            name = unicodedata.normalize("NFC", checked_name(self.request, "request"))
-            object.__setattr__(self, "request", name)
+        if self.request is not None or self.once:
+            name = chain.drawn_request() if self.request is None else self.request
+            object.__setattr__(self, "request", chain.checked_request(name))
+
+    def __deepcopy__(self, _memo: object) -> Ledger:
+        copied = copy.copy(self)
+        if self.once:
+            object.__setattr__(copied, "request", None)
+        return copied
+
+    def _shown(self) -> Shown:
+        from privsieve.ledger.brief import brief
+
+        return brief(self)
 
     def grant(self, epsilon: object, *, delta: object = 0, unit: str | None = None,
               rows_per_person: int | None = None, neighbours: str | None = None) -> None:
@@ -234,9 +235,7 @@ class Ledger:
         has, factor = self._protecting(sql.account_of(db, self.population), claim)
         if self.request is not None and db.execute(
                 "SELECT 1 FROM request WHERE id = ?", (self.request_id,)).fetchone():
-            raise ParameterError(f"{self.population}: request {self.request!r} was charged "
-                                 "before, and is charged once; take the release that it gave, "
-                                 "or name another request")
+            raise chain.paid_before(self.population, self.request, once=self.once)
         made = accounts.charge(cost.units, cost.delta_units, rho, factor)
         after = has.plus(made)
         if after is None:
@@ -245,7 +244,9 @@ class Ledger:
 
     def named(self) -> Ledger:
         """The same with a request of its own, where it has none."""
-        return self if self.request else replace(self, request=os.urandom(16).hex())
+        if self.once and not self.request:
+            raise chain.pays_nothing(self.population)
+        return self if self.request else replace(self, request=chain.drawn_request())
 
     @property
     def request_id(self) -> str:
@@ -254,11 +255,7 @@ class Ledger:
         >>> Ledger("b.db", "clinic", request="ab" * 16).request_id == "ab" * 16
         True
         """
-        name = str(self.request)
-        if _REQUEST.fullmatch(name):
-            return name
-        said = b"privsieve-request/1\0" + canonical([self.population, name])
-        return hashlib.sha256(said).hexdigest()[:32]
+        return chain.request_id(self.population, str(self.request))
 
     def charge(self) -> tuple[Entry, Entry | None] | None:
         """The charge of the request and, where it was committed, its completion; None: no charge.

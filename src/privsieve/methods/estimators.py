@@ -32,15 +32,16 @@ from privsieve.methods.ridge.ridge import Released
 from privsieve.methods.rule_sieve import RuleSieveOptions
 from privsieve.methods.tuning import TuningOptions
 from privsieve.public.domain import Box, Domain
-from privsieve.public.option import estimator, option
+from privsieve.public.option import current, estimator, option
 from privsieve.public.plan import Plan
+from privsieve.public.shown import ShownEstimator
 from privsieve.release import ColumnWeights, Release
 from privsieve.rows import Source, open_source, resolve
 from privsieve.rows.source import fold, names_of, typed
 
 
 @estimator
-class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class Estimator(ShownEstimator, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """What every private estimator is: options, `plan`, and `fit` written once.
 
     A fitted one holds its parameters, `n_features_in_`, `feature_names_in_` (for named columns)
@@ -65,6 +66,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         given: dict[str, Any] = self.get_params(deep=False)
         del given["domain"], given["ledger"]
         return given
+
+    def set_params(self, **given: Any) -> Self:
+        """Change parameters; `k` is the number of columns, as for the constructor."""
+        super().set_params(**current(type(self), given))
+        return self
 
     def plan(self, *, rows: int | None = None,
              domain: Domain | str | os.PathLike[str] | None = None) -> Plan:
@@ -143,6 +149,11 @@ class Selector(SelectorMixin, Estimator):  # type: ignore[misc]  # scikit-learn 
         """The chosen columns of X: private rows, for the holder of the table."""
         check_is_fitted(self, "release_")
         return typed(super().transform(X), X)
+
+    def get_support(self, indices: bool = False) -> npt.NDArray[Any]:  # noqa: FBT001, FBT002  # scikit-learn's
+        """A mask of the chosen columns, or their places."""
+        found: npt.NDArray[Any] = super().get_support(indices)
+        return found
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """The names of the chosen columns; for an array those that the domain gives."""

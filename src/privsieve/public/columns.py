@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields
 from functools import cache
 from itertools import pairwise
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from privsieve.errors import DomainError
 from privsieve.frozen import dataclass
@@ -29,6 +29,7 @@ from privsieve.public.grids import (
     around,
     check_bounds,
     check_scale,
+    check_word,
     finite,
     missing_values,
     no_grid,
@@ -106,17 +107,17 @@ class Number(_Graded):
     high: float | None = field(default=None, metadata={"optional": True})
     scale: Literal["linear", "log"] = "linear"
     missing: Literal["middle", "level"] = "middle"
-    cuts: tuple[float, ...] = field(default=(), metadata={"optional": True})
+    cuts: Sequence[float] = field(default=(), metadata={"optional": True})
     role: Role = field(default="known", metadata={"optional": True})
     near: float | None = field(default=None, metadata={"optional": True})
-    typical: tuple[float, float] | None = field(default=None, metadata={"optional": True})
+    typical: Sequence[float] | None = field(default=None, metadata={"optional": True})
     missing_values: tuple[float, ...] = field(default=(), metadata={"optional": True})
     kind = "number"
     levels = None
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        _check_word(self, "scale", _SCALES)
+        check_word(self, "scale", _SCALES)
         if self.low is not None or self.high is not None:
             for end in ("low", "high"):
                 object.__setattr__(self, end, finite(getattr(self, end), self.name, end))
@@ -127,10 +128,10 @@ class Number(_Graded):
             object.__setattr__(self, "typical", typical(self))
         if self.scale == "log":
             check_scale(self)
-        _check_word(self, "missing", _MISSING)
+        check_word(self, "missing", _MISSING)
         object.__setattr__(self, "missing_values", missing_values(self))
         object.__setattr__(self, "cuts", _cuts(self, finite, "[18, 65]"))
-        _check_word(self, "role", _ROLES)
+        check_word(self, "role", _ROLES)
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -164,7 +165,8 @@ class Number(_Graded):
         if self.gridless or self.scale == "log":
             return None
         low, high = self.ends
-        return self.typical or (low + (high - low) / 2, (high - low) / 8)
+        centre, spread = self.typical or (low + (high - low) / 2, (high - low) / 8)
+        return centre, spread
 
 
 @dataclass(frozen=True)
@@ -186,6 +188,11 @@ class Date(_Graded):
     scale = "linear"
     levels = None
 
+    if TYPE_CHECKING:  # texts are taken, and moments are kept
+        def __init__(self, name: str, low: dt.date | str, high: dt.date | str,
+                     format: str | None = None,  # noqa: A002  # its name
+                     **more: Any) -> None: ...
+
     def __post_init__(self) -> None:
         check_name(self.name)
         for end in ("low", "high"):
@@ -195,9 +202,9 @@ class Date(_Graded):
                               "low must be the earlier")
         if self.format is not None:
             _check_format(self.name, self.format)
-        _check_word(self, "missing", _MISSING)
+        check_word(self, "missing", _MISSING)
         object.__setattr__(self, "cuts", _cuts(self, _moment, "[2020-01-01]"))
-        _check_word(self, "role", _ROLES)
+        check_word(self, "role", _ROLES)
 
     @property
     def reach(self) -> tuple[dt.datetime, dt.datetime]:
@@ -217,8 +224,8 @@ class Flag:
 
     name: str
     default: bool = False
-    true: tuple[str, ...] = field(default=(), metadata={"optional": True})
-    false: tuple[str, ...] = field(default=(), metadata={"optional": True})
+    true: Sequence[str] = field(default=(), metadata={"optional": True})
+    false: Sequence[str] = field(default=(), metadata={"optional": True})
     role: Role = field(default="known", metadata={"optional": True})
     kind = "flag"
     levels = 2
@@ -235,7 +242,7 @@ class Flag:
         if both:
             raise DomainError(f"column {self.name!r}: {quoted(min(both))} stands for true and for "
                               "false; take one away")
-        _check_word(self, "role", _ROLES)
+        check_word(self, "role", _ROLES)
 
     @property
     def words(self) -> dict[str, int]:
@@ -253,7 +260,7 @@ class Category:
     """
 
     name: str
-    values: tuple[Scalar, ...]
+    values: Sequence[Scalar]
     role: Role = field(default="known", metadata={"optional": True})
     kind = "category"
     missing_level = False
@@ -261,7 +268,7 @@ class Category:
     def __post_init__(self) -> None:
         check_name(self.name)
         object.__setattr__(self, "values", _values(self.values, self.name))
-        _check_word(self, "role", _ROLES)
+        check_word(self, "role", _ROLES)
 
     @property
     def levels(self) -> int:
@@ -278,7 +285,7 @@ class Label:
     """
 
     name: str
-    values: tuple[Scalar, ...]
+    values: Sequence[Scalar]
     default: Scalar | None = None
     kind = "label"
 
@@ -477,14 +484,6 @@ def _plainly(point: float | dt.datetime) -> str:
     if isinstance(point, dt.datetime):
         return point.isoformat().removesuffix("T00:00:00")
     return f"{point:g}"
-
-
-def _check_word(part: Column, key: str, words: Sequence[str]) -> None:
-    value = getattr(part, key)
-    if not isinstance(value, str) or value not in words:
-        *first, last = (f'"{word}"' for word in words)
-        raise DomainError(f"column {part.name!r}: {key} is {quoted(value)}; write "
-                          f"{', '.join(first)} or {last}")
 
 
 def _check_format(name: str, form: object) -> None:

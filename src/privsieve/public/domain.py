@@ -24,6 +24,7 @@ from privsieve.public.columns import (
     check_name,
     fields_of,
 )
+from privsieve.public.printed import Printed
 
 #: More rows, or persons, than this are refused: it is a public cap.
 LARGEST_ROWS = 2**40
@@ -63,8 +64,8 @@ class Csv:
             raise DomainError(f"csv.header is {quoted(self.header)}; write true or false")
 
 
-@dataclass(frozen=True)
-class Domain:
+@dataclass(frozen=True, repr=False)
+class Domain(Printed):
     """All that is public about a table: columns with bounds, the label, the unit protected.
 
     >>> from privsieve.public.columns import Flag
@@ -73,7 +74,7 @@ class Domain:
     ('age', 'smoker')
     """
 
-    columns: tuple[Column, ...]
+    columns: Sequence[Column]
     target: Target | None = None
     _: KW_ONLY
     person: str | None = None

@@ -7,8 +7,8 @@ declared `near`, codes are a sign, an octave and 9 bits (`rows.cells.log_linear`
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import DomainError
 from privsieve.public.canonical import quoted
@@ -181,3 +181,12 @@ def _named(words: Iterable[str]) -> str:
 def _fits(low: float, high: float) -> bool:
     """Whether a grid of codes fits between two numbers."""
     return 0 < high - low < math.inf and CODES / (high - low) < math.inf
+
+
+def check_word(part: Any, key: str, words: Sequence[str]) -> None:
+    """Refuse an option of a column that is none of its words."""
+    value = getattr(part, key)
+    if not isinstance(value, str) or value not in words:
+        *first, last = (f'"{word}"' for word in words)
+        raise DomainError(f"column {part.name!r}: {key} is {quoted(value)}; write "
+                          f"{', '.join(first)} or {last}")

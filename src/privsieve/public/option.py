@@ -196,12 +196,12 @@ class Choosing(Options):
     @property
     def k(self) -> int:
         """How many columns, where that is settled."""
-        return int(self.n_features_to_select)
+        return _settled(self.n_features_to_select)
 
     @property
     def sought(self) -> int:
         """How many columns were asked for, where it is settled how many are named."""
-        return self.k if self.fewer is None else int(self.fewer)
+        return self.k if self.fewer is None else _settled(self.fewer)
 
     @property
     def one_race(self) -> bool:
@@ -212,6 +212,18 @@ class Choosing(Options):
     def alone(self) -> Self:
         """The same where one race names all columns."""
         return self
+
+
+def _settled(count: Any) -> int:
+    """A number of columns; before it is settled there is no such attribute.
+
+    So `dir` and `hasattr` of scikit-learn, which look at every property, take it.
+    """
+    if isinstance(count, str):
+        raise AttributeError(  # noqa: TRY004  # so that there is none yet
+            f"{count!r} is no number of columns: it is settled when this is "
+            "planned")
+    return int(count)
 
 
 def abouts(kind: type) -> dict[str, About]:
@@ -270,6 +282,8 @@ def current(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
     {'n_features_to_select': 3, 'epsilon': 1}
     """
     now = {"k": "n_features_to_select"} if "n_features_to_select" in abouts(kind) else {}
+    if now and {"k", "n_features_to_select"} <= given.keys():
+        raise ParameterError("k and n_features_to_select are two names of one option; give one")
     old = {about.was: name for name, about in abouts(kind).items() if about.was}
     for name in old.keys() & given.keys():
         warnings.warn(f"{name} is called {old[name]} now, and its old name will go",
@@ -300,11 +314,12 @@ def asked(method: str, kind: type[Kind], given: Mapping[str, Any]) -> Kind:
 def estimator(kind: type[Kind]) -> type[Kind]:
     """Make scikit-learn's constructor of the options that a class has or inherits.
 
-    It takes an option by its old name, too.  What scikit-learn sets is not frozen.
+    It takes an option by its old name, too, and `k` for the number of columns.  What scikit-learn
+    sets is not frozen.
     """
     made: Any = declared(kind)
     made.__setattr__, made.__delattr__ = object.__setattr__, object.__delattr__
-    if any(about.was for about in abouts(made).values()):
+    if any(about.was or name == "n_features_to_select" for name, about in abouts(made).items()):
         init = made.__init__
 
         @wraps(init)

@@ -21,8 +21,10 @@ from privsieve.frozen import dataclass
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
+from privsieve.public.printed import Printed
 
 if TYPE_CHECKING:
+    from privsieve.displays import PlanDisplay
     from privsieve.rows.batch import Batch
 
 
@@ -110,8 +112,8 @@ class Takes(NamedTuple):
     bytes: int
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Printed):
     """Public facts, a cost, and two functions.
 
     summarise : (batches, key) -> summary
@@ -148,6 +150,12 @@ class Plan:
     def protected(self) -> Literal["row", "line", "person"]:
         """One unit, by the name that the source gives it."""
         return "person" if self.domain.unit == "person" else self.record
+
+    def plot(self, ax: Any = None) -> PlanDisplay:
+        """Draw the forecast, with Matplotlib (the extra `plot`)."""
+        from privsieve.displays import PlanDisplay
+
+        return PlanDisplay.from_plan(self).plot(ax)
 
     def json(self) -> dict[str, Json]:
         """What a release and a certificate say of the plan."""

@@ -1,0 +1,79 @@
+"""A verb: what all commands have in common, said once.
+
+Each takes `--json`, names all that is missing at once, and lets a shell complete names of files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+#: What stands for a value that is a place on the disk.
+_PLACES = ("FILE", "DIR")
+#: Arguments that are no places.
+_WORDS = ("form", "method", "shell")
+
+
+class FileName(click.types.StringParamType):
+    """A text of which a shell knows that it names a file; whether there is one is not looked at."""
+
+    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str,
+                       ) -> list[CompletionItem[str]]:
+        """Leave it to the shell to list files."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="file")]
+
+
+class Verb(click.Command):
+    """A command of privsieve."""
+
+    def __init__(self, name: str | None, *, params: list[click.Parameter] | None = None,
+                 **more: Any) -> None:
+        super().__init__(name, params=[*(params or ()), click.Option(
+            ["--json", "as_json"], is_flag=True, help="Print one JSON object for machines.")],
+            **more)
+        for one in self.params:
+            place = (one.metavar in _PLACES if isinstance(one, click.Option)
+                     else one.name not in _WORDS)
+            if place and one.type is click.STRING:
+                one.type = FileName()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words; what is missing is named all at once."""
+        try:
+            return super().parse_args(ctx, list(args))
+        except click.MissingParameter as error:
+            said = self.missing(ctx, self.make_parser(ctx).parse_args(list(args))[0])
+            if len(said) < 2:
+                raise
+            raise click.UsageError(f"Missing: {', '.join(said)}.", error.ctx) from None
+
+    def missing(self, ctx: click.Context, given: Mapping[str, Any]) -> list[str]:
+        """All that is not given and has to be, as help writes it."""
+        return [_written(one) for one in self.get_params(ctx) if one.required
+                and (one.name not in given or one.value_is_missing(given[one.name]))]
+
+
+class VerbGroup(click.Group):
+    """Commands under one name."""
+
+    command_class = Verb
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands, each with the whole of its first sentence."""
+        with formatter.section("Commands"):
+            formatter.write_dl([
+                (name, " ".join((command.help or "").partition("\n\n")[0].split()))
+                for name in self.list_commands(ctx)
+                if (command := self.get_command(ctx, name)) is not None])
+
+
+def _written(one: click.Parameter) -> str:
+    value = one.metavar or str(one.name).upper()
+    return f"{one.opts[0]} {value}" if isinstance(one, click.Option) else value

@@ -1,0 +1,101 @@
+"""Brief: what was released, in a few lines, as a screen or a notebook shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from privsieve.ledger.certificate import sentence
+from privsieve.public.shown import Shown, names
+from privsieve.release import (
+    ANSWERS,
+    WRONG,
+    ColumnWeights,
+    Histogram,
+    Regression,
+    Selection,
+    figure,
+    number,
+)
+
+if TYPE_CHECKING:
+    from privsieve.release import Release
+
+
+def brief(one: Release) -> Shown:
+    """What a release says, and at what price; of one that says nothing readable its kind."""
+    body: Mapping[str, Any] = one.body
+    try:
+        plan, certificate = body["plan"], one.certificate
+        title = f"Release: {_what(body)} by {plan['method']}"
+        delta = f" and delta {plan['delta']}" if plan["delta"] != "0" else ""
+        facts = [*_said(body), ("cost", f"epsilon {plan['epsilon']}{delta}")]
+        if certificate is None:
+            facts.append(("not private", "its noise can be repeated: it has no certificate"))
+        else:
+            facts.append(("promise", sentence(certificate)))
+            if certificate["ledger"] is None:
+                facts.append(("ledger", "none adds it up with other releases"))
+        if body["warning"]:
+            facts.append(("warning", str(body["warning"])))
+        return Shown(title, facts, *_table(body))
+    except WRONG:
+        return Shown(f"Release: {body.get('kind')}",
+                     [("selected", names(list(map(str, body.get("selected", ())))))])
+
+
+def _what(body: Mapping[str, Any]) -> str:
+    kind, chosen, count = body["kind"], len(body["selected"]), len(body["columns"])
+    if kind == "selection":
+        return f"{chosen} of {count} columns chosen"
+    return {"weights": f"a weight for each of {count} columns", "regression": "a model",
+            "histogram": "a table of counts"}.get(kind, str(kind))
+
+
+def _said(body: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The names, and what else was released in few words."""
+    facts = [("selected", names(body["selected"]) or "none")]
+    if body["kind"] == "histogram":
+        cells = Histogram.read(body)
+        axes = " by ".join(f"{name} ({many})"
+                           for name, many in zip(cells.names, cells.shape, strict=True))
+        facts = [("cells", f"{axes}: {cells.cells}"),
+                 ("noise", f"standard deviation {_figure(cells.noise.each)} on each")]
+    elif body["kind"] == "regression":
+        model = Regression.read(body)
+        only = "answers only, to " if model.map == ANSWERS else ""
+        count = len(model.queries or model.values)
+        facts = [("model", f"{model.map}, {only}{count} {'questions' if only else 'numbers'}"),
+                 ("noise", f"standard deviation {_figure(model.noise.each)} on each")]
+    elif "sure" in body:
+        target = body["domain"]["target"]["name"]
+        facts.append(("sure", Selection.read(body).counted(target, body["domain"]["unit"])))
+    return facts
+
+
+def _table(body: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """A line for each weight, or for each figure of a chosen column."""
+    if body["kind"] == "weights":
+        made = ColumnWeights.read(body)
+        each = f"± {_figure(made.noise.each)}"
+        rows = sorted(zip(body["columns"], made.values.exact, strict=True), key=lambda one: -one[1])
+        return ("column", "weight", "noise", ""), [
+            (name, figure(value), each, "selected" if name in made.selected else "")
+            for name, value in rows]
+    if body["kind"] != "selection":
+        return (), ()
+    told = Selection.read(body).descriptions
+    return ("column", "class", "mean, or count", "95 % between"), [
+        (name, one.name, *map(str, _middle(one, said.levels))) for name, said in told.items()
+        for one in said.classes] if told else ()
+
+
+def _middle(one: Any, levels: Sequence[str] | None) -> tuple[str, str]:
+    """The mean of a number; of levels the count of the first one."""
+    estimate, low, high = one.counts[0] if levels is not None else one.mean
+    label = f"{levels[0]}: " if levels is not None else ""
+    return f"{label}{estimate}", f"{low} to {high}"
+
+
+def _figure(text: str) -> str:
+    return figure(number(text), 3)

@@ -1,0 +1,264 @@
+"""Laws of a notebook: nouns print what is public of them, k is understood, one fit is one fit."""
+
+from __future__ import annotations
+
+import html.parser
+import pickle
+import re
+import warnings
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+import privsieve as ps
+from every_method import ESTIMATORS
+from privsieve.errors import DomainError, ParameterError
+from privsieve.public.cost import Cost
+from privsieve.public.shown import FEW, MANY, Shown
+from privsieve.release import Release
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+COLUMNS = [ps.Number("age", 0, 110), ps.Number("stay", 1, 365, scale="log"),
+           ps.Category("ward", ["A", HOSTILE]), ps.Date("admitted", "2020-01-01", "2024-12-31"),
+           *(ps.Flag(f"has {HOSTILE} {at}" + "x" * 60) for at in range(40))]
+DOMAIN = ps.Domain(COLUMNS, target=ps.Label("ill", [0, 1]), person="who", rows_per_person=3,
+                   persons=500)
+BOX = ps.Domain.box(0.0, 1.0)
+
+
+def table(rows=400):
+    """Made-up rows of which one column says the class."""
+    X = np.random.default_rng(3).random((rows, 6))
+    return X, (X[:, 2] > 0.5).astype(int)
+
+
+@pytest.fixture
+def clinic(tmp_path):
+    """A ledger of a clinic with a budget of nine."""
+    made = ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
+    made.grant(9)
+    return made
+
+
+def fitted(method):
+    """An estimator that has met the ward's table."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return method.made(epsilon=5).fit(method.table())
+
+
+class Tags(html.parser.HTMLParser):
+    """The tags of a text, each closed where it was opened."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.seen = [], set()
+        self.feed(text)
+        assert [] == self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.seen.add(tag)
+        assert {name for name, _ in attrs} <= {"style"}
+
+    def handle_endtag(self, tag):
+        assert tag == self.open.pop()
+
+
+def demand_small(thing):
+    """A few lines of at most 80 columns, and HTML of nothing but a table."""
+    text, page = repr(thing), thing._repr_html_()
+
+    assert len(text.splitlines()) <= 16, text
+    assert max(map(len, text.splitlines())) <= 80, text
+    assert Tags(page).seen <= {"div", "b", "table", "tr", "th", "td"}
+    assert not re.search(r"color: *#|color:(?!inherit)|<script|background:(?!none)", page)
+    return text
+
+
+def test_a_domain_shows_its_columns():
+    """A domain prints its first columns, their bounds, its target and its unit; names are text."""
+    text = demand_small(DOMAIN)
+
+    assert text.startswith("Domain: 44 columns\n")
+    assert "one person (who), up to 3 rows, replace-one, 500 persons" in text
+    for words in ("age", "0 to 110", "1 to 365 (log)", "2020-01-01 to 2024-12-31", "ill label 0, 1",
+                  f"… and {len(COLUMNS) - FEW} more"):
+        assert words in text
+    assert f"… and {len(COLUMNS) - MANY} more" in DOMAIN._repr_html_()
+    assert "any number of columns" in demand_small(BOX)
+
+
+@pytest.mark.parametrize("method", ESTIMATORS, ids=repr)
+def test_what_is_shown_is_public(method):
+    """A plan, a release and an estimator print their public facts, whatever the method."""
+    made = fitted(method)
+    plan, release = made.plan(rows=400), made.release_
+    text = demand_small(plan)
+
+    assert f"epsilon {plan.cost.text}" in text
+    assert plan.method in text
+    text = demand_small(release)
+    assert f"epsilon {plan.cost.text}" in text
+    assert "by a factor of at most " in " ".join(text.split())
+    assert demand_small(Release(release.body, None)).count("has no certificate") == 1
+    said = repr(made)
+    assert f"released: {release.selected[0]}" in said
+    assert max(map(len, said.splitlines())) <= 80
+    bundle = made._repr_mimebundle_()
+    assert {"text/plain", "text/html"} == bundle.keys()
+    assert (said, True) == (bundle["text/plain"], release._repr_html_() in bundle["text/html"])
+    assert release._repr_html_() in made._repr_html_()
+
+
+@pytest.mark.parametrize(("kind", "options"), [
+    (ps.RuleSieve, {"fewer": "auto"}), (ps.FELP, {"n_features_to_select": "positive"})])
+def test_what_is_not_settled_is_shown(kind, options):
+    """A number of columns that is a word keeps no notebook from showing the estimator."""
+    made = kind(epsilon=5, domain=BOX, **options)
+
+    assert kind.__name__ in made._repr_html_()
+    assert "fit" in dir(made)
+
+
+def test_a_release_that_says_nothing_readable_is_shown():
+    """A body that no maker wrote is printed by its kind, and raises nothing."""
+    for body in ({}, {"kind": "weights", "selected": ["a"], "plan": {}},
+                 {"kind": 7, "selected": [1, None]}):
+        assert repr(Release(body, None)).startswith("Release: ")
+
+
+def test_a_ledger_shows_its_account(clinic):
+    """What was granted, spent and left; of a ledger that is not there, what to do."""
+    text = demand_small(clinic)
+
+    assert "granted   9\n  spent     0\n  left      9" in text
+    clinic.reserve(Cost.of("0.5"), {"unit": "one row of the table", "neighbours": "replace-one"})
+    assert "0; 1 charged without one" in demand_small(clinic)
+    gone = ps.Ledger("nowhere/b.db", population="clinic")
+    assert "there is no ledger at this place" in demand_small(gone)
+    assert "Ledger: clinic" in repr(ps.RuleSieve(1, ledger=gone))
+
+
+def test_a_publication_shows_its_choice():
+    """Columns that may be published are printed with their level."""
+    X, y = table()
+    made = ps.PublishableColumns(k=5).fit((X > 0.8).astype(int), y)
+
+    assert f"{made.release_.level} rows in the smallest group" in demand_small(made.release_)
+    assert "released: " in repr(made)
+
+
+def test_control_characters_are_not_obeyed():
+    """A name cannot move a cursor, nor break a line."""
+    text = str(Shown("a\x1b[31mb", [("x\ny", "\x07")], ("c",), [("\u202ed",)]))
+
+    assert not {"\x1b", "\x07", "\u202e"} & set(text)
+
+
+# The number of columns.
+
+
+@pytest.mark.parametrize("method", [one for one in ESTIMATORS
+                                    if "n_features_to_select" in one.options], ids=repr)
+def test_k_is_understood(method):
+    """`k=` is the number of columns, for the constructor, for set_params and for a plan."""
+    options = {name: one for name, one in method.options.items() if name != "n_features_to_select"}
+    asked, said = method.kind(k=3, **options), method.kind(n_features_to_select=3, **options)
+
+    assert said.get_params(deep=False).keys() == asked.get_params(deep=False).keys()
+    assert 3 == asked.n_features_to_select == clone(asked).n_features_to_select
+    assert 2 == asked.set_params(k=2).n_features_to_select
+    for make in (method.kind, asked.set_params):
+        with pytest.raises(ParameterError, match="two names of one option"):
+            make(k=3, n_features_to_select=4)
+
+
+def test_a_plan_understands_both_names():
+    """`ps.plan` takes the estimators' name, too, and not both."""
+    made = [ps.plan("rule-sieve", DOMAIN, epsilon=1, **{name: 1})
+            for name in ("k", "n_features_to_select")]
+
+    assert made[0].json() == made[1].json()
+    with pytest.raises(ParameterError, match="two names of one option"):
+        ps.plan("rule-sieve", DOMAIN, epsilon=1, k=1, n_features_to_select=1)
+
+
+def test_a_domain_may_be_a_path(tmp_path):
+    """The path of a domain file is a domain; what is none, and a ledger's path, is refused."""
+    path = tmp_path / "domain.toml"
+    ps.Domain.box(0.0, 1.0, columns=6).to_toml(path)
+    X, y = table()
+
+    assert ps.RuleSieve(1, epsilon=1, domain=str(path)).fit(X, y).release_.columns[0] == "x0"
+    assert 6 == len(ps.RuleSieve(1, epsilon=1).plan(rows=9, domain=path).domain.columns)
+    with pytest.raises(DomainError):
+        ps.RuleSieve(1, epsilon=1, domain={"a": 1}).fit(X, y)
+
+
+# One fit.
+
+
+def test_a_search_cannot_spend_a_budget(clinic):
+    """A ledger that pays once pays for no copy: a search is refused whole, with the reason."""
+    X, y = table()
+    once = ps.Ledger(clinic.path, population="clinic", once=True)
+    sieve = ps.RuleSieve(2, epsilon=1, domain=BOX, ledger=once)
+    model = make_pipeline(sieve, LogisticRegression())
+
+    with pytest.raises(ValueError, match="this is a copy of that estimator"):
+        cross_val_score(model, X, y)
+    with pytest.raises(ValueError, match="Fit the estimator once, and search behind it"):
+        GridSearchCV(sieve, {"depth": [1, 2]}, scoring=lambda *_: 0).fit(X, y)
+    with pytest.raises(ParameterError, match="this is a copy"):
+        clone(sieve).fit(X, y)
+    assert (0, 0) == (clinic.spent(), len(clinic.charges()))
+    model.fit(X, y)
+    assert 1 == clinic.spent()
+    behind = cross_val_score(LogisticRegression(), sieve.transform(X), y)
+    assert np.isfinite(behind).all()
+    assert (1, 1) == (clinic.spent(), len(clinic.charges()))
+
+
+def test_a_second_fit_of_a_ledger_that_pays_once_is_refused(clinic):
+    """The same object pays once, in this process and unpickled in another; no row is read."""
+    X, y = table()
+    once = ps.Ledger(clinic.path, population="clinic", once=True)
+    sieve = ps.RuleSieve(2, epsilon=1, domain=BOX, ledger=once).fit(X, y)
+
+    for ledger in (once, pickle.loads(pickle.dumps(once))):
+        with pytest.raises(ParameterError, match="pays for one fit, which was charged before"):
+            ps.NoisyTopK(2, epsilon=1, domain=BOX, ledger=ledger).fit(X, y)
+    with pytest.raises(ParameterError, match="which was charged before"):
+        sieve.fit(X, y)
+    assert 1 == clinic.spent()
+    ps.RuleSieve(2, epsilon=1, domain=BOX,
+                 ledger=ps.Ledger(clinic.path, population="clinic", once=True)).fit(X, y)
+    assert 2 == clinic.spent()
+
+
+def test_a_ledger_of_a_request_pays_for_one_of_its_copies(clinic):
+    """A request that somebody named is paid once by whoever comes first; the reason is said."""
+    X, y = table()
+    named = ps.Ledger(clinic.path, population="clinic", request="spring")
+    sieve = ps.RuleSieve(2, epsilon=1, domain=BOX, ledger=named)
+
+    with pytest.warns(FitFailedWarning, match="request 'spring' was charged before"):
+        scores = cross_val_score(make_pipeline(sieve, LogisticRegression()), X, y)
+    assert (1, 4) == (clinic.spent(), np.isnan(scores).sum())
+    assert deepcopy(named) == named
+
+
+def test_a_ledger_that_pays_once_says_so(clinic):
+    """Its lines name what it pays for; two of them are two."""
+    first, second = (ps.Ledger(clinic.path, population="clinic", once=True) for _ in range(2))
+
+    assert "pays for  one fit, of the estimator that it was given to" in repr(first)
+    assert first != second
+    assert first.request_id != second.request_id
