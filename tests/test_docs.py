@@ -28,7 +28,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("[!_]*.md"), *DOCS.glob("[!_]*/*.
 #: Pages of which every line is run: the first hours of a newcomer.
 LESSONS = [*DOCS.glob("tutorials/*.md"), *DOCS.glob("how-to/*.md")]
 #: The made-up tables of lessons and notebooks.
-TABLES = EXAMPLES / "tables.py"
+TABLES = EXAMPLES / "made_up.py"
 #: A fenced block: its language, what else stands on the fence, and its text.
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
@@ -236,7 +236,7 @@ def test_a_lesson_has_no_line_that_is_not_run(path):
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ipynb")), ids=short)
 def test_a_notebook_runs(path, tmp_path, monkeypatch, capsys):
-    """Its cells run in order, beside `tables.py`; it holds no output, which would tell of a run.
+    """Its cells run in order, beside `made_up.py`; it holds no output, which would tell of a run.
 
     `make docs` runs it again, and shows what it says.
     """

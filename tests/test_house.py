@@ -32,7 +32,7 @@ SINCE = {
     "a publication noted on a server, signatures that a policy wants": 108,
     "a look at a table with verdicts, places and how its file is written, its page and note": 1_070,
     "what each epsilon buys, and the forecast beside the names": 220,
-    "an auditor that adds up what the parts of an output say": 120,
+    "an auditor that adds up what the parts of an output say": 230,
     "drafts, code books, blocks, and all faults of a domain file at once": 1_270,
 }
 MOST_LINES = 25_500 + sum(SINCE.values())

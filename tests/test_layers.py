@@ -67,7 +67,7 @@ UPWARD = {
     ("public/domain.py", "rows"): "`Domain.draft` asks a source for its names and types",
 }
 #: What attacks a method runs it; the rest of `check` shares no code with a maker.
-ATTACKS = {"check/pairs.py": {"methods", "noise", "rows"}}
+ATTACKS = {"check/pairs.py": {"methods", "noise", "rows", "summaries"}}
 #: What a room without NumPy may load all the same, by file.
 NEEDS = {"check/audit.py": {"numpy"}, "check/table.py": {"pyarrow"}, "check/pairs.py": {"numpy"},
          "check/views.py": {"numpy"}}

@@ -1,4 +1,4 @@
-"""A notebook becomes a page: run in a fresh folder beside `tables.py`, with what it said.
+"""A notebook becomes a page: run in a fresh folder beside `made_up.py`, with what it said.
 
 Its cells are Python that prints, so a program runs them, and no kernel is needed.
 """
@@ -61,7 +61,7 @@ class Notebook(MystParser):
 
     def parse(self, inputstring, document):
         """Run the notebook, and read what it comes to."""
-        tables = Path(document["source"]).with_name("tables.py")
+        tables = Path(document["source"]).with_name("made_up.py")
         super().parse(page(json.loads(inputstring)["cells"], tables), document)
 
 

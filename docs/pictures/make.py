@@ -22,7 +22,7 @@ from selenium import webdriver
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 #: The table, its two domain files as pages show them, and the releases.
-TABLES = ROOT / "examples" / "tables.py"
+TABLES = ROOT / "examples" / "made_up.py"
 DOMAINS = {"domain.toml": "tutorials/steward.md", "cost.toml": "how-to/number-as-target.md"}
 PAID = "--ledger budget.db --population clinic-2026"
 CUT = ("--target readmitted -k 20 --without patient,died,cost,weekday --cut age=40,65,80 "

@@ -1,4 +1,4 @@
-"""Make up the tables of the guides and notebooks: `python tables.py hospital survey`.
+"""Make up the tables of the guides and notebooks: `python made_up.py hospital survey`.
 
 Nobody in them exists.  Each table hides an answer that its guide can find: which columns matter is
 written in the function that makes it.  The numbers are the same at every run.
