@@ -71,11 +71,11 @@ def test_a_notebook_is_run_and_shown():
     """A page of a notebook holds text, code, and what the code printed; a failing cell fails it."""
     pytest.importorskip("myst_parser", reason="the docs extra is not installed")
     cells = [{"cell_type": "markdown", "source": ["Some ", "text"]},
-             {"cell_type": "code", "source": ["import tables\n", "a = 3"]},
+             {"cell_type": "code", "source": ["import made_up\n", "a = 3"]},
              {"cell_type": "code", "source": ["print(a * 2)"]}]
-    notebooks, tables = part("notebooks"), ROOT / "examples" / "tables.py"
+    notebooks, tables = part("notebooks"), ROOT / "examples" / "made_up.py"
 
-    assert ("Some text\n\n```python\nimport tables\na = 3\n```\n\n```python\nprint(a * 2)\n```\n\n"
+    assert ("Some text\n\n```python\nimport made_up\na = 3\n```\n\n```python\nprint(a * 2)\n```\n\n"
             "```text\n6\n```" == notebooks.page(cells, tables))
     with pytest.raises(Exception, match="returned non-zero exit status"):
         notebooks.page([{"cell_type": "code", "source": ["1 / 0"]}], tables)
