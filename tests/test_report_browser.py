@@ -51,6 +51,15 @@ for (const chart of document.querySelectorAll('svg')) {
 }
 return over;
 """
+#: One main part and one heading above all, a language, parts with a name, no level left out.
+LANDMARKS = """
+const all = what => [...document.querySelectorAll(what)];
+const levels = all('h1, h2, h3, h4').map(one => Number(one.tagName[1]));
+return [all('main').length, all('h1').length, document.documentElement.lang,
+    all('nav, section').filter(one => !one.ariaLabel && !document.getElementById(
+        one.getAttribute('aria-labelledby'))).map(one => one.outerHTML.slice(0, 60)),
+    levels.filter((level, at) => at && level > levels[at - 1] + 1)];
+"""
 #: The smallest contrast of a text with the page behind it, as WCAG counts it.
 CONTRAST = """
 const light = colour => { const c = colour.match(/[0-9.]+/g).slice(0, 3).map(Number).map(v =>
@@ -132,7 +141,9 @@ def test_a_page_fits(browser, pages, edition, names):
     """No sideways scrolling, nothing over something, readable contrast, no word on the console."""
     browser.get(pages[edition, names].as_uri())
     assert [] == browser.get_log("browser")
+    assert [1, 1, "en", [], []] == browser.execute_script(LANDMARKS)
     for width, scheme, paper in ((360, "light", "rgb(255, 255, 255)"),
+                                 (768, "light", "rgb(255, 255, 255)"),
                                  (1280, "dark", "rgb(18, 21, 23)")):
         screen(browser, width, scheme)
 

@@ -106,17 +106,27 @@ return [document.documentElement.scrollWidth > wide, ...[...document.querySelect
     .map(one => one.tagName + ' ' + one.className)];
 """
 
+#: How many main parts and first headings, and the language.
+MARKS = """
+return [document.querySelectorAll('main, [role=main]').length,
+    document.querySelectorAll('h1').length, document.documentElement.lang];
+"""
+
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("width", [360, 768, 1280])
 def test_the_site_fits(width):
-    """No page of the built site scrolls sideways, light or dark, and each says its text."""
+    """No page of the built site scrolls sideways or complains; all have a main part and a heading.
+
+    Light, dark and on paper.
+    """
     webdriver = pytest.importorskip("selenium.webdriver", reason="Chromium needs selenium")
     if not (shutil.which("chromium") and shutil.which("chromedriver")):
         pytest.skip("Chromium and its driver are not installed")
     if not (BUILT / "docs" / "index.html").exists():
         pytest.skip("the site is not built: make docs")
     options = webdriver.ChromeOptions()
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     for one in ("headless=new", "no-sandbox", "disable-gpu", "hide-scrollbars",
                 "host-resolver-rules=MAP * ~NOTFOUND"):
         options.add_argument(f"--{one}")
@@ -124,15 +134,17 @@ def test_the_site_fits(width):
                               service=webdriver.ChromeService(shutil.which("chromedriver")))
     try:
         found = {}
-        for scheme in ("light", "dark"):
+        for scheme, media in (("light", "screen"), ("dark", "screen"), ("light", "print")):
             driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
                 "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
             driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {
-                "features": [{"name": "prefers-color-scheme", "value": scheme}]})
+                "media": media, "features": [{"name": "prefers-color-scheme", "value": scheme}]})
             for name in WIDE:
                 driver.get((BUILT / f"{name}.html").as_uri())
-                found[name, scheme] = driver.execute_script(OUT)[:3]
+                found[name, scheme, media] = (
+                    driver.execute_script(OUT)[:3], driver.execute_script(MARKS),
+                    [one for one in driver.get_log("browser") if one["level"] == "SEVERE"])
     finally:
         driver.quit()
 
-    assert {} == {page: wide for page, wide in found.items() if wide != [False]}
+    assert {} == {page: said for page, said in found.items() if said != ([False], [1, 1, "en"], [])}
