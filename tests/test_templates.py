@@ -20,7 +20,7 @@ EXPLORED = {"asked", "chosen", "here", "k", "ks", "ways", "units", "format", "ne
 PAGES = {("private", "selection"): {"costs"}, ("private", "weights"): set(),
          ("private", "regression"): set(), ("private", "histogram"): set(),
          ("publication",): {"known"}, ("exploring",): EXPLORED,
-         ("publication", "internal"): {"known", "closed", "would_do", "free"}}
+         ("publication", "internal"): {"known", "closed", "would", "SHOWN", "free"}}
 
 
 @pytest.mark.parametrize("templates", PAGES, ids=" ".join)

@@ -125,13 +125,14 @@ def run(args: Sequence[str] | None = None) -> int:
         return _refuse("interrupted; nothing was charged", INTERRUPTED, color)
     except PrivsieveError as error:
         return _refuse(str(error), error.exit_code, color)
-    except SystemExit as done:
-        # Click's: a shell learned what it may complete; or nobody reads any more what is printed.
-        code = CLOSED if done.code else 0
     except BaseException as error:  # noqa: BLE001  # its text could speak of rows; its type does not
-        if os.environ.get("PRIVSIEVE_DEBUG"):
-            sys.excepthook(type(error), error, error.__traceback__)
-        return _refuse(f"internal error ({type(error).__name__})", 1, color)
+        if isinstance(error, SystemExit) and error.code in (0, 1):
+            # Click's: a shell learned what it may complete; or nobody reads what is printed.
+            code = CLOSED * bool(error.code)
+        else:
+            if os.environ.get("PRIVSIEVE_DEBUG"):
+                sys.excepthook(type(error), error, error.__traceback__)
+            code = _refuse(f"internal error ({type(error).__name__})", 1, color)
     return code if isinstance(code, int) else 0
 
 

@@ -178,9 +178,13 @@ class Glossary:
     """
 
     def __init__(self) -> None:
-        with open(f"{_FOLDER}/glossary.txt", encoding="utf-8") as file:  # noqa: PTH123  # no import
-            self.words = dict(line.strip().split(": ", 1) for line in file)
         self._used: set[str] = set()
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Each term that there is, and what it means."""
+        with open(f"{_FOLDER}/glossary.txt", encoding="utf-8") as file:  # noqa: PTH123  # no import
+            return dict(line.strip().split(": ", 1) for line in file)
 
     def __call__(self, text: str, term: str = "") -> Markup:
         """A term as it stands in a sentence."""
@@ -193,7 +197,8 @@ class Glossary:
     @property
     def used(self) -> list[tuple[str, str]]:
         """Each term that stands on the page, and what it means."""
-        return [(term, self.words[term]) for term in sorted(self._used)]
+        words = self.words
+        return [(term, words[term]) for term in sorted(self._used)]
 
 
 def document(*templates: str, **names: Any) -> bytes:
@@ -203,7 +208,7 @@ def document(*templates: str, **names: Any) -> bytes:
     """
     with open(f"{_FOLDER}/style.css", encoding="utf-8") as file:  # noqa: PTH123  # no import
         style = file.read()
-    known = blocks("base", *templates, **names, word=Glossary(),
+    known = blocks("base", *templates, **names,
                    version=__version__, style=Markup(style),  # noqa: S704  # our own file
                    sha=b2a_base64(hashlib.sha256(style.encode()).digest(), newline=False).decode())
     return f"{known['document']()}\n".encode()
@@ -211,7 +216,7 @@ def document(*templates: str, **names: Any) -> bytes:
 
 def blocks(*templates: str, **names: Any) -> dict[str, Any]:
     """The blocks of some templates, as functions."""
-    known = {**_pieces(), **names}
+    known = {**_pieces(), "word": Glossary(), **names}
     for template in templates:
         exec(_compiled(template), known)  # noqa: S102  # our own files
     return known
