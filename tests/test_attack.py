@@ -115,7 +115,7 @@ def test_every_mode_has_a_pair_of_neighbours(method, mode):
 #: What leaves of many tries is little: only a far larger price shows in some hundred runs.
 LOOSE = {("private-tuning", "")}
 #: Of which a run takes long; 600 runs are made elsewhere.
-FEWER = {("private-tuning", ""): 500, ("objective-fwell", ""): 300}
+FEWER = {("private-tuning", ""): 250, ("objective-fwell", ""): 300, ("rule-sieve", "number"): 400}
 
 
 @pytest.mark.slow
