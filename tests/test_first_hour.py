@@ -124,7 +124,7 @@ JOURNEYS = {
         (r'seen = ["ja", "nein", "true = \"ja\"", "false = \"nein\""]',
          'true = "ja"\nfalse = "nein"'),
         ("SEEN", "low = 2020-01-01\nhigh = 2024-12-31\n"),
-        ('seen = ["ja", "nein"]', 'values = ["nein", "ja"]')), 5, 30),
+        ('seen = ["ja", "nein"]', 'values = ["nein", "ja"]')), 5, 15),
     "visits by person": (visits, (
         ("domain visits.csv --target readmitted --classes 0,1 --unit person --persons 400 "
         "--rows-per-person 4 --out domain.toml"),
