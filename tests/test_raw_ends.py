@@ -670,6 +670,18 @@ def test_a_library_that_panics_in_a_verb_gets_a_sentence(monkeypatch):
         assert (1, f"internal error ({kind.__name__})") == refused("plan")
 
 
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_library_that_ends_the_program_is_no_success(monkeypatch, code):
+    """Only who completes a word, or reads no more, ends without a word."""
+    import privsieve.cli as module
+
+    def work(*_args, **_kwargs):
+        raise SystemExit(code)
+
+    monkeypatch.setattr(module.verbs, "main", work)
+    assert (1, "internal error (SystemExit)") == refused("plan")
+
+
 def test_quoted_and_visible_show_what_is_there():
     """A quote is short, a visible text is whole; letters of all scripts stay as they are."""
     plain = "Zürich, Ελλάδα, हिन्दी, ‌می‌خواهم, 👩‍⚕️"

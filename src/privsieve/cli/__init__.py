@@ -126,9 +126,11 @@ def run(args: Sequence[str] | None = None) -> int:
     except PrivsieveError as error:
         return _refuse(str(error), error.exit_code, color)
     except BaseException as error:  # noqa: BLE001  # its text could speak of rows; its type does not
-        if isinstance(error, SystemExit) and error.code in (0, 1):
-            # Click's: a shell learned what it may complete; or nobody reads what is printed.
-            code = CLOSED * bool(error.code)
+        # Where a pipe breaks click puts a stdout of its own in the place of ours.
+        gone = type(sys.stdout).__module__.startswith("click.")
+        if isinstance(error, SystemExit) and (gone or "_PRIVSIEVE_COMPLETE" in os.environ):
+            # Click's: nobody reads what is printed; or a shell learned what it may complete.
+            code = CLOSED if gone or error.code else 0
         else:
             if os.environ.get("PRIVSIEVE_DEBUG"):
                 sys.excepthook(type(error), error, error.__traceback__)
