@@ -119,7 +119,7 @@ def test_the_room_is_enough(tmp_path, monkeypatch, method):
     method.made().fit(method.table()).release_.save(tmp_path / "out")
     taken = sum(path.stat().st_size for path in (tmp_path / "out").iterdir())
 
-    assert taken < fitting.room(plans[-1]) - 2**19
+    assert taken < fitting.needs(plans[-1]) - 2**19
 
 
 def test_the_room_is_enough_for_many_numbers(tmp_path, monkeypatch):
@@ -138,7 +138,7 @@ def test_the_room_is_enough_for_many_numbers(tmp_path, monkeypatch):
         made.fit(rows, [0, 1] * 20).release_.save(tmp_path / name)
         taken = sum(path.stat().st_size for path in (tmp_path / name).iterdir())
 
-        assert taken < fitting.room(plans[-1])
+        assert taken < fitting.needs(plans[-1])
 
 
 def test_a_broken_page_is_found_before_the_charge(privsieve, monkeypatch):  # noqa: F811

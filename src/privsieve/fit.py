@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from privsieve.ledger.ledger import Entry, Ledger
     from privsieve.noise.streams import Noise
     from privsieve.rows import Source
+    from privsieve.rows.room import Room
 
 Made = TypeVar("Made")
 
@@ -55,17 +56,20 @@ class ConvertedWarning(UserWarning):
 
 def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Noise | None = None,
         folder: Folder | None = None, progress: Callable[[str], None] = lambda _stage: None,
-        ) -> Release:
-    """Charge, read, add noise, release; `source` is opened after the charge and not before."""
+        room: Room | None = None) -> Release:
+    """Charge, read, add noise, release; `source` is opened after the charge and not before.
+
+    room : where rows are held; left out, half of the memory that is free, then a private file.
+    """
     _alone(ledger, noise)
     plan = replace(plan, record=source.record)
     if plan.cost.epsilon == 0:
         return _free(plan, folder, private=noise is None or noise.private)
-    _ready(plan, source, folder)
+    room = _ready(plan, source, folder, room)
     ledger, reserved = _paid(plan, ledger, noise, folder, progress)
 
     def released(source_of_noise: Noise) -> Release:
-        output = _choose(plan, source, source_of_noise, progress)
+        output = _choose(plan, source, source_of_noise, room, progress)
         release = Release.of(plan, output, private=source_of_noise.private)
         progress("writing")
         return _finish(plan, release, ledger, reserved, folder)
@@ -83,9 +87,9 @@ def begun(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: No
     """
     plan = replace(plan, record=source.record)
     _alone(ledger, noise)
-    _ready(plan, source, None)
+    room = _ready(plan, source, None, None)
     ledger, reserved = _paid(plan, ledger, noise)
-    sealed(partial(_choose, plan, source), noise)
+    sealed(partial(_choose, plan, source, room=room), noise)
     private = noise is None or noise.private
 
     def ended(output: Any) -> Release:
@@ -156,14 +160,14 @@ def _paid(plan: Plan, ledger: Ledger | None, noise: Noise | None, folder: Folder
     return ledger, _reserve(plan, ledger, folder, progress)
 
 
-def _choose(plan: Plan, source: Source, noise: Noise,
+def _choose(plan: Plan, source: Source, noise: Noise, room: Room,
             progress: Callable[[str], None] = lambda _stage: None) -> Any:
-    from privsieve.rows.batch import batches
+    from privsieve.rows.batch import Rows, batches
 
     progress("reading")
     rows = plan.units if plan.domain.rows_are_public else None
     read = batches(source, plan.domain, rows=rows, entropy=noise.bytes)
-    summary = plan.summarise(read, noise.key())
+    summary = plan.summarise(Rows(read, room), noise.key())
     progress("choosing")
     return plan.mechanism(summary, noise)
 
@@ -190,17 +194,18 @@ def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry
     return Release(release.body, signed)
 
 
-def _ready(plan: Plan, source: Source, folder: Folder | None) -> None:
+def _ready(plan: Plan, source: Source, folder: Folder | None, room: Room | None) -> Room:
     """What public facts can tell before the charge: odd types, a broken page, a full disk."""
-    from privsieve.rows.batch import demand_readable
+    from privsieve.rows.batch import demand_readable, demand_room
 
     demand_readable(source, plan.domain)
     if folder is not None:
         ready(plan.kind)
-        folder.demand(room(plan))
+        folder.demand(needs(plan))
+    return demand_room(plan, source, room)
 
 
-def room(plan: Plan) -> int:
+def needs(plan: Plan) -> int:
     """Bytes that the files of a release take at most, by what the plan says of it."""
     parts = [*plan.domain.columns, *([plan.domain.target] if plan.domain.target else [])]
     texts = sum(64 + len(part.name) + sum(8 + len(str(value)) for value in levels)

@@ -222,6 +222,11 @@ def releasing(*, required: bool = True) -> Callable[[Command], Command]:
                      help="The plan as it was signed (privsieve sign): another one is refused "
                           "before the charge."),
         click.option("--anyway", is_flag=True, help="Go on although the forecast warns."),
+        click.option("--max-memory", metavar="SIZE",
+                     help="Memory that rows may take, such as 2GB; the rest lies in a private "
+                          "file that has no name. Half of what is free where left out."),
+        click.option("--jobs", metavar="N", type=int,
+                     help="Threads that work on the rows; as many as cores where left out."),
     )
 
 

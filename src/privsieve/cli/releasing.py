@@ -82,6 +82,7 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
     from privsieve.fit import ConvertedWarning, fit
     from privsieve.ledger.folder import Folder
     from privsieve.report import NAME
+    from privsieve.rows.room import Room
 
     show, beside = then
     with Folder.create(options["out"]) as folder, sealed() as hold:
@@ -99,7 +100,8 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
 
                 # `_tell` says it in words of its own.
                 simplefilter("ignore", ConvertedWarning)
-                made = fit(plan, source, ledger=ledger, folder=folder, progress=progress)
+                made = fit(plan, source, ledger=ledger, folder=folder, progress=progress,
+                           room=Room.usual(options["max_memory"], options["jobs"]))
                 hold.hold()
         except ReleaseFailed:
             raise

@@ -37,7 +37,11 @@ from privsieve.public.plan import Plan
 from privsieve.public.shown import ShownEstimator
 from privsieve.release import ColumnWeights, Release
 from privsieve.rows import Source, open_source, resolve
+from privsieve.rows.room import Room
 from privsieve.rows.source import fold, names_of, typed
+
+#: What is no option of a method: it says where and how one runs, and changes no release.
+_OF_RUNS = ("domain", "ledger", "max_memory", "n_jobs")
 
 
 @estimator
@@ -53,6 +57,12 @@ class Estimator(ShownEstimator, BaseEstimator):  # type: ignore[misc]  # scikit-
     ledger: Ledger | str | os.PathLike[str] | None = option(
         default=None, says="who keeps the sum over all releases, or the path of a ledger of one "
                            "population")
+    max_memory: int | str | None = option(
+        default=None, says="memory that rows may take, in bytes or as 2GB; half of what is free "
+                           "where left out, and the rest lies in a private file")
+    n_jobs: int | None = option(
+        default=None, says="threads that work on the rows; as many as there are cores where left "
+                           "out")
 
     #: The name of the method in the registry (`methods.plan`).
     method: ClassVar[str]
@@ -64,8 +74,7 @@ class Estimator(ShownEstimator, BaseEstimator):  # type: ignore[misc]  # scikit-
     def options(self) -> dict[str, Any]:
         """The parameters as `methods.plan` takes them."""
         given: dict[str, Any] = self.get_params(deep=False)
-        del given["domain"], given["ledger"]
-        return given
+        return {name: value for name, value in given.items() if name not in _OF_RUNS}
 
     def set_params(self, **given: Any) -> Self:
         """Change parameters; `k` is the number of columns, as for the constructor."""
@@ -98,7 +107,8 @@ class Estimator(ShownEstimator, BaseEstimator):  # type: ignore[misc]  # scikit-
             raise ParameterError("the table has one row (n_samples = 1); a release from rows needs "
                                  "at least 2")
         made = plan(self.method, domain, rows=shape.rows, **self.options())
-        self.release_ = fitting.fit(made, source, ledger=fitting.ledger_of(self.ledger))
+        self.release_ = fitting.fit(made, source, ledger=fitting.ledger_of(self.ledger),
+                                    room=Room.usual(self.max_memory, self.n_jobs))
         self.n_features_in_ = len(domain.columns)
         self._remember(names_of(X), domain)
         return self

@@ -125,6 +125,7 @@ class Plan(Printed):
     certain : the positions that a choice of no cost names; None for all.
     scoring : how the choice values columns, where one race over values is all there is to it.
     takes : an estimate of time and memory, where there is one; no part of the release.
+    holds : whether the summary keeps codes of rows till all have come; else each is added up.
     """
 
     method: str  # name/version
@@ -145,6 +146,7 @@ class Plan(Printed):
     certain: tuple[int, ...] | None = None
     scoring: Scoring | None = field(default=None, repr=False)
     takes: Takes | None = None
+    holds: bool = True
 
     @property
     def protected(self) -> Literal["row", "line", "person"]:

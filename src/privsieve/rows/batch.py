@@ -7,8 +7,9 @@ the one constant text of `ReleaseFailed`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,11 @@ from privsieve.frozen import dataclass
 from privsieve.public.domain import Domain
 from privsieve.rows import csv_file
 from privsieve.rows.cells import Codes, Encode, encoder, texts
+from privsieve.rows.room import Room
 from privsieve.rows.source import TARGET, RawColumn, Source, foreign, guarded, needed
+
+if TYPE_CHECKING:
+    from privsieve.public.plan import Plan
 
 Units = npt.NDArray[np.uint64]
 #: Codes of the columns and the target, a row for each, and the persons.
@@ -27,6 +32,8 @@ Piece = tuple[Codes, RawColumn | None]
 #: Cells of a batch: what is in memory at a time.
 BATCH_CELLS = 2**21
 LARGEST_BATCH = 2**16
+#: What a row takes beside its codes, with what its batch is rounded up to.
+ROW_BYTES = 24
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,6 +84,63 @@ class Batch:
         """These rows, in this order."""
         return Batch(np.take(self.codes.T, index, axis=1).T, self.label[index], self.unit[index],
                      self.row[index])
+
+
+class Rows:
+    """The body of a table; kept, it is read in as many passes as a summary wants.
+
+    Examples
+    --------
+    >>> rows = Rows(iter([Batch.empty(3)]), Room())
+    >>> [len(batch) for batch in rows.keep()], [len(batch) for batch in rows]
+    ([0], [0])
+    """
+
+    def __init__(self, read: Iterable[Batch], room: Room) -> None:
+        self.room = room
+        self._read, self._kept = read, isinstance(read, list)
+
+    @classmethod
+    def of(cls, batches: Iterable[Batch]) -> Rows:
+        """Batches as rows; what is not rows already is held in memory, if it is kept."""
+        return batches if isinstance(batches, Rows) else cls(batches, Room())
+
+    def __iter__(self) -> Iterator[Batch]:
+        return iter(self._read)
+
+    def keep(self, part_rows: int = 1) -> list[Batch]:
+        """All batches, to be read again: in the room's memory while they fit, then in its file.
+
+        part_rows : batches are joined until they have so many rows, or take a sixteenth of the
+            memory, as what is made of a part is in memory beside it.
+        """
+        if not self._kept:
+            if self.room.memory is not None:
+                part_rows = min(part_rows, LARGEST_BATCH)
+            self._read = [self._stored(part) for part in joined(self._read, part_rows)]
+            self._kept = True
+        return list(self._read)
+
+    def _stored(self, batch: Batch) -> Batch:
+        same = batch.unit is batch.row
+        arrays: list[npt.NDArray[Any]] = [batch.codes.T, batch.label, batch.unit]
+        arrays += [] if same else [batch.row]
+        if self.room.take(sum(array.nbytes for array in arrays)):
+            return batch
+        held = [self.room.copied(array) for array in arrays]
+        return Batch(held[0].T, held[1], held[2], held[-1])
+
+
+def joined(batches: Iterable[Batch], part_rows: int) -> Iterator[Batch]:
+    """Join small batches into parts of at least this many rows."""
+    held: list[Batch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(map(len, held)) >= part_rows:
+            yield Batch.concat(held)
+            held = []
+    if held:
+        yield Batch.concat(held)
 
 
 def batches(source: Source, domain: Domain, *, rows: int | None,
@@ -137,6 +201,29 @@ def demand_readable(source: Source, domain: Domain) -> None:
         part = parts.get(place[j])
         if part is not None:
             encoder(part, domain.csv.decimal)(cells)
+
+
+def demand_room(plan: Plan, source: Source, room: Room | None) -> Room:
+    """The room for the rows of a plan; what does not fit into its memory is taken from the disk.
+
+    How many rows come is public, or bounded by the container: no row is looked at.
+    """
+    room = room or Room.usual()
+    if plan.holds and room.memory is not None:
+        size = (2 * len(plan.domain.columns) + ROW_BYTES) * _most_rows(plan, source)
+        if size > room.memory:
+            room.reserve(size)
+    return room
+
+
+def _most_rows(plan: Plan, source: Source) -> int:
+    """As many as there can be; of a stream about twice what was declared."""
+    if plan.domain.rows_are_public:
+        return plan.units
+    if source.file is not None:
+        # A field takes a byte at least, with what ends it.
+        return source.file.path.stat().st_size // len(plan.domain.columns)
+    return 2 * plan.units if source.count is None else source.count()
 
 
 def _pieces(source: Source, domain: Domain, encode: _Encoder, size: int) -> Iterator[Piece]:

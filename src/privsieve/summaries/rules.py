@@ -29,7 +29,7 @@ from privsieve.kernels.joint import GRIDS, class_gain, joint_best
 from privsieve.kernels.slopes import SIDE
 from privsieve.public.columns import CODES, MISSING
 from privsieve.public.domain import Domain
-from privsieve.rows.batch import Batch
+from privsieve.rows.batch import Batch, Rows
 from privsieve.summaries import Summary
 from privsieve.summaries.layout import ORDERED_WITH_MISSING, SUBSETS, Layout, Part
 from privsieve.summaries.persons import by_person
@@ -222,17 +222,8 @@ def _all_cuts(part: Part) -> AllCuts:
 
 
 def gather(batches: Iterable[Batch], part_rows: int = PART_ROWS) -> list[Batch]:
-    """Join small batches into parts of at least this many rows."""
-    parts: list[Batch] = []
-    held: list[Batch] = []
-    for batch in batches:
-        held.append(batch)
-        if sum(map(len, held)) >= part_rows:
-            parts.append(Batch.concat(held))
-            held = []
-    if held:
-        parts.append(Batch.concat(held))
-    return parts
+    """All batches, joined into parts of at least this many rows."""
+    return Rows.of(batches).keep(part_rows)
 
 
 def _parts(batches: list[Batch], key: int, domain: Domain, layout: Layout,

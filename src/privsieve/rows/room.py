@@ -1,0 +1,202 @@
+"""Room: where arrays of rows lie, in memory while they fit, then in a file that has no name.
+
+The file is private (0600), and its name is taken away as soon as it is open: whatever ends the
+process, nothing of it stays.  Its bytes are taken from the disk before the charge, so that a disk
+that fills later takes nothing from a release.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import tempfile
+from fractions import Fraction
+from math import prod
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privsieve.errors import ParameterError
+from privsieve.public.canonical import quoted
+
+#: Regions of the file begin at multiples of this, as the system maps them.
+_PAGE = mmap.ALLOCATIONGRANULARITY
+MOST_JOBS = 1024
+#: What a batch takes, and what is made of it.
+LEAST_MEMORY = 64_000_000
+_UNITS = {"": 1, "B": 1, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,6})?) ?(|B|MB|GB|TB)", re.IGNORECASE)
+#: A file grows by so much where nobody knows how many rows will come.
+_GROWTH = 2**26
+
+
+class Room:
+    """Memory for arrays of rows, and a file for those that find no place in it.
+
+    memory : bytes of rows that may be held in memory; None: all of them.
+    jobs : threads that work on rows at a time.
+
+    Examples
+    --------
+    >>> room = Room(memory=1000)
+    >>> held, spilled = room.empty((2, 200), np.uint16), room.empty((2, 200), np.uint16)
+    >>> held.base is None, spilled.base is None
+    (True, False)
+    """
+
+    def __init__(self, memory: int | None = None, *, jobs: int = 1) -> None:
+        self.memory, self.jobs = memory, jobs
+        self._left = memory
+        self._file: IO[bytes] | None = None
+        self._at = self._taken = 0
+
+    @classmethod
+    def usual(cls, memory: int | str | None = None, jobs: int | None = None) -> Room:
+        """Half of what is free, and all cores, where nothing else is said."""
+        if memory is not None:
+            held: int | None = _bytes(memory)
+        else:
+            free = free_memory()
+            held = None if free is None else free // 2
+        if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int)
+                                 or not (jobs == -1 or 1 <= jobs <= MOST_JOBS)):
+            raise ParameterError(f"n_jobs is {quoted(jobs)}; write a whole number from 1 to "
+                                 f"{MOST_JOBS}, or -1 for all cores")
+        return cls(held, jobs=jobs if jobs and jobs > 0 else os.cpu_count() or 1)
+
+    def take(self, size: int) -> bool:
+        """Whether so many bytes more find a place in memory; they are counted."""
+        if self._left is None:
+            return True
+        if size > self._left:
+            return False
+        self._left -= size
+        return True
+
+    @property
+    def spilled(self) -> int:
+        """Bytes that lie in the file."""
+        return self._at
+
+    def __del__(self) -> None:
+        if self._file is not None:
+            self._file.close()  # what is mapped stays until its arrays go
+
+    def reserve(self, size: int) -> None:
+        """Take so many bytes from the disk now; refused where they are not there."""
+        try:
+            self._demand(size)
+        except OSError:
+            raise ParameterError(
+                f"the table needs {-(-size // 10**6)} MB for temporary files, and there is no such "
+                f"room in {tempfile.gettempdir()}; make room, name another folder (TMPDIR), or "
+                "allow more memory (max_memory)") from None
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
+        """An array without contents: in memory while it fits, else a part of the file."""
+        size = prod(shape) * np.dtype(dtype).itemsize
+        if not size or self.take(size):
+            return np.empty(shape, dtype)
+        return self._spilled(shape, dtype)
+
+    def copied(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """An array as a part of the file."""
+        if not array.size:
+            return array
+        there = self._spilled(array.shape, array.dtype)
+        there[...] = array
+        return there
+
+    def _spilled(self, shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
+        size = prod(shape) * np.dtype(dtype).itemsize
+        at = self._at
+        self._demand(at + size)
+        self._at = -(-(at + size) // _PAGE) * _PAGE
+        assert self._file is not None
+        view = mmap.mmap(self._file.fileno(), size, offset=at)
+        return np.frombuffer(view, dtype).reshape(shape)
+
+    def _demand(self, size: int) -> None:
+        """Let the file have at least so many bytes, on the disk and not only in name."""
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="privsieve-")  # noqa: SIM115  # it lives on
+        if size <= self._taken:
+            return
+        size = -(-size // _GROWTH) * _GROWTH
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(self._file.fileno(), self._taken, size - self._taken)
+        else:
+            # A file that is only long has no bytes yet: they are written.
+            self._file.seek(self._taken)
+            for _ in range((size - self._taken) // 2**20):
+                self._file.write(bytes(2**20))
+            self._file.flush()
+        self._taken = size
+
+
+def _bytes(said: int | str) -> int:
+    """A number of bytes, as somebody writes it.
+
+    >>> _bytes("2GB"), _bytes("512 MB"), _bytes(10**8)
+    (2000000000, 512000000, 100000000)
+    """
+    found = _SIZE.fullmatch(str(said))
+    size = None if found is None or isinstance(said, bool) else (
+        Fraction(found[1]) * _UNITS[found[2].upper()])
+    if size is None or not LEAST_MEMORY <= size < 2**60:
+        raise ParameterError(f"max_memory is {quoted(said)}; write bytes, or MB or GB such as 2GB; "
+                             f"at least {LEAST_MEMORY // 10**6}MB")
+    return int(size)
+
+
+def free_memory() -> int | None:
+    """Bytes that this process may still take, by the system and its limits; None: unknown."""
+    known = [free for free in (_available(), _of_group(), _of_limits()) if free is not None]
+    return max(0, min(known)) if known else None
+
+
+def _available() -> int | None:
+    """Of the whole machine."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines
+                    if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError):
+        try:
+            return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+        except (AttributeError, OSError, ValueError):
+            return None
+
+
+def _of_group() -> int | None:
+    """Of the container, where the system has one."""
+    try:
+        group = Path("/sys/fs/cgroup")
+        most = (group / "memory.max").read_text(encoding="ascii").strip()
+        used = (group / "memory.current").read_text(encoding="ascii").strip()
+        return None if most == "max" else int(most) - int(used)
+    except (OSError, ValueError):
+        return None
+
+
+def _of_limits() -> int | None:
+    """Of the limits that were set for the process."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    limits = [resource.getrlimit(one)[0] for one in (resource.RLIMIT_DATA, resource.RLIMIT_AS)]
+    most = min((limit for limit in limits if limit != resource.RLIM_INFINITY), default=None)
+    return None if most is None else most - _mine()
+
+
+def _mine() -> int:
+    """Bytes of data that this process has taken already."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:"))
+    except (OSError, StopIteration, ValueError):
+        return 0
