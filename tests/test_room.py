@@ -15,7 +15,7 @@ from privsieve.errors import ParameterError
 from privsieve.noise.streams import replay
 from privsieve.rows import batch as reading
 from privsieve.rows import open_source
-from privsieve.rows.batch import Batch, Rows
+from privsieve.rows.batch import Batch, Passes
 from privsieve.rows.room import Room
 
 
@@ -65,7 +65,7 @@ def test_kept_rows_are_read_again():
     rows = np.arange(1000, dtype=np.uint64)
     one = Batch(np.arange(3000, dtype=np.uint16).reshape(1000, 3), np.ones(1000, np.int32), rows,
                 rows)
-    kept = Rows(iter([one, one]), Room(memory=8000))
+    kept = Passes(iter([one, one]), Room(memory=8000))
     assert len(kept.keep()) == 2 and kept.room.spilled
     for again in (list(kept), list(kept)):
         assert [batch.codes.tolist() for batch in again] == [one.codes.tolist()] * 2

@@ -162,12 +162,12 @@ def _paid(plan: Plan, ledger: Ledger | None, noise: Noise | None, folder: Folder
 
 def _choose(plan: Plan, source: Source, noise: Noise, room: Room,
             progress: Callable[[str], None] = lambda _stage: None) -> Any:
-    from privsieve.rows.batch import Rows, batches
+    from privsieve.rows.batch import Passes, batches
 
     progress("reading")
     rows = plan.units if plan.domain.rows_are_public else None
     read = batches(source, plan.domain, rows=rows, entropy=noise.bytes)
-    summary = plan.summarise(Rows(read, room), noise.key())
+    summary = plan.summarise(Passes(read, room), noise.key())
     progress("choosing")
     return plan.mechanism(summary, noise)
 

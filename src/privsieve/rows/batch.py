@@ -86,12 +86,12 @@ class Batch:
                      self.row[index])
 
 
-class Rows:
+class Passes:
     """The body of a table; kept, it is read in as many passes as a summary wants.
 
     Examples
     --------
-    >>> rows = Rows(iter([Batch.empty(3)]), Room())
+    >>> rows = Passes(iter([Batch.empty(3)]), Room())
     >>> [len(batch) for batch in rows.keep()], [len(batch) for batch in rows]
     ([0], [0])
     """
@@ -101,9 +101,9 @@ class Rows:
         self._read, self._kept = read, isinstance(read, list)
 
     @classmethod
-    def of(cls, batches: Iterable[Batch]) -> Rows:
+    def of(cls, batches: Iterable[Batch]) -> Passes:
         """Batches as rows; what is not rows already is held in memory, if it is kept."""
-        return batches if isinstance(batches, Rows) else cls(batches, Room())
+        return batches if isinstance(batches, Passes) else cls(batches, Room())
 
     def __iter__(self) -> Iterator[Batch]:
         return iter(self._read)

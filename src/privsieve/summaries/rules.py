@@ -29,7 +29,7 @@ from privsieve.kernels.joint import GRIDS, class_gain, joint_best
 from privsieve.kernels.slopes import SIDE
 from privsieve.public.columns import CODES, MISSING
 from privsieve.public.domain import Domain
-from privsieve.rows.batch import Batch, Rows
+from privsieve.rows.batch import Batch, Passes
 from privsieve.summaries import Summary
 from privsieve.summaries.layout import ORDERED_WITH_MISSING, SUBSETS, Layout, Part
 from privsieve.summaries.persons import by_person
@@ -223,7 +223,7 @@ def _all_cuts(part: Part) -> AllCuts:
 
 def gather(batches: Iterable[Batch], part_rows: int = PART_ROWS) -> list[Batch]:
     """All batches, joined into parts of at least this many rows."""
-    return Rows.of(batches).keep(part_rows)
+    return Passes.of(batches).keep(part_rows)
 
 
 def _parts(batches: list[Batch], key: int, domain: Domain, layout: Layout,

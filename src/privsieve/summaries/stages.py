@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from privsieve.frozen import dataclass
-from privsieve.rows.batch import Batch, Rows
+from privsieve.rows.batch import Batch, Passes
 
 #: (rows, key, what the stages before came to) -> a summary that adds up
 Stage = Callable[[Batch, int, tuple[Any, ...]], Any]
@@ -43,7 +43,7 @@ class Stages:
 
     def __call__(self, batches: Iterable[Batch], key: int) -> Any:
         """The summary of rows that one process reads."""
-        rows = Rows.of(batches)
+        rows = Passes.of(batches)
         if len(self.stages) > 1:
             rows.keep()
         found: tuple[Any, ...] = ()
@@ -53,7 +53,7 @@ class Stages:
 
     def stage(self, at: int, batches: Iterable[Batch], key: int, found: tuple[Any, ...]) -> Any:
         """What one pass comes to; `found` is what those before it came to, over all rows."""
-        rows, one = Rows.of(batches), self.stages[at]
+        rows, one = Passes.of(batches), self.stages[at]
         total = one(Batch.empty(self.columns), key, found)
         for part in added(rows, lambda batch: one(batch, key, found), rows.room.jobs):
             total = total + part
