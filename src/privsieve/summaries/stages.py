@@ -107,18 +107,18 @@ def _all_seen(summarise: Summarise, how: Callable[[Batch], Batch], batches: Iter
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Several:
+class AtOnce:
     """What several summaries come to in one pass; None of one that has ended."""
 
     parts: tuple[Any, ...]
 
-    def __add__(self, other: Several) -> Several:
-        return Several(tuple(None if one is None else one + two
+    def __add__(self, other: AtOnce) -> AtOnce:
+        return AtOnce(tuple(None if one is None else one + two
                              for one, two in zip(self.parts, other.parts, strict=True)))
 
 
 def together(several: Sequence[Summarise]) -> Summarise:
-    """Several summaries of the same rows, as a tuple.
+    """AtOnce summaries of the same rows, as a tuple.
 
     >>> one = Stages((lambda rows, key, before: sum(rows),))
     >>> two = Stages((lambda rows, key, before: len(rows),
@@ -135,13 +135,13 @@ def together(several: Sequence[Summarise]) -> Summarise:
 
 
 def _together(several: Sequence[Stages], at: int, rows: Sequence[Batch], key: int,
-              found: tuple[Several, ...]) -> Several:
-    return Several(tuple(
+              found: tuple[AtOnce, ...]) -> AtOnce:
+    return AtOnce(tuple(
         one.stages[at](rows, key, tuple(before.parts[place] for before in found))
         if at < len(one.stages) else None for place, one in enumerate(several)))
 
 
-def _ended(several: Sequence[Stages], found: tuple[Several, ...]) -> tuple[Any, ...]:
+def _ended(several: Sequence[Stages], found: tuple[AtOnce, ...]) -> tuple[Any, ...]:
     return tuple(one.ended(tuple(before.parts[place] for before in found[:len(one.stages)]))
                  for place, one in enumerate(several))
 
