@@ -26,10 +26,10 @@ from privsieve.ledger import file as ledger_file
 from privsieve.ledger import head as heads
 from privsieve.ledger import ledger as ledger_module
 from privsieve.ledger.account import Account, Charge, raised
-from privsieve.ledger.certificate import UNIT, Entry
-from privsieve.ledger.chain import exported, imported, replay
+from privsieve.ledger.chain import Entry, exported, imported, replay
 from privsieve.ledger.ledger import Ledger, backup, populations, recount, recount_export
 from privsieve.public.cost import Cost
+from privsieve.public.plan import UNIT
 
 GOLDEN = Path(__file__).parent / "golden"
 DIGEST = "ab" * 32

@@ -28,7 +28,7 @@ from privsieve.errors import (
     PrivsieveError,
     SchemaError,
 )
-from privsieve.ledger.certificate import Entry
+from privsieve.ledger.chain import Entry
 from privsieve.public.canonical import canonical, digest, hidden, parsed, quoted, visible
 from privsieve.public.columns import check_name
 from privsieve.rows import open_source

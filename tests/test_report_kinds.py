@@ -13,10 +13,9 @@ import pytest
 import privsieve as ps
 from privsieve.check.verify import checks, verify
 from privsieve.errors import SchemaError
-from privsieve.ledger.certificate import sentence
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import canonical, digest
-from privsieve.public.plan import THEOREMS
+from privsieve.public.plan import THEOREMS, sentence
 from privsieve.release import Release
 from privsieve.report import html, private
 from privsieve.report.numbers import ShownNoise, Span, dense, labels, labels_of, sparse

@@ -51,7 +51,7 @@ from privsieve.containment.publishable import largest_k
 from privsieve.containment.together import check_snapshot, check_together, claims_of
 from privsieve.errors import CheckFailed, DomainError, LedgerError, NothingFits, SchemaError
 from privsieve.kernels.patterns import Rule
-from privsieve.ledger.certificate import contained
+from privsieve.ledger.chain import contained
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Entry, Ledger, populations
 from privsieve.ledger.sql import lies

@@ -24,10 +24,10 @@ from privsieve.ledger import account as accounts
 from privsieve.ledger import chain, sql
 from privsieve.ledger import head as heads
 from privsieve.ledger.account import Account, checked_name
-from privsieve.ledger.certificate import Entry, conversion
-from privsieve.ledger.chain import ChainReport, Publication, Request, imported, replay
+from privsieve.ledger.chain import ChainReport, Entry, Publication, Request, imported, replay
 from privsieve.public.canonical import Json, canonical, parsed
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Cost, decimal
+from privsieve.public.plan import conversion
 from privsieve.public.printed import Printed
 
 if TYPE_CHECKING:

@@ -24,6 +24,8 @@ from privsieve.errors import DomainError
 
 Json = str | int | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
+#: Before what a chain of digests is made of.
+_CHAIN = b"privsieve-ledger/1\0"
 #: RFC 8785 numbers are doubles; larger integers would not survive a reader in another language.
 LARGEST = 2**53 - 1
 #: What we write is nested less than a dozen times.
@@ -102,6 +104,15 @@ def digest(data: bytes) -> str:
     'e3b0c442'
     """
     return hashlib.sha256(data).hexdigest()
+
+
+def link(prev: str, payload: bytes) -> str:
+    """The hash of an entry of a chain: SHA-256 of a tag, the hash before it and its payload.
+
+    >>> link("00" * 32, b"{}")[:8]
+    '6b3d8bb8'
+    """
+    return hashlib.sha256(_CHAIN + bytes.fromhex(prev) + payload).hexdigest()
 
 
 def _write(value: Json) -> str:

@@ -29,10 +29,10 @@ from markupsafe import Markup, escape
 from privsieve._version import __version__
 from privsieve.errors import SchemaError
 from privsieve.frozen import dataclass
-from privsieve.ledger.certificate import sentence
 from privsieve.public.canonical import Json, canonical
 from privsieve.public.canonical import digest as sha256
 from privsieve.public.cost import EXACT, factor, power, short
+from privsieve.public.plan import sentence
 from privsieve.release import WRONG
 
 NAME = "report.html"

@@ -13,11 +13,10 @@ from markupsafe import Markup
 
 from privsieve._version import __version__
 from privsieve.frozen import dataclass
-from privsieve.ledger.certificate import UNIT, conversion
 from privsieve.public.canonical import canonical, digest
 from privsieve.public.cost import exact
 from privsieve.public.description import Described
-from privsieve.public.plan import SENTENCES, chosen_by, items, sought
+from privsieve.public.plan import SENTENCES, UNIT, chosen_by, conversion, items, sought
 from privsieve.release import Release, Selection, exactly, number
 from privsieve.report.charts import CostMark, Piece, bar, costs
 from privsieve.report.page import TwoFiles, belief, clean, count, joined, name, names, percent
