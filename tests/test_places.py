@@ -20,7 +20,8 @@ from privsieve.check.verify import verify
 from privsieve.errors import ParameterError
 from privsieve.fit import fit
 from privsieve.methods import plan
-from privsieve.methods.places import Places, among, written
+from privsieve.methods.choosing import Places, among
+from privsieve.methods.places import written
 from privsieve.methods.rule_sieve import weighed
 from privsieve.noise import race as race_module
 from privsieve.noise.race import Race, top_k

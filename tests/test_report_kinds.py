@@ -18,8 +18,8 @@ from privsieve.public.canonical import canonical, digest
 from privsieve.public.plan import THEOREMS, sentence
 from privsieve.release import Release
 from privsieve.report import html, private
-from privsieve.report.numbers import ShownNoise, Span, dense, labels, labels_of, sparse
-from privsieve.report.page import clean, up
+from privsieve.report.numbers import ShownNoise, Span, dense, labels, labels_of, sparse, up
+from privsieve.report.page import clean
 from privsieve.report.private import named_proofs
 from releases import ANSWERS, KINDS, NAMES, SAYS, TARGETS, domain_of, many, released, true
 from test_report import CLASSES, HOSTILE, SENTINEL, Page, harmless, privsieve, swapped

@@ -1,4 +1,4 @@
-"""Places: what a choice is among, once public wishes are known.
+"""Places: public wishes for what a choice is among; `choosing.among` reads them.
 
 always : in the answer whatever the rows say, and not raced
 never : not looked at: the method is given a domain without them
@@ -12,213 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
-from functools import cached_property, partial
-from itertools import accumulate
-from math import lcm
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
-from privsieve.frozen import dataclass
-from privsieve.methods.choosing import count
+from privsieve.methods.choosing import amount
 from privsieve.public.canonical import quoted
-from privsieve.public.cost import exact
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing
 from privsieve.public.plan import Chosen, Plan
 from privsieve.release import exactly
 
 if TYPE_CHECKING:
-    from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
 
 #: Options that say what a choice is among.
 WISHES = ("always", "never", "groups", "costs", "price", "targets", "over")
-
-
-#: The largest price, and how many parts of 1 there are.
-MOST = 10**9
-
-
-@dataclass(frozen=True)
-class Places:
-    """What is raced, and for how many places.
-
-    items : of each that is raced the positions of its columns: one, or those of a group
-    always : positions that are in without a race
-    total : how many places there are, those that are taken always among them
-    k : how many items are named, or at most so many where there is a price
-    prices, price : whole numbers, and empty where no price binds
-
-    >>> from privsieve.public.domain import Domain
-    >>> asked = Choosing(n_features_to_select=3, always=("x1",), groups={"both": ["x0", "x3"]})
-    >>> among(asked, Domain.box(0, 1, columns=5))
-    Places(items=((0, 3), (2,), (4,)), always=(1,), total=3, k=2, prices=(), price=0)
-    """
-
-    items: tuple[tuple[int, ...], ...]
-    always: tuple[int, ...]
-    total: int
-    k: int
-    prices: tuple[int, ...] = ()
-    price: int = 0
-
-    @property
-    def d(self) -> int:
-        """How many items are raced."""
-        return len(self.items)
-
-    @property
-    def taken(self) -> int:
-        """How many places are taken before the race."""
-        return self.total - self.k
-
-    @cached_property
-    def plain(self) -> bool:
-        """Whether each place is for a column on its own, and nothing has a price."""
-        return (not self.prices and len(self.always) + self.k == self.total
-                and all(len(item) == 1 for item in self.items))
-
-    @property
-    def certain(self) -> bool:
-        """Whether there is nothing to choose."""
-        return self.k == self.d
-
-    def race(self, epsilon: Fraction, **own: Any) -> Race:
-        """The race for scores that one unit moves by 1; `own` are further fields of it."""
-        from privsieve.noise.race import Race
-
-        return Race(self.d, self.k, 1, epsilon, prices=self.prices, price=self.price, **own)
-
-    def scores(self, scores: Sequence[int]) -> list[int]:
-        """What each item is worth: the most of its columns."""
-        # [most-of-its-columns]
-        return [max(scores[j] for j in item) for item in self.items]
-
-    def columns(self, named: Iterable[int] | None = None, *, ordered: bool = False,
-                ) -> tuple[int, ...]:
-        """The positions of the columns of some items, of all where none are given."""
-        raced = [j for item in (range(self.d) if named is None else named)
-                 for j in self.items[item]]
-        return (*self.always, *raced) if ordered else tuple(sorted((*self.always, *raced)))
-
-    def chosen(self, scores: Sequence[int], race: Race, noise: Noise) -> tuple[int, ...]:
-        """One race over scores of columns: positions, in order where that is released."""
-        from privsieve.noise.race import top_k
-
-        if self.certain and not race.ordered:
-            # [nothing-to-choose]
-            return self.columns()
-        return self.columns(top_k(self.scores(scores), race, noise), ordered=race.ordered)
-
-
-def among(asked: Choosing, domain: Domain) -> Places:
-    """Read what a choice of columns of this domain is among; refuses what makes no sense."""
-    members = _members(asked, domain)
-    always = _known(asked.always, members, asked, "always")
-    raced = [name for name in members if name not in always]
-    total = _total(asked, domain, len(members))
-    if total <= len(always):
-        raise ParameterError(f"always names {len(always)} and {total} are to be chosen: nothing is "
-                             "left to choose; choose more, or name fewer")
-    k, price = total - len(always), 0
-    prices: tuple[int, ...] = ()
-    if asked.price is not None or asked.costs:
-        k, prices, price = _paid(asked, members, always, k)
-    return Places(tuple(members[name] for name in raced),
-                  tuple(j for name in always for j in members[name]), len(always) + k, k,
-                  prices, price)
-
-
-def _members(asked: Choosing, domain: Domain) -> dict[str, tuple[int, ...]]:
-    """The positions of each column alone and of each group, by its name and in order."""
-    position = {name: j for j, name in enumerate(domain.names)}
-    group_of: dict[str, str] = {}
-    for group, columns in (asked.groups or {}).items():
-        if group in position:
-            raise ParameterError(f"a group is called {quoted(group)}, as a column is; give it "
-                                 "another name")
-        for name in columns:
-            if name not in position:
-                raise ParameterError(f"group {quoted(group)} has {quoted(name)}, which is no "
-                                     "column to choose; write names of the domain's columns")
-            if name in group_of:
-                raise ParameterError(f"{quoted(name)} is in group {quoted(group_of[name])} and in "
-                                     f"{quoted(group)}; groups may not overlap: write it once")
-            group_of[name] = group
-    found: dict[str, list[int]] = {}
-    for name, j in position.items():
-        found.setdefault(group_of.get(name, name), []).append(j)
-    return {name: tuple(columns) for name, columns in found.items()}
-
-
-def _known(names: Iterable[str] | None, members: Mapping[str, object], asked: Choosing,
-           option: str) -> list[str]:
-    """Names of columns alone or of groups; others are refused."""
-    known = list(names or ())
-    for name in known:
-        if name in members:
-            continue
-        inside = [group for group, columns in (asked.groups or {}).items() if name in columns]
-        if inside:
-            raise ParameterError(f"{option} names {quoted(name)}, which is a part of group "
-                                 f"{quoted(inside[0])}; name the group")
-        raise ParameterError(f"{option} names {quoted(name)}, which is no column to choose, nor a "
-                             "group; write names of the domain's columns")
-    return known
-
-
-def _total(asked: Choosing, domain: Domain, items: int) -> int:
-    """How many places there are, those that are taken always among them."""
-    wanted: Any = asked.n_features_to_select
-    if wanted is None and asked.price is not None:
-        return items
-    if items == len(domain.columns) and not asked.never and not asked.targets:
-        return count(wanted, items)
-    wanted = wanted.item() if hasattr(wanted, "item") else wanted
-    total = count(wanted, items if isinstance(wanted, float | Fraction) else MOST)
-    if total > items:
-        raise ParameterError(f"{total} are to be chosen, and {items} columns and groups are left "
-                             "to choose from; choose fewer")
-    return total
-
-
-def _paid(asked: Choosing, members: Mapping[str, object], always: Sequence[str], k: int,
-          ) -> tuple[int, tuple[int, ...], int]:
-    """How many can be paid at most, what each that is raced costs, and what may be spent."""
-    if asked.price is None:
-        raise ParameterError("costs are given and no price to stay within; write price=, or leave "
-                             "costs away")
-    costs = {name: _amount(cost, f"costs[{quoted(name)}]")
-             for name, cost in (asked.costs or {}).items()}
-    _known(costs, members, asked, "costs")
-    price = _amount(asked.price, "price")
-    one = lcm(price.denominator, *(cost.denominator for cost in costs.values()))
-    each = {name: int(costs.get(name, 1) * one) for name in members}
-    left = int(price * one) - sum(each[name] for name in always)
-    prices = tuple(cost for name, cost in each.items() if name not in always)
-    if left < min(prices):
-        rest = " what is left of it pays" if always else " it pays"
-        raise ParameterError(f"price is {exactly(price)}, and{rest} for no column; the cheapest "
-                             f"costs {exactly(min(prices) / exact(one, 'one'))}: raise the price")
-    # [most] by the cheapest
-    most = sum(spent <= left for spent in list(accumulate(sorted(prices)))[:k])
-    if sum(sorted(prices)[-k:]) <= left:
-        # [free-of-price] whichever are named can be paid
-        return k, (), 0
-    return most, prices, left
-
-
-def _amount(value: object, name: str) -> Fraction:
-    try:
-        found = exact(value, name)
-    except ParameterError:  # below 0, or no number
-        found = Fraction(-1)
-    if not 0 <= found <= MOST or (found * MOST).denominator != 1:
-        raise ParameterError(f"{name} is {quoted(value)}; write a number from 0 to {MOST}, with at "
-                             "most 9 decimals")
-    return found
 
 
 # --- from what somebody gave to a plan ----------------------------------------------------------
@@ -276,9 +86,9 @@ def written(asked: Choosing, domain: Domain) -> dict[str, Any] | None:
                                      "domain; write names of its columns")
             _only_there(name, option, wishes)
     if asked.price is not None:
-        wishes["price"] = exactly(_amount(asked.price, "price"))
+        wishes["price"] = exactly(amount(asked.price, "price"))
     if wishes["costs"]:
-        wishes["costs"] = {name: exactly(_amount(cost, f"costs[{quoted(name)}]"))
+        wishes["costs"] = {name: exactly(amount(cost, f"costs[{quoted(name)}]"))
                            for name, cost in wishes["costs"].items()}
     return wishes
 

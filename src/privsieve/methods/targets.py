@@ -15,8 +15,8 @@ from math import lcm
 from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
-from privsieve.methods.choosing import charged
-from privsieve.methods.places import Places, among, kept, narrow, narrowed, widened
+from privsieve.methods.choosing import Places, among, charged
+from privsieve.methods.places import kept, narrow, narrowed, widened
 from privsieve.public.canonical import Json, quoted
 from privsieve.public.columns import Category, Column, Flag, Label, Number, Target
 from privsieve.public.cost import EPSILON_UNITS, Cost
