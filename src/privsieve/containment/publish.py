@@ -55,8 +55,7 @@ from privsieve.ledger.chain import contained
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Entry, Ledger, populations
 from privsieve.ledger.sql import lies
-from privsieve.public.canonical import Json, canonical, digest
-from privsieve.public.columns import check_name, text_of
+from privsieve.public.canonical import Json, canonical, check_name, digest, text_of
 from privsieve.release import FORMAT
 from privsieve.report import write_report
 from privsieve.rows.matrix import Items

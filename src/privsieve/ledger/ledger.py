@@ -188,7 +188,7 @@ class Ledger(Printed):
         return Fraction(self.account().delta_left, DELTA_UNITS)
 
     def conversion(self, claim: Mapping[str, Json]) -> str | None:
-        """How a release with these terms (`certificate.terms`) is converted, in a sentence.
+        """How a release with these terms (`plan.terms`) is converted, in a sentence.
 
         None where it protects what the population does; one that cannot be converted is refused.
         """
@@ -198,7 +198,7 @@ class Ledger(Printed):
     def reserve(self, cost: Cost, claim: Mapping[str, Json]) -> Entry:
         """Charge a cost, durably when this returns; there is no way back.
 
-        `claim` is public (`certificate.terms`) and is kept in the chain with the charge.  A release
+        `claim` is public (`plan.terms`) and is kept in the chain with the charge.  A release
         that protects another change than the population is charged as often as that takes.  A
         request that has a name is charged once.
         """

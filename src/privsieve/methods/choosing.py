@@ -26,8 +26,7 @@ from privsieve.frozen import dataclass
 from privsieve.methods import branches
 from privsieve.public.canonical import Json, quoted
 from privsieve.public.cost import EPSILON_UNITS, Cost, decimal, exact
-from privsieve.public.domain import Domain
-from privsieve.public.grids import after_coding
+from privsieve.public.domain import Domain, after_coding
 from privsieve.public.option import Choosing
 from privsieve.public.plan import NoiseSize, Plan, assumed
 from privsieve.release import exactly

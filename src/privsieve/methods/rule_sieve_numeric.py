@@ -25,7 +25,7 @@ from privsieve.methods import branches
 from privsieve.methods.branches import ONE, cuts_fit, joint_of, pairs_said
 from privsieve.methods.choosing import Forecast, Places, among, charged, expected, fewer, selection
 from privsieve.methods.labels import NUMBER
-from privsieve.methods.places import WISHES
+from privsieve.methods.wishes import WISHES
 from privsieve.public.canonical import quoted
 from privsieve.public.columns import CODES, Label, Number
 from privsieve.public.cost import EPSILON_UNITS, Cost

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from privsieve.errors import DomainError, ParameterError
 from privsieve.frozen import dataclass
 from privsieve.methods.choosing import Forecast, Places, among, expected, fewer, selection
-from privsieve.methods.places import WISHES
+from privsieve.methods.wishes import WISHES
 from privsieve.public.columns import Category, Label, Number
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
