@@ -207,7 +207,7 @@ def test_flowers_of_sas_spss_and_stata(name, sign):
 
     assert [*([key.casefold(), "number"] for key in names), ["species", "category"]] == [
         [key.casefold(), one.kind] for key, one in found.items()]
-    assert ({"values": [1, 2, 3]} if name.endswith(".sav") else {}) == list(found.values())[-1].facts
+    assert ({"values": [1, 2, 3]} if sign == "." else {}) == list(found.values())[-1].facts
     assert not any(one.why for one in found.values())
 
 
@@ -261,7 +261,8 @@ def test_a_catalogue_of_sas_lies_beside_its_table(name, tmp_path, monkeypatch):
               "other.sas7bcat": {}}
     monkeypatch.setattr(code_book, "_library", lambda *_: SimpleNamespace(
         read_sas7bdat=lambda path, **_: ({}, table),
-        read_sas7bcat=lambda path, **_: ({}, SimpleNamespace(value_labels=labels[Path(path).name]))))
+        read_sas7bcat=lambda path, **_: (
+            {}, SimpleNamespace(value_labels=labels[Path(path).name]))))
     for one in ("t.sas7bdat", *labels):
         (tmp_path / one).touch()
 
