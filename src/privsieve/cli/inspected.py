@@ -1,4 +1,4 @@
-"""What is said of the note beside a domain file: that somebody looked with it, or that nobody has."""
+"""What is said of the note beside a domain file: somebody looked with it, or nobody has."""
 
 from __future__ import annotations
 
