@@ -166,7 +166,7 @@ def prepared(reader):
 
 #: What was done before a page is opened, where it goes on with the quickstart.
 BEFORE = {
-    "README.md": prepared,
+    "README.md": lambda reader: (prepared(reader), (reader.folder / "domain.toml").unlink()),
     "docs/bridges.md": prepared,
     "docs/certificate.md": lambda reader: reader.read(
         page("docs/quickstart.md").partition("## 6.")[0]),
