@@ -35,6 +35,7 @@ SINCE = {
     "an auditor that adds up what the parts of an output say, and one try of a tuning": 210,
     "drafts, code books, blocks, and all faults of a domain file at once": 1_270,
     "what a notebook and a terminal show, and figures": 1_200,
+    "code books of other programs, a look and a session from Python by paths": 80,
 }
 MOST_LINES = 25_500 + sum(SINCE.values())
 #: Functions with more than six arguments.
