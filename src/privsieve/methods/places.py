@@ -248,7 +248,7 @@ def planned(asked: Choosing, domain: Domain, rows: int | None) -> Plan:
     return replace(
         inner, domain=domain, certain=None if inner.certain is None else widened(
             inner.certain, keep),
-        summarise=partial(narrowed, keep=keep, summarise=inner.summarise),
+        summarise=_narrowed(inner.summarise, keep, domain),
         mechanism=partial(chosen_of, keep=keep, mechanism=inner.mechanism))
 
 
@@ -351,8 +351,19 @@ def narrow(domain: Domain, keep: Sequence[int], **changed: Any) -> Domain:
 def narrowed(batches: Iterable[Batch], key: int, *, keep: Sequence[int], summarise: Any,
              label: int | None = None) -> Any:
     """A summary of some of the columns, and of another label where one is named."""
+    from privsieve.rows.batch import Passes
+
     # [cell-by-cell] units, positions and tags stay: one unit is changed in one unit's rows
-    return summarise((narrower(batch, keep, label) for batch in batches), key)
+    return summarise(Passes.of(batches).mapped(partial(narrower, keep=keep, label=label)), key)
+
+
+def _narrowed(summarise: Any, keep: Sequence[int], domain: Domain) -> Any:
+    """How some columns become a summary: as before, of batches that have only those."""
+    from privsieve.summaries.stages import Stages
+
+    if isinstance(summarise, Stages):
+        return summarise.after(partial(narrower, keep=keep), len(domain.columns))
+    return partial(narrowed, keep=keep, summarise=summarise)
 
 
 def narrower(batch: Batch, keep: Sequence[int], label: int | None = None) -> Batch:

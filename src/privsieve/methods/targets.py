@@ -153,8 +153,11 @@ def _refuse(asked: Any, domain: Domain) -> None:
 
 def summarise(batches: Iterable[Batch], key: int, *, run: Aims) -> tuple[Any, ...]:
     """Rows become a summary for each target."""
-    held = list(batches)
-    return tuple(narrowed(held, key, keep=run.keep, summarise=one.summarise, label=label)
+    from privsieve.rows.batch import Passes
+
+    rows = Passes.of(batches)
+    rows.keep()
+    return tuple(narrowed(rows, key, keep=run.keep, summarise=one.summarise, label=label)
                  for label, one in zip(run.labels, run.plans, strict=True))
 
 

@@ -10,13 +10,44 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
 
 from privsieve.frozen import dataclass
-from privsieve.rows.batch import Batch, Passes
+
+if TYPE_CHECKING:
+    from privsieve.rows.batch import Batch
 
 #: (rows, key, what the stages before came to) -> a summary that adds up
-Stage = Callable[[Batch, int, tuple[Any, ...]], Any]
+Stage = Callable[[Any, int, tuple[Any, ...]], Any]
+#: Cells of a part: few parts, so that little time goes to adding them up.
+PART_CELLS = 2**23
+
+
+def same(batch: Batch) -> Batch:
+    """Rows as they are."""
+    return batch
+
+
+def by_class(batch: Batch) -> Batch:
+    """Rows in the order of their classes: sorted once, where they are kept."""
+    from privsieve.summaries.layout import in_classes
+
+    return in_classes(batch)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Whole:
+    """Another way to the same summary, of all rows at once: faster while they fit into memory.
+
+    of : (batches, key) -> summary.
+    rows : how many of them make a part.
+    size : bytes that it takes, by declared sizes.
+    """
+
+    of: Callable[[Iterable[Batch], int], Any]
+    rows: int
+    size: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,10 +56,14 @@ class Stages:
 
     columns : how many the table has; a stage is also asked about no rows.
     ended : (what all stages came to) -> the summary.
+    ready : what becomes of a batch before any stage sees it; once, where rows are kept.
+    whole : all rows at once, where that is faster.
+    change : what becomes of a batch before all that: see `after`.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from privsieve.rows.batch import Batch
     >>> rows = np.arange(4, dtype=np.uint64)
     >>> batch = Batch(np.ones((4, 2), np.uint16), np.zeros(4, np.int32), rows, rows)
     >>> counted = Stages((lambda part, key, before: len(part),
@@ -40,36 +75,66 @@ class Stages:
     stages: tuple[Stage, ...]
     columns: int
     ended: Callable[[tuple[Any, ...]], Any] = tuple
+    ready: Callable[[Batch], Any] = same
+    whole: Whole | None = None
+    change: Callable[[Batch], Batch] = same
 
     def __call__(self, batches: Iterable[Batch], key: int) -> Any:
         """The summary of rows that one process reads."""
-        rows = Passes.of(batches)
+        from privsieve.rows.batch import Passes, joined
+
+        rows, whole = Passes.of(batches).mapped(self.change), self.whole
+        if whole is not None and rows.room.holds(whole.size):
+            return whole.of(list(joined(rows, whole.rows)), key)
+        part = max(1, PART_CELLS // self.columns)
         if len(self.stages) > 1:
-            rows.keep()
+            return self.over(rows.keep(part, self.ready), key, rows.room.jobs)
+        return self.over(map(self.ready, joined(rows, rows.part_rows(part, self.columns))), key,
+                         rows.room.jobs)
+
+    def over(self, parts: Iterable[Any], key: int, jobs: int) -> Any:
+        """The summary of parts that are ready, and can be read once for each stage."""
         found: tuple[Any, ...] = ()
         for at in range(len(self.stages)):
-            found = (*found, self.stage(at, rows, key, found))
+            found = (*found, self._sum(at, parts, (key, found), jobs))
         return self.ended(found)
 
     def stage(self, at: int, batches: Iterable[Batch], key: int, found: tuple[Any, ...]) -> Any:
         """What one pass comes to; `found` is what those before it came to, over all rows."""
-        rows, one = Passes.of(batches), self.stages[at]
-        total = one(Batch.empty(self.columns), key, found)
-        for part in added(rows, lambda batch: one(batch, key, found), rows.room.jobs):
+        from privsieve.rows.batch import Passes
+
+        rows = Passes.of(batches)
+        parts = (self.ready(self.change(batch)) for batch in rows)
+        return self._sum(at, parts, (key, found), rows.room.jobs)
+
+    def after(self, change: Callable[[Batch], Batch], columns: int) -> Stages:
+        """The same of batches that are changed first, and have so many columns till then."""
+        return Stages(self.stages, columns, self.ended, self.ready, self.whole, change)
+
+    def _sum(self, at: int, parts: Iterable[Any], known: tuple[int, tuple[Any, ...]], jobs: int,
+             ) -> Any:
+        from privsieve.rows.batch import Batch
+
+        (key, found), one = known, self.stages[at]
+        total = one(self.ready(self.change(Batch.empty(self.columns))), key, found)
+        for part in added(parts, lambda rows: one(rows, key, found), jobs):
             total = total + part
         return total
 
 
-def added(batches: Iterable[Batch], of: Callable[[Batch], Any], jobs: int) -> Iterator[Any]:
-    """What is made of each batch, in their order, by so many threads at a time."""
-    if jobs < 2:
-        yield from map(of, batches)
+def added(parts: Iterable[Any], of: Callable[[Any], Any], jobs: int) -> Iterator[Any]:
+    """What is made of each part, in their order, by so many threads at a time."""
+    # One part is no work for two.
+    first = list(islice(coming := iter(parts), 2))
+    parts = chain(first, coming)
+    if jobs < 2 or len(first) < 2:
+        yield from map(of, parts)
         return
     waiting: deque[Future[Any]] = deque()
     with ThreadPoolExecutor(jobs) as pool:
-        for batch in batches:
-            waiting.append(pool.submit(of, batch))
-            # No more batches are in memory than threads, and one.
+        for part in parts:
+            waiting.append(pool.submit(of, part))
+            # No more parts are in memory than threads, and one.
             if len(waiting) > jobs:
                 yield waiting.popleft().result()
         while waiting:
