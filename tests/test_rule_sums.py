@@ -31,7 +31,8 @@ def table(target):
     made = {"a": rng.integers(0, 10, n), "b": rng.random(n), "c": rng.integers(0, 3, n) * 20.0,
             "d": np.where(rng.random(n) < .3, np.nan, rng.integers(0, 4, n)), "e": rng.random(n),
             "f": rng.integers(0, 2, n), "g": rng.choice(["x", "y", "z"], n),
-            "h": rng.choice([f"l{i}" for i in range(15)], n), "who": rng.integers(0, 90, n), "free": rng.random(n)}
+            "h": rng.choice([f"l{i}" for i in range(15)], n), "who": rng.integers(0, 90, n),
+            "free": rng.random(n)}
     trend = (made["a"] > 4) ^ (made["b"] > .5)
     made["y"] = {2: trend * 1, 3: trend * 1 + (rng.random(n) < .1), None: rng.integers(0, 6, n)}[
         len(target.values) if isinstance(target, ps.Label) else None]
@@ -69,6 +70,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(
     str(one) for part in case[2:] for one in part.values())[:40])
 def test_sums_over_parts_choose_what_all_rows_choose(case, monkeypatch):
+    """Identical scores in every race, and identical releases, for any part and any memory."""
     columns, target, options, more = case
     domain = ps.Domain(columns, target=target, **more)
     plan = ps.RuleSieve(**{**FOUR, "epsilon": 10, "domain": domain, **options}).plan(

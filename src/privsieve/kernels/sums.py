@@ -103,7 +103,7 @@ def product_sums(planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I
     return np.array(found, np.int64).reshape(-1, len(rows))
 
 
-def _demand_ties(codes: U16, ids: U64, key: int, places: I64, *, wide: int = 2) -> None:
+def _demand_places(codes: U16, ids: U64, key: int, places: I64, wide: int) -> None:
     demand_array("codes", codes, np.uint16, 2)
     demand_array("ids", ids, np.uint64, 2)
     demand_equal("ids and (unit, row)", len(ids), 2)
@@ -116,8 +116,12 @@ def _demand_ties(codes: U16, ids: U64, key: int, places: I64, *, wide: int = 2) 
         raise ValueError("places must be columns, codes and parts of keys")
 
 
+def _demand_ties(codes: U16, ids: U64, key: int, places: I64) -> None:
+    _demand_places(codes, ids, key, places, 2)
+
+
 def _demand_few(codes: U16, ids: U64, key: int, places: I64) -> None:
-    _demand_ties(codes, ids, key, places, wide=3)
+    _demand_places(codes, ids, key, places, 3)
 
 
 @kernel(_demand_ties)
@@ -133,7 +137,7 @@ def tie_counts(codes: U16, ids: U64, key: int, places: I64) -> I64:
     found = np.zeros((len(places), TOPS), np.int64)
     for counts, (column, code) in zip(found, places.tolist(), strict=True):
         keys = tie_keys(ids[0][codes[column] == code], column, key)
-        counts += np.bincount((keys >> _SHIFT).astype(np.int64), minlength=TOPS)
+        counts[:] = np.bincount((keys >> _SHIFT).astype(np.int64), minlength=TOPS)
     return found
 
 

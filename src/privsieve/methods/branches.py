@@ -169,7 +169,8 @@ def takes(table: Extent, *, deep: int = 1, grid: int = 0, size: int = 0, free: i
     cells = table.rows * table.d
     nanoseconds = CELL * cells + COLUMN * table.d + scored(table, deep, grid)
     # Codes twice, while rows are sorted by class; runs; then bits of signs, and bins.
-    held = 2 * 2 * cells + ROW_BYTES * table.rows + 10 * min(table.rows, 2**16) * table.d + (1 if grid else 0) * cells
+    held = 2 * 2 * cells + ROW_BYTES * table.rows + (1 if grid else 0) * cells
+    held += 10 * min(table.rows, 2**16) * table.d
     held += (cells >> 3) * (1 + table.masked) if deep > 1 else 0
     if free:
         nanoseconds += table.by_cuts(free)
@@ -193,7 +194,7 @@ def sums(table: Extent, classes: int, deep: int, sets: Sequence[tuple[int, int]]
     d, codes = table.d, min(table.rows, 2**16)
     numbers = sum(comb(d, size) * side**size for size, side in sets)
     numbers += sum(comb(d, size) for size in PRODUCT if size <= deep)
-    one = classes * (8 * numbers + SUM_BYTES * d * codes) + TIE_BYTES * d
+    one: int = classes * (8 * numbers + SUM_BYTES * d * codes) + TIE_BYTES * d
     # A sum, what a part adds to it, and both together; of persons, what sorts their tags.
     return 3 * one + (PERSON_BYTES * table.rows if table.weighed else 0)
 

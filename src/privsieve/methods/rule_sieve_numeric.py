@@ -154,7 +154,8 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: NumberRules, size: i
         # [fixed] ranks, offsets and the sensitivity rest on the number of records
         rows = settled(rows, rules.domain)
         if not rules.cuts and not rows.room.holds(size):
-            return _staged(rules, None)(records(rows, key, rules.domain), key)
+            tables: NumberTables = _staged(rules, None)(records(rows, key, rules.domain), key)
+            return tables
     return number_tables(rows, key, domain=rules.domain, depth=rules.depth,
                          grid=(rules.grid, *([CODES] if rules.cuts else [])))
 

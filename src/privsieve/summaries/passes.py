@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,10 +29,11 @@ from privsieve.rows.batch import Batch, Passes
 from privsieve.summaries import Summary
 from privsieve.summaries.layout import (
     ORDERED_WITH_MISSING,
-    SUBSETS,
     Layout,
     Part,
 )
+from privsieve.summaries.numbers import CUTS, NumberTables, bins, halves, spread
+from privsieve.summaries.persons import by_person
 from privsieve.summaries.rules import (
     PAIR,
     Cuts,
@@ -46,8 +47,6 @@ from privsieve.summaries.rules import (
     bucket,
     parts_of,
 )
-from privsieve.summaries.numbers import CUTS, NumberTables, bins, halves, spread
-from privsieve.summaries.persons import by_person
 from privsieve.summaries.stages import PART_CELLS, Stages
 from privsieve.summaries.sums import Cells, Products
 
@@ -55,6 +54,7 @@ from privsieve.summaries.sums import Cells, Products
 Rank = tuple[int, int]
 #: What the passes before came to.
 Found = tuple[Any, ...]
+Made = TypeVar("Made")
 
 
 # Records of given ranks, in three passes
@@ -124,12 +124,13 @@ class Ranks:
     # [/ranks-in-passes]
 
 
-def kept(made: Any, name: str, of: Callable[[], Any]) -> Any:
+def kept(made: Any, name: str, of: Callable[[], Made]) -> Made:
     """What follows from a pass is made once, and goes when what the pass came to goes."""
     known = vars(made).setdefault("_made", {})
     if name not in known:
         known[name] = of()
-    return known[name]
+    found: Made = known[name]
+    return found
 
 
 def middles(runs: Runs, layout: Layout) -> list[Rank]:
@@ -227,9 +228,9 @@ class RuleSums:
 
     def ended(self, found: Found) -> RuleTables:
         """The tables."""
+        last: RuleTables = found[-1]
         if self.order < PAIR:
-            return found[0]
-        last: RuleTables = found[3]
+            return last
         return RuleTables(found[0].whole, last.signs, last.bins, last.joint)
 
     def of_persons(self, rows: Passes, key: int, domain: Domain) -> RuleTables:
@@ -238,7 +239,8 @@ class RuleSums:
                                              len(self.layout.kind))))
         parts = list(by_person(held, domain.rows_per_person, key)) if held else []
         stages = Stages(self.stages, len(self.layout.kind), self.ended, _nobody)
-        return stages.over(parts, key, rows.room.jobs)
+        tables: RuleTables = stages.over(parts, key, rows.room.jobs)
+        return tables
 
     def _tables(self, runs: Any, signs: Products | None, part: Part) -> RuleTables:
         sizes = {grid: size for size, grid in GRIDS.items()}
@@ -304,7 +306,8 @@ class NumberSums:
         records = kept(found[0], "records", lambda: self._among(found).records(found[2]))
         medians = len(self._middles(runs))
         ends = medians + len(spread(int(runs.counts.sum()), CUTS))
-        whole = replace(rows, codes=rows.codes[:, :feature], label=rows.codes[:, feature])
+        whole = replace(rows, codes=rows.codes[:, :feature],
+                        label=rows.codes[:, feature].astype(np.int32))
         # [halves-in-passes] as `numbers.number_tables` cuts rows that are all in memory
         alone, middle = (replace(whole, label=bins(whole, cut, feature, key))
                          for cut in (records[medians:ends], records[ends:]))

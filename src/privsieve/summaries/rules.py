@@ -169,7 +169,7 @@ class Bins(Summary):
         """Twice the best rule of each pair, in lexicographic order; 0 where one has no grid."""
         d, on = len(self.bins), layout.gridded
         values = np.zeros(d * (d - 1) // 2, np.int64)
-        values[of_pair(*on[np.stack(np.triu_indices(len(on), 1))], d)] = kernels.pair_best(
+        values[of_pair(on[np.stack(np.triu_indices(len(on), 1))], d)] = kernels.pair_best(
             self._rows(on), self.starts, self.weight, weights, grid, layout.nominal[on])
         return values
 
@@ -199,13 +199,15 @@ class Bins(Summary):
         return self.bins if len(on) == len(self.bins) else np.ascontiguousarray(self.bins[on])
 
 
-def of_pair(first: Any, second: Any, columns: int) -> Any:
-    """The place of a pair, or of many, in lexicographic order.
+def of_pair(pairs: npt.NDArray[np.intp], columns: int) -> npt.NDArray[np.intp]:
+    """The places of pairs in lexicographic order; first columns, and second ones.
 
-    >>> of_pair(0, 1, 4), of_pair(2, 3, 4)
-    (0, 5)
+    >>> of_pair(np.array([[0, 2], [1, 3]]), 4).tolist()
+    [0, 5]
     """
-    return first * (2 * columns - first - 1) // 2 + second - first - 1
+    first, second = pairs
+    places: npt.NDArray[np.intp] = first * (2 * columns - first - 1) // 2 + second - first - 1
+    return places
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -43,7 +43,7 @@ class Products(Summary):
     def of(cls, signs: Signs, order: int) -> Products:
         """Add up the products of a part."""
         held = signs.planes, signs.masks, signs.zeros, signs.words, signs.rows
-        three = product_sums(*held, 3) if order > 2 else None  # noqa: PLR2004  # a product of three
+        three = product_sums(*held, 3) if order > 2 else None  # a product of three
         return cls(product_sums(*held, 2), three, signs.rows)
 
     def pairs(self, weights: Ints) -> Ints:
@@ -105,7 +105,7 @@ class Cells(Summary):
         d = len(layout.kind)
         values = np.zeros(d * (d - 1) // 2, np.int64)
         for pair, bins, starts, weight in self:
-            values[of_pair(*pair, d)] = kernels.pair_best(bins, starts, weight, weights, grid,
+            values[of_pair(pair, d)] = kernels.pair_best(bins, starts, weight, weights, grid,
                                                           layout.nominal[pair])[0]
         return values
 
