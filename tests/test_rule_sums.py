@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
+from functools import reduce
+from operator import add
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import privsieve as ps
 from privsieve import fit as fitting
+from privsieve.errors import ParameterError
 from privsieve.noise import race
 from privsieve.noise.streams import replay
 from privsieve.rows import batch as reading
 from privsieve.rows import open_source
+from privsieve.rows.batch import Batch
 from privsieve.rows.room import Room
 from privsieve.summaries import passes
+from privsieve.summaries.stages import Stages
 
 ROWS = 300
 NUMBERS = (ps.Number("a", 0, 9), ps.Number("b", 0, 1), ps.Number("c", 0, 50),
@@ -67,6 +74,41 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("at", [0, 6, 13])
+def test_each_stage_adds_up_for_any_cut_and_order(at):
+    """An engine's parts, in any order, come to what one process comes to."""
+    columns, target, options, more = CASES[at]
+    domain = ps.Domain(columns, target=target, **more)
+    plan = ps.RuleSieve(**{**FOUR, "epsilon": 10, "domain": domain, **options}).plan(rows=ROWS)
+    whole = Batch.concat(list(reading.batches(open_source(table(target)), domain, rows=ROWS,
+                                              entropy=os.urandom)))
+    rng, made, stages = np.random.default_rng(at), [], plan.summarise
+    assert isinstance(stages, Stages)
+
+    for parts in (1, 5):
+        where, found = rng.integers(0, parts, ROWS), ()
+        cut = [whole.take(np.flatnonzero(where == part)) for part in range(parts)]
+        for stage in range(len(stages.stages)):
+            sums = [stages.stage(stage, [part], 7, found) for part in cut]
+            found = (*found, reduce(add, sums))
+        made.append(plan.mechanism(stages.ended(found), replay(3)))
+    assert made[0] == made[1] == plan.mechanism(plan.summarise([whole], 7), replay(3))
+
+
+def test_what_no_file_can_hold_is_refused_before_the_charge(tmp_path):
+    """Sums of too many sets, and pairs by all cuts, need memory: said while nothing is charged."""
+    many = ps.Domain([ps.Number(f"x{j}", 0, 1) for j in range(900)], target=YES)
+    free = ps.Domain([ps.Number("a"), ps.Number("b", 0, 1)], target=YES)
+    ledger = ps.Ledger(str(tmp_path / "ledger.db"), population="all")
+    ledger.grant(3)
+    for domain, rows in ((many, 10**6), (free, 10**8)):
+        plan = ps.RuleSieve(1, epsilon=1, domain=domain, max_ops=2**50).plan(rows=rows)
+        source = open_source(pd.DataFrame({name: [.5] for name in [*domain.names, "y"]}))
+        with pytest.raises(ParameterError, match=r"needs [0-9]+ MB of memory.*max_memory"):
+            fitting.fit(plan, source, ledger=ledger, room=Room(memory=10**8))
+    assert ledger.spent() == 0
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(
     str(one) for part in case[2:] for one in part.values())[:40])
 def test_sums_over_parts_choose_what_all_rows_choose(case, monkeypatch):
@@ -75,8 +117,8 @@ def test_sums_over_parts_choose_what_all_rows_choose(case, monkeypatch):
     domain = ps.Domain(columns, target=target, **more)
     plan = ps.RuleSieve(**{**FOUR, "epsilon": 10, "domain": domain, **options}).plan(
         rows=None if more else ROWS)
-    summed, values, last, raced = [], [], passes.Cells.of, race.top_k
-    monkeypatch.setattr(passes.Cells, "of", lambda *args: summed.append(1) or last(*args))
+    summed, values, last, raced = [], [], passes.CellSums.of, race.top_k
+    monkeypatch.setattr(passes.CellSums, "of", lambda *args: summed.append(1) or last(*args))
     monkeypatch.setattr(race, "top_k", lambda utility, *rest: (
         values.append(list(utility)), raced(utility, *rest))[1])
 

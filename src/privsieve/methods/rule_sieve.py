@@ -287,7 +287,7 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: Rules, size: int = 0
 
 def _summary(rules: Rules, takes: Takes) -> Callable[[Iterable[Batch], int], RuleTables]:
     """How rows become tables: by sums over parts of them, where each row is a unit."""
-    from privsieve.summaries.stages import Stages, Whole, by_class
+    from privsieve.summaries.stages import AllRows, Stages, by_class
 
     whole = partial(summarise, rules=rules, size=takes.bytes)
     if rules.domain.person is not None or rules.cuts:
@@ -295,7 +295,7 @@ def _summary(rules: Rules, takes: Takes) -> Callable[[Iterable[Batch], int], Rul
     many = 4 if rules.depth > 1 else 1
     return Stages(tuple(partial(_stage, rules=rules, at=at) for at in range(many)),
                   len(rules.domain.columns), partial(_ended, rules=rules), by_class,
-                  Whole(partial(summarise, rules=rules), 2**23, takes.bytes))
+                  AllRows(partial(summarise, rules=rules), 2**23, takes.bytes))
 
 
 def _stage(rows: Batch, key: int, found: tuple[Any, ...], *, rules: Rules, at: int) -> Any:

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from privsieve.summaries.layout import Layout
     from privsieve.summaries.numbers import Held, NumberTables
     from privsieve.summaries.passes import NumberSums
-    from privsieve.summaries.stages import Stages, Whole
+    from privsieve.summaries.stages import AllRows, Stages
 
 METHOD = "rule-sieve-numeric/2"
 WAYS = ("auto", "ranks", "median-cut", "median-and-spread")
@@ -162,15 +162,15 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: NumberRules, size: i
 
 def _summary(rules: NumberRules, takes: Takes) -> Callable[[Iterable[Batch], int], NumberTables]:
     """How rows become tables: by sums over parts of them, where each row is a unit."""
-    from privsieve.summaries.stages import Whole
+    from privsieve.summaries.stages import AllRows
 
     whole = partial(summarise, rules=rules, size=takes.bytes)
     if rules.domain.person is not None or rules.cuts:
         return whole
-    return _staged(rules, Whole(whole, 2**23, takes.bytes))
+    return _staged(rules, AllRows(whole, 2**23, takes.bytes))
 
 
-def _staged(rules: NumberRules, whole: Whole | None) -> Stages:
+def _staged(rules: NumberRules, whole: AllRows | None) -> Stages:
     from privsieve.summaries.stages import Stages
 
     return Stages(tuple(partial(_stage, rules=rules, at=at) for at in range(4)),

@@ -43,7 +43,7 @@ from privsieve.summaries.rules import (
 )
 
 if TYPE_CHECKING:
-    from privsieve.summaries.sums import Cells, Products
+    from privsieve.summaries.sums import CellSums, SignSums
 
 #: Cuts of the target at fixed ranks: it is cut into 16 parts of as many rows.
 CUTS = 15
@@ -60,8 +60,8 @@ class NumberTables(Summary):
     """The summary: any cut of the rows into parts gives the same scores."""
 
     alone: Runs
-    signs: Signs | Products | None
-    bins: Bins | Cells | None
+    signs: Signs | SignSums | None
+    bins: Bins | CellSums | None
     cuts: AllCuts | None = None
 
     @property

@@ -48,7 +48,7 @@ from privsieve.summaries.rules import (
     parts_of,
 )
 from privsieve.summaries.stages import PART_CELLS, Stages
-from privsieve.summaries.sums import Cells, Products
+from privsieve.summaries.sums import CellSums, SignSums
 
 #: A column, and a 0-based rank among its rows.
 Rank = tuple[int, int]
@@ -219,7 +219,7 @@ class RuleSums:
         cuts = kept(found[0], "cuts", lambda: cuts_of(
             found[0].ranked, self.layout, self._among(found).records(found[2])))
         signs = Signs.of(single, cuts, key, self.layout)
-        return self._tables(None, Products.of(signs, self.order), whole)
+        return self._tables(None, SignSums.of(signs, self.order), whole)
 
     def at_once(self, rows: Rows, _key: int, _found: Found) -> RuleTables:
         """All, where there are no signs."""
@@ -242,11 +242,11 @@ class RuleSums:
         tables: RuleTables = stages.over(parts, key, rows.room.jobs)
         return tables
 
-    def _tables(self, runs: Any, signs: Products | None, part: Part) -> RuleTables:
+    def _tables(self, runs: Any, signs: SignSums | None, part: Part) -> RuleTables:
         sizes = {grid: size for size, grid in GRIDS.items()}
         return RuleTables(
-            runs, signs, Cells.of(part, self.layout, PAIR, self.pairs) if self.pairs else None,
-            {grid: Cells.of(part, self.layout, sizes.get(grid, PAIR), grid)
+            runs, signs, CellSums.of(part, self.layout, PAIR, self.pairs) if self.pairs else None,
+            {grid: CellSums.of(part, self.layout, sizes.get(grid, PAIR), grid)
              for grid in self.joint})
 
     def _single(self, rows: Rows) -> Part:
@@ -314,10 +314,10 @@ class NumberSums:
         split, signs = Part.of(middle, 3), None
         if self.depth >= PAIR:
             cuts = kept(found[0], "cuts", lambda: cuts_of(runs, self.layout, records[:medians]))
-            signs = Products.of(Signs.of(split, cuts, key, self.layout), self.depth)
+            signs = SignSums.of(Signs.of(split, cuts, key, self.layout), self.depth)
         return NumberTables(
             Runs.of(Part.of(alone, ends - medians + 1)), signs,
-            Cells.of(split, self.layout, PAIR, self.pairs) if self.pairs else None)
+            CellSums.of(split, self.layout, PAIR, self.pairs) if self.pairs else None)
 
     def ended(self, found: Found) -> NumberTables:
         """The tables."""

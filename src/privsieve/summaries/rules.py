@@ -37,7 +37,7 @@ from privsieve.summaries.slopes import slope_values
 
 if TYPE_CHECKING:
     from privsieve.summaries.cuts import AllCuts
-    from privsieve.summaries.sums import Cells, Products
+    from privsieve.summaries.sums import CellSums, SignSums
 
 Ints = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
@@ -219,9 +219,9 @@ class RuleTables(Summary):
     """
 
     runs: Runs
-    signs: Signs | Products | None
-    bins: Bins | Cells | None
-    joint: Mapping[int, Bins | Cells] = field(default_factory=dict)
+    signs: Signs | SignSums | None
+    bins: Bins | CellSums | None
+    joint: Mapping[int, Bins | CellSums] = field(default_factory=dict)
     cuts: AllCuts | None = None
 
 

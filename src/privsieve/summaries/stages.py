@@ -37,7 +37,7 @@ def by_class(batch: Batch) -> Batch:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Whole:
+class AllRows:
     """Another way to the same summary, of all rows at once: faster while they fit into memory.
 
     of : (batches, key) -> summary.
@@ -76,7 +76,7 @@ class Stages:
     columns: int
     ended: Callable[[tuple[Any, ...]], Any] = tuple
     ready: Callable[[Batch], Any] = same
-    whole: Whole | None = None
+    whole: AllRows | None = None
     change: Callable[[Batch], Batch] = same
 
     def __call__(self, batches: Iterable[Batch], key: int) -> Any:

@@ -32,7 +32,7 @@ Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Products(Summary):
+class SignSums(Summary):
     """The sums of products of signs, by class; sets of columns that have ranks."""
 
     two: Ints
@@ -40,7 +40,7 @@ class Products(Summary):
     rows: Ints
 
     @classmethod
-    def of(cls, signs: Signs, order: int) -> Products:
+    def of(cls, signs: Signs, order: int) -> SignSums:
         """Add up the products of a part."""
         held = signs.planes, signs.masks, signs.zeros, signs.words, signs.rows
         three = product_sums(*held, 3) if order > 2 else None  # a product of three
@@ -66,7 +66,7 @@ class Products(Summary):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cells(Summary):
+class CellSums(Summary):
     """How much of each class lies in each cell of each set of some columns.
 
     The cells of a set are a small table of rows with weights: kernels take it for one.
@@ -81,7 +81,7 @@ class Cells(Summary):
     grid: int
 
     @classmethod
-    def of(cls, part: Part, layout: Layout, size: int, grid: int) -> Cells:
+    def of(cls, part: Part, layout: Layout, size: int, grid: int) -> CellSums:
         """Count the cells of a part, of those columns that the grid is for."""
         on = layout.sloped if grid == SIDE else layout.gridded
         bins = layout.bins(part.codes, grid)
@@ -89,7 +89,7 @@ class Cells(Summary):
             bins = np.ascontiguousarray(bins[on])
         return cls(cell_sums(bins, part.starts, part.weight, size, grid), on, size, grid)
 
-    def __add__(self, other: Cells) -> Cells:
+    def __add__(self, other: CellSums) -> CellSums:
         return replace(self, cells=self.cells + other.cells)
 
     def gain(self, weights: Ints, grid: int, layout: Layout) -> Ints:
