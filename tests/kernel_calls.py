@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from privsieve import kernels
-from privsieve.kernels import blocks, contract, mining, nearest, patterns
+from privsieve.kernels import blocks, contract, mining, nearest, patterns, sums
 
 try:
     from privsieve.kernels import _native as native
@@ -139,6 +139,29 @@ class Calls:
     def class_gain(self):
         bins, starts, weight, _, grid, nominal = self.pair_gain()
         return bins, starts, weight, grid, nominal
+
+    # sums
+
+    def cell_sums(self):
+        size, grid = [(2, 4), (2, 8), (2, 16), (2, 64), (3, 8), (3, 16), (4, 4)][
+            self.rng.integers(7)]
+        bins, starts, weight, *_ = self.pair_gain(grid)
+        return bins, starts, weight, size, grid
+
+    def product_sums(self):
+        return (*self.sign_pairs()[:5], self.one(2, 3))
+
+    def tie_counts(self):
+        codes, unit, row, key, _ = self.median_cut()
+        many = self.one(0, 1, 4) if len(codes) else 0
+        places = np.stack([self.rng.integers(0, max(1, len(codes)), many),
+                           self.rng.choice([0, 1, 2, 300, 65535], many)], axis=1)
+        return codes, np.stack([unit, row]), key, places.astype(np.int64)
+
+    def tied(self):
+        codes, ids, key, places = self.tie_counts()
+        tops = sums.tie_counts(codes, ids, key, places).argmax(axis=1).reshape(-1, 1)
+        return codes, ids, key, np.concatenate([places, tops], axis=1)
 
     # blocks
 

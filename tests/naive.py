@@ -184,6 +184,23 @@ def slope_best(bins, labellings, slopes):
     return best
 
 
+def cell_sums(bins, label, weight, classes, size, grid):
+    """The weight of the rows of each class in each cell of every set of columns."""
+    sums = []
+    for chosen in subsets(range(len(bins)), size):
+        for c in range(classes):
+            for cell in choices(range(grid), size):
+                sums.append(sum(w for i, w in enumerate(weight) if label[i] == c and all(
+                    bins[j][i] == b for j, b in zip(chosen, cell, strict=True))))
+    return sums
+
+
+def product_sums(signs, label, classes, size):
+    """The sum over the rows of each class of every product of signs."""
+    return [sum(times(signs[j][i] for j in chosen) for i, of in enumerate(label) if of == c)
+            for chosen in subsets(range(len(signs)), size) for c in range(classes)]
+
+
 def choices(items, size):
     """All ways to take an item `size` times, as tuples."""
     return [()] if size == 0 else [(x, *rest) for x in items for rest in choices(items, size - 1)]

@@ -14,13 +14,24 @@ import pytest
 
 from kernel_calls import Calls, serve
 from privsieve import kernels
-from privsieve.kernels import blocks, cuts, joint, mining, nearest, patterns, ranks, search, slopes
+from privsieve.kernels import (
+    blocks,
+    cuts,
+    joint,
+    mining,
+    nearest,
+    patterns,
+    ranks,
+    search,
+    slopes,
+    sums,
+)
 
 pytestmark = pytest.mark.skipif(kernels.implementation() != "native",
                                 reason="the native kernels are not built")
 
 CALLS = int(os.environ.get("PRIVSIEVE_FUZZ", "150"))
-MODULES = (kernels, blocks, cuts, joint, mining, nearest, patterns, ranks, search, slopes)
+MODULES = (kernels, blocks, cuts, joint, mining, nearest, patterns, ranks, search, slopes, sums)
 #: Public, and no kernel.
 PLAIN = {"implementation", "reason", "finished", "plane_words"}
 ENTRIES = [0, 1, -1, 2, 3, 7, 64, 255, 4096, 65535, 2**31 - 1, -2**31, 2**40, 2**53, 2**58, 2**60,

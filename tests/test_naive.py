@@ -13,6 +13,7 @@ import pytest
 import naive
 from kernel_calls import native, serve
 from privsieve import kernels
+from privsieve.kernels import sums
 
 SHAPES = [(n, d, classes) for n, d, classes in product((0, 1, 2, 5, 8, 33), (1, 2, 4), (2, 3, 7))]
 MANY = range(60)
@@ -276,6 +277,45 @@ def test_products(seed):
         assert expected == kernel(*signs_of(t, planes)).tolist()
 
 
+@pytest.mark.parametrize("seed", MANY)
+def test_sums_of_products(seed):
+    """The sum of each product in each class is that of loops, masks or not."""
+    t = Table(seed, kinds=(0,) if seed % 2 else (0, 1))
+
+    for size in (2, 3):
+        found = sums.product_sums(*signs_of(t, t.planes())[:5], size)
+        assert naive.product_sums(t.signs(), t.label, t.classes, size) == found.ravel().tolist()
+
+
+@pytest.mark.parametrize("seed", MANY)
+def test_sums_of_cells(seed):
+    """The rows of each class in each cell of each set are those that loops count."""
+    t = Table(seed)
+    size, grid = ((2, 4), (3, 4), (2, 8), (2, 16))[seed % 4]
+    bins, weight = t.bins % grid, [1] * t.n if t.weight is None else t.weight.tolist()
+
+    found = sums.cell_sums(bins, t.starts, t.weight, size, grid).ravel().tolist()
+    assert naive.cell_sums(bins.tolist(), t.label, weight, t.classes, size, grid) == found
+
+
+@pytest.mark.parametrize("seed", MANY)
+def test_the_few_rows_of_a_tie(seed):
+    """Keys of rows that share a code are counted and found by their top bits, as loops do it."""
+    t = Table(seed)
+    for j, column in enumerate(t.codes.tolist()):
+        code = column[0] if column else 0
+        keys = kernels.tie_keys(t.unit, j, t.key).tolist()
+        tied = [(keys[i], int(t.row[i])) for i in range(t.n) if column[i] == code]
+        counts = sums.tie_counts(t.codes, t.ids, t.key, np.array([[j, code]]))[0].tolist()
+
+        tops = [key >> 52 for key, _row in tied]
+        assert [tops.count(top) for top in range(4096)] == counts
+        for top in set(tops):
+            _, found, rows = sums.tied(t.codes, t.ids, t.key, np.array([[j, code, top]]))
+            assert [one for one in tied if one[0] >> 52 == top] == list(
+                zip(found.tolist(), rows.tolist(), strict=True))
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_products_of_parts(seed):
     """Planes of parts, laid side by side inside each class, give the products of the whole."""
@@ -399,12 +439,12 @@ def test_loops():
                     for x in (a ^ b, a & b, (a & m) ^ (b & n))] + [int((codes < low).sum())]
         keys = [naive.mix64(7 ^ naive.mix64(u * 0x100000001B3 % 2**64 ^ 5)) for u in a.tolist()]
         many = [int(np.bitwise_count(a & plane).sum()) for plane in planes[1:]]
-        for _, *found, bits, packed, hashed, sums in native.loops(planes, codes, low, high):
+        for _, *found, bits, packed, hashed, added in native.loops(planes, codes, low, high):
             assert expected == found
             assert inside.ljust(len(bits) * 8, b"\0") == bits.tobytes()
             assert a.tolist() == packed.tolist()
             assert keys == hashed.tolist()
-            assert many == sums.tolist()
+            assert many == added.tolist()
 
 
 @pytest.mark.parametrize(("asked", "serves"), [("numpy", "numpy"), ("", None)])

@@ -163,6 +163,7 @@ void bind_joint(nb::module_& m);
 void bind_cuts(nb::module_& m);
 void bind_ranks(nb::module_& m);
 void bind_nearest(nb::module_& m);
+void bind_sums(nb::module_& m);
 #ifdef PRIVSIEVE_CSV
 void bind_csv(nb::module_& m);
 #endif
@@ -176,6 +177,7 @@ NB_MODULE(_native, m) {
     bind_cuts(m);
     bind_ranks(m);
     bind_nearest(m);
+    bind_sums(m);
 #ifdef PRIVSIEVE_CSV
     bind_csv(m);
 #endif

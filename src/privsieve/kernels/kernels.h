@@ -2,6 +2,8 @@
 #pragma once
 #include "arrays.h"
 
+#include <vector>
+
 namespace privsieve {
 
 template <class Count> struct RunsView {
@@ -60,6 +62,10 @@ struct Signs {
 
 void sign_products(const Signs& signs, bool triples, i64* best);
 
+// The sum of each product in each class, by sets in lexicographic order; of the labellings only the
+// number of classes is read.
+void product_sums(const Signs& signs, bool triples, i64* sums);
+
 struct Bins {
     Matrix<u8> bins;
     const i64 *starts, *weight;
@@ -79,6 +85,24 @@ void joint_best(const Bins& bins, size_t size, i64* best);
 
 // Pairs in lexicographic order, of bins on a grid of 64; neither grid nor nominal is read.
 void slope_best(const Bins& bins, i64* best);
+
+// Rows of each class in each cell of sets of so many columns, in lexicographic order; at most 4096
+// cells a set.  Neither labellings but for their number of classes, nor nominal is read.
+void cell_sums(const Bins& bins, size_t size, i64* cells);
+
+// Rows of a column that share a code; a column's place is the feature that its keys are of.
+struct Tie {
+    size_t column;
+    u16 code;
+};
+
+// How many rows of a tie have each of the top bits of a key.
+constexpr int TOP_BITS = 12;
+void tie_counts(Matrix<u16> codes, const u64* unit, u64 key, Tie tie, i64* counts);
+
+// The keys and rows of a tie whose keys have these top bits, behind those that are there.
+void tied(Matrix<u16> codes, Ids ids, u64 key, Tie tie, u64 top, std::vector<u64>& keys,
+          std::vector<u64>& rows);
 
 // Rows by class, as they were read.
 struct CodeTable {

@@ -13,9 +13,10 @@ constexpr size_t TILE = 8;     // columns on either side of a tile
 constexpr size_t CHUNK = 512;  // words: a tile's planes then stay in the second cache
 constexpr size_t NONE = ~size_t(0);
 
-struct Sweep {
+// Calls visit(j, l, m, the sum of each class) for every product; j is NONE where it has two signs.
+template <class Visit> struct Sweep {
     const Signs& in;
-    i64* best;
+    Visit visit;
     size_t d = in.planes.rows, width = in.planes.columns, classes = in.labellings.columns;
     const Loops& loops = best_loops();
     std::vector<u64> left = std::vector<u64>(TILE * CHUNK), left_mask = left;
@@ -64,7 +65,7 @@ struct Sweep {
         sum[size_t(after - in.words) - 1] -= parity ? -1 : 1;
     }
 
-    void score(size_t j, size_t l, size_t m, const i64* unlike_here, const i64* known_here) {
+    void add_up(size_t j, size_t l, size_t m, const i64* unlike_here, const i64* known_here) {
         for (size_t c = 0; c < classes; c++)
             sum[c] = (in.masks ? known_here[c] : in.rows[c]) - 2 * unlike_here[c];
         if (!in.masks) {
@@ -73,15 +74,7 @@ struct Sweep {
             if (y >= 0 && y != x) drop_zero(y, j, l, m);
             if (z >= 0 && z != x && z != y) drop_zero(z, j, l, m);
         }
-        i64 top = 0;
-        for (size_t v = 0; v < in.labellings.rows; v++) {
-            i64 total = 0;
-            for (size_t c = 0; c < classes; c++) total += in.labellings[v][c] * sum[c];
-            top = std::max(top, std::abs(total));
-        }
-        best[l] = std::max(best[l], top);
-        best[m] = std::max(best[m], top);
-        if (j != NONE) best[j] = std::max(best[j], top);
+        visit(j, l, m, sum.data());
     }
 
     void tile(size_t j, size_t l0, size_t m0) {
@@ -93,7 +86,7 @@ struct Sweep {
         for (size_t l = std::max(l0, j + 1); l < std::min(d, l0 + TILE); l++)
             for (size_t m = std::max(m0, l + 1); m < std::min(d, m0 + TILE); m++) {
                 const size_t place = ((l - l0) * TILE + m - m0) * classes;
-                score(j, l, m, &unlike[place], &known[place]);
+                add_up(j, l, m, &unlike[place], &known[place]);
             }
     }
 
@@ -103,13 +96,46 @@ struct Sweep {
     }
 };
 
+template <class Visit> void each_product(const Signs& signs, bool triples, Visit visit) {
+    Sweep<Visit> sweep{signs, visit};
+    if (!triples) return sweep.run(NONE);
+    for (size_t j = 0; j < signs.planes.rows; j++) sweep.run(j);
+}
+
 }  // namespace
 
 void sign_products(const Signs& signs, bool triples, i64* best) {
+    const Matrix<i64>& by = signs.labellings;
     std::fill_n(best, signs.planes.rows, 0);
-    Sweep sweep{signs, best};
-    if (!triples) return sweep.run(NONE);
-    for (size_t j = 0; j < signs.planes.rows; j++) sweep.run(j);
+    each_product(signs, triples, [&](size_t j, size_t l, size_t m, const i64* sum) {
+        i64 top = 0;
+        for (size_t v = 0; v < by.rows; v++) {
+            i64 total = 0;
+            for (size_t c = 0; c < by.columns; c++) total += by[v][c] * sum[c];
+            top = std::max(top, std::abs(total));
+        }
+        best[l] = std::max(best[l], top);
+        best[m] = std::max(best[m], top);
+        if (j != NONE) best[j] = std::max(best[j], top);
+    });
+}
+
+void product_sums(const Signs& signs, bool triples, i64* sums) {
+    const size_t d = signs.planes.rows, classes = signs.labellings.columns;
+    const auto pair = [](size_t j, size_t l, size_t of) {
+        return j * (2 * of - j - 1) / 2 + l - j - 1;
+    };
+    each_product(signs, triples, [&](size_t j, size_t l, size_t m, const i64* sum) {
+        size_t at = pair(l, m, d);
+        if (j != NONE) {
+            const size_t left = d - j;  // sets that begin before j come first
+            at = d * (d - 1) * (d - 2) / 6 - left * (left - 1) * (left - 2) / 6 +
+                 pair(l - j - 1, m - j - 1, left - 1);
+        }
+        // A bit 1 was counted as -1: of three signs the product is then the other one.
+        for (size_t c = 0; c < classes; c++)
+            sums[at * classes + c] = j == NONE ? sum[c] : -sum[c];
+    });
 }
 // [/products]
 

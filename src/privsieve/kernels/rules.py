@@ -261,7 +261,7 @@ def sign_pairs(
     >>> sign_pairs(planes, None, none, np.array([0, 4]), np.array([3]), np.array([[1]])).tolist()
     [1, 1]
     """
-    known, spare = _known(planes, masks, zeros, words, rows)
+    known, spare = known_signs(planes, masks, zeros, words, rows)
     best = np.zeros(len(planes), np.int64)
     for l in range(len(planes) - 1):  # noqa: E741  the paper's letter
         left, right = (planes[l], known[l]), (planes[l + 1 :], known[l + 1 :])
@@ -281,7 +281,7 @@ def sign_triples(
     >>> sign_triples(planes, None, none, np.array([0, 4]), np.array([3]), np.array([[2]])).tolist()
     [2, 2, 2]
     """
-    known, spare = _known(planes, masks, zeros, words, rows)
+    known, spare = known_signs(planes, masks, zeros, words, rows)
     best = np.zeros(len(planes), np.int64)
     for l in range(1, len(planes) - 1):  # noqa: E741  the paper's letter
         right = planes[l + 1 :], known[l + 1 :]
@@ -293,7 +293,7 @@ def sign_triples(
     return best
 
 
-def _known(
+def known_signs(
     planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64,
 ) -> tuple[U64, I64]:
     """Masks, and for each class how many of their bits are no rows.

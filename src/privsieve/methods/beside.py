@@ -8,7 +8,7 @@ to the classes, `describe=` says what they look like.  The proof that the costs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -187,9 +187,10 @@ def _summary_of(run: Together) -> Summarise:
     if run.domain.person is not None:
         return partial(summarise, run=run)
     counts = adding(partial(_standing, domain=run.domain), run.domain)
-    both = together([counts] if run.free else [counts, run.inner.summarise])
-    return replace(both, ended=partial(_both, both.ended, len(run.parts))) if isinstance(
-        both, Stages) else partial(summarise, run=run)
+    both = together([counts] if run.free else [counts, run.inner.summarise],
+                    len(run.domain.columns))
+    return both.then(partial(_both, len(run.parts))) if isinstance(both, Stages) else partial(
+        summarise, run=run)
 
 
 def _standing(batches: Iterable[Batch], key: int, *, domain: Domain) -> Runs:
@@ -198,10 +199,9 @@ def _standing(batches: Iterable[Batch], key: int, *, domain: Domain) -> Runs:
     return standing(batches, key, domain=domain)
 
 
-def _both(ended: Callable[[tuple[Any, ...]], tuple[Any, ...]], parts: int,
-          found: tuple[Any, ...]) -> Beside:
+def _both(parts: int, found: tuple[Any, ...]) -> Beside:
     # [one-count] each part has the counts of the same rows
-    runs, *chosen = ended(found)
+    runs, *chosen = found
     return Beside(chosen[0] if chosen else None, (runs,) * parts)
 
 

@@ -52,6 +52,12 @@ ALL_CUTS = (8000, 31)
 CELL, COLUMN = 60, 30_000
 #: Bytes: Python and its libraries, a column beside its cells, a value of a set.
 PROGRAM, COLUMN_BYTES, SET_BYTES = 80 * 10**6, 2000, 100
+#: Cells a side of the grids of sets of three and four columns, and of slopes, as kernels have them.
+SET_GRID, SLOPE_GRID = {3: 8, 4: 4}, 64
+#: Bytes of a row beside its codes.
+ROW_BYTES = 48
+#: Bytes of a code in one class, of a column's ties, and of the tag of a row of a person.
+SUM_BYTES, TIE_BYTES, PERSON_BYTES = 8, 2**15, 100
 
 
 class Extent(NamedTuple):
@@ -148,11 +154,13 @@ def room_for(table: Extent, size: int, settled: tuple[int, int, int]) -> bool:
     return WHOLE * OPS * work <= ALL * max_ops
 
 
-def takes(table: Extent, *, deep: int = 1, grid: int = 0, size: int = 0, free: int = 0) -> Takes:
+def takes(table: Extent, *, deep: int = 1, grid: int = 0, size: int = 0, free: int = 0,
+          sums: int = 0) -> Takes:
     """An estimate for a whole run, from the file to the release.
 
     size : of the sets of a first race; 0 without one
     free : how many columns are in pairs that are valued by all cuts
+    sums : bytes that do in place of rows; 0 where all rows have to be in memory
 
     >>> made = takes(Extent(70, 12_000), deep=2, grid=8)
     >>> made.seconds < 20, made.bytes < 2 * 10**8
@@ -161,7 +169,8 @@ def takes(table: Extent, *, deep: int = 1, grid: int = 0, size: int = 0, free: i
     cells = table.rows * table.d
     nanoseconds = CELL * cells + COLUMN * table.d + scored(table, deep, grid)
     # Codes twice, while rows are sorted by class; runs; then bits of signs, and bins.
-    held = 2 * 2 * cells + 10 * min(table.rows, 2**16) * table.d + (1 if grid else 0) * cells
+    held = 2 * 2 * cells + ROW_BYTES * table.rows + (1 if grid else 0) * cells
+    held += 10 * min(table.rows, 2**16) * table.d
     held += (cells >> 3) * (1 + table.masked) if deep > 1 else 0
     if free:
         nanoseconds += table.by_cuts(free)
@@ -170,7 +179,24 @@ def takes(table: Extent, *, deep: int = 1, grid: int = 0, size: int = 0, free: i
     if size:
         nanoseconds += table.sets(size, grid)
         held += cells + comb(table.d, size) * SET_BYTES
-    return Takes(nanoseconds / 1e9, PROGRAM + COLUMN_BYTES * table.d + held)
+    return Takes(nanoseconds / 1e9, PROGRAM + COLUMN_BYTES * table.d + held,
+                 min(held, sums) if sums else held)
+
+
+def sums(table: Extent, classes: int, deep: int, sets: Sequence[tuple[int, int]]) -> int:
+    """Bytes of what is added up over the rows, where they do not all lie in memory.
+
+    sets : of how many columns, and on how fine a grid
+
+    >>> sums(Extent(2 * 10**7, 20), 2, 3, [(2, 16)]) < 10**8
+    True
+    """
+    d, codes = table.d, min(table.rows, 2**16)
+    numbers = sum(comb(d, size) * side**size for size, side in sets)
+    numbers += sum(comb(d, size) for size in PRODUCT if size <= deep)
+    one: int = classes * (8 * numbers + SUM_BYTES * d * codes) + TIE_BYTES * d
+    # A sum, what a part adds to it, and both together; of persons, what sorts their tags.
+    return 3 * one + (PERSON_BYTES * table.rows if table.weighed else 0)
 
 
 def cuts_fit(domain: Domain, units: int, labellings: int, max_ops: int) -> bool:

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
     from privsieve.summaries.layout import Layout
+    from privsieve.summaries.passes import RuleSums
     from privsieve.summaries.rules import RuleTables, Weighing
 
 METHOD = "rule-sieve/3"
@@ -130,11 +131,12 @@ def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Pla
         rules = _cut(rules)
     cost = _charged(cost, rules)
     rules = replace(rules, delta=cost.delta)
+    takes = _takes(rules)
     return selection(
         rules, cost, _forecast, method=METHOD, settings=_said(rules),
         noise=max(race.scale for race in _main_races(rules))
         * (1 if rules.domain.replaces else Fraction(1, 2)),
-        theorem="rule-sieve", takes=_takes(rules), summarise=partial(summarise, rules=rules),
+        theorem="rule-sieve", takes=takes, summarise=_summary(rules, takes),
         scoring=None if rules.switch.reachable != (ONE,) else Scoring(
             _race_share(rules) * rules.epsilon, partial(valued, rules=rules)),
         mechanism=partial(mechanism, rules=rules))
@@ -163,9 +165,15 @@ def _halvings(domain: Domain, prior: object) -> int:
 def _takes(rules: Rules) -> Takes:
     """Time and memory of the dearest branch that may run."""
     table = _table(rules.domain, rules.units, rules.class_prior)
+    grids = [(2, rules.grid), *((size, branches.SET_GRID[size]) for size in rules.sets
+                                if size in branches.SET_GRID)]
+    if rules.slopes:
+        grids.append((2, branches.SLOPE_GRID))
+    sums = branches.sums(table, rules.domain.classes, rules.depth, grids)
     return branches.takes(table, deep=rules.depth, grid=rules.grid,
-                        size=max(branch.size for branch in rules.switch.reachable),
-                        free=len(rules.domain.gridless) if rules.cuts else 0)
+                          size=max(branch.size for branch in rules.switch.reachable),
+                          free=len(rules.domain.gridless) if rules.cuts else 0,
+                          sums=0 if rules.cuts else sums)
 
 
 @declared
@@ -232,6 +240,13 @@ class Rules(RuleSieveOptions):
         """Whether after a pair it counts what a column adds to it."""
         return PAIRS in self.switch.reachable and branches.thirds(self.domain, self.sizes)
 
+    @property
+    def sets(self) -> list[int]:
+        """The sizes of the sets of columns that are valued by some branch."""
+        # [all-branches] what is made does not tell which of them will run
+        return sorted({branch.size for branch in self.switch.reachable}
+                      | ({TRIPLES.size} if self.thirds else set()))
+
     def sensitivity(self, largest: int) -> int:
         """How far a score can move, in its integer units: 24 a unit, half of it if one leaves."""
         # [sensitivity]
@@ -252,18 +267,55 @@ def _check_sums(domain: Domain, units: int) -> None:
                           "many are used")
 
 
-def summarise(batches: Iterable[Batch], key: int, *, rules: Rules) -> RuleTables:
-    """Rows become tables: runs, and signs and bins where a branch of the plan needs them."""
+def summarise(batches: Iterable[Batch], key: int, *, rules: Rules, size: int = 0) -> RuleTables:
+    """Rows become tables: runs, and signs and bins where a branch of the plan needs them.
+
+    size : bytes that all rows take; where there is less room for them, sums are made of parts
+    """
+    from privsieve.rows.batch import Passes
     from privsieve.summaries.persons import settled
     from privsieve.summaries.rules import grids, rule_tables
 
+    rows = Passes.of(batches)
     if rules.settles:
-        batches = settled(batches, rules.domain)
-    # [all-branches] what is made does not tell which of them will run
-    sizes = {branch.size for branch in rules.switch.reachable} | ({3} if rules.thirds else set())
-    more = grids(sorted(sizes), slopes=rules.slopes)
-    return rule_tables(batches, key, domain=rules.domain, order=rules.depth,
+        rows = settled(rows, rules.domain)
+    if not rules.cuts and not rows.room.holds(size):
+        return _sums(rules).of_persons(rows, key, rules.domain)
+    more = grids(rules.sets, slopes=rules.slopes)
+    return rule_tables(rows, key, domain=rules.domain, order=rules.depth,
                        grid=(rules.grid, *more, *([CODES] if rules.cuts else [])))
+
+
+def _summary(rules: Rules, takes: Takes) -> Callable[[Iterable[Batch], int], RuleTables]:
+    """How rows become tables: by sums over parts of them, where each row is a unit."""
+    from privsieve.summaries.stages import AllRows, Stages, by_class
+
+    whole = partial(summarise, rules=rules, size=takes.bytes)
+    if rules.domain.person is not None or rules.cuts:
+        return whole
+    many = 4 if rules.depth > 1 else 1
+    return Stages(tuple(partial(_stage, rules=rules, at=at) for at in range(many)),
+                  len(rules.domain.columns), partial(_ended, rules=rules), many > 1, by_class,
+                  AllRows(partial(summarise, rules=rules), 2**23, takes.bytes))
+
+
+def _stage(rows: Batch, key: int, found: tuple[Any, ...], *, rules: Rules, at: int) -> Any:
+    """One pass over the rows."""
+    return _sums(rules).stages[at](rows, key, found)
+
+
+def _ended(found: tuple[Any, ...], *, rules: Rules) -> RuleTables:
+    return _sums(rules).ended(found)
+
+
+def _sums(rules: Rules) -> RuleSums:
+    """Which sums the tables take."""
+    from privsieve.summaries.layout import Layout
+    from privsieve.summaries.passes import RuleSums
+    from privsieve.summaries.rules import grids
+
+    return RuleSums(Layout.of(rules.domain), rules.depth, rules.grid,
+                    grids(rules.sets, slopes=rules.slopes))
 
 
 # [mechanism]

@@ -13,12 +13,12 @@ The proofs are in `rule_sieve_numeric.proof.md`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from math import isqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
 from privsieve.methods import branches
@@ -31,7 +31,7 @@ from privsieve.public.columns import CODES, Label, Number
 from privsieve.public.cost import EPSILON_UNITS, Cost
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, settings
-from privsieve.public.plan import Chosen, Plan, Scoring, assumed
+from privsieve.public.plan import Chosen, Plan, Scoring, Takes, assumed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from privsieve.rows.batch import Batch
     from privsieve.summaries.layout import Layout
     from privsieve.summaries.numbers import Held, NumberTables
+    from privsieve.summaries.passes import NumberSums
+    from privsieve.summaries.stages import AllRows, Stages
 
 METHOD = "rule-sieve-numeric/2"
 WAYS = ("auto", "ranks", "median-cut", "median-and-spread")
@@ -115,27 +117,81 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
     race = rules.race
     cost = charged(cost, race)
     rules = replace(rules, delta=cost.delta)
+    # Ranks cut the target into 16 classes, and products see three of them.
+    sums = 0 if rules.cuts else branches.sums(table, 16, deep, [(2, grid)])
+    takes = branches.takes(table, deep=deep, grid=grid, sums=sums,
+                           free=len(domain.gridless) if rules.cuts else 0)
     return selection(
         rules, cost, _forecast, method=METHOD,
         settings=settings(rules, numeric="ranks", order=deep, grid=grid, branches=[ONE.name],
                           **pairs_said(rules)),
-        noise=2 * race.scale, takes=branches.takes(
-            table, deep=deep, grid=grid, free=len(domain.gridless) if rules.cuts else 0),
-        theorem="rule-sieve-numeric", summarise=partial(summarise, rules=rules),
+        noise=2 * race.scale, takes=takes,
+        theorem="rule-sieve-numeric", summarise=_summary(rules, takes),
         scoring=Scoring(cost.epsilon, partial(valued, rules=rules)),
         mechanism=partial(mechanism, rules=rules))
 
 
-def summarise(batches: Iterable[Batch], key: int, *, rules: NumberRules) -> NumberTables:
-    """Rows become tables, one row for each unit."""
-    from privsieve.summaries.numbers import number_tables
+def summarise(batches: Iterable[Batch], key: int, *, rules: NumberRules, size: int = 0,
+              ) -> NumberTables:
+    """Rows become tables, one row for each unit.
+
+    size : bytes that all rows take; where there is less room for them, sums are made of parts
+    """
+    from privsieve.rows.batch import Passes
+    from privsieve.summaries.numbers import number_tables, records
     from privsieve.summaries.persons import settled
 
+    rows = Passes.of(batches)
     if rules.domain.person is not None:
         # [fixed] ranks, offsets and the sensitivity rest on the number of records
-        batches = settled(batches, rules.domain)
-    return number_tables(batches, key, domain=rules.domain, depth=rules.depth,
+        rows = settled(rows, rules.domain)
+        if not rules.cuts and not rows.room.holds(size):
+            tables: NumberTables = _staged(rules, None)(records(rows, key, rules.domain), key)
+            return tables
+    return number_tables(rows, key, domain=rules.domain, depth=rules.depth,
                          grid=(rules.grid, *([CODES] if rules.cuts else [])))
+
+
+def _summary(rules: NumberRules, takes: Takes) -> Callable[[Iterable[Batch], int], NumberTables]:
+    """How rows become tables: by sums over parts of them, where each row is a unit."""
+    from privsieve.summaries.stages import AllRows
+
+    whole = partial(summarise, rules=rules, size=takes.bytes)
+    if rules.domain.person is not None or rules.cuts:
+        return whole
+    return _staged(rules, AllRows(whole, 2**23, takes.bytes))
+
+
+def _staged(rules: NumberRules, whole: AllRows | None) -> Stages:
+    from privsieve.summaries.stages import Stages
+
+    return Stages(tuple(partial(_stage, rules=rules, at=at) for at in range(4)),
+                  len(rules.domain.columns), partial(_ended, rules=rules), True,  # by rank
+                  _labelled, whole)
+
+
+def _labelled(batch: Batch) -> Batch:
+    from privsieve.summaries.passes import labelled
+
+    return labelled(batch)
+
+
+def _stage(rows: Batch, key: int, found: tuple[Any, ...], *, rules: NumberRules, at: int) -> Any:
+    """One pass over the rows."""
+    return _sums(rules).stages[at](rows, key, found)
+
+
+def _ended(found: tuple[Any, ...], *, rules: NumberRules) -> NumberTables:
+    return _sums(rules).ended(found)
+
+
+def _sums(rules: NumberRules) -> NumberSums:
+    """Which sums the tables take."""
+    from privsieve.summaries.layout import Layout
+    from privsieve.summaries.numbers import halved
+    from privsieve.summaries.passes import NumberSums
+
+    return NumberSums(Layout.of(halved(rules.domain)), rules.depth, rules.grid)
 
 
 # [number-mechanism]

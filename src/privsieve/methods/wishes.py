@@ -68,7 +68,7 @@ def planned(asked: Choosing, domain: Domain, rows: int | None) -> Plan:
     return replace(
         inner, domain=domain, certain=None if inner.certain is None else widened(
             inner.certain, keep),
-        summarise=narrowed(inner.summarise, keep),
+        summarise=narrowed(inner.summarise, keep, domain),
         mechanism=partial(chosen_of, keep=keep, mechanism=inner.mechanism))
 
 
@@ -168,10 +168,11 @@ def narrow(domain: Domain, keep: Sequence[int], **changed: Any) -> Domain:
     return replace(domain, columns=tuple(domain.columns[j] for j in keep), **changed)
 
 
-def narrowed(summarise: Summarise, keep: Sequence[int], label: int | None = None) -> Summarise:
-    """A summary of some of the columns, and of another label where one is named."""
+def narrowed(summarise: Summarise, keep: Sequence[int], domain: Domain,
+             label: int | None = None) -> Summarise:
+    """A summary of some of the domain's columns, and of another label where one is named."""
     # [cell-by-cell] units, positions and tags stay: one unit is changed in one unit's rows
-    return seen(summarise, partial(narrower, keep=keep, label=label))
+    return seen(summarise, partial(narrower, keep=keep, label=label), len(domain.columns))
 
 
 def narrower(batch: Batch, keep: Sequence[int], label: int | None = None) -> Batch:
@@ -261,7 +262,7 @@ def _plan(run: Aims, worst: Plan, cost: Cost, domain: Domain) -> Plan:
         theorem="several-targets", scoring=None,
         assumes=assumed("several-targets", *(one.theorem for one in run.plans)),
         certain=widened(run.places.columns(), run.keep) if certain else None,
-        summarise=summary_of(run), mechanism=partial(mechanism, run=run))
+        summarise=summary_of(run, domain), mechanism=partial(mechanism, run=run))
 
 
 def _settings(run: Aims, domain: Domain) -> Mapping[str, Json]:
@@ -316,10 +317,11 @@ def _refuse(asked: Any, domain: Domain) -> None:
                              "leave one of them away")
 
 
-def summary_of(run: Aims) -> Summarise:
+def summary_of(run: Aims, domain: Domain) -> Summarise:
     """Rows become a summary for each target."""
-    return together([narrowed(one.summarise, run.keep, label)
-                     for label, one in zip(run.labels, run.plans, strict=True)])
+    return together([narrowed(one.summarise, run.keep, domain, label)
+                     for label, one in zip(run.labels, run.plans, strict=True)],
+                    len(domain.columns))
 
 
 # [mechanism]

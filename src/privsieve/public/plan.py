@@ -125,10 +125,14 @@ class Scoring(NamedTuple):
 
 
 class Takes(NamedTuple):
-    """What a run will about take: seconds of one core, and bytes of memory; from declared sizes."""
+    """What a run will about take: seconds of one core, and bytes of memory; from declared sizes.
+
+    least : bytes of what no file can hold.
+    """
 
     seconds: float
     bytes: int
+    least: int = 0
 
 
 @dataclass(frozen=True, repr=False)

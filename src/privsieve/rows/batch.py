@@ -10,17 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.errors import ReleaseFailed, SchemaError
+from privsieve.errors import ParameterError, ReleaseFailed, SchemaError
 from privsieve.frozen import dataclass
 from privsieve.public.domain import Domain
 from privsieve.rows import csv_file
 from privsieve.rows.cells import Codes, Encode, encoder, texts
-from privsieve.rows.room import Room
+from privsieve.rows.room import LEAST_MEMORY, Room
 from privsieve.rows.source import TARGET, RawColumn, Source, foreign, guarded, needed
 
 if TYPE_CHECKING:
@@ -74,11 +75,13 @@ class Batch:
         """One batch after another."""
         if len(batches) == 1:
             return batches[0]
+        row = np.concatenate([b.row for b in batches])
         return Batch(
             np.concatenate([b.codes.T for b in batches], axis=1).T,
             np.concatenate([b.label for b in batches]),
-            np.concatenate([b.unit for b in batches]),
-            np.concatenate([b.row for b in batches]),
+            row if all(b.unit is b.row for b in batches) else np.concatenate(
+                [b.unit for b in batches]),
+            row,
         )
 
     def rows(self, begin: int, end: int) -> Batch:
@@ -92,8 +95,9 @@ class Batch:
 
     def take(self, index: npt.NDArray[np.intp]) -> Batch:
         """These rows, in this order."""
-        return Batch(np.take(self.codes.T, index, axis=1).T, self.label[index], self.unit[index],
-                     self.row[index])
+        row = self.row[index]
+        return Batch(np.take(self.codes.T, index, axis=1).T, self.label[index],
+                     row if self.unit is self.row else self.unit[index], row)
 
 
 class Passes:
@@ -108,7 +112,7 @@ class Passes:
 
     def __init__(self, read: Iterable[Batch], room: Room) -> None:
         self.room = room
-        self._read, self._kept = read, isinstance(read, list)
+        self._read, self._kept = read, isinstance(read, (list, _Changed))
 
     @classmethod
     def of(cls, batches: Iterable[Batch]) -> Passes:
@@ -118,24 +122,45 @@ class Passes:
     def __iter__(self) -> Iterator[Batch]:
         return iter(self._read)
 
-    def seen(self, how: Callable[[Batch], Batch]) -> Passes:
-        """The same rows as `how` shows them, in each pass anew."""
-        made = Passes(_Seen(self, how), self.room)
-        made._kept = True  # it is read again as often as these are
-        return made
-
-    def keep(self, part_rows: int = 1) -> list[Batch]:
+    def keep(self, part_rows: int = 1, ready: Callable[[Batch], Batch] | None = None,
+             ) -> Iterable[Batch]:
         """All batches, to be read again: in the room's memory while they fit, then in its file.
 
-        part_rows : batches are joined until they have so many rows, or take a sixteenth of the
-            memory, as what is made of a part is in memory beside it.
+        part_rows : batches are joined until they have so many rows; fewer where memory is short.
+        ready : what becomes of a part before it is kept.
         """
-        if not self._kept:
-            if self.room.memory is not None:
-                part_rows = min(part_rows, LARGEST_BATCH)
-            self._read = [self._stored(part) for part in joined(self._read, part_rows)]
-            self._kept = True
-        return list(self._read)
+        if self._kept:
+            return self._read if ready is None else _Changed(self._read, ready)
+        kept = []
+        for part in self._joined(part_rows):
+            kept.append(self._stored(part if ready is None else ready(part)))
+            del part  # else two are in memory while the next one is read
+        self._read, self._kept = kept, True
+        return kept
+
+    def _joined(self, part_rows: int) -> Iterator[Batch]:
+        first = next(read := iter(self._read), None)
+        if first is None:
+            return iter(())
+        return joined(chain([first], read), self.part_rows(part_rows, first.codes.shape[1]))
+
+    def part_rows(self, wanted: int, columns: int) -> int:
+        """Rows of a part: as many as wanted, or what takes a sixteenth of the memory.
+
+        What is made of a part is in memory beside it.
+        """
+        if self.room.memory is None:
+            return wanted
+        share = self.room.memory // 16 // (2 * columns + ROW_BYTES)
+        return min(wanted, max(share, LARGEST_BATCH))
+
+    def mapped(self, change: Callable[[Batch], Batch]) -> Passes:
+        """The same rows, changed as they are read; in the same room.
+
+        Those that are kept are not kept twice: they are changed in each pass.
+        """
+        return Passes(_Changed(self._read, change) if self._kept else map(change, self._read),
+                      self.room)
 
     def _stored(self, batch: Batch) -> Batch:
         same = batch.unit is batch.row
@@ -144,14 +169,15 @@ class Passes:
         return Batch(held[0].T, held[1], held[2], held[-1])
 
 
-class _Seen:
-    """Batches that are made anew of others in each pass."""
+@dataclass(frozen=True, eq=False, repr=False)
+class _Changed:
+    """Batches that are kept, each changed whenever it is read."""
 
-    def __init__(self, rows: Passes, how: Callable[[Batch], Batch]) -> None:
-        self._rows, self._how = rows, how
+    kept: Iterable[Batch]
+    change: Callable[[Batch], Batch]
 
     def __iter__(self) -> Iterator[Batch]:
-        return map(self._how, self._rows)
+        return map(self.change, self.kept)
 
 
 def joined(batches: Iterable[Batch], part_rows: int) -> Iterator[Batch]:
@@ -232,6 +258,13 @@ def demand_room(plan: Plan, source: Source, room: Room | None) -> Room:
     How many rows come is public, or bounded by the container: no row is looked at.
     """
     room = room or Room.usual()
+    if room.memory is not None and plan.takes is not None and (
+            plan.takes.least > max(room.memory, LEAST_MEMORY)):
+        wanted = -(-plan.takes.least // 10**6)
+        raise ParameterError(
+            f"this choice needs {wanted} MB of memory, whatever lies in files, and "
+            f"{room.memory // 10**6} MB may be used; allow more (max_memory), choose among fewer "
+            "columns, or let rules join fewer (depth=1, joint=none, or a smaller max_ops)")
     if plan.holds and room.memory is not None:
         size = (2 * len(plan.domain.columns) + ROW_BYTES) * _most_rows(plan, source)
         if size > room.memory:

@@ -76,6 +76,10 @@ class Room:
         self._left -= size
         return True
 
+    def holds(self, size: int) -> bool:
+        """Whether so many bytes may be in memory at once."""
+        return self.memory is None or size <= self.memory
+
     @property
     def spilled(self) -> int:
         """Bytes that lie in the file."""

@@ -59,7 +59,7 @@ class Halves:
             return Passes([self.learning], self.room)
         begins = range(0, len(self.learning), LARGEST_BATCH)
         return Passes([self.learning.rows(begin, begin + LARGEST_BATCH) for begin in begins],
-                      self.room).seen(Batch.contiguous)
+                      self.room).mapped(Batch.contiguous)
 
     def right(self, selected: Sequence[int], tables: Sequence[Sequence[Sequence[int]]]) -> int:
         """What the rows of the second part are worth that noisy counts predict rightly.
@@ -101,7 +101,7 @@ def halves(batches: Iterable[Batch], key: int, *, domain: Domain, first: int) ->
     each unit learns by a keyed coin with that share.
     """
     passes = Passes.of(batches)
-    held = passes.keep() or [Batch.empty(len(domain.columns))]
+    held = list(passes.keep()) or [Batch.empty(len(domain.columns))]
     unit, row = (np.concatenate([batch.unit for batch in held]),
                  np.concatenate([batch.row for batch in held]))
     inside = _inside((unit, row), key, domain, first)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from privsieve import kernels
 from privsieve.kernels.ranks import rank_intervals
 from privsieve.public.columns import CODES, Label
 from privsieve.public.domain import Domain
-from privsieve.rows.batch import Batch
+from privsieve.rows.batch import Batch, Passes
 from privsieve.summaries import Summary
 from privsieve.summaries.cuts import AllCuts
 from privsieve.summaries.layout import Layout, Part
@@ -39,9 +39,11 @@ from privsieve.summaries.rules import (
     Runs,
     Signs,
     at_ranks,
-    gather,
     median_cuts,
 )
+
+if TYPE_CHECKING:
+    from privsieve.summaries.sums import CellSums, SignSums
 
 #: Cuts of the target at fixed ranks: it is cut into 16 parts of as many rows.
 CUTS = 15
@@ -58,8 +60,8 @@ class NumberTables(Summary):
     """The summary: any cut of the rows into parts gives the same scores."""
 
     alone: Runs
-    signs: Signs | None
-    bins: Bins | None
+    signs: Signs | SignSums | None
+    bins: Bins | CellSums | None
     cuts: AllCuts | None = None
 
     @property
@@ -76,7 +78,8 @@ def number_tables(batches: Iterable[Batch], key: int, *, domain: Domain, depth: 
     """
     pairs, *more = (grid,) if isinstance(grid, int) else grid
     layout, feature = Layout.of(halved(domain)), len(domain.columns)
-    held = records(gather(batches, part_rows), key, domain) or [Batch.empty(feature)]
+    held = list(records(Passes.of(batches), key, domain).keep(part_rows)) or [
+        Batch.empty(feature)]
     n = sum(map(len, held))
     targets = [(batch.label, batch.unit, batch.row) for batch in held]
     cuts = at_ranks(targets, spread(n, CUTS), feature, key)
@@ -107,12 +110,13 @@ def halved(domain: Domain) -> Domain:
 
 
 # [records]
-def records(batches: list[Batch], key: int, domain: Domain) -> list[Batch]:
+def records(rows: Passes, key: int, domain: Domain) -> Passes:
     """One row for each unit: of a person, the first of a keyed order of that person's rows."""
-    if domain.person is None or not batches:
-        return batches
-    return [batch.take(np.flatnonzero(first))
-            for batch, _weight, first in by_person(batches, domain.rows_per_person, key)]
+    if domain.person is None or not (held := list(rows.keep())):
+        return rows
+    return Passes((batch.take(np.flatnonzero(first))
+                   for batch, _weight, first in by_person(held, domain.rows_per_person, key)),
+                  rows.room)
 # [/records]
 
 
@@ -150,27 +154,28 @@ def bins(batch: Batch, records: Sequence[Record], feature: int, key: int,
 class Held:
     """Rows as they were read, for a plan whose classes are known only after a first answer."""
 
-    batches: tuple[Batch, ...]
+    rows: Passes
     key: int
     counts: tuple[int, ...]  # units by the target's cell on the public grid
 
-    def labelled(self, cells: Sequence[int]) -> list[Batch]:
+    def labelled(self, cells: Sequence[int]) -> Passes:
         """The rows, with the number of these cells that their target lies above as their class."""
         # [above-cell]
         lows = [(cell + 1) * (CODES // MEDIAN_GRID) for cell in cells]
-        return [replace(batch, label=sum(((batch.label >= low).astype(np.int32) for low in lows),
-                                         np.zeros(len(batch), np.int32)))
-                for batch in self.batches]
+        return self.rows.mapped(lambda batch: replace(
+            batch, label=sum(((batch.label >= low).astype(np.int32) for low in lows),
+                             np.zeros(len(batch), np.int32))))
 
 
 def hold(batches: Iterable[Batch], key: int, *, domain: Domain) -> Held:
     """Keep the rows, and count the target of one row a unit."""
-    held = gather(batches)
+    rows = Passes.of(batches)
+    rows.keep(PART_ROWS)
     # [target-counts]
     counts = np.zeros(MEDIAN_GRID, np.int64)
-    for batch in records(held, key, domain):
+    for batch in records(rows, key, domain):
         counts += np.bincount(batch.label // (CODES // MEDIAN_GRID), minlength=MEDIAN_GRID)
-    return Held(tuple(held), key, tuple(counts.tolist()))
+    return Held(rows, key, tuple(counts.tolist()))
 
 
 class Depth(NamedTuple):

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from privsieve import kernels
 from privsieve.public.domain import Domain, person_weight
-from privsieve.rows.batch import Batch
+from privsieve.rows.batch import Batch, Passes
 from privsieve.rows.cells import encoder
 from privsieve.summaries import S
 
@@ -78,7 +78,7 @@ def among_first(held: list[Batch], most: int) -> list[Batch]:
     return [batch.take(np.flatnonzero(batch.unit <= tags[most - 1])) for batch in held]
 
 
-def settled(batches: Iterable[Batch], domain: Domain) -> list[Batch]:
+def settled(batches: Iterable[Batch], domain: Domain) -> Passes:
     """Exactly the declared number of persons: for what rests on how many there are.
 
     Persons beyond it are left out by their tags; a default record stands in for each one who is
@@ -92,14 +92,15 @@ def settled(batches: Iterable[Batch], domain: Domain) -> list[Batch]:
     >>> [batch.unit.tolist() for batch in settled([came], three)]
     [[1, 2], [0]]
     """
-    held, many = [batch for batch in batches if len(batch)], domain.public_units(None)
+    rows = Passes.of(batches)
+    held, many = [batch for batch in rows.keep() if len(batch)], domain.public_units(None)
     tags = _tags(held)
     if len(tags) < many:
         # [stand-ins] the first tags that nobody has
         free = np.setdiff1d(np.arange(many, dtype=np.uint64), tags)[:many - len(tags)]
-        return [*held, _stand_ins(free, domain)]
+        return Passes([*held, _stand_ins(free, domain)], rows.room)
     # [surplus] the smallest tags stay
-    return among_first(held, many)
+    return Passes(among_first(held, many), rows.room)
 
 
 def _tags(held: list[Batch]) -> npt.NDArray[np.uint64]:

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from privsieve import kernels
 from privsieve.frozen import dataclass
 from privsieve.kernels.joint import GRIDS, class_gain, joint_best
-from privsieve.kernels.slopes import SIDE
+from privsieve.kernels.slopes import SIDE, slope_best
 from privsieve.public.columns import CODES, MISSING
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch, Passes
@@ -37,9 +37,12 @@ from privsieve.summaries.slopes import slope_values
 
 if TYPE_CHECKING:
     from privsieve.summaries.cuts import AllCuts
+    from privsieve.summaries.sums import CellSums, SignSums
 
 Ints = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
+#: Rows that are units; or rows of persons, with what each weighs, and whether it stands for one.
+Rows = Batch | tuple[Batch, Ints, npt.NDArray[np.bool_]]
 #: Of some rows the code of one column, the unit and the row.
 Ranked = tuple[npt.NDArray[np.integer], Keys, Keys]
 #: Of each column the code, tie key and row of its median record, and how many rows it has.
@@ -165,9 +168,8 @@ class Bins(Summary):
     def pairs(self, weights: Ints, grid: int, layout: Layout) -> Ints:
         """Twice the best rule of each pair, in lexicographic order; 0 where one has no grid."""
         d, on = len(self.bins), layout.gridded
-        first, second = on[np.stack(np.triu_indices(len(on), 1))]
         values = np.zeros(d * (d - 1) // 2, np.int64)
-        values[first * (2 * d - first - 1) // 2 + second - first - 1] = kernels.pair_best(
+        values[of_pair(on[np.stack(np.triu_indices(len(on), 1))], d)] = kernels.pair_best(
             self._rows(on), self.starts, self.weight, weights, grid, layout.nominal[on])
         return values
 
@@ -177,22 +179,49 @@ class Bins(Summary):
         gain[on] = class_gain(self._rows(on), self.starts, self.weight, grid, layout.nominal[on])
         return gain
 
+    def sets(self, weights: Ints, size: int, layout: Layout) -> Ints:
+        """Twice the best rule of each set of three or four columns, in lexicographic order."""
+        return joint_best(self.bins, self.starts, self.weight, weights, size, layout.nominal)
+
+    def together(self, weights: Ints, columns: tuple[int, ...], layout: Layout) -> int:
+        """Twice the best rule of three columns; of two beside one that is constant: four cells."""
+        here, constant = list(columns), TRIPLE - len(columns)
+        bins = np.pad(self.bins[here], ((0, constant), (0, 0)))
+        nominal = np.pad(layout.nominal[here], (0, constant))
+        return int(joint_best(bins, self.starts, self.weight, weights, TRIPLE, nominal)[0])
+
+    def slopes(self, weights: Ints, layout: Layout) -> Ints:
+        """Twice the best slope of each pair of columns that add up, in lexicographic order."""
+        return slope_best(np.ascontiguousarray(self.bins[layout.sloped]), self.starts, self.weight,
+                          weights)
+
     def _rows(self, on: npt.NDArray[np.intp]) -> npt.NDArray[np.uint8]:
         return self.bins if len(on) == len(self.bins) else np.ascontiguousarray(self.bins[on])
 
 
+def of_pair(pairs: npt.NDArray[np.intp], columns: int) -> npt.NDArray[np.intp]:
+    """The places of pairs in lexicographic order; first columns, and second ones.
+
+    >>> of_pair(np.array([[0, 2], [1, 3]]), 4).tolist()
+    [0, 5]
+    """
+    first, second = pairs
+    places: npt.NDArray[np.intp] = first * (2 * columns - first - 1) // 2 + second - first - 1
+    return places
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class RuleTables(Summary):
-    """The summary: runs always, signs and bins where the plan asks for them.
+    """The summary: runs always, signs and bins where the plan asks for them, or sums of them.
 
     `joint` has the bins of further grids, by their fineness: those of sets of columns.  `cuts` has
     all rows, where the plan has pairs with columns that have no grid.
     """
 
     runs: Runs
-    signs: Signs | None
-    bins: Bins | None
-    joint: Mapping[int, Bins] = field(default_factory=dict)
+    signs: Signs | SignSums | None
+    bins: Bins | CellSums | None
+    joint: Mapping[int, Bins | CellSums] = field(default_factory=dict)
     cuts: AllCuts | None = None
 
 
@@ -223,21 +252,27 @@ def _all_cuts(part: Part) -> AllCuts:
 
 def gather(batches: Iterable[Batch], part_rows: int = PART_ROWS) -> list[Batch]:
     """All batches, joined into parts of at least this many rows."""
-    return Passes.of(batches).keep(part_rows)
+    return list(Passes.of(batches).keep(part_rows))
 
 
 def _parts(batches: list[Batch], key: int, domain: Domain, layout: Layout,
            ) -> tuple[list[Part], list[Part]]:
     """Parts for sums, and parts with one row a unit for ranks."""
-    if domain.person is None:
-        parts = [Part.of(batch, layout.classes) for batch in batches]
-        return parts, parts
-    whole, single = [], []
-    for batch, weight, first in by_person(batches, domain.rows_per_person, key):
-        kept = np.flatnonzero(weight)
-        whole.append(Part.of(batch.take(kept), layout.classes, weight[kept]))
-        single.append(Part.of(batch.take(np.flatnonzero(first)), layout.classes))
-    return whole, single
+    rows: Iterable[Rows] = batches if domain.person is None else by_person(
+        batches, domain.rows_per_person, key)
+    both = [parts_of(one, layout.classes) for one in rows]
+    return [whole for whole, _single in both], [single for _whole, single in both]
+
+
+def parts_of(rows: Rows, classes: int) -> tuple[Part, Part]:
+    """A part for sums, and one with one row a unit for ranks."""
+    if isinstance(rows, Batch):
+        part = Part.of(rows, classes)
+        return part, part
+    batch, weight, first = rows
+    kept = np.flatnonzero(weight)
+    return (Part.of(batch.take(kept), classes, weight[kept]),
+            Part.of(batch.take(np.flatnonzero(first)), classes))
 
 
 # Records of given ranks
@@ -289,11 +324,11 @@ def at_ranks(pieces: Sequence[Ranked], ranks: Sequence[int], feature: int, key: 
     records = []
     for rank in ranks:
         # [at-ranks] the code that holds this rank, then its place in the tie group
-        code, left = _bucket(counts, rank)
+        code, left = bucket(counts, rank)
         if code not in ties:
             ties[code] = [(kernels.tie_keys(unit, feature, key), row) for _codes, unit, row in
                           (_where(piece, piece[0] == code) for piece in pieces)]
-        top, left = _bucket(_counted(_top(keys) for keys, _row in ties[code]), left)
+        top, left = bucket(_counted(_top(keys) for keys, _row in ties[code]), left)
         few: list[tuple[int, int]] = []
         for keys, row in ties[code]:
             inside = _top(keys) == top
@@ -318,7 +353,7 @@ def _top(keys: Keys) -> Ints:
     return (keys >> np.uint64(48)).astype(np.int64)
 
 
-def _bucket(counts: Ints, rank: int) -> tuple[int, int]:
+def bucket(counts: Ints, rank: int) -> tuple[int, int]:
     """The bucket that holds this rank, and the rank inside it."""
     ends = np.cumsum(counts)
     bucket = int(np.searchsorted(ends, rank, side="right"))
@@ -425,8 +460,7 @@ def set_values(tables: RuleTables, layout: Layout, by: Weighing, size: int) -> I
         if tables.cuts is not None:
             pairs = np.maximum(pairs, tables.cuts.pairs(by.labellings, layout).max(axis=0))
         return pairs
-    on = tables.joint[GRIDS[size]]
-    return joint_best(on.bins, on.starts, on.weight, by.labellings, size, layout.nominal)
+    return tables.joint[GRIDS[size]].sets(by.labellings, size, layout)
 
 
 @once

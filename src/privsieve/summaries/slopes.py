@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privsieve.kernels.slopes import SIDE, slope_best
+from privsieve.kernels.slopes import SIDE
 
 if TYPE_CHECKING:
     from privsieve.summaries.layout import Layout
@@ -29,7 +29,7 @@ def slope_values(tables: RuleTables, layout: Layout, by: Weighing) -> Ints:
     values = np.zeros(d * (d - 1) // 2, np.int64)
     if on is not None:
         first, second = layout.sloped[np.stack(np.triu_indices(len(layout.sloped), 1))]
-        values[first * (2 * d - first - 1) // 2 + second - first - 1] = slope_best(
-            np.ascontiguousarray(on.bins[layout.sloped]), on.starts, on.weight, by.labellings)
+        values[first * (2 * d - first - 1) // 2 + second - first - 1] = on.slopes(
+            by.labellings, layout)
     return values
 # [/slope-values]

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,51 +20,143 @@ if TYPE_CHECKING:
     from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
 
-#: (rows, key, what the stages before came to) -> a summary that adds up; of no rows, too
-Stage = Callable[[Sequence["Batch"], int, tuple[Any, ...]], Any]
+#: (a part of the rows, key, what the stages before came to) -> a summary that adds up
+Stage = Callable[[Any, int, tuple[Any, ...]], Any]
 #: (batches, key) -> summary
 Summarise = Callable[[Iterable["Batch"], int], Any]
-#: Fewer batches than these are summed by one thread: others would come too late.
-ALONE = 4
+#: Cells of a part that is kept: few parts, so that little time goes to adding them up.
+PART_CELLS = 2**23
+#: Fewer parts than these are summed by one thread: others would come too late.
+ALONE = 2
+
+
+def same(batch: Batch) -> Batch:
+    """Rows as they are."""
+    return batch
+
+
+def by_class(batch: Batch) -> Batch:
+    """Rows in the order of their classes: sorted once, where they are kept."""
+    from privsieve.summaries.layout import in_classes
+
+    return in_classes(batch)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AllRows:
+    """Another way to the same summary, of all rows at once: faster while they fit into memory.
+
+    of : (batches, key) -> summary.
+    rows : how many of them make a part.
+    size : bytes that it takes, by declared sizes.
+    """
+
+    of: Summarise
+    rows: int
+    size: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stages:
     """Passes over the rows, one after another, and what is made of their sums.
 
+    columns : how many the table has; a stage is also asked about no rows.
     ended : (what all stages came to) -> the summary.
     placed : whether a stage looks at the positions or the units of rows, and not at their cells
         alone.
+    ready : what becomes of a batch before any stage sees it; once, where rows are kept.
+    whole : all rows at once, where that is faster.
+    change : what becomes of a batch before all that: see `seen`.
 
     Examples
     --------
-    >>> Stages((lambda rows, key, before: sum(rows),
-    ...         lambda rows, key, before: sum(rows) * before[0]))([1, 2], 7)
-    (3, 9)
+    >>> import numpy as np
+    >>> from privsieve.rows.batch import Batch
+    >>> rows = np.arange(4, dtype=np.uint64)
+    >>> batch = Batch(np.ones((4, 2), np.uint16), np.zeros(4, np.int32), rows, rows)
+    >>> counted = Stages((lambda part, key, before: len(part),
+    ...                   lambda part, key, before: int(part.codes.sum()) * before[0]), 2)
+    >>> counted([batch, batch], 7)
+    (8, 128)
     """
 
     stages: tuple[Stage, ...]
+    columns: int
     ended: Callable[[tuple[Any, ...]], Any] = tuple
     placed: bool = False
+    ready: Callable[[Batch], Any] = same
+    whole: AllRows | None = None
+    change: Callable[[Batch], Batch] = same
 
     def __call__(self, batches: Iterable[Batch], key: int) -> Any:
         """The summary of rows that one process reads."""
-        from privsieve.rows.batch import Passes
+        from privsieve.rows.batch import Passes, joined
 
-        rows = Passes.of(batches)
-        if len(self.stages) > 1:
-            rows.keep()
+        rows, whole = Passes.of(batches).mapped(self.change), self.whole
+        if whole is not None and rows.room.holds(whole.size):
+            return whole.of(list(joined(rows, whole.rows)), key)
+        if len(self.stages) == 1:
+            return self.over(map(self.ready, rows), key, rows.room.jobs)
+        part = max(1, PART_CELLS // self.columns)
+        return self.over(rows.keep(part, self.ready), key, rows.room.jobs)
+
+    def over(self, parts: Iterable[Any], key: int, jobs: int) -> Any:
+        """The summary of parts that are ready, and can be read once for each stage."""
         found: tuple[Any, ...] = ()
-        for stage in self.stages:
-            total = stage([], key, found)
-            for part in added(rows, partial(_part, stage, key, found), rows.room.jobs):
-                total = total + part
-            found = (*found, total)
+        for at in range(len(self.stages)):
+            found = (*found, self._sum(at, parts, (key, found), jobs))
         return self.ended(found)
 
+    def then(self, how: Callable[[Any], Any]) -> Stages:
+        """What `how` makes of the summary."""
+        whole = self.whole and replace(self.whole, of=partial(_then, self.whole.of, how))
+        return replace(self, ended=partial(_then, self.ended, how), whole=whole)
 
-def _part(stage: Stage, key: int, found: tuple[Any, ...], batch: Batch) -> Any:
-    return stage([batch], key, found)
+    @property
+    def each(self) -> tuple[Stage, ...]:
+        """The stages as an engine runs them: of some batches as they were read, or of none."""
+        return tuple(partial(self._of, at) for at in range(len(self.stages)))
+
+    def _of(self, at: int, batches: Sequence[Batch], key: int, found: tuple[Any, ...]) -> Any:
+        return self._sum(at, (self.ready(self.change(batch)) for batch in batches), (key, found), 1)
+
+    def _sum(self, at: int, parts: Iterable[Any], known: tuple[int, tuple[Any, ...]], jobs: int,
+             ) -> Any:
+        from privsieve.rows.batch import Batch
+
+        (key, found), one = known, self.stages[at]
+        total = one(self.ready(self.change(Batch.empty(self.columns))), key, found)
+        for part in added(parts, lambda rows: one(rows, key, found), jobs):
+            total = total + part
+        return total
+
+
+def _then(first: Callable[..., Any], how: Callable[[Any], Any], *given: Any) -> Any:
+    return how(first(*given))
+
+
+def added(parts: Iterable[Any], of: Callable[[Any], Any], jobs: int) -> Iterator[Any]:
+    """What is made of each part, in their order, by so many threads at a time.
+
+    >>> list(added(range(9), lambda one: one * one, jobs=2))
+    [0, 1, 4, 9, 16, 25, 36, 49, 64]
+    """
+    first = list(islice(coming := iter(parts), ALONE))
+    parts = chain(first, coming)
+    if jobs < 2 or len(first) < ALONE:
+        yield from map(of, parts)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    waiting: deque[Future[Any]] = deque()
+    with ThreadPoolExecutor(jobs) as pool:
+        for part in parts:
+            waiting.append(pool.submit(of, part))
+            # No more parts are in memory than threads, and one.
+            if len(waiting) > jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def adding(summarise: Summarise, domain: Domain, *, placed: bool = False) -> Summarise:
@@ -74,36 +166,39 @@ def adding(summarise: Summarise, domain: Domain, *, placed: bool = False) -> Sum
     there.
 
     >>> from privsieve.public.domain import Domain
-    >>> adding(lambda rows, key: sum(rows), Domain.box(0, 1))([1, 2, 3], 7)
-    6
+    >>> made = adding(lambda rows, key: sum(map(len, rows)), Domain.box(0, 1, columns=2))
+    >>> made([], 7), len(made.each)
+    (0, 1)
     """
     if domain.person is not None:
         return summarise
-    return Stages((partial(_alone, summarise),), _only, placed)
+    return Stages((partial(_alone, summarise),), len(domain.columns), _only, placed)
 
 
-def seen(summarise: Summarise, how: Callable[[Batch], Batch]) -> Summarise:
-    """A summary of rows as `how` shows them.
+def _alone(summarise: Summarise, rows: Batch, key: int, _found: tuple[Any, ...]) -> Any:
+    return summarise([rows], key)
 
-    >>> seen(Stages((lambda rows, key, before: sum(rows),)), abs)([-1, 2], 7)
-    (3,)
-    """
+
+def _only(found: tuple[Any, ...]) -> Any:
+    return found[0]
+
+
+def seen(summarise: Summarise, how: Callable[[Batch], Batch], columns: int) -> Summarise:
+    """A summary of rows as `how` shows them, which have so many columns till then."""
     if isinstance(summarise, Stages):
-        return replace(summarise, stages=tuple(partial(_seen, one, how)
-                                               for one in summarise.stages))
+        return replace(summarise, columns=columns, change=partial(_after, how, summarise.change))
     return partial(_all_seen, summarise, how)
 
 
-def _seen(stage: Stage, how: Callable[[Batch], Batch], rows: Sequence[Batch], key: int,
-          found: tuple[Any, ...]) -> Any:
-    return stage([how(batch) for batch in rows], key, found)
+def _after(first: Callable[[Batch], Batch], then: Callable[[Batch], Batch], batch: Batch) -> Batch:
+    return then(first(batch))
 
 
 def _all_seen(summarise: Summarise, how: Callable[[Batch], Batch], batches: Iterable[Batch],
               key: int) -> Any:
     from privsieve.rows.batch import Passes
 
-    return summarise(Passes.of(batches).seen(how), key)
+    return summarise(Passes.of(batches).mapped(how), key)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,30 +209,33 @@ class AtOnce:
 
     def __add__(self, other: AtOnce) -> AtOnce:
         return AtOnce(tuple(None if one is None else one + two
-                             for one, two in zip(self.parts, other.parts, strict=True)))
+                            for one, two in zip(self.parts, other.parts, strict=True)))
 
 
-def together(several: Sequence[Summarise]) -> Summarise:
-    """AtOnce summaries of the same rows, as a tuple.
+def together(several: Sequence[Summarise], columns: int) -> Summarise:
+    """Several summaries of the same rows, of so many columns, as a tuple.
 
-    >>> one = Stages((lambda rows, key, before: sum(rows),))
+    >>> one = Stages((lambda rows, key, before: len(rows),), 2)
     >>> two = Stages((lambda rows, key, before: len(rows),
-    ...               lambda rows, key, before: len(rows) * before[0]))
-    >>> together([one, two])([5, 6], 7)
-    ((11,), (2, 4))
+    ...               lambda rows, key, before: len(rows) * before[0]), 2)
+    >>> together([one, two], 2)([], 7)
+    ((0,), (0, 0))
     """
     if not all(isinstance(one, Stages) for one in several):
         return partial(_all_together, several)
     staged = [one for one in several if isinstance(one, Stages)]
     passes = max((len(one.stages) for one in staged), default=0)
-    return Stages(tuple(partial(_together, staged, at) for at in range(passes)),
-                  partial(_ended, staged), placed=any(one.placed for one in staged))
+    wholes = [one.whole for one in staged if one.whole is not None]
+    whole = AllRows(partial(_all_together, several), max(one.rows for one in wholes),
+                    sum(one.size for one in wholes)) if wholes else None
+    return Stages(tuple(partial(_together, staged, at) for at in range(passes)), columns,
+                  partial(_ended, staged), placed=any(one.placed for one in staged), whole=whole)
 
 
-def _together(several: Sequence[Stages], at: int, rows: Sequence[Batch], key: int,
+def _together(several: Sequence[Stages], at: int, rows: Batch, key: int,
               found: tuple[AtOnce, ...]) -> AtOnce:
     return AtOnce(tuple(
-        one.stages[at](rows, key, tuple(before.parts[place] for before in found))
+        one.each[at]([rows], key, tuple(before.parts[place] for before in found))
         if at < len(one.stages) else None for place, one in enumerate(several)))
 
 
@@ -153,35 +251,3 @@ def _all_together(several: Sequence[Summarise], batches: Iterable[Batch], key: i
     rows = Passes.of(batches)
     rows.keep()
     return tuple(one(rows, key) for one in several)
-
-
-def _alone(summarise: Summarise, rows: Sequence[Batch], key: int, _found: tuple[Any, ...]) -> Any:
-    return summarise(rows, key)
-
-
-def _only(found: tuple[Any, ...]) -> Any:
-    return found[0]
-
-
-def added(batches: Iterable[Batch], of: Callable[[Batch], Any], jobs: int) -> Iterator[Any]:
-    """What is made of each batch, in their order, by so many threads at a time.
-
-    >>> list(added(range(9), lambda one: one * one, jobs=2))
-    [0, 1, 4, 9, 16, 25, 36, 49, 64]
-    """
-    rows = iter(batches)
-    yield from map(of, rows if jobs < 2 else islice(rows, ALONE))
-    if (first := next(rows, None)) is None:
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    waiting: deque[Future[Any]] = deque()
-    with ThreadPoolExecutor(jobs) as pool:
-        waiting.append(pool.submit(of, first))
-        for batch in rows:
-            waiting.append(pool.submit(of, batch))
-            # No more batches are in memory than threads, and one.
-            if len(waiting) > jobs:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()

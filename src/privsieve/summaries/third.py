@@ -6,9 +6,7 @@ moves much.  Once two of its columns are named, eight cells show the third.
 
 from __future__ import annotations
 
-import numpy as np
-
-from privsieve.kernels.joint import GRIDS, joint_best
+from privsieve.kernels.joint import GRIDS
 from privsieve.summaries.layout import Layout
 from privsieve.summaries.rules import TRIPLE, Ints, RuleTables, Weighing, floor_mean, scores
 
@@ -37,9 +35,5 @@ def _beside(tables: RuleTables, layout: Layout, by: Weighing, pair: tuple[int, .
 
 def _eight_cells(tables: RuleTables, layout: Layout, by: Weighing, columns: tuple[int, ...]) -> int:
     """Twice the best rule of three columns; of two beside one that is constant: four cells."""
-    on = tables.joint[GRIDS[TRIPLE]]
-    here, constant = list(columns), TRIPLE - len(columns)
-    bins = np.pad(on.bins[here], ((0, constant), (0, 0)))
-    nominal = np.pad(layout.nominal[here], (0, constant))
-    return int(joint_best(bins, on.starts, on.weight, by.labellings, TRIPLE, nominal)[0])
+    return tables.joint[GRIDS[TRIPLE]].together(by.labellings, columns, layout)
 # [/third-scores]

@@ -1,0 +1,164 @@
+"""Sums over rows of what rules on sets of columns look at: parts of a table add up.
+
+Bins, classes and planes are those of `privsieve.kernels`; sets are in lexicographic order.
+"""
+# ruff: noqa: PLR0917  six arguments are allowed by the house
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from privsieve.kernels.contract import (
+    I64,
+    MOST_BINNED,
+    U8,
+    U16,
+    U64,
+    demand_array,
+    demand_equal,
+    demand_offsets,
+    demand_signs,
+    demand_weight,
+    demand_whole,
+    kernel,
+)
+from privsieve.kernels.rules import known_signs, tie_keys
+
+__all__ = ["TOPS", "cell_sums", "product_sums", "tie_counts", "tied"]
+
+#: Cells of a set at most.
+MOST_CELLS = 4096
+#: Keys fall into so many parts by their top bits.
+TOPS = 4096
+_SHIFT = np.uint64(52)
+
+
+def _demand_cells(bins: U8, starts: I64, weight: I64 | None, size: int, grid: int) -> None:
+    demand_array("bins", bins, np.uint8, 2)
+    demand_offsets("starts", starts, bins.shape[1])
+    demand_whole("rows of bins", bins.shape[1], 0, MOST_BINNED)
+    demand_weight(weight, bins.shape[1])
+    if demand_whole("grid", grid, 0, 255) not in {4, 8, 16, 64}:
+        raise ValueError(f"grid must be 4, 8, 16 or 64, not {grid}")
+    if grid ** demand_whole("size", size, 2, 4) > MOST_CELLS:
+        raise ValueError(f"sets must have at most {MOST_CELLS} cells")
+    if bins.max(initial=0) >= grid:
+        raise ValueError(f"bins must be below the grid's {grid}")
+
+
+@kernel(_demand_cells)
+def cell_sums(bins: U8, starts: I64, weight: I64 | None, size: int, grid: int) -> I64:
+    """The weight of the rows in each cell of each set of `size` columns: int64[sets, C * cells].
+
+    Cells are those of the first class, then of the second; the bin of the last column runs fastest.
+
+    >>> bins, starts = np.array([[0, 3, 0], [0, 3, 3]], np.uint8), np.array([0, 2, 3])
+    >>> cells = cell_sums(bins, starts, None, 2, 4)
+    >>> np.flatnonzero(cells[0]).tolist()
+    [0, 15, 19]
+    """
+    classes, each = len(starts) - 1, grid**size
+    label = np.repeat(np.arange(classes), np.diff(starts))
+    sets = list(combinations(range(len(bins)), size))
+    found = np.zeros((len(sets), classes * each), np.int64)
+    for cells, columns in zip(found, sets, strict=True):
+        place = label
+        for j in columns:
+            place = place * grid + bins[j]
+        np.add.at(cells, place, 1 if weight is None else weight)
+    return found
+
+
+def _demand_products(planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64, size: int,
+                     ) -> None:
+    demand_signs(planes, masks, zeros, words, rows, np.ones((1, np.size(rows)), np.int64))
+    demand_whole("size", size, 2, 3)
+
+
+@kernel(_demand_products)
+def product_sums(planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64, size: int,
+                 ) -> I64:
+    """The sum over the rows of each class of each product of `size` signs: int64[sets, C].
+
+    The arguments are those of `sign_pairs`.
+
+    >>> planes, none = np.array([[5, 0, 0, 0], [6, 0, 0, 0]], np.uint64), np.array([-1, -1])
+    >>> product_sums(planes, None, none, np.array([0, 4]), np.array([3]), 2).tolist()
+    [[-1]]
+    """
+    known, spare = known_signs(planes, masks, zeros, words, rows)
+    found = []
+    for columns in combinations(range(len(planes)), size):
+        sign, there = np.zeros_like(planes[0]), np.full_like(planes[0], np.iinfo(np.uint64).max)
+        for j in columns:
+            sign, there = sign ^ planes[j], there & known[j]
+        # Bit 1 is +1: a product of two is -1 where one bit is set, one of three where two are.
+        minus = (sign if size == 2 else ~sign) & there
+        level = np.cumsum([0, *np.bitwise_count(there).astype(np.int64)
+                           - 2 * np.bitwise_count(minus).astype(np.int64)])
+        blank = spare if size == 2 else -spare
+        found.append(np.diff(level[words]) - blank)
+    return np.array(found, np.int64).reshape(-1, len(rows))
+
+
+def _demand_places(codes: U16, ids: U64, key: int, places: I64, wide: int) -> None:
+    demand_array("codes", codes, np.uint16, 2)
+    demand_array("ids", ids, np.uint64, 2)
+    demand_equal("ids and (unit, row)", len(ids), 2)
+    demand_equal("ids and codes", ids.shape[1], codes.shape[1])
+    demand_whole("key", key, 0, 2**64 - 1)
+    demand_array("places", places, np.int64, 2)
+    demand_equal("numbers of a place", places.shape[1], wide)
+    most = (len(codes) - 1, 65535, TOPS - 1)[:wide]
+    if (places < 0).any() or (places > most).any():
+        raise ValueError("places must be columns, codes and parts of keys")
+
+
+def _demand_ties(codes: U16, ids: U64, key: int, places: I64) -> None:
+    _demand_places(codes, ids, key, places, 2)
+
+
+def _demand_few(codes: U16, ids: U64, key: int, places: I64) -> None:
+    _demand_places(codes, ids, key, places, 3)
+
+
+@kernel(_demand_ties)
+def tie_counts(codes: U16, ids: U64, key: int, places: I64) -> I64:
+    """How the keys of rows that share a code begin: int64[places, TOPS], by their top bits.
+
+    A place is a column, whose position is the feature that the keys are of, and a code.
+
+    >>> codes, ids = np.array([[5, 5, 7]], np.uint16), np.array([[0, 1, 2]] * 2, np.uint64)
+    >>> tie_counts(codes, ids, 1, np.array([[0, 5]])).sum(axis=1).tolist()
+    [2]
+    """
+    found = np.zeros((len(places), TOPS), np.int64)
+    for counts, (column, code) in zip(found, places.tolist(), strict=True):
+        keys = tie_keys(ids[0][codes[column] == code], column, key)
+        counts[:] = np.bincount((keys >> _SHIFT).astype(np.int64), minlength=TOPS)
+    return found
+
+
+@kernel(_demand_few)
+def tied(codes: U16, ids: U64, key: int, places: I64) -> tuple[I64, U64, U64]:
+    """The rows that share a code and the top bits of their keys: ``(indptr, keys, rows)``.
+
+    A place is a column, a code, and the top bits.
+
+    >>> codes, ids = np.array([[5, 5, 7]], np.uint16), np.array([[0, 1, 2]] * 2, np.uint64)
+    >>> top = int(tie_keys(ids[0], 0, 1)[1] >> np.uint64(52))
+    >>> tied(codes, ids, 1, np.array([[0, 5, top]]))[2].tolist()
+    [1]
+    """
+    found, rows = [], []
+    for column, code, top in places.tolist():
+        same = codes[column] == code
+        keys = tie_keys(ids[0][same], column, key)
+        inside = keys >> _SHIFT == top
+        found.append(keys[inside])
+        rows.append(ids[1][same][inside])
+    ends = np.cumsum([0, *map(len, found)], dtype=np.int64)
+    none = np.zeros(0, np.uint64)
+    return ends, np.concatenate([none, *found]), np.concatenate([none, *rows])

@@ -1,0 +1,137 @@
+"""Law: RuleSieve's tables as sums over parts of the rows choose what all rows at once choose."""
+
+from __future__ import annotations
+
+import os
+from functools import reduce
+from operator import add
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privsieve as ps
+from privsieve import fit as fitting
+from privsieve.errors import ParameterError
+from privsieve.noise import race
+from privsieve.noise.streams import replay
+from privsieve.rows import batch as reading
+from privsieve.rows import open_source
+from privsieve.rows.batch import Batch
+from privsieve.rows.room import Room
+from privsieve.summaries import passes
+from privsieve.summaries.stages import Stages
+
+ROWS = 300
+NUMBERS = (ps.Number("a", 0, 9), ps.Number("b", 0, 1), ps.Number("c", 0, 50),
+           ps.Number("d", 0, 3, missing="level"), ps.Number("e", 0, 1))
+LEVELS = (ps.Flag("f"), ps.Category("g", ["x", "y"]),
+          ps.Category("h", [f"l{i}" for i in range(12)]))
+YES, THREE, COST = (ps.Label("y", [0, 1]), ps.Label("y", [0, 1, 2]), ps.Number("y", 0, 5))
+FOUR = {"n_features_to_select": 4}
+
+
+def table(target):
+    """Ties, missing cells, levels that nobody declared, rare classes."""
+    rng = np.random.default_rng(3)
+    n = ROWS
+    made = {"a": rng.integers(0, 10, n), "b": rng.random(n), "c": rng.integers(0, 3, n) * 20.0,
+            "d": np.where(rng.random(n) < .3, np.nan, rng.integers(0, 4, n)), "e": rng.random(n),
+            "f": rng.integers(0, 2, n), "g": rng.choice(["x", "y", "z"], n),
+            "h": rng.choice([f"l{i}" for i in range(15)], n), "who": rng.integers(0, 90, n),
+            "free": rng.random(n)}
+    trend = (made["a"] > 4) ^ (made["b"] > .5)
+    made["y"] = {2: trend * 1, 3: trend * 1 + (rng.random(n) < .1), None: rng.integers(0, 6, n)}[
+        len(target.values) if isinstance(target, ps.Label) else None]
+    return pd.DataFrame(made)
+
+
+CASES = [
+    (NUMBERS, YES, {"joint": "none"}, {}),
+    (NUMBERS, YES, {"joint": "none", "depth": 1}, {}),
+    (NUMBERS, YES, {"joint": "pair"}, {}),
+    (NUMBERS, YES, {"joint": "triple"}, {}),
+    (NUMBERS, YES, {"joint": "quad"}, {}),
+    (NUMBERS + LEVELS, YES, {"joint": "triple", "class_prior": "centred"}, {}),
+    (NUMBERS + LEVELS, THREE, {"joint": "pair"}, {}),
+    (NUMBERS + LEVELS, THREE, {"class_prior": "average"}, {}),
+    (LEVELS, THREE, {"n_features_to_select": 1}, {}),
+    (NUMBERS + LEVELS, YES, {"always": ["a"], "never": ["h"]}, {}),
+    (NUMBERS + LEVELS, YES, {"joint": "pair"}, {"neighbours": "add-remove", "rows": 300}),
+    (NUMBERS + LEVELS, YES, {"joint": "triple"}, {"person": "who", "persons": 80,
+                                                  "rows_per_person": 3}),
+    (NUMBERS, YES, {"class_prior": "centred"}, {"person": "who", "persons": 95,
+                                                "rows_per_person": 2}),
+    (NUMBERS + LEVELS, COST, {"numeric": "ranks"}, {}),
+    (NUMBERS, COST, {"numeric": "ranks", "depth": 1}, {}),
+    (NUMBERS + LEVELS, COST, {"numeric": "median-cut"}, {}),
+    (NUMBERS, COST, {"numeric": "median-and-spread", "joint": "pair"}, {}),
+    (NUMBERS, COST, {"numeric": "ranks"}, {"person": "who", "persons": 70, "rows_per_person": 4}),
+    (NUMBERS, COST, {"numeric": "median-cut"}, {"person": "who", "persons": 80,
+                                                "rows_per_person": 3}),
+    (NUMBERS + LEVELS, YES, {"targets": ["f"]}, {}),
+    ((*NUMBERS, ps.Number("free")), YES, {"joint": "pair"}, {}),
+]
+
+
+@pytest.mark.parametrize("at", [0, 6, 13])
+def test_each_stage_adds_up_for_any_cut_and_order(at):
+    """An engine's parts, in any order, come to what one process comes to."""
+    columns, target, options, more = CASES[at]
+    domain = ps.Domain(columns, target=target, **more)
+    plan = ps.RuleSieve(**{**FOUR, "epsilon": 10, "domain": domain, **options}).plan(rows=ROWS)
+    whole = Batch.concat(list(reading.batches(open_source(table(target)), domain, rows=ROWS,
+                                              entropy=os.urandom)))
+    rng, made, stages = np.random.default_rng(at), [], plan.summarise
+    assert isinstance(stages, Stages)
+
+    for parts in (1, 5):
+        where, found = rng.integers(0, parts, ROWS), ()
+        cut = [whole.take(np.flatnonzero(where == part)) for part in range(parts)]
+        for stage in range(len(stages.stages)):
+            sums = [stages.stage(stage, [part], 7, found) for part in cut]
+            found = (*found, reduce(add, sums))
+        made.append(plan.mechanism(stages.ended(found), replay(3)))
+    assert made[0] == made[1] == plan.mechanism(plan.summarise([whole], 7), replay(3))
+
+
+def test_what_no_file_can_hold_is_refused_before_the_charge(tmp_path):
+    """Sums of too many sets, and pairs by all cuts, need memory: said while nothing is charged."""
+    many = ps.Domain([ps.Number(f"x{j}", 0, 1) for j in range(900)], target=YES)
+    free = ps.Domain([ps.Number("a"), ps.Number("b", 0, 1)], target=YES)
+    ledger = ps.Ledger(str(tmp_path / "ledger.db"), population="all")
+    ledger.grant(3)
+    for domain, rows in ((many, 10**6), (free, 10**8)):
+        plan = ps.RuleSieve(1, epsilon=1, domain=domain, max_ops=2**50).plan(rows=rows)
+        source = open_source(pd.DataFrame({name: [.5] for name in [*domain.names, "y"]}))
+        with pytest.raises(ParameterError, match=r"needs [0-9]+ MB of memory.*max_memory"):
+            fitting.fit(plan, source, ledger=ledger, room=Room(memory=10**8))
+    assert ledger.spent() == 0
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(
+    str(one) for part in case[2:] for one in part.values())[:40])
+def test_sums_over_parts_choose_what_all_rows_choose(case, monkeypatch):
+    """Identical scores in every race, and identical releases, for any part and any memory."""
+    columns, target, options, more = case
+    domain = ps.Domain(columns, target=target, **more)
+    plan = ps.RuleSieve(**{**FOUR, "epsilon": 10, "domain": domain, **options}).plan(
+        rows=None if more else ROWS)
+    summed, values, last, raced = [], [], passes.CellSums.of, race.top_k
+    monkeypatch.setattr(passes.CellSums, "of", lambda *args: summed.append(1) or last(*args))
+    monkeypatch.setattr(race, "top_k", lambda utility, *rest: (
+        values.append(list(utility)), raced(utility, *rest))[1])
+
+    def released(room, size):
+        values.clear()
+        monkeypatch.setattr(reading, "LARGEST_BATCH", size)
+        made = fitting.fit(plan, open_source(table(target)), noise=replay(5), room=room)
+        assert values
+        return made.bytes, list(values)
+
+    expected = released(Room(), ROWS)
+    assert not summed
+
+    for room, size in ((Room(memory=0), 70), (Room(memory=0, jobs=2), 64), (Room(memory=0), ROWS)):
+        assert expected == released(room, size)
+    assert bool(summed) == ("free" not in domain.names and plan.settings.get("grid") != 0)
