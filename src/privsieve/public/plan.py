@@ -126,6 +126,7 @@ class Plan(Printed):
     scoring : how the choice values columns, where one race over values is all there is to it.
     takes : an estimate of time and memory, where there is one; no part of the release.
     holds : whether the summary keeps codes of rows till all have come; else each is added up.
+    sites : the fingerprints of the keys of the sites whose sums are added; none for one table.
     """
 
     method: str  # name/version
@@ -147,6 +148,7 @@ class Plan(Printed):
     scoring: Scoring | None = field(default=None, repr=False)
     takes: Takes | None = None
     holds: bool = True
+    sites: tuple[str, ...] = ()
 
     @property
     def protected(self) -> Literal["row", "line", "person"]:
@@ -167,6 +169,7 @@ class Plan(Printed):
             "delta": self.cost.delta_text,
             "settings": dict(self.settings),
             "units": str(self.units),
+            **({"sites": list(self.sites)} if self.sites else {}),
         }
 
 

@@ -209,7 +209,7 @@ def demand_room(plan: Plan, source: Source, room: Room | None) -> Room:
     How many rows come is public, or bounded by the container: no row is looked at.
     """
     room = room or Room.usual()
-    if plan.holds and room.memory is not None:
+    if plan.holds and room.memory is not None and source.engine is None:
         size = (2 * len(plan.domain.columns) + ROW_BYTES) * _most_rows(plan, source)
         if size > room.memory:
             room.reserve(size)
