@@ -26,7 +26,7 @@ from privsieve.sites.masks import SiteKey, Use, masked
 from privsieve.sites.parts import Combined, send
 from privsieve.sites.study import COMBINER, Study, put
 from privsieve.summaries.flat import flat, lengths, made_up, shaped
-from privsieve.summaries.stages import Several, Stages
+from privsieve.summaries.stages import AtOnce, Stages
 
 ROWS = {"north": 130, "south": 20, "west": 250}
 #: What sites can be asked together, in one round each.
@@ -491,10 +491,10 @@ def in_two_rounds(seen):
         [own] = plan.summarise.stages
 
         def first(rows, key, found):
-            return Several((*totals(rows, key, found, of=0), own(rows, key, ())))
+            return AtOnce((*totals(rows, key, found, of=0), own(rows, key, ())))
 
         def second(rows, key, found):
-            return above(rows, key, [Several(found[0].parts[:2])], of=0)
+            return above(rows, key, [AtOnce(found[0].parts[:2])], of=0)
 
         def ended(found):
             seen.append(int(found[1][0]))
