@@ -21,6 +21,7 @@ from privsieve.errors import ParameterError, PrivsieveError, SchemaError
 from privsieve.noise.streams import replay
 from privsieve.public.canonical import canonical, parsed
 from privsieve.rows import open_source
+from privsieve.rows.batch import batches
 from privsieve.sites import masks, parts
 from privsieve.sites.masks import SiteKey, Use, masked
 from privsieve.sites.parts import Combined, send
@@ -40,6 +41,11 @@ ASKED = [
     ("kernel-ridge", COSTS, {"kernel": "linear"}),
     ("kernel-ridge", COSTS, {"kernel": "rbf", "features": 12}),
 ]
+
+ONE = ASKED[1]
+#: Units that sites do not have together, and rows of which nobody says how many a site has.
+PERSONS = replace(WARD, columns=WARD.columns[1:], person="age", persons=50)
+ADDED = replace(WARD, neighbours="add-remove", rows=400)
 
 
 def joined(place, asked, rows=ROWS, **more):
@@ -89,6 +95,19 @@ def test_three_sites_give_the_release_of_one_table(tmp_path, asked):
     told = {**made.body, "plan": {name: said for name, said in made.body["plan"].items()
                                   if name != "sites"}}
     assert canonical(alone.body) == canonical(told)
+
+
+def test_rows_stand_where_one_table_has_them(tmp_path):
+    """The positions and units of all sites' rows are those of their tables, one after another."""
+    study, _files = joined(tmp_path, ONE)
+    found = []
+    for name, many in ROWS.items():
+        rows = batches(open_source(cut(tabled(WARD))[name]), WARD, rows=many, entropy=bytes)
+        for batch in parts._placed(rows, study.first(name)):
+            assert batch.unit is batch.row
+            found += batch.row.tolist()
+
+    assert list(range(sum(ROWS.values()))) == found
 
 
 # --- masks ---------------------------------------------------------------------------------------
@@ -221,9 +240,6 @@ def test_what_is_no_sum_is_refused_by_made_up_rows(stage):
 
 # --- what is refused before the charge -----------------------------------------------------------
 
-ONE = ASKED[1]
-
-
 @pytest.fixture
 def budget(tmp_path):
     """A ledger with epsilon 3."""
@@ -292,6 +308,15 @@ def test_a_message_that_was_changed_is_refused(tmp_path, budget, edit):
     edited(study.sent("south", 1), edit)
 
     refused(study, files, budget, "south.1.sum")
+
+
+def test_a_message_of_fewer_words_than_it_says_is_refused(tmp_path, budget, monkeypatch):
+    """A site that seals another number of words than its line says is refused before the charge."""
+    study, files = joined(tmp_path, ONE)
+    monkeypatch.setattr(parts, "masked", lambda words, *_: words[:-1])
+    sent(study, files, tabled(WARD))
+
+    refused(study, files, budget, "was not sealed by its site")
 
 
 def test_a_message_of_another_site_or_round_is_refused(tmp_path, budget):
@@ -376,10 +401,6 @@ def test_a_table_that_fails_sends_nothing(tmp_path, monkeypatch):
     assert 1 == send(study, files["north"], north, agreed=study.agreed)
 
 
-PERSONS = replace(WARD, columns=WARD.columns[1:], person="age", persons=50)
-ADDED = replace(WARD, neighbours="add-remove", rows=400)
-
-
 @pytest.mark.parametrize(("method", "domain", "options", "sites", "said"), [
     ("block-fwell", WARD, {"k": 2}, ROWS, "needs all rows in one place"),
     ("noisy-histogram", WARD, {"k": 2}, ROWS, "needs all rows in one place"),
@@ -450,10 +471,28 @@ def test_a_certificate_says_whose_sums_were_added(tmp_path, budget):
     keys = [key.fingerprint for key in study.keys.values()]
 
     assert keys == made.certificate["plan"]["sites"]
-    for wrong in (keys[:1], [keys[0], keys[0]], [*keys, "north"], "three", keys[::-1]):
-        plan = {**made.body["plan"], "sites": wrong}
-        told = {**made.certificate, "plan": plan}
-        assert verify(told, {**made.body, "plan": plan}).reasons
+    for wrong, said in ((keys[:1], "plan.sites"), ([keys[0], keys[0]], "named twice"),
+                        ([*keys, "north"], "plan.sites"), ("three", "plan.sites"),
+                        (keys[::-1], "not the one that was charged")):
+        assert said in " ".join(retold(made, wrong))
+
+
+def retold(made, sites):
+    """What speaks against a release whose plan says other sites."""
+    plan = {**made.body["plan"], "sites": sites}
+    return verify({**made.certificate, "plan": plan}, {**made.body, "plan": plan}).reasons
+
+
+@pytest.mark.parametrize(("method", "said"), [
+    (ps.BlockFWELL(2, epsilon=1, domain=WARD), "a field that is not declared"),
+    (ps.NoisyHistogram(n_features_to_select=2, epsilon=1, domain=WARD), "of several sites"),
+    (ps.NoisyTopK(2, epsilon=1, domain=PERSONS), "a person may have rows at two sites"),
+])
+def test_what_sites_cannot_be_asked_they_did_not_release(method, said):
+    """A certificate that says sites of a method, or of persons, that have no sums is refused."""
+    made = method.fit(tabled(WARD)).release_
+
+    assert said in " ".join(retold(made, [f"sha256:{digit * 64}" for digit in "ab"]))
 
 
 def test_under_add_remove_sites_say_no_number(tmp_path):

@@ -176,7 +176,7 @@ def _paid(plan: Plan, ledger: Ledger | None, noise: Noise | None, folder: Folder
 def _paid_before(plan: Plan, ledger: Ledger | None, folder: Folder | None,
                  ) -> tuple[Ledger, Entry]:
     """The charge that an earlier part of the request made; for anything else it is refused."""
-    from privsieve.ledger.certificate import terms
+    from privsieve.public.plan import terms
 
     charge = None if ledger is None else ledger.charge()
     if ledger is None or charge is None:

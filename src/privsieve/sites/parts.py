@@ -240,12 +240,13 @@ _SAID = {
 def _received(study: Study, name: str, key: SiteKey, at: int,
               heads: list[Mapping[str, Any]]) -> Words:
     """A site's masked words of a round; before the charge, and nothing of it is added."""
-    path = study.sent(name, at)
+    path, left = study.sent(name, at), ("nothing was charged" if at == 1 else
+                                        "the study's charge stands, and nothing was added")
     refused: Callable[[str], ParameterError] = lambda why: ParameterError(  # noqa: E731  # a sentence with an end
-        f"{path.name} {why}; nothing was charged")
+        f"{path.name} {why}; {left}")
     if not path.exists():
         raise ParameterError(f"site {name} has not sent its sum of round {at} (privsieve sum add), "
-                             "and without it nothing can be added; nothing was charged")
+                             f"and without it nothing can be added; {left}")
     size = 8 * study.words[at - 1]
     head, _, data = read(path, size + _MOST_HEAD).partition(b"\n")
     try:
