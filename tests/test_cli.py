@@ -809,7 +809,7 @@ def test_completion():
 
 
 #: Verbs that take the options of methods.
-METHODICAL = ("plan", "select", "regress", "synthesize")
+METHODICAL = ("plan", "select", "regress", "synthesize", "combine")
 
 
 def test_documented():

@@ -37,6 +37,7 @@ SINCE = {
     "drafts, code books, blocks, and all faults of a domain file at once": 1_270,
     "what a notebook and a terminal show, and figures": 1_200,
     "rows that are read in passes, in memory or in a private file": 560,
+    "several sites that add up under masks, and a release of their sums": 1_375,
     "code books of other programs, a look and a session from Python by paths": 80,
     "RuleSieve's tables as sums over parts of the rows": 930,
 }

@@ -93,7 +93,7 @@ def domain_of(said: Mapping[str, Any]) -> Domain:
 def common(facts: Facts, claim: Mapping[str, Any]) -> Iterator[str]:
     """What has to hold of a release of any kind that an epsilon was paid for."""
     domain, units = facts.domain, facts.units
-    person = domain.person is not None
+    person, sites = domain.person is not None, facts.plan.get("sites", ())
     declared = domain.persons if person else None if domain.replaces else domain.rows
     return failed({
         "the columns of the release are not those of its domain":
@@ -105,6 +105,11 @@ def common(facts: Facts, claim: Mapping[str, Any]) -> Iterator[str]:
         "the number of units is not the one that the domain declares":
             units <= LARGEST_ROWS and (units == declared or (
                 declared is None and not person and domain.replaces)),
+        "a site of the release is named twice, or a person may have rows at two sites":
+            not sites or (len(set(sites)) == len(sites) and not person),
+        "a table after a choice, or of named cells, is made of the rows of several sites":
+            not sites or facts.method != "noisy-histogram"
+            or (facts.settings["choice"] is None and facts.settings["threshold"] is None),
         "the claimed delta would let a whole unit out": facts.delta * units < 1,
     })
 

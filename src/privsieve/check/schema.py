@@ -36,6 +36,7 @@ from privsieve.check.settings import (
     NAMES,
     NOTHING,
     NOW,
+    OF_SITES,
     YES,
     plan_of,
 )
@@ -180,7 +181,9 @@ _LATER = ("branch", "sure", "described")
 @cache
 def _plans(kind: str, *, before: bool) -> ByWord:
     settings = (BEFORE if before else NOW)[kind]
-    return ByWord("method", {name: plan_of(name, one) for name, one in settings.items()})
+    sites = {} if before else {"sites": Several(Text("sha256:[0-9a-f]{64}"), least=2, most=64)}
+    return ByWord("method", {name: plan_of(name, one).also(
+        {}, **(sites if name in OF_SITES else {})) for name, one in settings.items()})
 
 
 def _private(kind: str, *, before: bool) -> Fields:

@@ -161,6 +161,9 @@ _OLD_CHOICES: Mapping[str, Shaped] = {
         "score": OneOf(*_SCORES, "correlation")}),
 }
 
+#: What several sites can be asked together: a summary of theirs is a sum.
+OF_SITES = ("rule-sieve/3", "rule-sieve-numeric/2", "rule-sieve-votes/1", "noisy-top-k/1",
+            "noisy-top-k/2", "kernel-ridge/1", "noisy-histogram/1")
 #: The settings of each method of a kind, now and in version 0.1.0.
 NOW: Mapping[str, Mapping[str, Shaped]] = {
     "selection": {**CHOICES, "private-tuning/1": _tuned(CHOICES)},

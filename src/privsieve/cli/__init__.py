@@ -32,6 +32,8 @@ VERBS = {
     "recover": "Finish a release whose program died or failed after the charge.",
     "predict": "PRIVATE: predict rows from such a model; free.",
     "synthesize": "Release a noisy table of counts, and make synthetic rows of it.",
+    "sum": "At one of several sites: join a study, and add up its rows under masks.",
+    "combine": "Begin a study of several sites; add their sums, charge once, release.",
     "check": "PRIVATE: measure how well the rows of a table hide.",
     "publish": "Choose columns that may be published (k-anonymity by containment).",
     "ledger": "Grant a budget, or show what is left of it.",

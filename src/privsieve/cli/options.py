@@ -200,6 +200,12 @@ def costing(*own: Command) -> Callable[[Command], Command]:
     return asking(*_cost(), *own, *_UNIT, _ROWS, *_END)
 
 
+def joining(*own: Command) -> Callable[[Command], Command]:
+    """Give a command its own options, and those of what several sites are asked together."""
+    return asking(*_cost(), *_COUNT, _method("; or kernel-ridge, noisy-histogram"), *_UNIT, *own,
+                  *_END)
+
+
 def making(*own: Command) -> Callable[[Command], Command]:
     """The same, for a verb that can also do without a table, and whose --rows are its own."""
     return asking(*_cost(required=False), *own, *_UNIT, *_END)
@@ -208,13 +214,7 @@ def making(*own: Command) -> Callable[[Command], Command]:
 def releasing(*, required: bool = True) -> Callable[[Command], Command]:
     """Give a command the options of a release: a ledger that is charged, and a folder."""
     return asking(
-        click.option("--ledger", metavar="FILE", required=required,
-                     help="The budget, made by `ledger grant`."),
-        click.option("--population", metavar="NAME", required=required,
-                     help="The people whom the budget protects."),
-        head(),
-        click.option("--out", metavar="DIR", required=required,
-                     help="The release folder; it must not exist."),
+        *paying(required=required),
         click.option("--request", metavar="ID",
                      help="A name for this charge, which is made once: the same words again give "
                           "the same release; one is drawn where left out."),
@@ -222,6 +222,26 @@ def releasing(*, required: bool = True) -> Callable[[Command], Command]:
                      help="The plan as it was signed (privsieve sign): another one is refused "
                           "before the charge."),
         click.option("--anyway", is_flag=True, help="Go on although the forecast warns."),
+        *reading(),
+    )
+
+
+def paying(*, required: bool = True) -> tuple[Command, ...]:
+    """The ledger that is charged, and the folder that is made."""
+    return (
+        click.option("--ledger", metavar="FILE", required=required,
+                     help="The budget, made by `ledger grant`."),
+        click.option("--population", metavar="NAME", required=required,
+                     help="The people whom the budget protects."),
+        head(),
+        click.option("--out", metavar="DIR", required=required,
+                     help="The release folder; it must not exist."),
+    )
+
+
+def reading() -> tuple[Command, ...]:
+    """Memory and threads of who reads rows."""
+    return (
         click.option("--max-memory", metavar="SIZE",
                      help="Memory that rows may take, such as 2GB; the rest lies in a private "
                           "file that has no name. Half of what is free where left out."),
@@ -400,6 +420,24 @@ def opened(domain: Domain, path: str) -> tuple[Domain, Source, int | None]:
 def planned(domain: Domain, rows: int | None, options: Mapping[str, Any], *,
             epsilon: str | None = None) -> Plan:
     """The plan that the options ask for, at their epsilon or at another."""
+    made = plan(options["method"], domain, rows=rows,
+                **{**asked_for(options), "epsilon": epsilon or options["epsilon"]})
+    if epsilon is None:  # a forecast at another epsilon is free
+        demand_allowed(made, options)
+    return made
+
+
+def demand_allowed(made: Plan, options: Mapping[str, Any]) -> None:
+    """Refuse a plan that the place's policy does not allow."""
+    if options["policy"] is not None:
+        from privsieve.public.policy import Policy
+
+        kept = {"head": options["head"]} if "out" in options else {}
+        Policy.load(options["policy"]).demand_plan(made, method=options["method"], **kept)
+
+
+def asked_for(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What is asked of the method, by the names of its options."""
     about = abouts(options_of(options["method"])).get("n_features_to_select")
     wanted = about is not None and (
         (about.needed and options.get("price") is None)
@@ -407,15 +445,8 @@ def planned(domain: Domain, rows: int | None, options: Mapping[str, Any], *,
     count = {"k": _count(options)} if wanted else {}
     if options.get("at_most") is not None:
         count["fewer"] = "auto"
-    made = plan(options["method"], domain, rows=rows, epsilon=epsilon or options["epsilon"],
-                allow_weak=options["allow_weak"], **count,
-                **given(options["method"], options))
-    if options["policy"] is not None and epsilon is None:  # a forecast at another epsilon is free
-        from privsieve.public.policy import Policy
-
-        kept = {"head": options["head"]} if "out" in options else {}
-        Policy.load(options["policy"]).demand_plan(made, method=options["method"], **kept)
-    return made
+    return {"epsilon": options["epsilon"], "allow_weak": options["allow_weak"], **count,
+            **given(options["method"], options)}
 
 
 def _count(options: Mapping[str, Any]) -> object:

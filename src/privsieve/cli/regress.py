@@ -31,13 +31,14 @@ def command(data: str, **options: Any) -> None:
     """
     domain, source, rows = asked.opened(asked.public(options), data)
     plan = asked.planned(domain, rows, {**options, "method": "kernel-ridge"})
-    release(plan, source, options, _lines)
+    release(plan, source, options, lines)
     from privsieve.cli.plan import noise
 
     words.say("noise", noise(plan))
 
 
-def _lines(made: Release) -> Iterator[str]:
+def lines(made: Release) -> Iterator[str]:
+    """The columns by the length of their weights; none where features mix all columns."""
     from privsieve.methods.ridge.ridge import Released
 
     lengths = Released.of(made).lengths()

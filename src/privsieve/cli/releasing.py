@@ -50,7 +50,8 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any], show: Show,
     _demand_signed(plan, source, options)
     ledger = Ledger(options["ledger"], population=options["population"],
                     head=options["head"], request=options["request"])
-    if options["request"] is not None and plan.cost.epsilon:
+    going_on = source.engine is not None and source.engine.paid
+    if options["request"] is not None and plan.cost.epsilon and not going_on:
         made = repeated(replace(plan, record=source.record), ledger, options["out"])
         if made is not None:
             _tell(made, plan, ledger, show, {**options, "charged": None, "page": True})

@@ -35,7 +35,7 @@ def command(data: str, **options: Any) -> None:
     asked.demand_choosing(options["method"])
     domain, source, rows = asked.opened(asked.public(options), data)
     plan = asked.planned(domain, rows, options)
-    release(plan, source, options, lambda made: _shown(made, plan))
+    release(plan, source, options, lambda made: shown(made, plan))
     if plan.kind == "weights":
         from privsieve.cli.plan import figure
 
@@ -44,7 +44,7 @@ def command(data: str, **options: Any) -> None:
                              f"{figure(plan.forecast['noise_each'])} on each")
 
 
-def _shown(made: Release, plan: Plan) -> Iterator[str]:
+def shown(made: Release, plan: Plan) -> Iterator[str]:
     """The names, one a line; then, in words, what else was asked for."""
     from privsieve.release import Selection
 

@@ -148,6 +148,7 @@ class Plan(Printed):
     certain : the positions that a choice of no cost names; None for all.
     scoring : how the choice values columns, where one race over values is all there is to it.
     takes : an estimate of time and memory, where there is one; no part of the release.
+    sites : the fingerprints of the keys of the sites whose sums are added; none for one table.
     """
 
     method: str  # name/version
@@ -168,6 +169,7 @@ class Plan(Printed):
     certain: tuple[int, ...] | None = None
     scoring: Scoring | None = field(default=None, repr=False)
     takes: Takes | None = None
+    sites: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -193,6 +195,7 @@ class Plan(Printed):
             "delta": self.cost.delta_text,
             "settings": dict(self.settings),
             "units": str(self.units),
+            **({"sites": list(self.sites)} if self.sites else {}),
         }
 
 

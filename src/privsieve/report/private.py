@@ -116,6 +116,11 @@ class PrivatePage(TwoFiles):
         return None if units is None else count(int(units))
 
     @property
+    def sites(self) -> Sequence[str]:
+        """The fingerprints of the sites' keys, where their sums were added."""
+        return self.release["plan"].get("sites") or ()
+
+    @property
     def forecast(self) -> Mapping[str, Any]:
         """Public numbers that were known before a row was read."""
         return self.release.get("forecast") or {}

@@ -265,7 +265,7 @@ def demand_room(plan: Plan, source: Source, room: Room | None) -> Room:
             f"this choice needs {wanted} MB of memory, whatever lies in files, and "
             f"{room.memory // 10**6} MB may be used; allow more (max_memory), choose among fewer "
             "columns, or let rules join fewer (depth=1, joint=none, or a smaller max_ops)")
-    if plan.holds and room.memory is not None:
+    if plan.holds and room.memory is not None and source.engine is None:
         size = (2 * len(plan.domain.columns) + ROW_BYTES) * _most_rows(plan, source)
         if size > room.memory:
             room.reserve(size)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from privsieve.public.columns import Category, Column, Date, Flag, Label, Number
 from privsieve.public.domain import Box, Csv, Domain
 
 if TYPE_CHECKING:
+    from privsieve.public.plan import Plan
     from privsieve.rows.csv_file import File
 
 T = TypeVar("T")
@@ -73,6 +74,20 @@ class Shape:
     path: bool = False
 
 
+class Engine(Protocol):
+    """What runs the stages of a summary where the rows are, and adds.
+
+    paid : whether an earlier part of the same request made the charge.
+    """
+
+    @property
+    def paid(self) -> bool:
+        """Whether the request was charged before."""
+
+    def stages(self, plan: Plan, key: int) -> Any:
+        """The summary of all rows."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Source:
     """A table that was opened: its structure, and two functions that read.
@@ -86,6 +101,7 @@ class Source:
     y_type : the declared type of `y`
     path : whether it is a file
     empty : pieces of no rows, where a library gives the columns: it may not know each type
+    engine : who makes the summary elsewhere; its rows are not read here
     """
 
     columns: tuple[str, ...]
@@ -98,6 +114,7 @@ class Source:
     y_type: Type = "other"
     path: bool = False
     empty: Empty | None = None
+    engine: Engine | None = None
 
     def __post_init__(self) -> None:
         if self.by in ("name", "header"):

@@ -115,10 +115,15 @@ class Stages:
     @property
     def each(self) -> tuple[Stage, ...]:
         """The stages as an engine runs them: of some batches as they were read, or of none."""
-        return tuple(partial(self._of, at) for at in range(len(self.stages)))
+        return tuple(partial(self.once, at) for at in range(len(self.stages)))
 
-    def _of(self, at: int, batches: Sequence[Batch], key: int, found: tuple[Any, ...]) -> Any:
-        return self._sum(at, (self.ready(self.change(batch)) for batch in batches), (key, found), 1)
+    def once(self, at: int, batches: Iterable[Batch], key: int, found: tuple[Any, ...]) -> Any:
+        """What one pass comes to; `found` is what those before it came to, over all rows."""
+        from privsieve.rows.batch import Passes
+
+        rows = Passes.of(batches)
+        parts = (self.ready(self.change(batch)) for batch in rows)
+        return self._sum(at, parts, (key, found), rows.room.jobs)
 
     def _sum(self, at: int, parts: Iterable[Any], known: tuple[int, tuple[Any, ...]], jobs: int,
              ) -> Any:

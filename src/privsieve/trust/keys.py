@@ -128,7 +128,7 @@ class PrivateKey:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-        data = _own_bytes(path)
+        data = own_bytes(path)
         word = None
         if b"ENCRYPTED" in data:
             word = passphrase().encode()
@@ -158,15 +158,15 @@ class PrivateKey:
         return found
 
 
-def _own_bytes(path: str | Path) -> bytes:
+def own_bytes(path: str | Path, made_by: str = "privsieve key make") -> bytes:
     """A file that others cannot read."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
             about = os.fstat(file.fileno())
             data = file.read(LARGEST_KEY)
     except (OSError, ValueError):
-        raise ParameterError("the private key cannot be read; make one with privsieve key "
-                             "make") from None
+        raise ParameterError("the private key cannot be read; make one with "
+                             f"{made_by}") from None
     if os.name == "posix" and (not stat.S_ISREG(about.st_mode) or about.st_mode & 0o077):
         raise ParameterError("the private key can be read by others than its owner; if nobody has, "
                              "say chmod 600 of it, else make a new one")
