@@ -20,6 +20,9 @@ from privsieve.rows import open_source
 from privsieve.rows.batch import Batch
 from privsieve.rows.room import Room
 from privsieve.summaries import passes
+from privsieve.summaries.layout import Part
+from privsieve.summaries.passes import Ranks
+from privsieve.summaries.rules import Runs, at_ranks
 from privsieve.summaries.stages import Stages
 
 ROWS = 300
@@ -93,6 +96,24 @@ def test_each_stage_adds_up_for_any_cut_and_order(at):
             found = (*found, reduce(add, sums))
         made.append(plan.mechanism(stages.ended(found), replay(3)))
     assert made[0] == made[1] == plan.mechanism(plan.summarise([whole], 7), replay(3))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_middle_record_of_a_tie_group_is_the_same(seed):
+    """Rows that share code and key are told apart by position, in passes as at once."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 60))
+    unit, row = rng.integers(0, 3, n).astype(np.uint64), rng.permutation(n).astype(np.uint64)
+    batch = Batch(rng.integers(0, 2, (2, n)).astype(np.uint16).T, np.zeros(n, np.int32), unit, row)
+    part = Part.of(batch, 1)
+    runs = Runs.of(part)
+    expected = [tuple(at_ranks([(part.codes[j], unit, row)], [rank], j, 7)[0])
+                for j in range(2) for rank in range(n)]
+
+    ranks = Ranks.of(runs, [(j, rank) for j in range(2) for rank in range(n)])
+    among = ranks.among(ranks.ties(part, 7))
+    found = among.records(among.few(part, 7))
+    assert expected == [tuple(one) for one in found]
 
 
 def test_what_no_file_can_hold_is_refused_before_the_charge(tmp_path):
