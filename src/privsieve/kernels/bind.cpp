@@ -162,6 +162,7 @@ void bind_blocks(nb::module_& m);
 void bind_joint(nb::module_& m);
 void bind_cuts(nb::module_& m);
 void bind_ranks(nb::module_& m);
+void bind_arrow(nb::module_& m);
 void bind_nearest(nb::module_& m);
 #ifdef PRIVSIEVE_CSV
 void bind_csv(nb::module_& m);
@@ -175,6 +176,7 @@ NB_MODULE(_native, m) {
     bind_joint(m);
     bind_cuts(m);
     bind_ranks(m);
+    bind_arrow(m);
     bind_nearest(m);
 #ifdef PRIVSIEVE_CSV
     bind_csv(m);

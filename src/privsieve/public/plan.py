@@ -94,6 +94,10 @@ class Chosen(tuple[int, ...]):  # noqa: SLOT001  # a tuple has no room for slots
         return made
 
 
+#: Signs of a query at most; a view holds what is longer.
+LONGEST_QUERY = 4000
+
+
 class Scoring(NamedTuple):
     """How a summary becomes values of columns.
 
@@ -122,6 +126,7 @@ class Plan(Printed):
         the only function that meets noise; what it returns leaves.
     says : (output) -> what the release says of it; None where the output is selected positions.
     record : what one record of the source is: a row of a table, or a line of a file.
+    query : the text of SQL whose rows the table is; its author answers for what it leaves out.
     certain : the positions that a choice of no cost names; None for all.
     scoring : how the choice values columns, where one race over values is all there is to it.
     takes : an estimate of time and memory, where there is one; no part of the release.
@@ -143,6 +148,7 @@ class Plan(Printed):
     mechanism: Callable[[Any, Any], Any] = field(repr=False)
     says: Callable[[Any], Mapping[str, Json]] | None = field(default=None, repr=False)
     record: Literal["row", "line"] = "row"
+    query: str | None = None
     certain: tuple[int, ...] | None = None
     scoring: Scoring | None = field(default=None, repr=False)
     takes: Takes | None = None
@@ -167,6 +173,7 @@ class Plan(Printed):
             "delta": self.cost.delta_text,
             "settings": dict(self.settings),
             "units": str(self.units),
+            **({} if self.query is None else {"query": self.query}),
         }
 
 
