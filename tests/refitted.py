@@ -9,8 +9,7 @@ import contextlib
 import copy
 from fractions import Fraction
 
-from privsieve.ledger.certificate import link
-from privsieve.public.canonical import canonical, digest
+from privsieve.public.canonical import canonical, digest, link
 from privsieve.public.cost import EPSILON_UNITS, RHO_UNITS, decimal
 
 
@@ -24,7 +23,7 @@ class Forger:
         """One edit, refitted; None where nothing is left of it."""
         made = copy.deepcopy(self.true)
         try:
-            act(made[which], path, value)
+            act(made[which], path, copy.deepcopy(value))  # of another folder: that one stays true
         except (TypeError, KeyError, IndexError):
             return None
         with contextlib.suppress(Exception):  # what cannot be made to fit stays as it is

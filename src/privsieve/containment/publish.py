@@ -22,6 +22,7 @@ import io
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -51,12 +52,11 @@ from privsieve.containment.publishable import largest_k
 from privsieve.containment.together import check_snapshot, check_together, claims_of
 from privsieve.errors import CheckFailed, DomainError, LedgerError, NothingFits, SchemaError
 from privsieve.kernels.patterns import Rule
-from privsieve.ledger.certificate import contained
+from privsieve.ledger.chain import contained
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Entry, Ledger, populations
 from privsieve.ledger.sql import lies
-from privsieve.public.canonical import Json, canonical, digest
-from privsieve.public.columns import check_name, text_of
+from privsieve.public.canonical import Json, canonical, check_name, digest, text_of
 from privsieve.release import FORMAT
 from privsieve.report import write_report
 from privsieve.rows.matrix import Items
@@ -316,7 +316,9 @@ def _label(name: str, texts: Sequence[str]) -> Label:
 
 
 def _said(found: Crowd, k: int) -> dict[str, Json]:
-    average = -int(-found.average * _PARTS // 1)
+    # exact, and rounded up: what a sum of doubles loses would leave two true last digits
+    share = sum(Fraction(rows, size) for size, rows in found.sizes)
+    average = -int(-share * _PARTS // sum(rows for _, rows in found.sizes))
     return {"level": found.level, "below": found.below, "alone": dict(found.sizes).get(1, 0),
             "average": f"{average // _PARTS}.{average % _PARTS:09d}", "bins": _bins(found, k)}
 

@@ -36,9 +36,9 @@ from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.noise.streams import Noise
 from privsieve.noise.values import Grid, gamma, gaussian
 from privsieve.public.canonical import LARGEST, Json
-from privsieve.public.columns import Column, Label, Number, part_of
+from privsieve.public.columns import Column, Label, Number
 from privsieve.public.cost import Cost
-from privsieve.public.domain import Domain
+from privsieve.public.domain import Domain, part_of
 from privsieve.public.plan import NoiseSize, Plan, assumed
 from privsieve.release import (
     ANSWERS,
@@ -53,6 +53,7 @@ from privsieve.release import (
 from privsieve.rows import Source
 from privsieve.rows.batch import Batch, batches
 from privsieve.summaries.persons import summed
+from privsieve.summaries.stages import adding
 
 METHOD = "kernel-ridge/1"
 #: Units times the weight of each: sums of so many products are below 2^63.
@@ -99,7 +100,9 @@ def planned(asked: RidgeOptions, domain: Domain, rows: int | None) -> Plan:
         forecast=forecast(model),
         noise=NoiseSize(Fraction(model.each), "on a weight"), warning=warning(model),
         theorem="ridge", assumes=assumed("ridge"),
-        summarise=partial(summarise, model=model), mechanism=partial(mechanism, model=model),
+        summarise=adding(partial(summarise, model=model), domain,
+                         placed=not domain.rows_are_public),
+        mechanism=partial(mechanism, model=model),
         says=partial(says, model=model),
     )
 
