@@ -53,6 +53,8 @@ _LETTERS = {pa.int8(): "c", pa.uint8(): "C", pa.int16(): "s", pa.uint16(): "S", 
             pa.date64(): "3"}
 #: What a reader holds of a column that was not decoded yet.
 _BUFFER = 2**16
+#: Of more columns than these pyarrow takes far longer with buffers, and each is short.
+_BUFFERED = 1024
 #: What Hive calls a folder of rows without a value, and the type of such columns.
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _KEY = pa.dictionary(pa.int8(), pa.string())
@@ -120,12 +122,13 @@ def open_parquet(path: Path) -> Source:
         rows += more
     keys = _keys([one.relative_to(path) for one in paths] if path.is_dir() else [])
     schema = pa.schema([*first.schema_arrow, *(pa.field(key, _KEY) for key in keys)])
+    names = schema.names  # made anew each time that it is asked for
 
     def read(positions: Sequence[int], batch_rows: int) -> Iterator[Any]:
         for one in paths:
             file = first if one == paths[0] else _opened(one)[0]
             held = _values(one.relative_to(path)) if keys else {}
-            yield from _batches(file, [schema.names[j] for j in positions], held, batch_rows)
+            yield from _batches(file, [names[j] for j in positions], held, batch_rows)
 
     return source_of(schema, lambda: rows, read, None, path=True, partitioned=bool(keys))
 
@@ -140,8 +143,10 @@ def _opened(path: Path) -> tuple[Any, int]:
     import pyarrow.parquet as pq
 
     def footer() -> tuple[Any, int]:
-        # Without a buffer each column of a group of rows is in memory as a whole.
-        file = pq.ParquetFile(path, buffer_size=_BUFFER)
+        file = pq.ParquetFile(path)
+        if file.metadata.num_columns <= _BUFFERED:
+            # Without a buffer each column of a group of rows is in memory as a whole.
+            file = pq.ParquetFile(path, metadata=file.metadata, buffer_size=_BUFFER)
         file.schema_arrow  # noqa: B018  # a type that it does not know is refused here
         return file, _rows_of(file.metadata, path.stat().st_size)
 

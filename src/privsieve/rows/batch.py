@@ -35,7 +35,7 @@ Piece = tuple[Codes, RawColumn | None]
 BATCH_CELLS = 2**21
 LARGEST_BATCH = 2**16
 #: A batch of a wide table has so many rows all the same: each has a cost for each column.
-LEAST_BATCH = 64
+LEAST_BATCH = 256
 #: What a row takes beside its codes, with what its batch is rounded up to.
 ROW_BYTES = 24
 
