@@ -62,7 +62,7 @@ def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Nois
     room : where rows are held; left out, half of the memory that is free, then a private file.
     """
     _alone(ledger, noise)
-    plan = replace(plan, record=source.record)
+    plan = replace(plan, record=source.record, query=source.query)
     if plan.cost.epsilon == 0:
         return _free(plan, folder, private=noise is None or noise.private)
     room = _ready(plan, source, folder, room)
@@ -87,7 +87,7 @@ def begun(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: No
     has a charge without one, and so it stays if the process dies: what was said is paid for, and
     nothing certifies it.
     """
-    plan = replace(plan, record=source.record)
+    plan = replace(plan, record=source.record, query=source.query)
     _alone(ledger, noise)
     room = _ready(plan, source, None, None)
     ledger, reserved = _paid(plan, ledger, noise)

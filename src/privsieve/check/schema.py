@@ -40,7 +40,7 @@ from privsieve.check.settings import (
     YES,
     plan_of,
 )
-from privsieve.public.plan import FORMAT, KINDS, SENTENCES, THEOREMS, UNIT
+from privsieve.public.plan import FORMAT, KINDS, LONGEST_QUERY, SENTENCES, THEOREMS, UNIT
 
 #: What a release says of its format.
 RELEASE_FORMAT = "privsieve-release/1"
@@ -174,6 +174,8 @@ _OWN: Mapping[str, tuple[Mapping[str, Shaped], Mapping[str, Shaped]]] = {
                     "answers": Several(_SIGNED)}),
     "histogram": ({"forecast": _CELLS_OF, "cells": _CELLS, "noise": _law("discrete-laplace")}, {}),
 }
+#: SQL whose rows a table is: signs that can be shown, and ends of lines.
+_QUERY = Text(r"[^\x00-\x08\x0b-\x1f\x7f-\x9f]+", longest=LONGEST_QUERY)
 #: What version 0.1.0 did not say of a selection.
 _LATER = ("branch", "sure", "described")
 
@@ -181,9 +183,10 @@ _LATER = ("branch", "sure", "described")
 @cache
 def _plans(kind: str, *, before: bool) -> ByWord:
     settings = (BEFORE if before else NOW)[kind]
+    more = {} if before else {"query": _QUERY}
     sites = {} if before else {"sites": Several(Text("sha256:[0-9a-f]{64}"), least=2, most=64)}
     return ByWord("method", {name: plan_of(name, one).also(
-        {}, **(sites if name in OF_SITES else {})) for name, one in settings.items()})
+        {}, **more, **(sites if name in OF_SITES else {})) for name, one in settings.items()})
 
 
 def _private(kind: str, *, before: bool) -> Fields:

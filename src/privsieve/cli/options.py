@@ -69,6 +69,9 @@ def _cost(*, required: bool = True, epsilon: bool = True) -> tuple[Command, ...]
     return (
         click.option("--domain", "domain_file", metavar="FILE", required=required,
                      help="The domain file: columns, bounds, label, unit."),
+        click.option("--connect", metavar="FILE",
+                     help='Where DATA is "sql:SELECT ...": a database of DuckDB (.duckdb, .db), '
+                          "or statements before it (.sql)."),
         click.option("--epsilon", metavar="E", required=required and epsilon,
                      help=f"What this release may cost, for example 0.5{said}."),
         policy(),
@@ -408,11 +411,12 @@ def declared(domain: Domain, options: Mapping[str, Any]) -> Domain:
     return replace(domain, unit_declared=True, **named, **counts)
 
 
-def opened(domain: Domain, path: str) -> tuple[Domain, Source, int | None]:
+def opened(domain: Domain, path: str, connect: str | None = None,
+           ) -> tuple[Domain, Source, int | None]:
     """Open a table's structure: the domain that fits it, the source, its public number of rows."""
     from privsieve.rows import open_source, resolve
 
-    source = open_source(path, csv=domain.csv)
+    source = open_source(path, csv=domain.csv, connect=connect)
     shape = source.shape(count_rows=domain.rows_are_public)
     return resolve(domain, shape, strict=False), source, shape.rows
 

@@ -47,14 +47,15 @@ def command(data: str | None, **options: Any) -> None:
     """
     domain, rows, source = asked.public(options), options["rows"], None
     if data is not None:
-        domain, source, rows = asked.opened(domain, data)
+        domain, source, rows = asked.opened(domain, data, options["connect"])
     record = "row" if source is None else source.record
     if options["epsilon"] is None:
         from privsieve.cli import epsilons
 
         epsilons.show(domain, rows, record, options)
         return
-    plan = replace(asked.planned(domain, rows, options), record=record)
+    plan = replace(asked.planned(domain, rows, options), record=record,
+                   query=None if source is None else source.query)
     account = _account(plan, options)
     sizes = {max(2, int(plan.units * times)): made for times in TIMES
              if (made := _forecasts(plan, options, times))}
@@ -183,6 +184,9 @@ def _show(plan: Plan, forecasts: Forecasts) -> None:
     chosen, unit = plan.kind == "selection", f"{plan.protected}s"
     heading(plan)
     words.show("cost", f"{plan.cost.words}, charged before a row is read")
+    if plan.query is not None:
+        words.show("rows of", f"{' '.join(plan.query.split())} (public; what it joins, adds up or "
+                              "leaves out is your word)")
     words.show("settings", _said({name: value for name, value in plan.settings.items()
                                   if name not in ("k", "at_most", *_WISHES)}))
     words.show("noise", _noise(plan, unit) if chosen else noise(plan))

@@ -33,7 +33,7 @@ def command(data: str, **options: Any) -> None:
     stdout, one a line; DIR holds the release, with weights where the method releases them.
     """
     asked.demand_choosing(options["method"])
-    domain, source, rows = asked.opened(asked.public(options), data)
+    domain, source, rows = asked.opened(asked.public(options), data, options["connect"])
     plan = asked.planned(domain, rows, options)
     release(plan, source, options, lambda made: shown(made, plan))
     if plan.kind == "weights":

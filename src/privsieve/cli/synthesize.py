@@ -55,7 +55,8 @@ def command(data: str | None, **options: Any) -> None:
     check_rows(options["rows"])
     # `--rows` speaks of the rows to make, and not of DATA.
     planned = {**options, "rows": None, "method": "noisy-histogram"}
-    domain, source, rows = asked.opened(asked.public(planned), str(data))
+    domain, source, rows = asked.opened(asked.public(planned), str(data),
+                                         options["connect"])
     plan, written = asked.planned(domain, rows, planned), False
 
     def beside(folder: Folder, made: Release) -> None:

@@ -162,6 +162,7 @@ void bind_blocks(nb::module_& m);
 void bind_joint(nb::module_& m);
 void bind_cuts(nb::module_& m);
 void bind_ranks(nb::module_& m);
+void bind_arrow(nb::module_& m);
 void bind_nearest(nb::module_& m);
 void bind_sums(nb::module_& m);
 #ifdef PRIVSIEVE_CSV
@@ -176,6 +177,7 @@ NB_MODULE(_native, m) {
     bind_joint(m);
     bind_cuts(m);
     bind_ranks(m);
+    bind_arrow(m);
     bind_nearest(m);
     bind_sums(m);
 #ifdef PRIVSIEVE_CSV

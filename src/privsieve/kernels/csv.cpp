@@ -1,7 +1,6 @@
 #include "csv.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 namespace privsieve::csv {
@@ -65,29 +64,6 @@ void Records::add_text(size_t position) {
     Part part{TEXT, 0};
     part.place = many_texts++;
     add(position, std::move(part));
-}
-
-// [csv-around] a sign, an octave and 9 bits of the distance from `near`: see `cells.log_linear`
-static u16 around(double away, u16 top) {
-    constexpr i64 MIDDLE = 32768, SMALLEST = 512 * (1023 - 20) - 1;
-    u64 bits;
-    std::memcpy(&bits, &away, 8);
-    const i64 octaves = i64(bits << 1 >> 44);
-    const i64 steps = std::min<i64>(std::max<i64>(octaves - SMALLEST, 0), top - MIDDLE);
-    return u16(bits >> 63 ? MIDDLE - steps : MIDDLE + steps);
-}
-// [/csv-around]
-
-static u16 graded(const Part& part, double value) {
-    if (!std::isfinite(value)) return part.missing;
-    value = std::min(std::max(value, part.least), part.most);
-    if (part.kind == AROUND) return around(value - part.low, part.top);
-    if (part.kind == LOG) {
-        const auto above = std::upper_bound(part.edges.begin(), part.edges.end(), value);
-        return u16(std::min<i64>(above - part.edges.begin(), part.top));
-    }
-    const double scaled = (value - part.low) * part.step;
-    return u16(scaled < 0 ? 0 : scaled > part.top ? part.top : scaled);
 }
 
 // [csv-cell] a cell's code, or the id of its text, by its own text and its part of the domain

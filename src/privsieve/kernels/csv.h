@@ -1,9 +1,8 @@
 // Lines of a CSV file as codes.  Their meaning is said in `csv.py`, once.
 #pragma once
-#include "arrays.h"
+#include "grade.h"
 
 #include <deque>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -36,19 +35,6 @@ void decode(Text line, const std::vector<u16>& points, std::string& out);
 // Fields of a line that holds quotes, as Python's `csv` cuts them (strict); false: it refuses.
 // Their texts stand in `held`.
 bool unquote(Text line, char delimiter, std::string& held, std::vector<Text>& fields);
-
-enum Kind { LINEAR, LOG, AROUND, LEVELS, TEXT };  // numbers first
-
-struct Part {
-    Kind kind;
-    u16 missing;
-    u16 top = 0;
-    double low = 0, step = 0;
-    std::vector<double> edges{};
-    double least = -std::numeric_limits<double>::infinity();
-    double most = std::numeric_limits<double>::infinity();
-    size_t place = 0;  // among the levels, or among the texts
-};
 
 using Levels = std::unordered_map<Text, u16>;
 

@@ -113,6 +113,10 @@ class Chosen(tuple[int, ...]):  # noqa: SLOT001  # a tuple has no room for slots
         return made
 
 
+#: Signs of a query at most; a view holds what is longer.
+LONGEST_QUERY = 4000
+
+
 class Scoring(NamedTuple):
     """How a summary becomes values of columns.
 
@@ -145,6 +149,7 @@ class Plan(Printed):
         the only function that meets noise; what it returns leaves.
     says : (output) -> what the release says of it; None where the output is selected positions.
     record : what one record of the source is: a row of a table, or a line of a file.
+    query : the text of SQL whose rows the table is; its author answers for what it leaves out.
     certain : the positions that a choice of no cost names; None for all.
     scoring : how the choice values columns, where one race over values is all there is to it.
     takes : an estimate of time and memory, where there is one; no part of the release.
@@ -166,6 +171,7 @@ class Plan(Printed):
     mechanism: Callable[[Any, Any], Any] = field(repr=False)
     says: Callable[[Any], Mapping[str, Json]] | None = field(default=None, repr=False)
     record: Literal["row", "line"] = "row"
+    query: str | None = None
     certain: tuple[int, ...] | None = None
     scoring: Scoring | None = field(default=None, repr=False)
     takes: Takes | None = None
@@ -196,6 +202,7 @@ class Plan(Printed):
             "settings": dict(self.settings),
             "units": str(self.units),
             **({"sites": list(self.sites)} if self.sites else {}),
+            **({} if self.query is None else {"query": self.query}),
         }
 
 

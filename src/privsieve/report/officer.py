@@ -274,6 +274,10 @@ def _domain(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Itera
         yield Line("Rows of a person", f"at most {count(domain['rows_per_person'])} are used", _WHO)
     if units is not None:
         yield Line(f"Number of {noun}s", count(int(units)), _WHO)
+    if query := release["plan"].get("query"):
+        text = " ".join(map(clean, query.split()))
+        yield Line("Rows", f"those of the query: {text}; what it joins, adds up or leaves out is "
+                           "its author's word", _WHO)
 
 
 def _assumed(certificate: Mapping[str, Any]) -> Iterator[Line]:

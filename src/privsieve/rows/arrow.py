@@ -1,9 +1,15 @@
-"""Arrow tables and streams, Parquet files, polars: imported only where a source needs pyarrow."""
+"""Arrow tables and streams, Parquet files, polars: imported only where a source needs pyarrow.
+
+The kernel gives numbers, dates, and true and false their codes, many columns in one call; texts are
+told apart, and the rules of `cells` see each different one.  Without the kernel those rules see all
+cells: the same codes, cell by cell.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +18,24 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from privsieve.errors import SchemaError
+from privsieve.frozen import dataclass
+from privsieve.kernels import contract
+from privsieve.public.canonical import is_whole
+from privsieve.public.columns import (
+    Category,
+    Column,
+    Date,
+    Flag,
+    Label,
+    Number,
+    Target,
+    grid,
+    known,
+)
+from privsieve.public.domain import Domain
+from privsieve.rows.cells import Codes, Encode, encoder, grid_ends, log_edges
 from privsieve.rows.source import (
+    TARGET,
     RawColumn,
     Source,
     Type,
@@ -23,6 +46,30 @@ from privsieve.rows.source import (
 
 #: Rows of one byte at most: a page of equal cells is short, but each group of rows has a header.
 ROWS_A_BYTE = 2**16
+#: The kernel's letters for types of cells: those of Arrow's format strings, and a digit for a time.
+_LETTERS = {pa.int8(): "c", pa.uint8(): "C", pa.int16(): "s", pa.uint16(): "S", pa.int32(): "i",
+            pa.uint32(): "I", pa.int64(): "l", pa.uint64(): "L", pa.float16(): "e",
+            pa.float32(): "f", pa.float64(): "g", pa.bool_(): "b", pa.date32(): "D",
+            pa.date64(): "3"}
+#: What a reader holds of a column that was not decoded yet.
+_BUFFER = 2**16
+#: Of more columns than these pyarrow takes far longer with buffers, and each is short.
+_BUFFERED = 1024
+#: What Hive calls a folder of rows without a value, and the type of such columns.
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+_KEY = pa.dictionary(pa.int8(), pa.string())
+PARQUET_FILES = (".parquet", ".pq")
+#: Types of which pyarrow tells the values apart.
+_HASHED = ("string", "large_string", "binary", "large_binary")
+_TIMES = {"s": "0", "ms": "3", "us": "6", "ns": "9"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Body:
+    """The types of all columns, and batches of those at some positions, in that order."""
+
+    types: Sequence[Any]
+    batches: Callable[[Sequence[int], int], Iterator[Any]]
 
 
 def open_table(table: Any, y: RawColumn | None) -> Source:
@@ -31,11 +78,10 @@ def open_table(table: Any, y: RawColumn | None) -> Source:
         table = pa.Table.from_batches([table])
     check_lengths(table.num_rows, y)
 
-    def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
-        for batch in table.select(list(positions)).to_batches(max_chunksize=batch_rows):
-            yield [column(array) for array in batch.columns]
+    def read(positions: Sequence[int], batch_rows: int) -> Iterator[Any]:
+        yield from table.select(list(positions)).to_batches(max_chunksize=batch_rows)
 
-    return _source(table.schema, lambda: int(table.num_rows), read, y)
+    return source_of(table.schema, lambda: int(table.num_rows), read, y)
 
 
 def open_stream(stream: Any, y: RawColumn | None) -> Source:
@@ -46,34 +92,112 @@ def open_stream(stream: Any, y: RawColumn | None) -> Source:
     reader = foreign(lambda: pa.RecordBatchReader.from_stream(stream),
                      SchemaError("the object gives no Arrow stream of rows; give a table"))
 
-    def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
-        for batch in reader:
-            for start in range(0, batch.num_rows, batch_rows):
-                piece = batch.slice(start, batch_rows)
-                yield [column(piece.column(j)) for j in positions]
+    return source_of(reader.schema, None,
+                     lambda positions, most: cut(reader, positions, most), None)
 
-    return _source(reader.schema, None, read, None)
+
+def cut(batches: Iterable[Any], positions: Sequence[int], most: int) -> Iterator[Any]:
+    """These columns of batches, at most so many rows at a time."""
+    for batch in batches:
+        wanted = batch.select(list(positions))
+        for start in range(0, batch.num_rows, most):
+            yield wanted.slice(start, most)
 
 
 def open_parquet(path: Path) -> Source:
-    """A Parquet file: its footer now, its pages after the charge."""
+    """A Parquet file, or a folder of them: footers now, pages after the charge.
+
+    The files of a folder stand in the order of their names.  The folders `name=value` around them
+    are columns of texts, as Hive writes them.
+    """
+    paths = _files(path) if path.is_dir() else [path]
+    first, rows = _opened(paths[0])
+    columns = _columns(first)
+    for at, one in enumerate(paths[1:], 2):
+        file, more = _opened(one)
+        if _columns(file) != columns:
+            raise SchemaError(f"file {at} of {len(paths)} in the folder, in the order of their "
+                              "names, has other columns or types than the first; write all with "
+                              "the same, or give each apart")
+        rows += more
+    keys = _keys([one.relative_to(path) for one in paths] if path.is_dir() else [])
+    schema = pa.schema([*first.schema_arrow, *(pa.field(key, _KEY) for key in keys)])
+    names = schema.names  # made anew each time that it is asked for
+
+    def read(positions: Sequence[int], batch_rows: int) -> Iterator[Any]:
+        for one in paths:
+            file = first if one == paths[0] else _opened(one)[0]
+            held = _values(one.relative_to(path)) if keys else {}
+            yield from _batches(file, [names[j] for j in positions], held, batch_rows)
+
+    return source_of(schema, lambda: rows, read, None, path=True, partitioned=bool(keys))
+
+
+def _columns(file: Any) -> list[tuple[str, Any]]:
+    schema = file.schema_arrow
+    return sorted(zip(schema.names, schema.types, strict=True), key=lambda one: str(one[0]))
+
+
+def _opened(path: Path) -> tuple[Any, int]:
+    """A Parquet file, and how many rows its footer says it has."""
     import pyarrow.parquet as pq
 
-    def footer() -> tuple[Any, Any, int]:
+    def footer() -> tuple[Any, int]:
         file = pq.ParquetFile(path)
-        return file, file.schema_arrow, _rows_of(file.metadata, path.stat().st_size)
+        if file.metadata.num_columns <= _BUFFERED:
+            # Without a buffer each column of a group of rows is in memory as a whole.
+            file = pq.ParquetFile(path, metadata=file.metadata, buffer_size=_BUFFER)
+        file.schema_arrow  # noqa: B018  # a type that it does not know is refused here
+        return file, _rows_of(file.metadata, path.stat().st_size)
 
-    file, schema, rows = foreign(footer, SchemaError(
+    return foreign(footer, SchemaError(
         "the Parquet file is truncated or not one: its footer cannot be read; copy or write it "
         "again"))
-    names = schema.names
 
-    def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
-        wanted = [names[j] for j in positions]
-        for batch in file.iter_batches(batch_rows, columns=wanted):
-            yield [column(batch.column(name)) for name in wanted]
 
-    return _source(schema, lambda: rows, read, None)
+def _batches(file: Any, names: list[str], keys: Mapping[str, str | None], most: int,
+             ) -> Iterator[Any]:
+    """These columns of a file; a key has one value in all of its rows."""
+    wanted = [name for name in names if name not in keys] or file.schema_arrow.names[:1]
+    for batch in file.iter_batches(most, columns=wanted):
+        if batch.schema.names == names:
+            yield batch
+            continue
+        n = batch.num_rows
+        held = {name: pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int8)),
+                                                     pa.array([value], pa.string()))
+                for name, value in keys.items()}
+        yield pa.record_batch([held[name] if name in held else batch.column(name)
+                               for name in names], names)
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files of a folder in the order of their names; what begins with _ or . is a note."""
+    held = sorted(path.relative_to(folder).parts for path in folder.rglob("*") if path.is_file())
+    found = [parts for parts in held if not any(part.startswith(("_", ".")) for part in parts)]
+    if not found:
+        raise SchemaError("the folder holds no Parquet file (.parquet, .pq); check the path")
+    if any(not parts[-1].lower().endswith(PARQUET_FILES) for parts in found):
+        raise SchemaError("the folder holds a file that is no Parquet file (.parquet, .pq); move "
+                          "it elsewhere, or let its name begin with _")
+    return [folder.joinpath(*parts) for parts in found]
+
+
+def _keys(files: Sequence[Path]) -> list[str]:
+    """The names of the folders `name=value` around each file; all files have the same."""
+    found = [[part.partition("=")[0] for part in file.parts[:-1] if "=" in part]
+             for file in files]
+    if any(keys != found[0] for keys in found):
+        raise SchemaError("the files of the folder lie in folders name=value of different names; "
+                          "give all of them the same")
+    return found[0] if found else []
+
+
+def _values(file: Path) -> dict[str, str | None]:
+    from urllib.parse import unquote
+
+    pairs = [part.partition("=") for part in file.parts[:-1] if "=" in part]
+    return {key: None if value == _NULL else unquote(value) for key, _, value in pairs}
 
 
 def _rows_of(footer: Any, size: int) -> int:
@@ -126,8 +250,11 @@ def _valid(array: Any) -> npt.NDArray[np.bool_]:
 
 
 def _bits(array: Any, at: int) -> npt.NDArray[np.bool_]:
-    held = np.unpackbits(np.frombuffer(array.buffers()[at], np.uint8), bitorder="little")
-    return held[array.offset:array.offset + len(array)].astype(np.bool_)
+    """Its own bits: a slice lies in the memory of the whole."""
+    first, end = array.offset // 8, -(-(array.offset + len(array)) // 8)
+    held = np.unpackbits(np.frombuffer(array.buffers()[at], np.uint8)[first:end],
+                         bitorder="little")
+    return held[array.offset % 8:array.offset % 8 + len(array)].astype(np.bool_)
 
 
 def _cells(array: Any) -> list[Any]:
@@ -139,16 +266,22 @@ def _cells(array: Any) -> list[Any]:
                 else held.to_pybytes().decode("utf-8", "replace") for cell in array]
 
 
-def _source(schema: Any, count: Callable[[], int] | None, read: Any, y: RawColumn | None,
-            ) -> Source:
+def source_of(schema: Any, count: Callable[[], int] | None,
+              batches: Callable[[Sequence[int], int], Iterator[Any]], y: RawColumn | None,
+              **more: Any) -> Source:
+    """A source of batches; `more` are other fields of it."""
     types = tuple(map(type_of_arrow, schema.types))
+
+    def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
+        for batch in batches(positions, batch_rows):
+            yield [column(array) for array in batch.columns]
 
     def piece(j: int) -> RawColumn:
         # As both ways to read make them: of a table, and of a file's batches.
         return column(pa.array([], schema.types[j]))
 
     return Source(tuple(schema.names), types, "name", count, read, y,
-                  empty=one_of_each(schema.types, piece))
+                  empty=one_of_each(schema.types, piece), arrow=Body(schema.types, batches), **more)
 
 
 def type_of_arrow(kind: Any) -> Type:
@@ -176,3 +309,110 @@ def _is_text(kind: Any) -> bool:
     names = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view",
              "fixed_size_binary")
     return any(getattr(pa.types, f"is_{name}")(kind) for name in names)
+
+
+def pieces(source: Source, domain: Domain, names: list[str], most: int,
+           ) -> Iterator[tuple[Codes, RawColumn | None]]:
+    """Codes of the columns and the target, a row for each, and the persons; `most` rows at a time.
+
+    `names` are those of the columns, the target and the person, in this order.
+    """
+    assert source.arrow is not None
+    parts = [*domain.columns, *([domain.target] if domain.target else [])]
+    positions = source.positions([name for name in names if name != TARGET])
+    inside = parts[:len(domain.columns)] if TARGET in names else parts
+    kinds = [source.arrow.types[j] for j in positions]
+    coder = _Coder(list(zip(kinds, inside, strict=False)), domain.csv.decimal)
+    apart = encoder(parts[-1], domain.csv.decimal) if TARGET in names else None
+    at = 0
+    for batch in source.arrow.batches(positions, most):
+        batch.validate()
+        # A row for the person too: it is not written.
+        codes = np.empty((max(len(parts), len(positions)), batch.num_rows), np.uint16)
+        coder.write(batch, codes)
+        if apart is not None and source.y is not None:
+            codes[len(inside)] = apart(source.y[at:at + batch.num_rows])
+        at += batch.num_rows
+        yield codes[:len(parts)], None if domain.person is None else column(batch.columns[-1])
+
+
+class _Coder:
+    """Rules of the kernel for the first columns of a batch; for each other one its encoder.
+
+    Columns that are declared alike share a rule: a table may have tens of thousands.
+    """
+
+    def __init__(self, columns: Sequence[tuple[Any, Column | Target]], decimal: str) -> None:
+        self._native = contract.extension.ArrowColumns()
+        rules: dict[Any, int | None] = {}
+        found: list[int | None] = []
+        for kind, part in columns:
+            how = (kind, type(part), *(value for key, value in vars(part).items() if key != "name"))
+            if how not in rules:
+                rules[how] = self._rule(kind, part)
+            found.append(rules[how])
+        self._others = {j: encoder(columns[j][1], decimal) for j, rule in enumerate(found)
+                        if rule is None}
+        self._which = np.array([-1 if rule is None else rule for rule in found], np.int32)
+
+    def write(self, batch: Any, codes: Codes) -> None:
+        """A row of codes for each column."""
+        if self._native:
+            which = np.full(batch.num_columns, -1, np.int32)
+            which[:len(self._which)] = self._which
+            self._native.read(batch.__arrow_c_array__()[1], which, codes)
+        for j, encode in self._others.items():
+            codes[j] = _coded(batch.column(j), encode)
+
+    def _rule(self, kind: Any, part: Column | Target) -> int | None:
+        """The rule of `cells.encoder` in the kernel's words; None where it has none."""
+        letter = _TIMES[kind.unit] if pa.types.is_timestamp(kind) else _LETTERS.get(kind)
+        time = letter is not None and letter in "D0369"
+        if letter is None or time != isinstance(part, Date):
+            return None
+        if isinstance(part, (Category, Label, Flag)):
+            return self._listed(letter, part)
+        return None if letter == "b" else self._number(letter, part)
+
+    def _number(self, letter: str, part: Number | Date) -> int:
+        used, missing = grid(part)
+        codes, gone = (used - 1, missing), np.empty(0)
+        reach = (-inf, inf)
+        if isinstance(part, Number):
+            gone, reach = np.array(part.missing_values, np.float64), part.reach
+            if part.gridless:
+                return int(self._native.add_around(letter, part.near or 0.0, codes, reach, gone))
+            if part.scale == "log":
+                return int(self._native.add_log(letter, log_edges(part), codes, gone))
+        low, high = grid_ends(part)
+        return int(self._native.add_linear(letter, (low, used / (high - low)), codes, reach, gone))
+
+    def _listed(self, letter: str, part: Category | Label | Flag) -> int | None:
+        """Whole numbers that are listed; a float may also be some other word of a flag."""
+        encode = encoder(part)
+        other = int(encode([None])[0])
+        if letter == "b":
+            return int(self._native.add_bits(*encode([False, True]).tolist(), other))
+        keys = [int(text) for text in known(part)[0] if is_whole(text)]
+        low, high = (0, 2**64) if letter in "CSIL" else (-2**63, 2**63)
+        held = [key for key in keys if low <= key < high]
+        if letter in "efg" and (len(held) < len(keys) or (
+                isinstance(part, Flag) and (part.true or part.false))):
+            return None
+        bits = np.array([key % 2**64 for key in held], np.uint64).view(np.int64)
+        order = np.argsort(bits)
+        return int(self._native.add_whole(letter, bits[order], encode(list(held))[order], other))
+
+
+def _coded(array: Any, encode: Encode) -> Codes:
+    """The codes of a column of texts, or of another type that the kernel does not know."""
+    kind = array.type
+    if not pa.types.is_dictionary(kind):
+        if not any(getattr(pa.types, f"is_{name}")(kind) for name in _HASHED):
+            return encode(column(array))
+        array = array.dictionary_encode()
+    table, places = array.dictionary, array.indices
+    codes = np.append(encode(column(table)), encode([None]))
+    letter = "i" if pa.types.is_signed_integer(places.type) else "u"
+    at = _words(places, f"{letter}{places.type.bit_width // 8}")
+    return codes[np.where(_valid(places) & (at >= 0) & (at < len(table)), at, len(table))]

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from privsieve.errors import ParameterError, ReleaseFailed, SchemaError
 from privsieve.frozen import dataclass
+from privsieve.kernels import contract
 from privsieve.public.domain import Domain
 from privsieve.rows import csv_file
 from privsieve.rows.cells import Codes, Encode, encoder, texts
@@ -34,6 +35,8 @@ Piece = tuple[Codes, RawColumn | None]
 #: Cells of a batch: what is in memory at a time.
 BATCH_CELLS = 2**21
 LARGEST_BATCH = 2**16
+#: A batch of a wide table has so many rows all the same: each has a cost for each column.
+LEAST_BATCH = 256
 #: What a row takes beside its codes, with what its batch is rounded up to.
 ROW_BYTES = 24
 
@@ -218,12 +221,15 @@ def batches(source: Source, domain: Domain, *, rows: int | None,
     >>> [batch.codes.tolist() for batch in batches(source, domain, rows=3, entropy=os.urandom)]
     [[[32768], [32768]], [[32768]]]
     """
-    size = batch_rows or max(1, min(LARGEST_BATCH, BATCH_CELLS // len(domain.columns)))
+    size = batch_rows or min(
+        LARGEST_BATCH, max(LEAST_BATCH, BATCH_CELLS // len(domain.columns)))
     encode = _Encoder(domain, entropy)
     at = 0
     for codes, person in guarded(_pieces(source, domain, encode, size), ReleaseFailed):
         count = codes.shape[1]
         left = count if rows is None else min(count, rows - at)
+        if not count:
+            continue  # a container may have pieces without rows in its midst
         if left <= 0:
             break
         yield encode.batch(codes[:, :left], None if person is None else person[:left], at)
@@ -283,10 +289,14 @@ def _most_rows(plan: Plan, source: Source) -> int:
 
 
 def _pieces(source: Source, domain: Domain, encode: _Encoder, size: int) -> Iterator[Piece]:
-    """The body as codes; which of two ways it goes is a public fact."""
+    """The body as codes; which of three ways it goes is a public fact."""
     names = needed(domain, source)
     if csv_file.serves(source):
         yield from csv_file.pieces(source, domain, names, size)
+    elif source.arrow is not None and contract.extension is not None:
+        from privsieve.rows import arrow
+
+        yield from arrow.pieces(source, domain, names, size)
     else:
         yield from map(encode.piece, source.raw(names, size))
 

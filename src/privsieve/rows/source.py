@@ -30,6 +30,7 @@ from privsieve.public.domain import Box, Csv, Domain
 
 if TYPE_CHECKING:
     from privsieve.public.plan import Plan
+    from privsieve.rows.arrow import Body
     from privsieve.rows.csv_file import File
 
 T = TypeVar("T")
@@ -63,6 +64,7 @@ class Shape:
     labelled : whether `y` came apart from the table
     y_type : the type of that `y`
     path : whether it is a file, of which columns that the domain does not name are never read
+    partitioned : whether a row lies where its own cells say
     """
 
     columns: tuple[str, ...]
@@ -72,6 +74,7 @@ class Shape:
     labelled: bool = False
     y_type: Type = "other"
     path: bool = False
+    partitioned: bool = False
 
 
 class Engine(Protocol):
@@ -102,6 +105,9 @@ class Source:
     path : whether it is a file
     empty : pieces of no rows, where a library gives the columns: it may not know each type
     engine : who makes the summary elsewhere; its rows are not read here
+    arrow : batches of Arrow, whose columns a kernel can code
+    partitioned : whether a row lies where its own cells say, as in folders `name=value`
+    query : the text of SQL whose rows these are
     """
 
     columns: tuple[str, ...]
@@ -115,6 +121,9 @@ class Source:
     path: bool = False
     empty: Empty | None = None
     engine: Engine | None = None
+    arrow: Body | None = None
+    partitioned: bool = False
+    query: str | None = None
 
     def __post_init__(self) -> None:
         if self.by in ("name", "header"):
@@ -126,7 +135,7 @@ class Source:
         """The structure; the number of rows only where the domain makes it public."""
         rows = self.count() if count_rows and self.count is not None else None
         return Shape(self.columns, self.types, rows, self.by, self.labelled, self.y_type,
-                     self.path)
+                     self.path, self.partitioned)
 
     @property
     def labelled(self) -> bool:
@@ -363,33 +372,43 @@ def _of_numbers(part: Column | Target) -> bool:
     return True
 
 
+#: What a query begins with, where a table is given by a text.
+SQL = "sql:"
 TEXT_FILES = (".csv", ".tsv", ".txt")
 _PARQUET_FILES = (".parquet", ".pq")
-_ACCEPTED = ("give a path (.csv, .tsv, .txt, .parquet), an array, a list of rows, a sparse matrix, "
-             "a pandas or polars frame, or an Arrow table or stream")
+_ACCEPTED = ("give a path (.csv, .tsv, .txt, .parquet, or a folder of Parquet files), an array, a "
+             "list of rows, a sparse matrix, a pandas or polars frame, or an Arrow table or stream")
 
 
-def open_source(X: Any, y: Any = None, *, csv: Csv | None = None) -> Source:
+def open_source(X: Any, y: Any = None, *, csv: Csv | None = None,
+                connect: str | os.PathLike[str] | None = None) -> Source:
     """Open a table without reading a row.
 
     Parameters
     ----------
     X : path, array, list of rows, sparse matrix, pandas or polars frame, Arrow table or stream
-        the table; a `Source` is given back as it is.
+        the table; a folder of Parquet files is one; so are the rows of "sql:SELECT ...".  A
+        `Source` is given back as it is.
     y : array or column name, optional
         the target, where X does not hold it under the domain's name.
     csv : Csv, optional
         how a CSV file is written.
+    connect : path, optional
+        for SQL: a database of DuckDB (.duckdb, .db), or statements that run before the query
+        (.sql).
 
     Examples
     --------
     >>> open_source([[1, "A"], [2, "B"]], y=[0, 1]).shape(count_rows=True).rows
     2
     """
+    queried = isinstance(X, str) and X.startswith(SQL)
+    _check_connection(connect, queried=queried)
     if isinstance(X, (str, os.PathLike)):
         if y is not None:
-            raise SchemaError("X is a file and y came apart; name the target in the domain")
-        return _open_path(Path(X), csv or Csv())
+            raise SchemaError("X is a file or a query and y came apart; name the target in the "
+                              "domain")
+        return _open_query(str(X), connect) if queried else _open_path(Path(X), csv or Csv())
     if isinstance(X, Source):
         return X
     home = _homes(X)
@@ -425,6 +444,11 @@ def resolve(domain: Domain, shape: Shape, *, strict: bool = True) -> Domain:
                               "(Domain.box(..., columns=[...]))")
         label = domain.target.name if domain.target and not shape.labelled else None
         domain = domain.of_width([name for name in shape.columns if name != label])
+    if shape.partitioned and domain.unit == "row" and domain.neighbours == "replace-one":
+        raise SchemaError("the folder's partitions (name=value) put a row where its cells say, so "
+                          "that one row that is replaced moves others; let rows come or go "
+                          '(neighbours = "add-remove" in the domain), or name the person\'s '
+                          "column")
     if shape.labelled and domain.target is None:
         raise SchemaError("y is given and the domain has no target; add target=Label(...) to it")
     if shape.by == "position":
@@ -469,8 +493,24 @@ def typed(kept: Any, X: Any) -> Any:
     return kept
 
 
+def _check_connection(connect: object, *, queried: bool) -> None:
+    if connect is not None and not queried:
+        raise SchemaError("a connection file is for a query; write the table as sql:SELECT ..., "
+                          "or leave it away")
+
+
+def _open_query(text: str, connect: str | os.PathLike[str] | None) -> Source:
+    from privsieve.rows.sql import open_sql
+
+    return open_sql(text.removeprefix(SQL), None if connect is None else Path(connect))
+
+
 def _open_path(path: Path, csv: Csv) -> Source:
     ending = path.suffix.lower()
+    if path.is_dir():
+        from privsieve.rows.arrow import open_parquet
+
+        return open_parquet(path)
     if ending not in (*TEXT_FILES, *_PARQUET_FILES):
         raise SchemaError(f"the file's name ends in {ending!r}; .csv, .tsv, .txt, .parquet and "
                           ".pq are read: convert or rename it")
@@ -482,7 +522,7 @@ def _open_path(path: Path, csv: Csv) -> Source:
         return replace(open_csv(path, csv), path=True)
     from privsieve.rows.arrow import open_parquet
 
-    return replace(open_parquet(path), path=True)
+    return open_parquet(path)
 
 
 def _open_table(X: Any, target: RawColumn | None, home: set[str]) -> Source:
