@@ -165,9 +165,14 @@ def _choose(plan: Plan, source: Source, noise: Noise, room: Room,
     from privsieve.rows.batch import Passes, batches
 
     progress("reading")
-    rows = plan.units if plan.domain.rows_are_public else None
-    read = batches(source, plan.domain, rows=rows, entropy=noise.bytes)
-    summary = plan.summarise(Passes(read, room), noise.key())
+    if source.cluster is not None:
+        from privsieve.summaries.cluster import on_workers
+
+        summary = on_workers(plan, source, noise.key())
+    else:
+        rows = plan.units if plan.domain.rows_are_public else None
+        read = batches(source, plan.domain, rows=rows, entropy=noise.bytes)
+        summary = plan.summarise(Passes(read, room), noise.key())
     progress("choosing")
     return plan.mechanism(summary, noise)
 
@@ -202,6 +207,12 @@ def _ready(plan: Plan, source: Source, folder: Folder | None, room: Room | None)
     if folder is not None:
         ready(plan.kind)
         folder.demand(needs(plan))
+    if source.cluster is not None:
+        from privsieve.rows.room import Room
+        from privsieve.summaries.cluster import demand_sum
+
+        demand_sum(plan, source)
+        return Room()  # no row comes into this process
     return demand_room(plan, source, room)
 
 

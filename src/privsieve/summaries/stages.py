@@ -25,6 +25,7 @@ class Stages:
 
     columns : how many the table has; a stage is also asked about no rows.
     ended : (what all stages came to) -> the summary.
+    ordered : whether a stage looks at a row's place or unit; else any order of rows will do.
 
     Examples
     --------
@@ -40,6 +41,7 @@ class Stages:
     stages: tuple[Stage, ...]
     columns: int
     ended: Callable[[tuple[Any, ...]], Any] = tuple
+    ordered: bool = True
 
     def __call__(self, batches: Iterable[Batch], key: int) -> Any:
         """The summary of rows that one process reads."""
