@@ -12,7 +12,7 @@ settings.load_profile("house")
 
 #: A skip that names one of these means that CI is not set up; there it is a failure.
 EXPECTED_IN_CI = ("native", "PRIVSIEVE_DATA", "OR-Tools", "pyfim", "Chromium", "Rscript", "javac",
-                  "PostgreSQL", "make docs", "docs extra")
+                  "PostgreSQL", "make docs", "docs extra", "spark extra", "Java runtime")
 
 
 @pytest.fixture(autouse=True)

@@ -112,7 +112,7 @@ def of_codes(batch, _key, _found):
 def of_places(batch, key, found):
     """One that does, and looks at the sum before it."""
     rows = batch.row * np.uint64(key % 97) + batch.unit
-    return (rows.astype(np.int64)[:, None] * batch.codes % 1009).sum(axis=0) + int(found[0][0]) % 7
+    return (rows.astype(np.int64)[:, None] * batch.codes % 1009).sum(axis=0) * (found[0][0] % 7 + 1)
 
 
 def of_secret(batch, _key, _found):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 #: What a task sends: of which part, of how many rows, and its answer; none where it failed.
 ANSWER = "part int, n long, s binary"
 #: So many answers come to the driver, however many tasks there are.
-ANSWERS = 8
+ANSWERS = 4
 _TYPES: dict[str, Type] = {
     "boolean": "flag", "date": "date", "timestamp": "date", "timestamp_ntz": "date",
     "void": "other",
@@ -146,8 +146,9 @@ def open_spark(frame: Any, y: Any) -> Source:
             "the rows of the Spark frame cannot be counted; look at what Spark says of it")))
 
     types = [_TYPES.get(field.dataType.typeName(), "unreadable") for field in schema.fields]
-    return Source(tuple(field.name for field in schema.fields), tuple(types), "name", count, lambda _positions, _rows: iter(()),
-                  path=True, cluster=Cluster(frame, all(map(_STILL.match, steps))))
+    names = tuple(field.name for field in schema.fields)
+    return Source(names, tuple(types), "name", count, lambda _positions, _rows: iter(()), path=True,
+                  cluster=Cluster(frame, all(map(_STILL.match, steps))))
 
 
 def _steps(frame: Any) -> list[str]:
@@ -160,7 +161,8 @@ def _steps(frame: Any) -> list[str]:
             frame.explain(extended=True)
     finally:
         conf.set(key, before)
-    told = printed.getvalue().split("== Analyzed Logical Plan ==\n")[1].split("\n== Optimized Logical Plan ==")[0]
+    told = printed.getvalue().split("== Analyzed Logical Plan ==\n")[1]
+    told = told.split("\n== Optimized Logical Plan ==")[0]
     return [line.lstrip(" :+-") for line in told.splitlines()[1:] if line]
 
 

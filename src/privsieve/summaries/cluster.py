@@ -89,7 +89,8 @@ def demand_sum(plan: Plan, source: Source) -> None:
                                  "frame to Parquet, and give spark.read.parquet(...) as it is")
     if len(Pass(stages, 0).of(())) > MOST_BYTES:
         raise ParameterError(f"the summary of {plan.method} takes more than {MOST_BYTES // 10**6} "
-                             f"MB for each part of a Spark frame; name fewer columns, or {_WAY_OUT}")
+                             "MB for each part of a Spark frame; name fewer columns, or "
+                             f"{_WAY_OUT}")
     source.cluster.demand()
 
 
