@@ -90,12 +90,12 @@ class OneFile(Cluster):
         return {"one": 0}
 
 
-def added_up(*stages, ordered=False):
-    return Stages(stages, len(WARD.columns), ordered=ordered)
+def added_up(*stages, placed=False):
+    return Stages(stages, placed=placed)
 
 
-def of_codes(batch, _key, _found):
-    return batch.codes.astype(np.int64).sum(axis=0)
+def of_codes(rows, _key, _found):
+    return sum((batch.codes.astype(np.int64).sum(axis=0) for batch in rows), np.zeros(4, np.int64))
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_what_looks_at_no_place_says_so(method):
     same = written(stages([batch], 7)) == written(
         stages([Batch(moved.codes, moved.label, odd, odd)], 7))
 
-    assert same or stages.ordered
+    assert same or stages.placed
 
 
 def all_rows(method):
@@ -141,14 +141,14 @@ def all_rows(method):
 def test_a_task_that_fails_sends_a_mark(plan, fault):
     """Whatever is raised in a task, its text stays there, and the release fails as any other."""
 
-    def failing(batch, _key, _found):
-        if len(batch):
+    def failing(rows, _key, _found):
+        if rows:
             raise fault
         return np.zeros(1, np.int64)
 
     source = on_cluster(table(ROWS)[[*WARD.names, "back"]])
     rows = clusters._Rows(source.cluster.frame.parts[0], WARD, None, None)
-    [sent] = clusters._of(rows, Pass(added_up(failing), 7))
+    [sent] = clusters._of(rows, Pass(failing, 7))
     assert sent.to_pylist()[0]["s"] == b""
     with pytest.raises(ReleaseFailed) as failed:
         fitting.fit(replace(plan, summarise=added_up(failing)), source, noise=replay(3))
@@ -158,8 +158,8 @@ def test_a_task_that_fails_sends_a_mark(plan, fault):
 
 def test_no_part_is_added_twice():
     """An answer whose partition came before, or that has no numbers, gives the mark."""
-    one = Pass(added_up(of_codes), 7)
-    good = one.of([Batch.empty(len(WARD.columns))])
+    one = Pass(of_codes, 7)
+    good = one.of([])
 
     for parts, answers in (((1, 1), (good, good)), ((1, 2), (good, b""))):
         sent = [clusters._sent(part, 0, answer)
@@ -173,8 +173,8 @@ def test_the_public_number_of_rows_comes_out(plan):
     rows = table(ROWS)[[*WARD.names, "back"]]
     kept = []
     plan = replace(plan, mechanism=lambda summary, _noise: kept.append(summary[0]) or (0, 1))
-    for units, ordered in ((ROWS + 3, False), (ROWS + 3, True), (ROWS - 3, True)):
-        some = replace(plan, units=units, summarise=added_up(of_codes, ordered=ordered))
+    for units, placed in ((ROWS + 3, False), (ROWS + 3, True), (ROWS - 3, True)):
+        some = replace(plan, units=units, summarise=added_up(of_codes, placed=placed))
         for source in (open_source(rows), on_cluster(rows)):
             fitting.fit(some, source, noise=replay(3))
         assert kept[-2].tolist() == kept[-1].tolist()
@@ -189,13 +189,13 @@ def test_what_is_no_sum_of_a_cluster_is_refused(plan, ledger):
     persons = ps.Domain(WARD.columns, target=WARD.target, person="id", persons=50)
     coming = replace(WARD, neighbours="add-remove", rows=400)
     simple = replace(plan, summarise=added_up(of_codes))
-    ordered = replace(plan, summarise=added_up(of_codes, ordered=True))
+    placed = replace(plan, summarise=added_up(of_codes, placed=True))
     large = added_up(lambda *_: np.zeros(2 * 10**7, np.int64))
     for some, placed, text in (
             (replace(plan, summarise=lambda _batches, _key: 0), True, "no sum over rows"),
             (replace(simple, domain=persons), True, "protects persons"),
-            (ordered, False, "as it is"),
-            (replace(ordered, domain=coming), True, "add-remove"),
+            (placed, False, "as it is"),
+            (replace(placed, domain=coming), True, "add-remove"),
             (replace(plan, summarise=large), True, "100 MB")):
         with pytest.raises(ParameterError, match=text):
             fitting.fit(some, on_cluster(rows, placed=placed), ledger=ledger)

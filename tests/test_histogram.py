@@ -31,7 +31,9 @@ from privsieve.noise.discrete import LARGEST_MEAN
 from privsieve.noise.streams import replay
 from privsieve.public.canonical import LARGEST
 from privsieve.rows import open_source, resolve
+from privsieve.rows.batch import Passes
 from privsieve.rows.cells import encoder
+from privsieve.rows.room import Room
 from test_merge import cut
 
 ROWS, WARD = every_method.ROWS, every_method.WARD
@@ -116,15 +118,15 @@ def test_any_cut_gives_the_same_counts(options, person):
         assert said([whole]) == as_cells(parts[3] + parts[0] + parts[4] + parts[2] + parts[1])
 
 
-def test_what_waits_for_a_choice_adds_up():
-    """Sums and rows of parts, added in order, are those of the whole: the same release."""
+def test_what_waits_for_a_choice_is_read_again():
+    """The table after a choice is of the rows that chose, however cut and wherever they lie."""
     rng = np.random.default_rng(6)
     made = planned(tables.domain("nmfc", 3), k=2, choice={"depth": 1, "class_prior": None})
     whole = tables.batch(tables.random_codes(rng, "nmfc", 200), rng.integers(0, 3, 200))
-    one, two, three = (summed(made, [part]) for part in cut(whole, rng, 3))
+    parts = Passes(iter(cut(whole, rng, 3)), Room(memory=0))
 
     assert made.mechanism(summed(made, [whole]), replay(3)) == made.mechanism(
-        one + two + three, replay(3))
+        summed(made, parts), replay(3))
 
 
 def test_missing_is_a_cell_and_other_is_a_cell():

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from every_method import ESTIMATORS, ROWS
 
+from every_method import ESTIMATORS, ROWS
 from privsieve import fit as fitting
 from privsieve.errors import ParameterError
 from privsieve.noise.streams import replay
@@ -20,6 +20,7 @@ from privsieve.rows.room import Room
 
 
 def released(method, room, size, monkeypatch):
+    """The release of a method, whose rows lie and are cut like this."""
     plan = method.plan()
     monkeypatch.setattr(reading, "LARGEST_BATCH", size)
     made = fitting.fit(plan, open_source(method.table()), noise=replay(7), room=room)
@@ -28,6 +29,7 @@ def released(method, room, size, monkeypatch):
 
 @pytest.mark.parametrize("method", ESTIMATORS, ids=repr)
 def test_room_and_cut_change_nothing(method, monkeypatch):
+    """In memory or in the file, by one thread or three, whole or in parts: the same bytes."""
     whole = released(method, Room(), ROWS, monkeypatch)
     for room, size in ((Room(memory=0), 150), (Room(memory=3000, jobs=2), 64),
                        (Room(jobs=3), 97)):
@@ -35,17 +37,20 @@ def test_room_and_cut_change_nothing(method, monkeypatch):
 
 
 def test_what_does_not_fit_lies_in_a_file_without_a_name():
+    """An array has a place in memory while it fits, and then in a file that nobody finds."""
     room = Room(memory=100)
     held = [room.empty((10,), np.int64), room.empty((10,), np.int64)]
     assert room.spilled >= 80
     held[1][...] = 7
-    assert held[1].tolist() == [7] * 10 and held[1].flags.writeable
+    assert held[1].tolist() == [7] * 10
+    assert held[1].flags.writeable
     # No name is left that anybody could open, and nobody else may read the file.
     assert os.fstat(room._file.fileno()).st_nlink == 0
     assert os.fstat(room._file.fileno()).st_mode & 0o077 == 0
 
 
 def test_what_lies_in_the_file_is_not_counted_as_data():
+    """A process that may take 64 MB more can hold 256 MB of rows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     data = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:"))
@@ -62,32 +67,37 @@ def test_what_lies_in_the_file_is_not_counted_as_data():
 
 
 def test_kept_rows_are_read_again():
+    """Each pass over kept rows gives what the first gave, wherever they lie."""
     rows = np.arange(1000, dtype=np.uint64)
     one = Batch(np.arange(3000, dtype=np.uint16).reshape(1000, 3), np.ones(1000, np.int32), rows,
                 rows)
     kept = Passes(iter([one, one]), Room(memory=8000))
-    assert len(kept.keep()) == 2 and kept.room.spilled
+    assert len(kept.keep()) == 2
+    assert kept.room.spilled
     for again in (list(kept), list(kept)):
         assert [batch.codes.tolist() for batch in again] == [one.codes.tolist()] * 2
         assert all(batch.unit is batch.row for batch in again)
 
 
 def test_a_disk_without_room_is_said_before_the_charge(monkeypatch):
+    """What the file needs is taken from the disk at once, or refused."""
     def full(*_args):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(ParameterError, match="nothing|room"):
+    with pytest.raises(ParameterError, match="no such room"):
         Room(memory=0).reserve(10**9)
 
 
 @pytest.mark.parametrize("wrong", ["2 lots", -1, "1MB", True, "1e9999"])
 def test_a_wrong_size_is_refused(wrong):
+    """A size is bytes, or a number and a unit."""
     with pytest.raises(ParameterError, match="max_memory"):
         Room.usual(wrong)
 
 
 @pytest.mark.parametrize("wrong", [0, -2, 1.5, True, "two"])
 def test_a_wrong_number_of_threads_is_refused(wrong):
+    """Threads are counted from one."""
     with pytest.raises(ParameterError, match="n_jobs"):
         Room.usual(None, wrong)

@@ -40,7 +40,7 @@ ROWS = 400
 MODES = ("local[2]", "local-cluster[2,1,1024]", "connect")
 #: Every method of the laws whose summary is a sum that looks at no place of a row.
 SUMS = [one for one in ESTIMATORS if isinstance(stages := one.plan().summarise, Stages)
-        and not stages.ordered]
+        and not stages.placed]
 
 
 class Spark:
@@ -104,25 +104,29 @@ def plan():
     return ps.NoisyTopK(2, epsilon=1, domain=WARD).plan(rows=ROWS)
 
 
-def of_codes(batch, _key, _found):
+def of_codes(rows, _key, _found):
     """A sum that looks at no place of a row."""
-    return batch.codes.astype(np.int64).sum(axis=0) + 65536 * int(batch.label.sum())
+    return sum((batch.codes.astype(np.int64).sum(axis=0) + 65536 * int(batch.label.sum())
+                for batch in rows), np.zeros(4, np.int64))
 
 
-def of_places(batch, key, found):
+def of_places(rows, key, found):
     """One that does, and looks at the sum before it."""
-    rows = batch.row * np.uint64(key % 97) + batch.unit
-    return (rows.astype(np.int64)[:, None] * batch.codes % 1009).sum(axis=0) * (found[0][0] % 7 + 1)
+    total = np.zeros(4, np.int64)
+    for batch in rows:
+        weight = (batch.row * np.uint64(key % 97) + batch.unit).astype(np.int64)
+        total += (weight[:, None] * batch.codes % 1009).sum(axis=0)
+    return total * (found[0][0] % 7 + 1)
 
 
-def of_secret(batch, _key, _found):
+def of_secret(rows, _key, _found):
     """A stage that says what it saw."""
-    if len(batch):
-        raise ValueError(f"{SECRET} {batch.codes[:3].tolist()}")
+    if rows:
+        raise ValueError(f"{SECRET} {rows[0].codes[:3].tolist()}")
     return np.zeros(1, np.int64)
 
 
-def added_up(plan, *stages, ordered=False):
+def added_up(plan, *stages, placed=False):
     """A plan with a summary of our own, and a list that keeps it."""
     kept = []
 
@@ -131,12 +135,12 @@ def added_up(plan, *stages, ordered=False):
         return (0, 1)
 
     return replace(plan, mechanism=mechanism, summarise=Stages(
-        stages, len(plan.domain.columns), ordered=ordered)), kept
+        stages, placed=placed)), kept
 
 
-def summary(plan, X, *stages, ordered=False):
+def summary(plan, X, *stages, placed=False):
     """What some stages come to over a table."""
-    plan, kept = added_up(plan, *stages, ordered=ordered)
+    plan, kept = added_up(plan, *stages, placed=placed)
     fitting.fit(plan, open_source(X), noise=replay(3))
     return [part.tolist() for part in kept[0]]
 
@@ -151,11 +155,11 @@ def test_the_release_is_that_of_the_frame_in_memory(spark, ward, method):
 
 def test_places_are_those_of_the_files(spark, ward, plan):
     frame = spark.read(ward)
-    expected = summary(plan, table(ROWS)[[*WARD.names, "back"]], of_codes, of_places, ordered=True)
+    expected = summary(plan, table(ROWS)[[*WARD.names, "back"]], of_codes, of_places, placed=True)
 
-    assert expected == summary(plan, frame, of_codes, of_places, ordered=True)
+    assert expected == summary(plan, frame, of_codes, of_places, placed=True)
     assert expected == summary(plan, frame.select("back", *WARD.names), of_codes, of_places,
-                               ordered=True)
+                               placed=True)
 
 
 def test_rows_that_are_too_few_are_default_records(spark, ward, plan):
@@ -166,8 +170,8 @@ def test_rows_that_are_too_few_are_default_records(spark, ward, plan):
     assert summary(more, rows, of_codes) == summary(more, frame, of_codes)
     for units in (ROWS + 3, ROWS - 3):
         some = replace(plan, units=units)
-        assert summary(some, rows, of_codes, of_places, ordered=True) == summary(
-            some, frame, of_codes, of_places, ordered=True)
+        assert summary(some, rows, of_codes, of_places, placed=True) == summary(
+            some, frame, of_codes, of_places, placed=True)
     # Without places nobody can say which are too many.
     with pytest.raises(ReleaseFailed):
         summary(replace(plan, units=ROWS - 3), frame, of_codes)
@@ -178,13 +182,13 @@ def test_an_executor_that_is_killed_changes_nothing_and_is_charged_once(
     if spark.mode != MODES[1]:
         return  # the only mode with executors apart from the driver
 
-    def deadly(batch, key, found):
-        if len(batch):
+    def deadly(rows, key, found):
+        if rows:
             with contextlib.suppress(FileExistsError):
                 (tmp_path / "killed").touch(exist_ok=False)
                 daemon = int(Path(f"/proc/{os.getppid()}/stat").read_text().split()[3])
                 os.kill(daemon, signal.SIGKILL)
-        return of_codes(batch, key, found)
+        return of_codes(rows, key, found)
 
     expected = summary(plan, table(ROWS)[[*WARD.names, "back"]], of_codes)
     made, kept = added_up(plan, deadly)
@@ -230,16 +234,16 @@ def test_no_text_of_spark_reaches_the_driver(spark, plan, tmp_path, capfd, caplo
 
 def test_what_cannot_be_read_is_refused_before_the_charge(spark, ward, plan, ledger):
     frame = spark.read(ward)
-    ordered, _ = added_up(plan, of_places, ordered=True)
-    persons = ps.Domain(WARD.columns, target=WARD.target, person="stay", persons=50)
+    placed, _ = added_up(plan, of_places, placed=True)
+    persons = ps.Domain(WARD.columns[1:], target=WARD.target, person="age", persons=50)
     for made, rows, text in (
-            (ordered, frame.repartition(2), "as it is"),
-            (ordered, frame.orderBy("age"), "as it is"),
-            (ordered, frame.union(frame), "as it is"),
+            (placed, frame.repartition(2), "as it is"),
+            (placed, frame.orderBy("age"), "as it is"),
+            (placed, frame.union(frame), "as it is"),
             (ps.BlockFWELL(2, epsilon=1, domain=WARD).plan(rows=ROWS), frame, "no sum"),
             (added_up(replace(plan, domain=persons), of_codes)[0], frame, "persons"),
             (added_up(replace(plan, domain=replace(WARD, neighbours="add-remove", rows=400)),
-                      of_codes, ordered=True)[0], frame, "add-remove")):
+                      of_codes, placed=True)[0], frame, "add-remove")):
         with pytest.raises(ParameterError, match=text):
             fitting.fit(made, open_source(rows), ledger=ledger)
 

@@ -8,7 +8,7 @@ to the classes, `describe=` says what they look like.  The proof that the costs 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -22,6 +22,7 @@ from privsieve.public.cost import EPSILON_UNITS, Cost, exact
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing
 from privsieve.public.plan import SENTENCES, Chosen, Plan, assumed
+from privsieve.summaries.stages import Stages, Summarise, adding, together
 
 if TYPE_CHECKING:
     from privsieve.noise.streams import Noise
@@ -159,7 +160,7 @@ def _plan(run: Together, asked: Choosing, cost: Cost, by_cost: Mapping[str, Json
         theorem=theorems[0], scoring=None,
         assumes=tuple(word for word in SENTENCES
                       if word in (*inner.assumes, *assumed(*theorems))),
-        summarise=partial(summarise, run=run), mechanism=partial(mechanism, run=run))
+        summarise=_summary_of(run), mechanism=partial(mechanism, run=run))
 
 
 def _most(inner: Plan) -> int:
@@ -181,13 +182,38 @@ def _by_cost(asked: Choosing, wanted: Mapping[str, Any], domain: Domain, rows: i
     return found
 
 
+def _summary_of(run: Together) -> Summarise:
+    """What rows become: one stage after another where no person has to be weighed first."""
+    if run.domain.person is not None:
+        return partial(summarise, run=run)
+    counts = adding(partial(_standing, domain=run.domain), run.domain)
+    both = together([counts] if run.free else [counts, run.inner.summarise])
+    return replace(both, ended=partial(_both, both.ended, len(run.parts))) if isinstance(
+        both, Stages) else partial(summarise, run=run)
+
+
+def _standing(batches: Iterable[Batch], key: int, *, domain: Domain) -> Runs:
+    from privsieve.summaries.standing import standing
+
+    return standing(batches, key, domain=domain)
+
+
+def _both(ended: Callable[[tuple[Any, ...]], tuple[Any, ...]], parts: int,
+          found: tuple[Any, ...]) -> Beside:
+    # [one-count] each part has the counts of the same rows
+    runs, *chosen = ended(found)
+    return Beside(chosen[0] if chosen else None, (runs,) * parts)
+
+
 # [beside-summary]
 def summarise(batches: Iterable[Batch], key: int, *, run: Together) -> Beside:
     """Rows become the summary of the choice, and counts of the codes of each column by class."""
+    from privsieve.rows.batch import Passes
     from privsieve.summaries.persons import settled
     from privsieve.summaries.standing import standing
 
-    held, counted = list(batches), {}
+    held, counted = Passes.of(batches), {}
+    held.keep()
     for part in run.parts:
         # [settled-persons] exactly as many as were declared: so many are the units of its law
         exactly = part.SETTLES and run.domain.person is not None

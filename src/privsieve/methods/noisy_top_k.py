@@ -22,6 +22,7 @@ from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, option, settings, settled
 from privsieve.public.plan import Plan, Scoring
 from privsieve.summaries.scores import SCORES, Public, Score, ScoreSummary, score_of
+from privsieve.summaries.stages import adding
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
@@ -70,7 +71,9 @@ class TopKOptions(Choosing):
             settings=settings(terms), theorem="noisy-top-k",
             noise=race.scale * (1 if public.replace else Fraction(1, 2)),
             scoring=Scoring(race.epsilon, partial(valued, terms=terms)),
-            summarise=partial(summarise, terms=terms), mechanism=partial(choose, terms=terms))
+            summarise=adding(partial(summarise, terms=terms), domain,
+                             placed=terms.scored.counted and not domain.rows_are_public),
+            mechanism=partial(choose, terms=terms))
 
 
 @declared

@@ -27,6 +27,7 @@ from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing
 from privsieve.public.plan import Chosen, Plan
 from privsieve.release import exactly
+from privsieve.summaries.stages import Summarise, seen
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
@@ -248,7 +249,7 @@ def planned(asked: Choosing, domain: Domain, rows: int | None) -> Plan:
     return replace(
         inner, domain=domain, certain=None if inner.certain is None else widened(
             inner.certain, keep),
-        summarise=partial(narrowed, keep=keep, summarise=inner.summarise),
+        summarise=narrowed(inner.summarise, keep),
         mechanism=partial(chosen_of, keep=keep, mechanism=inner.mechanism))
 
 
@@ -348,11 +349,10 @@ def narrow(domain: Domain, keep: Sequence[int], **changed: Any) -> Domain:
     return replace(domain, columns=tuple(domain.columns[j] for j in keep), **changed)
 
 
-def narrowed(batches: Iterable[Batch], key: int, *, keep: Sequence[int], summarise: Any,
-             label: int | None = None) -> Any:
+def narrowed(summarise: Summarise, keep: Sequence[int], label: int | None = None) -> Summarise:
     """A summary of some of the columns, and of another label where one is named."""
     # [cell-by-cell] units, positions and tags stay: one unit is changed in one unit's rows
-    return summarise((narrower(batch, keep, label) for batch in batches), key)
+    return seen(summarise, partial(narrower, keep=keep, label=label))
 
 
 def narrower(batch: Batch, keep: Sequence[int], label: int | None = None) -> Batch:

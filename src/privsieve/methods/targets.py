@@ -7,7 +7,7 @@ over them, and one race names columns; see targets.proof.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -22,11 +22,11 @@ from privsieve.public.columns import Category, Column, Flag, Label, Number, Targ
 from privsieve.public.cost import EPSILON_UNITS, Cost
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan, Scoring, assumed
+from privsieve.summaries.stages import Summarise, together
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
-    from privsieve.rows.batch import Batch
 
 #: How values for several targets become one.
 OVER = ("maximum", "mean")
@@ -96,7 +96,7 @@ def _plan(run: Aims, worst: Plan, cost: Cost, domain: Domain) -> Plan:
         theorem="several-targets", scoring=None,
         assumes=assumed("several-targets", *(one.theorem for one in run.plans)),
         certain=widened(run.places.columns(), run.keep) if certain else None,
-        summarise=partial(summarise, run=run), mechanism=partial(mechanism, run=run))
+        summarise=summary_of(run), mechanism=partial(mechanism, run=run))
 
 
 def _settings(run: Aims, domain: Domain) -> Mapping[str, Json]:
@@ -151,11 +151,10 @@ def _refuse(asked: Any, domain: Domain) -> None:
                              "leave one of them away")
 
 
-def summarise(batches: Iterable[Batch], key: int, *, run: Aims) -> tuple[Any, ...]:
+def summary_of(run: Aims) -> Summarise:
     """Rows become a summary for each target."""
-    held = list(batches)
-    return tuple(narrowed(held, key, keep=run.keep, summarise=one.summarise, label=label)
-                 for label, one in zip(run.labels, run.plans, strict=True))
+    return together([narrowed(one.summarise, run.keep, label)
+                     for label, one in zip(run.labels, run.plans, strict=True)])
 
 
 # [mechanism]

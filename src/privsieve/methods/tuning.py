@@ -149,7 +149,7 @@ def summarise(batches: Iterable[Batch], key: int, *, tuning: Tuning) -> Halves:
     from privsieve.summaries.halves import halves
 
     made = halves(batches, key, domain=tuning.domain, first=tuning.learning)
-    return replace(made, summaries=tuple(one.summarise([made.learning], key)
+    return replace(made, summaries=tuple(one.summarise(made.learners, key)
                                          for one in tuning.candidates))
 
 

@@ -26,6 +26,7 @@ from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, settings
 from privsieve.public.plan import Plan
+from privsieve.summaries.stages import adding
 
 if TYPE_CHECKING:
     from privsieve.methods.rule_sieve import RuleSieveOptions
@@ -157,7 +158,7 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
         rules, cost, lambda one: one.forecast, method=METHOD,
         settings=settings(rules, joint="votes", screened=rules.screened),
         noise=rules.sets.scale * (1 if domain.replaces else Fraction(1, 2)),
-        theorem="rule-sieve-votes", summarise=partial(summarise, rules=rules),
+        theorem="rule-sieve-votes", summarise=adding(partial(summarise, rules=rules), domain),
         mechanism=partial(mechanism, rules=rules))
 
 

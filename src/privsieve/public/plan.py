@@ -125,7 +125,6 @@ class Plan(Printed):
     certain : the positions that a choice of no cost names; None for all.
     scoring : how the choice values columns, where one race over values is all there is to it.
     takes : an estimate of time and memory, where there is one; no part of the release.
-    holds : whether the summary keeps codes of rows till all have come; else each is added up.
     """
 
     method: str  # name/version
@@ -146,7 +145,11 @@ class Plan(Printed):
     certain: tuple[int, ...] | None = None
     scoring: Scoring | None = field(default=None, repr=False)
     takes: Takes | None = None
-    holds: bool = True
+
+    @property
+    def holds(self) -> bool:
+        """Whether codes of all rows are kept for the summary; else one pass adds them up."""
+        return len(getattr(self.summarise, "stages", "all")) > 1
 
     @property
     def protected(self) -> Literal["row", "line", "person"]:

@@ -8,6 +8,7 @@ the one constant text of `ReleaseFailed`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,15 @@ class Batch:
             np.concatenate([b.row for b in batches]),
         )
 
+    def rows(self, begin: int, end: int) -> Batch:
+        """The rows at these places, not copied."""
+        return Batch(self.codes[begin:end], self.label[begin:end], self.unit[begin:end],
+                     self.row[begin:end])
+
+    def contiguous(self) -> Batch:
+        """The same with columns that lie in one piece."""
+        return replace(self, codes=np.ascontiguousarray(self.codes.T).T)
+
     def take(self, index: npt.NDArray[np.intp]) -> Batch:
         """These rows, in this order."""
         return Batch(np.take(self.codes.T, index, axis=1).T, self.label[index], self.unit[index],
@@ -108,6 +118,12 @@ class Passes:
     def __iter__(self) -> Iterator[Batch]:
         return iter(self._read)
 
+    def seen(self, how: Callable[[Batch], Batch]) -> Passes:
+        """The same rows as `how` shows them, in each pass anew."""
+        made = Passes(_Seen(self, how), self.room)
+        made._kept = True  # it is read again as often as these are
+        return made
+
     def keep(self, part_rows: int = 1) -> list[Batch]:
         """All batches, to be read again: in the room's memory while they fit, then in its file.
 
@@ -124,11 +140,18 @@ class Passes:
     def _stored(self, batch: Batch) -> Batch:
         same = batch.unit is batch.row
         arrays: list[npt.NDArray[Any]] = [batch.codes.T, batch.label, batch.unit]
-        arrays += [] if same else [batch.row]
-        if self.room.take(sum(array.nbytes for array in arrays)):
-            return batch
-        held = [self.room.copied(array) for array in arrays]
+        held = [self.room.held(array) for array in (arrays if same else [*arrays, batch.row])]
         return Batch(held[0].T, held[1], held[2], held[-1])
+
+
+class _Seen:
+    """Batches that are made anew of others in each pass."""
+
+    def __init__(self, rows: Passes, how: Callable[[Batch], Batch]) -> None:
+        self._rows, self._how = rows, how
+
+    def __iter__(self) -> Iterator[Batch]:
+        return map(self._how, self._rows)
 
 
 def joined(batches: Iterable[Batch], part_rows: int) -> Iterator[Batch]:

@@ -102,6 +102,10 @@ class Room:
             return np.empty(shape, dtype)
         return self._spilled(shape, dtype)
 
+    def held(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """An array that is in memory: itself while it fits, else a copy in the file."""
+        return array if self.take(array.nbytes) else self.copied(array)
+
     def copied(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """An array as a part of the file."""
         if not array.size:

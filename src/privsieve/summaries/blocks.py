@@ -9,7 +9,7 @@ votes of parts add up.  See blocks.proof.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,7 +19,8 @@ from privsieve import kernels
 from privsieve.kernels import blocks as voting
 from privsieve.kernels.blocks import Blocks, Rows
 from privsieve.public.domain import Domain
-from privsieve.rows.batch import Batch
+from privsieve.rows.batch import Batch, Passes
+from privsieve.rows.room import Room
 from privsieve.summaries import Summary
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -89,16 +90,25 @@ class Dealt:
     @classmethod
     def all(cls, batches: Iterable[Batch], key: int, parts: int) -> list[Dealt]:
         """Deal batches into parts; each code is held once, in pieces that grow with the table."""
-        dealt, held, room = [], 0, np.empty((0, 0), np.uint16)
-        for batch in batches:
+        passes = Passes.of(batches)
+        dealt, held, piece = [], 0, np.empty((0, 0), np.uint16)
+        for batch in passes:
             many, columns = batch.codes.shape
             if not many:
                 continue
-            if many > len(room):
-                room = np.empty((max(many, min(held, PIECE_CODES // columns)), columns), np.uint16)
-            dealt.append(cls.of(batch, key, parts, room[:many]))
-            held, room = held + many, room[many:]
+            if many > len(piece):
+                rows = max(many, min(held, PIECE_CODES // columns))
+                piece = passes.room.empty((rows, columns), np.uint16)
+            dealt.append(cls.of(batch, key, parts, piece[:many]).lying(passes.room))
+            held, piece = held + many, piece[many:]
         return dealt
+
+    def lying(self, room: Room) -> Dealt:
+        """The same, with labels and units where there is place for them."""
+        unit, row = self.ids
+        kept = room.held(unit)
+        return replace(self, label=room.held(self.label),
+                       ids=(kept, kept if row is unit else room.held(row)))
 
     @classmethod
     def of(cls, batch: Batch, key: int, parts: int, room: npt.NDArray[np.uint16]) -> Dealt:

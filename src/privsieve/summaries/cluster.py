@@ -18,7 +18,7 @@ from privsieve.errors import ParameterError, ReleaseFailed
 from privsieve.frozen import dataclass
 from privsieve.rows.batch import Batch, batches
 from privsieve.rows.source import Source, needed
-from privsieve.summaries.stages import Stages
+from privsieve.summaries.stages import Stage, Stages
 
 if TYPE_CHECKING:
     from privsieve.public.plan import Plan
@@ -36,18 +36,21 @@ class Pass:
     --------
     >>> rows = np.arange(3, dtype=np.uint64)
     >>> batch = Batch(np.ones((3, 2), np.uint16), np.zeros(3, np.int32), rows, rows)
-    >>> one = Pass(Stages((lambda part, key, before: part.codes.sum(axis=0).astype(int),), 2), 7)
-    >>> read(one.plus([one.of([batch]), one.of([batch])]), one.zero()).tolist()
-    [6, 6]
+    >>> one = Pass(lambda rows, key, before: sum(int(batch.codes.sum()) for batch in rows), 7)
+    >>> one.total([one.plus([one.of([batch]), one.of([batch, batch])])])
+    18
     """
 
-    stages: Stages
+    stage: Stage
     key: int
     found: tuple[Any, ...] = ()
 
     def of(self, batches: Iterable[Batch]) -> bytes:
         """What the stage comes to over some rows."""
-        return written(self._made(batches))
+        total = self.zero()
+        for batch in batches:
+            total = total + self.stage([batch], self.key, self.found)
+        return written(total)
 
     def plus(self, answers: Iterable[bytes]) -> bytes:
         """What it comes to over the rows of all of them."""
@@ -55,7 +58,7 @@ class Pass:
 
     def zero(self) -> Any:
         """What it comes to over no rows."""
-        return self._made(())
+        return self.stage([], self.key, self.found)
 
     def total(self, answers: Iterable[bytes]) -> Any:
         """The sum of what was sent."""
@@ -63,9 +66,6 @@ class Pass:
         for answer in answers:
             total = total + read(answer, zero)
         return total
-
-    def _made(self, batches: Iterable[Batch]) -> Any:
-        return self.stages.stage(len(self.found), batches, self.key, self.found)
 
 
 def demand_sum(plan: Plan, source: Source) -> None:
@@ -78,7 +78,7 @@ def demand_sum(plan: Plan, source: Source) -> None:
     if plan.domain.person is not None:
         raise ParameterError("the domain protects persons, whose rows lie in many parts of a Spark "
                              f"frame; {_WAY_OUT}")
-    if stages.ordered:
+    if stages.placed:
         if not plan.domain.replaces:
             raise ParameterError(f"{plan.method} breaks ties by a tag of each row, and under "
                                  "add-remove each run of a Spark query would draw others; "
@@ -87,7 +87,7 @@ def demand_sum(plan: Plan, source: Source) -> None:
             raise ParameterError(f"{plan.method} needs a place of each row that no run of a query "
                                  "changes, and only the rows of Parquet files have one; write the "
                                  "frame to Parquet, and give spark.read.parquet(...) as it is")
-    if len(Pass(stages, 0).of(())) > MOST_BYTES:
+    if len(Pass(stages.stages[0], 0).of(())) > MOST_BYTES:
         raise ParameterError(f"the summary of {plan.method} takes more than {MOST_BYTES // 10**6} "
                              "MB for each part of a Spark frame; name fewer columns, or "
                              f"{_WAY_OUT}")
@@ -101,10 +101,10 @@ def on_workers(plan: Plan, source: Source, key: int) -> Any:
     assert isinstance(stages, Stages)
     names = needed(plan.domain, source)
     rows = plan.units if plan.domain.rows_are_public else None
-    places = cluster.places() if stages.ordered else None
+    places = cluster.places() if stages.placed else None
     found: tuple[Any, ...] = ()
-    for _stage in stages.stages:
-        one = Pass(stages, key, found)
+    for stage in stages.stages:
+        one = Pass(stage, key, found)
         came, answers = cluster.run(one, names, plan.domain, rows=rows, places=places)
         answers += [one.of(_missing(plan, source, came))] * (rows is not None)
         found = (*found, one.total(answers))

@@ -6,7 +6,7 @@ A unit (a row, or a person with all rows) lies in one part only, whatever it hol
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import log2
 from typing import Any
 
@@ -15,11 +15,13 @@ import numpy.typing as npt
 
 from privsieve import kernels
 from privsieve.public.domain import Domain
-from privsieve.rows.batch import Batch
+from privsieve.rows.batch import LARGEST_BATCH, Batch, Passes
+from privsieve.rows.room import Room
 from privsieve.summaries.layout import Layout
 from privsieve.summaries.persons import row_weights
 
 Ints = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
 
 #: Bins of a number in the predictor's counts.
 GRID = 8
@@ -39,6 +41,7 @@ class Halves:
     counts : columns x classes x bins, the weights of the first part's rows.
     bins, label, weight : the second part: uint8 bins by column, classes, weights of its rows.
     summaries : the candidates' summaries of the first part.
+    room : where the rows lie.
     """
 
     learning: Batch
@@ -47,6 +50,16 @@ class Halves:
     label: npt.NDArray[np.int32]
     weight: Ints
     summaries: tuple[Any, ...] = ()
+    room: Room = field(default_factory=Room)
+
+    @property
+    def learners(self) -> Passes:
+        """The rows of the first part, in batches that fit into memory."""
+        if len(self.learning) <= LARGEST_BATCH:
+            return Passes([self.learning], self.room)
+        begins = range(0, len(self.learning), LARGEST_BATCH)
+        return Passes([self.learning.rows(begin, begin + LARGEST_BATCH) for begin in begins],
+                      self.room).seen(Batch.contiguous)
 
     def right(self, selected: Sequence[int], tables: Sequence[Sequence[Sequence[int]]]) -> int:
         """What the rows of the second part are worth that noisy counts predict rightly.
@@ -55,10 +68,15 @@ class Halves:
         prediction and worth depend on that row alone.
         """
         logs, worth = vote_tables(tables)
-        votes = sum((logs[i][:, self.bins[j]] for i, j in enumerate(selected)),
-                    np.zeros((len(worth), len(self.label)), np.int64))
-        hit = votes.argmax(axis=0) == self.label
-        return int((self.weight * worth[self.label])[hit].sum())
+        right = 0
+        for begin in range(0, len(self.label), LARGEST_BATCH):
+            some = slice(begin, begin + LARGEST_BATCH)
+            label = self.label[some]
+            votes = sum((logs[i][:, self.bins[j, some]] for i, j in enumerate(selected)),
+                        np.zeros((len(worth), len(label)), np.int64))
+            hit = votes.argmax(axis=0) == label
+            right += int((self.weight[some] * worth[label])[hit].sum())
+        return right
 
 
 def vote_tables(tables: Sequence[Sequence[Sequence[int]]]) -> tuple[Ints, Ints]:
@@ -82,29 +100,52 @@ def halves(batches: Iterable[Batch], key: int, *, domain: Domain, first: int) ->
     Where rows are units and public in number, the `first` smallest of a keyed order learn; else
     each unit learns by a keyed coin with that share.
     """
-    held = list(batches)
-    whole = Batch.concat(held) if held else Batch.empty(len(domain.columns))
-    inside = _inside(whole, key, domain, first)
-    learning = whole.take(np.flatnonzero(inside))
+    passes = Passes.of(batches)
+    held = passes.keep() or [Batch.empty(len(domain.columns))]
+    unit, row = (np.concatenate([batch.unit for batch in held]),
+                 np.concatenate([batch.row for batch in held]))
+    inside = _inside((unit, row), key, domain, first)
+    learning = _part(held, inside, passes.room)
     # At positions 0, 1, …, as a table of its own has them.
     row = np.arange(len(learning), dtype=np.uint64)
     learning = replace(learning, row=row, unit=row if domain.rows_are_public else learning.unit)
-    judging = whole.take(np.flatnonzero(~inside))
+    judging = _part(held, ~inside, passes.room)
     layout = Layout.of(domain)
     weight = _weights(learning, domain, key)
     counts = np.zeros((len(domain.columns), layout.classes, GRID), np.int64)
-    for column, bins in zip(counts, layout.bins(learning.codes.T, GRID), strict=True):
-        np.add.at(column, (learning.label, bins), weight)
-    return Halves(learning, counts, layout.bins(judging.codes.T, GRID), judging.label,
-                  _weights(judging, domain, key))
+    for column, codes, j in zip(counts, learning.codes.T, range(len(counts)), strict=True):
+        np.add.at(column, (learning.label, layout.bin(j, codes, GRID)), weight)
+    bins = passes.room.empty(judging.codes.T.shape, np.uint8)
+    for j, codes in enumerate(judging.codes.T):
+        bins[j] = layout.bin(j, codes, GRID)
+    return Halves(learning, counts, bins, judging.label, _weights(judging, domain, key),
+                  room=passes.room)
 
 
-def _inside(whole: Batch, key: int, domain: Domain, first: int) -> npt.NDArray[np.bool_]:
+def _part(held: Sequence[Batch], inside: npt.NDArray[np.bool_], room: Room) -> Batch:
+    """The rows of all batches that lie in a part, one batch after another."""
+    many, columns = int(inside.sum()), held[0].codes.shape[1]
+    made = Batch(room.empty((columns, many), np.uint16).T, room.empty((many,), np.int32),
+                 room.empty((many,), np.uint64), room.empty((many,), np.uint64))
+    at = begin = 0
+    for batch in held:
+        some = batch.take(np.flatnonzero(inside[begin:begin + len(batch)]))
+        begin += len(batch)
+        for there, array in ((made.codes, some.codes), (made.label, some.label),
+                             (made.unit, some.unit), (made.row, some.row)):
+            there[at:at + len(some)] = array
+        at += len(some)
+    return made
+
+
+def _inside(ids: tuple[Keys, Keys], key: int, domain: Domain, first: int,
+            ) -> npt.NDArray[np.bool_]:
+    unit, row = ids
     # [parts] a keyed order of units: of positions or tags, never of what a unit holds
-    tags = kernels.mix64(np.uint64(key ^ OWN) ^ kernels.mix64(whole.unit))
+    tags = kernels.mix64(np.uint64(key ^ OWN) ^ kernels.mix64(unit))
     if domain.rows_are_public:
-        found = np.zeros(len(whole), np.bool_)
-        found[np.lexsort((whole.row, tags))[:first]] = True
+        found = np.zeros(len(unit), np.bool_)
+        found[np.lexsort((row, tags))[:first]] = True
         return found
     units = domain.public_units(None)
     return tags < np.uint64((2**64 - 1) * first // max(1, units))

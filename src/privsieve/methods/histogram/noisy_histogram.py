@@ -37,6 +37,7 @@ from privsieve.public.domain import Domain
 from privsieve.public.option import Options, current, declared, integer, option, settled, yes_or_no
 from privsieve.public.plan import NoiseSize, Plan, assumed
 from privsieve.release import Histogram, NoiseLaw, figure
+from privsieve.summaries.stages import adding
 
 if TYPE_CHECKING:
     from privsieve.methods.histogram.tables import BeforeChoice, Dense, Sparse
@@ -175,7 +176,9 @@ def _plan(run: Tabling, cost: Cost, units: int) -> Plan:
         forecast=forecast,
         warning="; ".join(text for text in said if text) or None,
         theorem="noisy-histogram", assumes=assumed("noisy-histogram"),
-        summarise=partial(summarise, run=run), mechanism=partial(mechanism, run=run),
+        summarise=partial(summarise, run=run) if run.sieve else adding(
+            partial(summarise, run=run), run.domain),
+        mechanism=partial(mechanism, run=run),
         says=partial(says, run=run),
     )
 
@@ -183,15 +186,16 @@ def _plan(run: Tabling, cost: Cost, units: int) -> Plan:
 def summarise(batches: Iterable[Batch], key: int, *, run: Tabling,
               ) -> Dense | Sparse | BeforeChoice:
     """Rows become counts; before a choice, what it needs and the cells of the rows."""
-    from privsieve.methods.histogram.tables import BeforeChoice, cell_rows, counted
+    from privsieve.methods.histogram.tables import BeforeChoice, counted
+    from privsieve.rows.batch import Passes
 
     if run.sieve is None:
         return counted(batches, key, domain=run.domain, axes=run.axes(run.names),
                        sparse=bool(run.delta))
     # [held] both are made of the same rows, under the same key
-    held = list(batches)
-    return BeforeChoice(run.sieve.summarise(held, key),
-                        cell_rows(held, key, run.domain, run.axes(run.names)))
+    held = Passes.of(batches)
+    held.keep()
+    return BeforeChoice(run.sieve.summarise(held, key), held, key)
 
 
 # [mechanism]
@@ -219,11 +223,10 @@ def mechanism(summary: Dense | Sparse | BeforeChoice, noise: Noise, *, run: Tabl
 
 def _tabulated(held: BeforeChoice, names: Sequence[str], run: Tabling) -> Dense | Sparse:
     """The table of the columns that were chosen."""
-    from privsieve.methods.histogram.tables import table_of
+    from privsieve.methods.histogram.tables import counted
 
-    axes, known = run.axes(names), [axis.name for axis in run.axes(run.names)]
-    return table_of([held.rows.cells[known.index(axis.name)] for axis in axes],
-                    [axis.cells for axis in axes], sparse=bool(run.delta))
+    return counted(held.rows, held.key, domain=run.domain, axes=run.axes(names),
+                   sparse=bool(run.delta))
 # [/mechanism]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.public.domain import Domain
-from privsieve.rows.batch import Batch
+from privsieve.rows.batch import Batch, Passes
 from privsieve.summaries import Summary
 from privsieve.summaries.persons import summed
 
@@ -64,30 +64,12 @@ class Sparse:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CellRows:
-    """The cell of each row on each axis: columns that may be chosen, and the target."""
-
-    cells: npt.NDArray[np.uint16]  # axes x rows
-
-    @classmethod
-    def of(cls, batch: Batch, axes: Sequence[Axis], domain: Domain) -> CellRows:
-        """Put rows on all axes."""
-        found = [cells.astype(np.uint16) for cells in on_axes(axes, batch, domain)]
-        return cls(np.array(found).reshape(len(axes), len(batch)))
-
-    def __add__(self, other: CellRows) -> CellRows:
-        return CellRows(np.concatenate([self.cells, other.cells], axis=1))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class BeforeChoice:
     """What a choice of columns needs, and the rows that are tabulated after it; both private."""
 
     sieve: Any  # the summary of the method that chooses
-    rows: CellRows
-
-    def __add__(self, other: BeforeChoice) -> BeforeChoice:
-        return BeforeChoice(self.sieve + other.sieve, self.rows + other.rows)
+    rows: Passes
+    key: int
 
 
 def on_axes(axes: Sequence[Axis], batch: Batch, domain: Domain) -> Iterator[Ints]:
@@ -137,13 +119,6 @@ def table_of(cells: Sequence[npt.NDArray[Any]], sizes: Sequence[int], *, sparse:
     """The table of rows whose cells on each axis are given."""
     places = flat(cells, sizes)
     return Sparse.of(places) if sparse else Dense.of(places, prod(sizes))
-
-
-def cell_rows(batches: Iterable[Batch], key: int, domain: Domain, axes: Sequence[Axis],
-              ) -> CellRows:
-    """The cells of all rows that take part."""
-    none = CellRows.of(Batch.empty(len(domain.columns)), axes, domain)
-    return kept(batches, key, domain, none, lambda batch: CellRows.of(batch, axes, domain))
 
 
 def kept(batches: Iterable[Batch], key: int, domain: Domain, zero: S,

@@ -53,6 +53,7 @@ from privsieve.release import (
 from privsieve.rows import Source
 from privsieve.rows.batch import Batch, batches
 from privsieve.summaries.persons import summed
+from privsieve.summaries.stages import adding
 
 METHOD = "kernel-ridge/1"
 #: Units times the weight of each: sums of so many products are below 2^63.
@@ -99,7 +100,9 @@ def planned(asked: RidgeOptions, domain: Domain, rows: int | None) -> Plan:
         forecast=forecast(model),
         noise=NoiseSize(Fraction(model.each), "on a weight"), warning=warning(model),
         theorem="ridge", assumes=assumed("ridge"),
-        summarise=partial(summarise, model=model), mechanism=partial(mechanism, model=model),
+        summarise=adding(partial(summarise, model=model), domain,
+                         placed=not domain.rows_are_public),
+        mechanism=partial(mechanism, model=model),
         says=partial(says, model=model),
     )
 
