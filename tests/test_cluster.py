@@ -220,11 +220,12 @@ def test_a_step_that_no_row_can_stop(step, plain):
 
 def test_what_travels_is_what_was_sent():
     """Numbers of any size and type, in whatever a summary is made of."""
-    sent = {"a": (1 << 80, None, np.array([True])), "b": [np.zeros((2, 0), np.uint16)]}
+    sent = {"a": (1 << 80, None, np.array([True])), "b": [np.zeros((2, 0), np.uint16), np.array([[1 << 70], [2]])]}
     found = read(written(sent), sent)
 
     assert (1 << 80, None) == found["a"][:2]
     assert found["a"][2].tolist() == [True]
     assert (found["b"][0].shape, found["b"][0].dtype) == ((2, 0), np.uint16)
+    assert found["b"][1].tolist() == [[1 << 70], [2]]
     with pytest.raises(AssertionError):
         written(0.5)

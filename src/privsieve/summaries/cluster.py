@@ -139,6 +139,8 @@ def written(value: Any) -> bytes:
         if isinstance(part, np.ndarray) and part.dtype.kind in "biu":
             arrays.append(part.tobytes())
             return [part.dtype.str, list(part.shape)]
+        if isinstance(part, np.ndarray):
+            return [list(map(form, part.ravel().tolist())), list(part.shape)]
         return {"parts": [form(one) for one in _parts(part)]}
 
     head = json.dumps(form(value)).encode()
@@ -156,8 +158,12 @@ def read(data: bytes, like: Any) -> Any:
             return None
         if isinstance(form, str):
             return int(form)
+        if isinstance(form, list) and isinstance(form[0], list):
+            wholes = np.array([None, *map(int, form[0])], object)  # of any size
+            return wholes[1:].reshape(form[1])
         if isinstance(form, list):
-            found = np.frombuffer(data, form[0], int(np.prod(form[1])), at).reshape(form[1])
+            # Kernels ask for memory of their own, in line.
+            found = np.frombuffer(data, form[0], int(np.prod(form[1])), at).reshape(form[1]).copy()
             at += found.nbytes
             return found
         inside = [made(one, two) for one, two in zip(form["parts"], _parts(like), strict=True)]
