@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
-from every_method import ESTIMATORS, WARD, table
 
 import privsieve as ps
+from every_method import ESTIMATORS, WARD, table
 from privsieve import fit as fitting
 from privsieve.errors import ParameterError, ReleaseFailed
 from privsieve.noise.streams import replay
@@ -32,7 +32,8 @@ class Frame:
 
     def __init__(self, parts, at=None):
         self.parts, self.at = parts, at
-        self.sparkSession = SimpleNamespace(range=lambda *_: Frame([[pa.record_batch({"id": [0]})]]))
+        one = [[pa.record_batch({"id": [0]})]]
+        self.sparkSession = SimpleNamespace(range=lambda *_: Frame(one))
 
     @classmethod
     def of(cls, frame, tasks):
@@ -44,11 +45,11 @@ class Frame:
                     for rows in np.array_split(np.random.default_rng(1).permutation(len(frame)),
                                                tasks)])
 
-    def selectExpr(self, *wanted):
+    def selectExpr(self, *wanted):  # noqa: N802  # Spark's
         names = [one.rsplit(" ", 1)[0].strip("`") for one in wanted]
         return Frame([[part.select(names) for part in parts] for parts in self.parts])
 
-    def mapInArrow(self, of, _schema):
+    def mapInArrow(self, of, _schema):  # noqa: N802  # Spark's
         made = []
         for at, parts in enumerate(self.parts):
             sys.modules["pyspark"].TaskContext.at = at
@@ -60,7 +61,7 @@ class Frame:
         return Frame([[row for row in rows if row.column(0)[0].as_py() % number == at]
                       for at in range(number)])
 
-    def toArrow(self):
+    def toArrow(self):  # noqa: N802  # Spark's
         return pa.Table.from_batches([row for parts in self.parts for row in parts])
 
 
@@ -91,10 +92,12 @@ class OneFile(Cluster):
 
 
 def added_up(*stages, placed=False):
+    """A summary of stages of our own."""
     return Stages(stages, placed=placed)
 
 
 def of_codes(rows, _key, _found):
+    """A sum that looks at cells alone."""
     return sum((batch.codes.astype(np.int64).sum(axis=0) for batch in rows), np.zeros(4, np.int64))
 
 
@@ -147,7 +150,7 @@ def test_a_task_that_fails_sends_a_mark(plan, fault):
         return np.zeros(1, np.int64)
 
     source = on_cluster(table(ROWS)[[*WARD.names, "back"]])
-    rows = clusters._Rows(source.cluster.frame.parts[0], WARD, None, None)
+    rows = clusters._Share(source.cluster.frame.parts[0], WARD, None, None)
     [sent] = clusters._of(rows, Pass(failing, 7))
     assert sent.to_pylist()[0]["s"] == b""
     with pytest.raises(ReleaseFailed) as failed:
@@ -189,13 +192,13 @@ def test_what_is_no_sum_of_a_cluster_is_refused(plan, ledger):
     persons = ps.Domain(WARD.columns, target=WARD.target, person="id", persons=50)
     coming = replace(WARD, neighbours="add-remove", rows=400)
     simple = replace(plan, summarise=added_up(of_codes))
-    placed = replace(plan, summarise=added_up(of_codes, placed=True))
+    tied = replace(plan, summarise=added_up(of_codes, placed=True))
     large = added_up(lambda *_: np.zeros(2 * 10**7, np.int64))
     for some, placed, text in (
             (replace(plan, summarise=lambda _batches, _key: 0), True, "no sum over rows"),
             (replace(simple, domain=persons), True, "protects persons"),
-            (placed, False, "as it is"),
-            (replace(placed, domain=coming), True, "add-remove"),
+            (tied, False, "as it is"),
+            (replace(tied, domain=coming), True, "add-remove"),
             (replace(plan, summarise=large), True, "100 MB")):
         with pytest.raises(ParameterError, match=text):
             fitting.fit(some, on_cluster(rows, placed=placed), ledger=ledger)
@@ -220,7 +223,8 @@ def test_a_step_that_no_row_can_stop(step, plain):
 
 def test_what_travels_is_what_was_sent():
     """Numbers of any size and type, in whatever a summary is made of."""
-    sent = {"a": (1 << 80, None, np.array([True])), "b": [np.zeros((2, 0), np.uint16), np.array([[1 << 70], [2]])]}
+    sent = {"a": (1 << 80, None, np.array([True])),
+            "b": [np.zeros((2, 0), np.uint16), np.array([[1 << 70], [2]])]}
     found = read(written(sent), sent)
 
     assert (1 << 80, None) == found["a"][:2]

@@ -36,6 +36,7 @@ SINCE = {
     "drafts, code books, blocks, and all faults of a domain file at once": 1_270,
     "what a notebook and a terminal show, and figures": 1_200,
     "rows that are read in passes, in memory or in a private file": 560,
+    "a frame of Spark, whose rows stay with its workers": 624,
 }
 MOST_LINES = 25_500 + sum(SINCE.values())
 #: Functions with more than six arguments.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import shutil
@@ -15,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from every_method import ESTIMATORS, WARD, table
 
 import privsieve as ps
+from every_method import ESTIMATORS, WARD, table
 from privsieve import fit as fitting
 from privsieve.errors import ParameterError, ReleaseFailed, SchemaError
 from privsieve.noise.streams import replay
@@ -34,13 +35,16 @@ from pyspark import cloudpickle  # noqa: E402  # once it is known to be there
 # Workers get the functions of this module, and need not have it.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet")]
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet"),
+              # Spark leaves sockets and processes to the end of the program.
+              pytest.mark.filterwarnings("ignore::ResourceWarning"),
+              pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
 SECRET = "the-cell-of-somebody"
 ROWS = 400
 MODES = ("local[2]", "local-cluster[2,1,1024]", "connect")
-#: Every method of the laws whose summary is a sum that looks at no place of a row.
-SUMS = [one for one in ESTIMATORS if isinstance(stages := one.plan().summarise, Stages)
-        and not stages.placed]
+#: A choice, a table, a model: of each method whose summary is a sum one (all: `test_cluster`).
+SUMS = list({one.name: one for one in ESTIMATORS
+             if isinstance(one.plan().summarise, Stages)}.values())
 
 
 class Spark:
@@ -52,10 +56,11 @@ class Spark:
                        "SPARK_SCALA_VERSION": "2.13", "SPARK_WORKER_DIR": str(folder / "work"),
                        "PYTHONPATH": str(Path(ps.__file__).parents[1])}
         builder = sql.SparkSession.builder
-        builder = builder.remote("local[2]") if mode == "connect" else builder.master(mode)
-        for key, value in {"spark.ui.enabled": "false", "spark.driver.memory": "600m",
-                           "spark.sql.warehouse.dir": str(folder)}.items():
-            builder = builder.config(key, value)
+        if mode == "connect":
+            builder = builder.remote("local[2]")
+        else:
+            builder = builder.master(mode).config("spark.ui.enabled", "false").config(
+                "spark.sql.warehouse.dir", str(folder))
         # A process prints to where the one that starts it does.
         with (folder / "printed").open("ab") as file, printing_to(file):
             self.session = builder.getOrCreate()
@@ -71,6 +76,7 @@ class Spark:
 
 @contextlib.contextmanager
 def printing_to(file):
+    """Let this process, and those it starts, print to a file."""
     kept = os.dup(1), os.dup(2)
     os.dup2(file.fileno(), 1)
     os.dup2(file.fileno(), 2)
@@ -87,6 +93,7 @@ def spark(request, tmp_path_factory):
     made = Spark(request.param, tmp_path_factory.mktemp("spark"))
     yield made
     made.session.stop()
+    gc.collect()
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +108,7 @@ def ward(tmp_path_factory):
 
 @pytest.fixture
 def plan():
+    """A plan of a method whose summary the tests replace."""
     return ps.NoisyTopK(2, epsilon=1, domain=WARD).plan(rows=ROWS)
 
 
@@ -147,6 +155,7 @@ def summary(plan, X, *stages, placed=False):
 
 @pytest.mark.parametrize("method", SUMS, ids=repr)
 def test_the_release_is_that_of_the_frame_in_memory(spark, ward, method):
+    """Under replayed noise the same bytes come out."""
     here, there = (fitting.fit(method.plan(), open_source(each), noise=replay(3))
                    for each in (method.table(), spark.read(ward)))
 
@@ -154,6 +163,7 @@ def test_the_release_is_that_of_the_frame_in_memory(spark, ward, method):
 
 
 def test_places_are_those_of_the_files(spark, ward, plan):
+    """Where a stage breaks ties, rows have the places that they have in the folder."""
     frame = spark.read(ward)
     expected = summary(plan, table(ROWS)[[*WARD.names, "back"]], of_codes, of_places, placed=True)
 
@@ -163,6 +173,7 @@ def test_places_are_those_of_the_files(spark, ward, plan):
 
 
 def test_rows_that_are_too_few_are_default_records(spark, ward, plan):
+    """Exactly the public number of rows comes out, or the release fails."""
     more = replace(plan, units=ROWS + 3)
     rows = table(ROWS)[[*WARD.names, "back"]]
     frame = spark.read(ward)
@@ -179,6 +190,7 @@ def test_rows_that_are_too_few_are_default_records(spark, ward, plan):
 
 def test_an_executor_that_is_killed_changes_nothing_and_is_charged_once(
         spark, ward, plan, ledger, tmp_path):
+    """A lost executor's parts are made again, and each is in the sum once."""
     if spark.mode != MODES[1]:
         return  # the only mode with executors apart from the driver
 
@@ -199,10 +211,12 @@ def test_an_executor_that_is_killed_changes_nothing_and_is_charged_once(
     assert "CoarseGrainedExecutorBackend" in (tmp_path / "killed").read_text()
     assert expected == [part.tolist() for part in kept[0]]
     assert release.certificate is not None
-    assert ledger.spent() == 1 and len(ledger.charges()) == 1
+    assert ledger.spent() == 1
+    assert len(ledger.charges()) == 1
 
 
 def test_no_text_of_a_worker_reaches_the_driver(spark, ward, plan, ledger, capfd, caplog):
+    """What a worker raises has the one text of a release that failed, and is printed nowhere."""
     caplog.set_level(logging.DEBUG)
     made, _ = added_up(plan, of_secret)
     with pytest.raises(ReleaseFailed) as failed:
@@ -234,6 +248,7 @@ def test_no_text_of_spark_reaches_the_driver(spark, plan, tmp_path, capfd, caplo
 
 
 def test_what_cannot_be_read_is_refused_before_the_charge(spark, ward, plan, ledger):
+    """A frame without places, or a summary that is no sum, costs nothing."""
     frame = spark.read(ward)
     placed, _ = added_up(plan, of_places, placed=True)
     persons = ps.Domain(WARD.columns[1:], target=WARD.target, person="age", persons=50)
@@ -252,6 +267,7 @@ def test_what_cannot_be_read_is_refused_before_the_charge(spark, ward, plan, led
 
 
 def test_a_frame_that_fits_no_domain_is_refused(spark, ward):
+    """Columns that are not there, types that cannot be read, queries that compute."""
     frame = spark.read(ward)
     made = ps.NoisyTopK(2, epsilon=1, domain=WARD)
     for rows, text in ((frame.drop("age"), "'age' is not in the table"),
@@ -269,6 +285,7 @@ def test_a_frame_that_fits_no_domain_is_refused(spark, ward):
 
 
 def test_workers_that_cannot_do_the_work_are_refused(spark, ward, plan, monkeypatch):
+    """Another version on a worker is found before the charge."""
     monkeypatch.setattr(clusters, "__version__", "0.0.0")
     with pytest.raises(ParameterError, match=r"another version .* 0\.0\.0"):
         summary(plan, spark.read(ward), of_codes)

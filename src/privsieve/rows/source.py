@@ -376,7 +376,8 @@ def open_source(X: Any, y: Any = None, *, csv: Csv | None = None) -> Source:
 
     Parameters
     ----------
-    X : path, array, list of rows, sparse matrix, frame (pandas, polars, Spark), Arrow table or stream
+    X : path, array, list of rows, sparse matrix, frame of pandas, polars or Spark, Arrow table or
+        stream
         the table; a `Source` is given back as it is.
     y : array or column name, optional
         the target, where X does not hold it under the domain's name.

@@ -57,7 +57,7 @@ _COMPUTED = ("X is a Spark query that computes, and one row could stop it while 
              "it to Parquet, and give spark.read.parquet(...)")
 
 
-class Task(Protocol):
+class Work(Protocol):
     """What workers do with rows; both functions go to the cluster with all that they hold."""
 
     def of(self, batches: Iterable[Batch]) -> bytes:
@@ -99,7 +99,7 @@ class Cluster:
         starts = accumulate((rows for _file, _last, rows in files), initial=0)
         return {file: start for (file, _last, _rows), start in zip(files, starts, strict=False)}
 
-    def run(self, task: Task, names: Sequence[str], domain: Domain, *, rows: int | None,
+    def run(self, task: Work, names: Sequence[str], domain: Domain, *, rows: int | None,
             places: dict[str, int] | None) -> tuple[int, list[bytes]]:
         """How many rows there are, and answers that are all of theirs.
 
@@ -107,7 +107,7 @@ class Cluster:
         places : of each file, where its rows begin; None: no place is asked for.
         """
         def of(pieces: Iterator[Any]) -> Iterator[Any]:
-            return _of(_Rows(pieces, domain, rows, places), task)
+            return _of(_Share(pieces, domain, rows, places), task)
 
         def plus(pieces: Iterator[Any]) -> Iterator[Any]:
             return _plus(pieces, task)
@@ -198,7 +198,7 @@ def _quiet(frame: Any) -> Iterator[None]:
     context = getattr(frame.sparkSession, "_sc", None)
     disabled = logging.root.manager.disable
     logging.disable()
-    level = None
+    level: Any = None
     try:
         if context is not None:
             level = context._jvm.org.apache.logging.log4j.LogManager.getRootLogger().getLevel()  # noqa: SLF001
@@ -216,14 +216,12 @@ def _quiet(frame: Any) -> Iterator[None]:
 def _version(pieces: Iterator[Any]) -> Iterator[Any]:
     import pyarrow as pa
 
-    from privsieve.summaries import stages  # noqa: F401  # all that a task needs can be loaded
-
     for _piece in pieces:
         yield pa.record_batch([pa.array([__version__])], ["version"])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Rows:
+class _Share:
     """The rows that a task is given."""
 
     pieces: Iterable[Any]
@@ -259,9 +257,10 @@ class _Rows:
         return starts[file.indices.to_numpy()] + index.to_numpy().astype(np.uint64)
 
 
-def _of(rows: _Rows, task: Task) -> Iterator[Any]:
+def _of(rows: _Share, task: Work) -> Iterator[Any]:
     """The answer of one task."""
-    part, seen, answer = -1, [], b""
+    part, answer = -1, b""
+    seen: list[int] = []
     try:
         from pyspark import TaskContext
 
@@ -274,7 +273,7 @@ def _of(rows: _Rows, task: Task) -> Iterator[Any]:
     yield _sent(part, sum(seen), answer)
 
 
-def _plus(pieces: Iterable[Any], task: Task) -> Iterator[Any]:
+def _plus(pieces: Iterable[Any], task: Work) -> Iterator[Any]:
     """What the answers of some tasks come to."""
     parts: set[int] = set()
     counts: list[int] = []

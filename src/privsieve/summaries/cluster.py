@@ -13,6 +13,7 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privsieve.errors import ParameterError, ReleaseFailed
 from privsieve.frozen import dataclass
@@ -72,12 +73,12 @@ def demand_sum(plan: Plan, source: Source) -> None:
     """Refuse, before the charge, what a cluster cannot add up."""
     assert source.cluster is not None
     stages = plan.summarise
-    if not isinstance(stages, Stages):
-        raise ParameterError(f"the summary of {plan.method} is no sum over rows, and a Spark frame "
-                             f"is read by sums alone; {_WAY_OUT}, or take NoisyTopK")
     if plan.domain.person is not None:
         raise ParameterError("the domain protects persons, whose rows lie in many parts of a Spark "
                              f"frame; {_WAY_OUT}")
+    if not isinstance(stages, Stages):
+        raise ParameterError(f"the summary of {plan.method} is no sum over rows, and a Spark frame "
+                             f"is read by sums alone; {_WAY_OUT}, or take NoisyTopK")
     if stages.placed:
         if not plan.domain.replaces:
             raise ParameterError(f"{plan.method} breaks ties by a tag of each row, and under "
@@ -149,31 +150,34 @@ def written(value: Any) -> bytes:
 
 def read(data: bytes, like: Any) -> Any:
     """What was written, of the types that a summary of no rows has."""
-    size = int.from_bytes(data[:8])
-    at = 8 + size
+    at = 8 + int.from_bytes(data[:8])
+    head = json.loads(data[8:at])
+
+    def array(held: str | list[str], shape: list[int]) -> npt.NDArray[Any]:
+        nonlocal at
+        if isinstance(held, list):
+            # Whole numbers of any size; None keeps NumPy from giving them one.
+            return np.array([None, *map(int, held)], object)[1:].reshape(shape)
+        found = np.frombuffer(data, held, int(np.prod(shape)), at)
+        at += found.nbytes
+        return found.reshape(shape).copy()  # kernels ask for memory in line
 
     def made(form: Any, like: Any) -> Any:
-        nonlocal at
-        if form is None:
-            return None
-        if isinstance(form, str):
-            return int(form)
-        if isinstance(form, list) and isinstance(form[0], list):
-            wholes = np.array([None, *map(int, form[0])], object)  # of any size
-            return wholes[1:].reshape(form[1])
+        if isinstance(form, dict):
+            parts = [made(*both) for both in zip(form["parts"], _parts(like), strict=True)]
+            return _joined(parts, like)
         if isinstance(form, list):
-            # Kernels ask for memory of their own, in line.
-            found = np.frombuffer(data, form[0], int(np.prod(form[1])), at).reshape(form[1]).copy()
-            at += found.nbytes
-            return found
-        inside = [made(one, two) for one, two in zip(form["parts"], _parts(like), strict=True)]
-        if isinstance(like, Mapping):
-            return dict(zip(like, inside, strict=True))
-        if is_dataclass(like) or hasattr(like, "_fields"):
-            return type(like)(*inside)
-        return type(like)(inside)
+            return array(*form)
+        return None if form is None else int(form)
 
-    return made(json.loads(data[8:at]), like)
+    return made(head, like)
+
+
+def _joined(parts: list[Any], like: Any) -> Any:
+    if isinstance(like, Mapping):
+        return dict(zip(like, parts, strict=True))
+    one_by_one = is_dataclass(like) or hasattr(like, "_fields")
+    return type(like)(*parts) if one_by_one else type(like)(parts)
 
 
 def _parts(value: Any) -> list[Any]:
