@@ -21,8 +21,7 @@ from privsieve.kernels.cuts import cut_best
 from privsieve.methods import plan
 from privsieve.noise.streams import replay
 from privsieve.public.columns import Label, Number
-from privsieve.public.domain import Domain
-from privsieve.public.grids import after_coding
+from privsieve.public.domain import Domain, after_coding
 from privsieve.rows import open_source
 from privsieve.rows.batch import batches
 from privsieve.rows.cells import encoder

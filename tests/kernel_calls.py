@@ -107,7 +107,8 @@ class Calls:
     def sign_pairs(self):
         codes, starts, *rest = self.sign_planes()
         planes = kernels.sign_planes(codes, starts, *rest)
-        return (*planes, np.diff(starts), self.labellings(starts))
+        words = kernels.plane_words(starts)
+        return (*planes, words, np.diff(starts), self.labellings(starts))
 
     sign_triples = sign_pairs
 

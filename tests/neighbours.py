@@ -31,6 +31,7 @@ from privsieve.public.columns import Category, Flag, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source, resolve
 from privsieve.rows.batch import batches
+from privsieve.rows.room import Room
 
 NUMBERS = (0.0, 0.0, 1.0, 1.0, 0.5, 0.49, 0.26, 0.74, 0.1, 0.9, None, float("nan"), -3.0, 1e300,
            float("inf"))
@@ -237,7 +238,7 @@ def handed(setting, units, at, shared, folder):
     """What races and counts are handed for the units that stand `at` some places."""
     source, tags = table(setting, units, at, shared, folder)
     with forced(shared.released, shared.answers) as (races, counts):
-        fitting._choose(setting.plan, source, Fixed(shared.key, tags), lambda _stage: None)
+        fitting._choose(setting.plan, source, Fixed(shared.key, tags), Room())
     return races, counts
 
 

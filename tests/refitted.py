@@ -9,8 +9,7 @@ import contextlib
 import copy
 from fractions import Fraction
 
-from privsieve.ledger.certificate import link
-from privsieve.public.canonical import canonical, digest
+from privsieve.public.canonical import canonical, digest, link
 from privsieve.public.cost import EPSILON_UNITS, RHO_UNITS, decimal
 
 

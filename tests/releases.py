@@ -6,12 +6,12 @@ import json
 from fractions import Fraction
 from math import prod
 
-from privsieve.ledger.certificate import certificate, terms
+from privsieve.ledger.chain import certificate
 from privsieve.public.canonical import canonical, digest
 from privsieve.public.columns import Category, Flag, Label, Number
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
-from privsieve.public.plan import NoiseSize, Plan
+from privsieve.public.plan import NoiseSize, Plan, terms
 from privsieve.release import Release
 
 SOFTWARE = {"privsieve": "0.0.1"}

@@ -16,9 +16,9 @@ from privsieve.errors import BudgetExceeded, ParameterError
 from privsieve.fit import ConvertedWarning
 from privsieve.ledger import account as accounts
 from privsieve.ledger.account import Account, Change, Charge, steps
-from privsieve.ledger.certificate import UNIT
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.cost import RHO_UNITS, TOP, Cost
+from privsieve.public.plan import UNIT
 
 CHANGES = [Change(unit, neighbours) for unit in ("row", "person")
            for neighbours in ("replace-one", "add-remove")]

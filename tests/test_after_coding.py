@@ -6,9 +6,8 @@ import pytest
 
 from privsieve.methods import plan
 from privsieve.public.columns import Category, Date, Flag, Label, Number
-from privsieve.public.domain import Domain
+from privsieve.public.domain import Domain, after_coding
 from privsieve.public.domain_file import to_toml
-from privsieve.public.grids import after_coding
 
 CAN_PLAN = {"rule-sieve": {}, "noisy-top-k": {"score": "mean-difference"}, "block-fwell": {}}
 

@@ -15,7 +15,7 @@ from kernel_calls import native, serve
 from privsieve.errors import ParameterError
 from privsieve.kernels.cuts import cut_best
 from privsieve.methods import plan
-from privsieve.methods.choosing import cuts_fit
+from privsieve.methods.branches import cuts_fit
 from privsieve.noise.streams import replay
 from privsieve.public.columns import CODES, Label, Number
 from privsieve.public.domain import Domain

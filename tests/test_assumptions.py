@@ -11,9 +11,8 @@ import privsieve as ps
 import tables
 from privsieve.check.verify import verify
 from privsieve.errors import ParameterError
-from privsieve.ledger.certificate import terms
 from privsieve.methods import METHODS, plan
-from privsieve.public.plan import SENTENCES, THEOREMS, assumed
+from privsieve.public.plan import SENTENCES, THEOREMS, assumed, terms
 from privsieve.report import html
 from privsieve.report.private import named_proofs
 from privsieve.summaries.scores import SCORES

@@ -12,17 +12,8 @@ from hypothesis import strategies as st
 
 from data_makers import DOMAIN, SEMICOLON, csv_file, read
 from privsieve.errors import DomainError
-from privsieve.public.columns import (
-    MIDDLE,
-    MISSING,
-    Category,
-    Date,
-    Flag,
-    Label,
-    Number,
-    part_of,
-)
-from privsieve.public.domain import Csv, Domain
+from privsieve.public.columns import MIDDLE, MISSING, Category, Date, Flag, Label, Number
+from privsieve.public.domain import Csv, Domain, part_of
 from privsieve.public.domain_file import parse, to_toml
 from privsieve.rows.cells import encoder
 from privsieve.rows.coding import Gather

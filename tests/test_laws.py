@@ -29,7 +29,7 @@ from privsieve.errors import (
 )
 from privsieve.ledger.folder import Folder
 from privsieve.methods import METHODS
-from privsieve.methods.places import WISHES
+from privsieve.methods.wishes import WISHES
 from privsieve.noise.streams import replay
 from privsieve.rows import Source, open_source, resolve
 from race_inputs import Watch

@@ -18,8 +18,7 @@ import pytest
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.ledger import file as ledger_file
 from privsieve.ledger import sql as ledger_sql
-from privsieve.ledger.certificate import Entry
-from privsieve.ledger.chain import replay
+from privsieve.ledger.chain import Entry, replay
 from privsieve.ledger.ledger import Ledger, populations
 from privsieve.public.cost import Cost
 

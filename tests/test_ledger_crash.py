@@ -22,6 +22,7 @@ import pytest
 
 import privsieve
 from privsieve.errors import BudgetExceeded, LedgerError
+from privsieve.ledger import file as ledger_file
 from privsieve.ledger.ledger import Ledger, recount
 from privsieve.public.cost import Cost
 
@@ -315,6 +316,7 @@ def mounting(place, *words):
     try:
         yield
     finally:
+        ledger_file._close()  # the connection that this process kept
         subprocess.run(["umount", place], check=True)
 
 

@@ -26,12 +26,13 @@ from privsieve.ledger import file as ledger_file
 from privsieve.ledger import head as heads
 from privsieve.ledger import ledger as ledger_module
 from privsieve.ledger.account import Account, Charge, raised
-from privsieve.ledger.certificate import UNIT, Entry
-from privsieve.ledger.chain import exported, imported, replay
+from privsieve.ledger.chain import Entry, exported, imported, replay
 from privsieve.ledger.ledger import Ledger, backup, populations, recount, recount_export
 from privsieve.public.cost import Cost
+from privsieve.public.plan import UNIT
 
 GOLDEN = Path(__file__).parent / "golden"
+SOURCES = str(Path(privsieve.__file__).parents[1])
 DIGEST = "ab" * 32
 BY = ("A. Clerk", "B. Board")
 ROW = {"claim": {"unit": UNIT["row"], "neighbours": "replace-one"}}
@@ -155,6 +156,83 @@ def test_many_at_once_leave_the_newest_head(ledger):
         list(pool.map(lambda _: ledger.reserve(Cost.of("0.01"), ROW), range(16)))
 
     assert 19 == heads.read(ledger.head).seq
+
+
+# --- the connection that is kept ----------------------------------------------------------------
+
+def opened(folder):
+    """The files of a folder that this process has open."""
+    found = []
+    for one in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found.append(one.readlink())
+    return [one for one in found if one.is_relative_to(folder)]
+
+
+@pytest.mark.parametrize("put", [shutil.copyfile, os.replace], ids=["written over", "moved in"])
+def test_another_ledger_in_its_place_is_seen(tmp_path, put):
+    """A file that somebody puts in the place between a charge and its commit is read anew.
+
+    It has seen as many changes as the one that was charged, by which SQLite tells its pages.
+    """
+    mine, other = (Ledger(str(tmp_path / name), "p") for name in ("b.db", "c.db"))
+    mine.grant(2)
+    shutil.copy(mine.path, other.path)
+    other.reserve(Cost.of("0.25"), ROW)
+    other.account()
+    entry = mine.reserve(Cost.of(1), ROW)
+    put(other.path, mine.path)
+
+    with pytest.raises(LedgerError, match="not a reserved request"):
+        mine.commit(entry, DIGEST)
+    assert mine.verify_chain().valid
+    assert Fraction(1, 4) == mine.spent()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="nowhere to look")
+def test_one_connection_is_kept(tmp_path):
+    """Of all ledgers of a process one file is open at most, and none that was refused or let go."""
+    ledgers = [Ledger(str(tmp_path / f"{name}.db"), "p") for name in "abc"]
+    for ledger in ledgers:
+        ledger.grant(1)
+        entry = ledger.reserve(Cost.of("0.5"), ROW)
+        assert [Path(ledger.path)] == opened(tmp_path)
+        ledger.commit(entry, DIGEST)
+        assert [Path(ledger.path)] == opened(tmp_path)
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(Cost.of(1), ROW)
+    assert [] == opened(tmp_path)
+
+
+FORKED = """
+import os, sys
+from privsieve.ledger import file
+from privsieve.ledger.ledger import Ledger
+from privsieve.public.cost import Cost
+
+ledger = Ledger(sys.argv[1], "p")
+ledger.grant(2)
+entry = ledger.reserve(Cost.of(1), {})
+assert len(file._kept) == 1
+child = os.fork()
+if child == 0:
+    assert file._again(os.path.realpath(sys.argv[1])) is None
+    ledger.commit(ledger.reserve(Cost.of("0.5"), {}), "cd" * 32)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+ledger.commit(entry, "ab" * 32)
+print(ledger.spent(), ledger.verify_chain().valid, len(ledger.orphans()))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+def test_a_child_opens_its_own(tmp_path):
+    """A forked child never takes the connection of its parent, and both charges stand."""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", FORKED, str(tmp_path / "b.db")],
+                          capture_output=True, text=True, check=False,
+                          env={**os.environ, "PYTHONPATH": SOURCES})
+
+    assert ("3/2 True 0\n", "") == (done.stdout, done.stderr)
 
 
 # --- raising ------------------------------------------------------------------------------------

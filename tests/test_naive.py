@@ -72,8 +72,9 @@ class Table:
 
     def planes(self, cuts=None):
         """The sign planes of the columns."""
-        return kernels.sign_planes(self.codes, self.starts, self.ids, self.key,
-                                   cuts or self.cut(), self.kind)
+        found = kernels.sign_planes(self.codes, self.starts, self.ids, self.key,
+                                    cuts or self.cut(), self.kind)
+        return *found, kernels.plane_words(self.starts)
 
     def signs(self):
         """The signs of the columns, by loops."""
@@ -157,7 +158,7 @@ def test_referee(name):
     ids = np.stack([np.arange(len(label), dtype=np.uint64)] * 2)
     planes = kernels.sign_planes(ranks, starts, ids, 5,
                                  kernels.median_cut(ranks, *ids, 5, ordered), ordered)
-    signs = *planes, np.diff(starts), labellings
+    signs = *planes, kernels.plane_words(starts), np.diff(starts), labellings
     pairs = (codes // 2).astype(np.uint8), starts, None, labellings, 4, ordered
     codes = np.ascontiguousarray(codes)
 

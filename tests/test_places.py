@@ -20,8 +20,9 @@ from privsieve.check.verify import verify
 from privsieve.errors import ParameterError
 from privsieve.fit import fit
 from privsieve.methods import plan
-from privsieve.methods.places import Places, among, written
+from privsieve.methods.choosing import Places, among
 from privsieve.methods.rule_sieve import weighed
+from privsieve.methods.wishes import written
 from privsieve.noise import race as race_module
 from privsieve.noise.race import Race, top_k
 from privsieve.noise.streams import Noise, replay, system
@@ -175,10 +176,10 @@ def test_the_sum_of_a_group_would_be_seen(monkeypatch):
 
 def test_a_sum_with_the_noise_of_a_maximum_would_be_seen(monkeypatch):
     """The mean over two targets moves twice as far as the most for any: the search says so."""
-    from privsieve.methods import targets
+    from privsieve.methods import wishes
 
-    known = targets.combined
-    monkeypatch.setattr(targets, "combined", lambda valued, over: (
+    known = wishes.combined
+    monkeypatch.setattr(wishes, "combined", lambda valued, over: (
         known(valued, over)[0], known(valued, "maximum")[1]))
     with pytest.raises(AssertionError):
         test_every_small_table_keeps_the_claim("the mean of counts")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from privsieve.check.verify import verify
-from privsieve.ledger.certificate import sentence
 from privsieve.public.canonical import parsed
+from privsieve.public.plan import sentence
 from privsieve.public.strangers import spoken
 from privsieve.report import html
 

@@ -28,9 +28,16 @@ from privsieve.errors import (
     PrivsieveError,
     SchemaError,
 )
-from privsieve.ledger.certificate import Entry
-from privsieve.public.canonical import canonical, digest, hidden, parsed, quoted, visible
-from privsieve.public.columns import check_name
+from privsieve.ledger.chain import Entry
+from privsieve.public.canonical import (
+    canonical,
+    check_name,
+    digest,
+    hidden,
+    parsed,
+    quoted,
+    visible,
+)
 from privsieve.rows import open_source
 from privsieve.rows.items import items_of
 

@@ -614,7 +614,7 @@ def test_a_fault_before_the_page_is_a_failed_release(tmp_path, monkeypatch):
     def broken(*_):
         raise OSError(28, "full")
 
-    monkeypatch.setattr("privsieve.ledger.certificate.certificate", broken)
+    monkeypatch.setattr("privsieve.ledger.chain.certificate", broken)
     with Folder.create(tmp_path / "out") as folder, pytest.raises(ReleaseFailed) as failed:
         selection(tmp_path, folder=folder)
 

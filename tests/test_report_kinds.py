@@ -13,14 +13,13 @@ import pytest
 import privsieve as ps
 from privsieve.check.verify import checks, verify
 from privsieve.errors import SchemaError
-from privsieve.ledger.certificate import sentence
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import canonical, digest
-from privsieve.public.plan import THEOREMS
+from privsieve.public.plan import THEOREMS, sentence
 from privsieve.release import Release
 from privsieve.report import html, private
-from privsieve.report.numbers import ShownNoise, Span, dense, labels, labels_of, sparse
-from privsieve.report.page import clean, up
+from privsieve.report.numbers import ShownNoise, Span, dense, labels, labels_of, sparse, up
+from privsieve.report.page import clean
 from privsieve.report.private import named_proofs
 from releases import ANSWERS, KINDS, NAMES, SAYS, TARGETS, domain_of, many, released, true
 from test_report import CLASSES, HOSTILE, SENTINEL, Page, harmless, privsieve, swapped

@@ -14,7 +14,8 @@ import pytest
 
 from privsieve.cli import run
 from privsieve.errors import SchemaError
-from privsieve.public.columns import Category, Date, Flag, Label, Number, text_of
+from privsieve.public.canonical import text_of
+from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows.cells import date_cell, encoder, number_cell
 from privsieve.rows.items import Reading, column_of, items_of, table_of

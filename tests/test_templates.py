@@ -17,8 +17,8 @@ FILES = {"page", "release", "certificate", "claim", "kind", "version", "style", 
 EXPLORED = {"asked", "chosen", "here", "k", "ks", "ways", "units", "format", "nearly", "fraction",
             "guess", "passed", "marked", "closed_rows", "share_rows", "items_curve", "area_curve",
             "curve_rows", "cost_rows", "stranger_rows", "people_rows"}
-PAGES = {("private", "selection"): {"costs"}, ("private", "weights"): set(),
-         ("private", "regression"): set(), ("private", "histogram"): set(),
+PAGES = {("private", "selection"): set(), ("private", "weights"): {"up"},
+         ("private", "regression"): {"up"}, ("private", "histogram"): {"up"},
          ("publication",): {"known"}, ("exploring",): EXPLORED,
          ("publication", "internal"): {"known", "closed", "would", "SHOWN", "free"}}
 

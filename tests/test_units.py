@@ -22,11 +22,11 @@ import privsieve as ps
 from data_makers import codes, csv_file, read
 from privsieve.cli import run
 from privsieve.errors import DomainError, SchemaError
-from privsieve.ledger.certificate import UNIT
 from privsieve.public.canonical import plain
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.public.domain_file import parse, to_toml
+from privsieve.public.plan import UNIT
 from privsieve.rows import csv_file as csv_rows
 from privsieve.rows import open_source
 from privsieve.rows.inspect import look

@@ -15,12 +15,13 @@ import privsieve as ps
 from privsieve.check import verify as module
 from privsieve.check.verify import verify
 from privsieve.errors import LedgerError
-from privsieve.ledger.certificate import FORMAT, certificate, conversion, link, sentence, terms
+from privsieve.ledger.chain import certificate
 from privsieve.ledger.ledger import Ledger
-from privsieve.public.canonical import canonical, digest
+from privsieve.public.canonical import canonical, digest, link
 from privsieve.public.columns import Flag, Label, Number
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
+from privsieve.public.plan import FORMAT, conversion, sentence, terms
 from privsieve.release import Release
 
 SOFTWARE = {"privsieve": "0.0.1"}

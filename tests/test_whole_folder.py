@@ -16,8 +16,8 @@ from privsieve._version import __version__
 from privsieve.check import folder as module
 from privsieve.cli.synthesize import rows_of
 from privsieve.fit import UnsignedWarning
-from privsieve.ledger.certificate import sentence
 from privsieve.public.canonical import parsed
+from privsieve.public.plan import sentence
 
 FORGED = "report.html is not what the release gives"
 

@@ -9,7 +9,7 @@ import pytest
 
 import options
 import privsieve
-from privsieve.ledger.certificate import sentence
+from privsieve.public.plan import sentence
 from privsieve.report import html, internal_html
 from privsieve.report.page import Glossary
 from privsieve.report.publication import SHOWN

@@ -23,11 +23,11 @@ from typing import Any, Literal
 from privsieve.errors import LedgerError, ParameterError, ReleaseFailed, SchemaError
 from privsieve.fit import REQUEST, SOFTWARE
 from privsieve.ledger import sql
-from privsieve.ledger.certificate import Entry, completed, terms
+from privsieve.ledger.chain import Entry, completed
 from privsieve.ledger.folder import CERTIFICATE, NOTE, RELEASE, Folder
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import Json, canonical, digest, parsed
-from privsieve.public.plan import Plan
+from privsieve.public.plan import Plan, terms
 from privsieve.release import LARGEST_FILE, Release, load
 from privsieve.report import NAME, write_report
 

@@ -180,7 +180,7 @@ def _choose(plan: Plan, source: Source, noise: Noise, room: Room,
 def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry | None,
             folder: Folder | None) -> Release:
     """Stage, commit, certify, name: a release stands in the ledger before it can be seen."""
-    from privsieve.ledger.certificate import certificate
+    from privsieve.ledger.chain import certificate
 
     if not release.body["private"]:
         return release
@@ -231,7 +231,7 @@ def needs(plan: Plan) -> int:
 def _reserve(plan: Plan, ledger: Ledger, folder: Folder | None, progress: Callable[[str], None],
              ) -> Entry:
     """The charge; durable when it returns, with the terms of the certificate to come."""
-    from privsieve.ledger.certificate import terms
+    from privsieve.public.plan import terms
 
     claim = terms(plan, SOFTWARE)
     # Before the charge: who makes errors of warnings is to lose nothing.

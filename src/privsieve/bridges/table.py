@@ -24,8 +24,7 @@ import numpy as np
 from privsieve.containment.labelled import Bools, Codes, Ints, Labelled, Roles, cells, rows_of
 from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.kernels.patterns import pattern_table
-from privsieve.public.canonical import BLANK, hidden
-from privsieve.public.columns import check_name, text_of
+from privsieve.public.canonical import BLANK, check_name, hidden, text_of
 from privsieve.public.domain import Csv
 from privsieve.rows.cells import NUMBER, date_cell, number_cell, text_cell
 from privsieve.rows.matrix import Items

@@ -20,7 +20,9 @@ from math import prod
 from typing import Any
 
 from privsieve.check.reasons import Unreadable
-from privsieve.public.columns import Category, Column, Date, Label, Target, part_of, text_of
+from privsieve.public.canonical import text_of
+from privsieve.public.columns import Category, Column, Date, Label, Target
+from privsieve.public.domain import part_of
 
 OTHER = "other"
 _NUMBER = r"-?[0-9]{1,400}(\.[0-9]{1,400})?(e[+-]?[0-9]{1,3})?"

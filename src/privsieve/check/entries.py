@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from privsieve.ledger.certificate import link
-from privsieve.public.canonical import canonical
+from privsieve.public.canonical import canonical, link
 
 
 def bound(known: Mapping[str, Any], kind: str, content: Mapping[str, Any]) -> bool:

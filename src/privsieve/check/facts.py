@@ -13,9 +13,9 @@ from typing import Any
 from privsieve.check.reasons import Unreadable, failed
 from privsieve.errors import DomainError
 from privsieve.frozen import dataclass
-from privsieve.ledger.certificate import UNIT
-from privsieve.public.columns import Column, Label, part_of
-from privsieve.public.domain import LARGEST_ROWS, Domain
+from privsieve.public.columns import Column, Label
+from privsieve.public.domain import LARGEST_ROWS, Domain, part_of
+from privsieve.public.plan import UNIT
 
 
 @dataclass(frozen=True)

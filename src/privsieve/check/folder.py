@@ -21,8 +21,8 @@ from privsieve.check.reasons import Unreadable
 from privsieve.check.verify import LARGEST_FILE, UNSIGNED, Source, Verification
 from privsieve.errors import CheckFailed, PrivsieveError
 from privsieve.frozen import dataclass
-from privsieve.ledger.certificate import sentence
 from privsieve.public.canonical import parsed, quoted, visible
+from privsieve.public.plan import sentence
 from privsieve.release import WRONG
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from privsieve.check.theorems import BESIDE
 from privsieve.frozen import dataclass
 from privsieve.public.columns import Number
 from privsieve.public.cost import EPSILON_UNITS, decimal
-from privsieve.public.domain import Domain
-from privsieve.public.grids import after_coding
+from privsieve.public.domain import Domain, after_coding
 
 #: Gaps for which a forecast says what is found, and costs beside its own.
 GAPS, COSTS = ("0.02", "0.05", "0.1", "0.2"), ("0.1", "0.3", "1", "3")

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from privsieve.check.reasons import failed
-from privsieve.public.canonical import LARGEST
-from privsieve.public.columns import Category, Date, Flag, Label, Number, text_of
+from privsieve.public.canonical import LARGEST, text_of
+from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Domain
 
 #: Of a number's share, the part of its counts; how many bins it has, and levels a category.

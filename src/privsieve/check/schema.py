@@ -39,8 +39,7 @@ from privsieve.check.settings import (
     YES,
     plan_of,
 )
-from privsieve.ledger.certificate import FORMAT, KINDS, UNIT
-from privsieve.public.plan import SENTENCES, THEOREMS
+from privsieve.public.plan import FORMAT, KINDS, SENTENCES, THEOREMS, UNIT
 
 #: What a release says of its format.
 RELEASE_FORMAT = "privsieve-release/1"

@@ -24,9 +24,9 @@ from privsieve.check.schema import CONTAINMENT, RELEASE_FORMAT, certificate_faul
 from privsieve.check.theorems import claim_reasons
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.frozen import dataclass
-from privsieve.ledger.certificate import FORMAT, KINDS, UNIT, units_of
 from privsieve.public.canonical import canonical, digest, parsed
-from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS
+from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, units_of
+from privsieve.public.plan import FORMAT, KINDS, UNIT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -132,7 +132,7 @@ def _with_class(table: Labelled, absent: npt.NDArray[np.bool_] | None, k: int,
     """The crowds of who knows the class, too: what may be known, and all; None of no class."""
     from privsieve.containment.labelled import as_known
     from privsieve.containment.measures import crowd, surveyed
-    from privsieve.public.columns import text_of
+    from privsieve.public.canonical import text_of
 
     if len(table.classes) < 2:
         return None

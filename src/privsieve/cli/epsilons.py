@@ -120,7 +120,7 @@ def _after(plan: Plan, account: Account) -> Fraction | None:
     """What an account has left after a plan, converted as its charge would be; None: too little."""
     from privsieve.fit import SOFTWARE
     from privsieve.ledger import account as accounts
-    from privsieve.ledger.certificate import terms
+    from privsieve.public.plan import terms
 
     cost = plan.cost
     has, factor = accounts.protecting(account, accounts.change_of(terms(plan, SOFTWARE)))

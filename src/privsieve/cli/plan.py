@@ -107,7 +107,7 @@ def ledger_of(options: Mapping[str, Any]) -> Ledger | None:
 def _account(plan: Plan, options: Mapping[str, Any]) -> dict[str, Json]:
     """What a ledger says of the plan: what is left, and how the charge would be converted."""
     from privsieve.fit import SOFTWARE
-    from privsieve.ledger.certificate import terms
+    from privsieve.public.plan import terms
 
     ledger = ledger_of(options)
     if ledger is None:
@@ -155,14 +155,14 @@ def _json(plan: Plan, forecasts: Forecasts) -> dict[str, Json]:
 def _terms(plan: Plan) -> dict[str, Json]:
     """What a certificate will say of the release, as far as it is known: this can be signed."""
     from privsieve.fit import SOFTWARE
-    from privsieve.ledger.certificate import terms
+    from privsieve.public.plan import terms
 
     return {name: said for name, said in terms(plan, SOFTWARE).items() if name != "software"}
 
 
 def heading(plan: Plan, *, settled: bool = True) -> None:
     """Print what is planned, for whom and how; `settled` where an epsilon was."""
-    from privsieve.ledger.certificate import UNIT
+    from privsieve.public.plan import UNIT
 
     if plan.kind == "selection":
         most = plan.settings.get("at_most")

@@ -295,7 +295,7 @@ def _plan(promise: Promise, options: Mapping[str, Any]) -> dict[str, Json]:
 
 def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str, Any]) -> None:
     from privsieve.containment.publishable import PROFILES
-    from privsieve.ledger.certificate import sentence
+    from privsieve.public.plan import sentence
     from privsieve.public.strangers import WHO, spoken
 
     selected = list(dict.fromkeys(table.items.origin[j] for j in choice.selected))

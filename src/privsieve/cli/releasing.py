@@ -69,7 +69,7 @@ def _demand_signed(plan: Plan, source: Source, options: Mapping[str, Any]) -> No
     if options["signed_plan"] is not None:
         from privsieve.check.signatures import demand_signed
         from privsieve.fit import SOFTWARE
-        from privsieve.ledger.certificate import terms
+        from privsieve.public.plan import terms
         from privsieve.trust.signers import Signers
 
         demand_signed(options["signed_plan"], terms(replace(plan, record=source.record), SOFTWARE),
@@ -198,7 +198,7 @@ def _lasting(plan: Plan, seconds: float) -> str:
 def _tell(made: Release, plan: Plan, ledger: Ledger, show: Show, options: Mapping[str, Any],
           ) -> None:
     """The release, and what it cost; `charged` is None where it was charged before."""
-    from privsieve.ledger.certificate import conversion, sentence
+    from privsieve.public.plan import conversion, sentence
 
     assert made.certificate is not None
     left, promise = _left(ledger), sentence(made.certificate)

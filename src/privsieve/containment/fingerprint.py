@@ -30,8 +30,7 @@ from privsieve.kernels.patterns import pattern_table
 from privsieve.ledger.folder import sync
 from privsieve.ledger.ledger import Ledger, populations
 from privsieve.ledger.sql import checked_file, served
-from privsieve.public.canonical import canonical
-from privsieve.public.columns import text_of
+from privsieve.public.canonical import canonical, text_of
 from privsieve.rows.matrix import Items
 
 TAG, KEY_TAG = b"privsieve-fingerprint/1\0", b"privsieve-key/1\0"

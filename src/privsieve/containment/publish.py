@@ -51,12 +51,11 @@ from privsieve.containment.publishable import largest_k
 from privsieve.containment.together import check_snapshot, check_together, claims_of
 from privsieve.errors import CheckFailed, DomainError, LedgerError, NothingFits, SchemaError
 from privsieve.kernels.patterns import Rule
-from privsieve.ledger.certificate import contained
+from privsieve.ledger.chain import contained
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Entry, Ledger, populations
 from privsieve.ledger.sql import lies
-from privsieve.public.canonical import Json, canonical, digest
-from privsieve.public.columns import check_name, text_of
+from privsieve.public.canonical import Json, canonical, check_name, digest, text_of
 from privsieve.release import FORMAT
 from privsieve.report import write_report
 from privsieve.rows.matrix import Items

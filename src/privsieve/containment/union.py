@@ -35,7 +35,7 @@ from privsieve.containment.labelled import (
 from privsieve.containment.together import counted_items, limits_of
 from privsieve.errors import CheckFailed, ParameterError
 from privsieve.kernels.patterns import Rule
-from privsieve.public.columns import text_of
+from privsieve.public.canonical import text_of
 from privsieve.release import load
 from privsieve.rows.matrix import Items
 

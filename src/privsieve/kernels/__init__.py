@@ -10,7 +10,7 @@ of `codes` and `bins`, so that each is contiguous.  `kind` of a column: 0 ordere
 
 from __future__ import annotations
 
-from privsieve.kernels.contract import implementation, reason
+from privsieve.kernels.contract import implementation, plane_words, reason
 from privsieve.kernels.rules import (
     interval,
     median_cut,
@@ -27,5 +27,5 @@ from privsieve.kernels.rules import (
 
 __all__ = [
     "implementation", "interval", "median_cut", "merge_runs", "mix64", "pair_best", "pair_gain",
-    "reason", "runs", "sign_pairs", "sign_planes", "sign_triples", "tie_keys",
+    "plane_words", "reason", "runs", "sign_pairs", "sign_planes", "sign_triples", "tie_keys",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ for persons of weight L, the plan refuses L and persons that come near.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib import import_module
 from operator import index
@@ -34,7 +34,7 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 Cells: TypeAlias = tuple[I64, I32]
 Runs: TypeAlias = tuple[I64, U16, npt.NDArray[Any]]
 Cuts: TypeAlias = tuple[U16, U64, U64, I64]
-Planes: TypeAlias = tuple[U64, U64 | None, I64, I64]
+Planes: TypeAlias = tuple[U64, U64 | None, I64]
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -85,9 +85,11 @@ def native(twin: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
 
 
 def kernel(
-    demand: Callable[Arguments, object],
+    demand: Callable[Arguments, Sequence[object] | None],
 ) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
     """The same, of arguments that `demand` refuses where they do not fit.
+
+    What `demand` gives, if anything, is how the one in C++ takes them.
 
     >>> @kernel(lambda z: demand_array("z", z, np.uint64, 1))
     ... def mix64(z):
@@ -102,10 +104,11 @@ def kernel(
 
         @wraps(twin)
         def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-            demand(*args, **kwargs)
-            found: Callable[Arguments, Result] = (
-                twin if extension is None else getattr(extension, name))
-            return found(*args, **kwargs)
+            taken = demand(*args, **kwargs)
+            if extension is None:
+                return twin(*args, **kwargs)
+            found: Callable[..., Result] = getattr(extension, name)
+            return found(*args, **kwargs) if taken is None else found(*taken)
 
         return call
 
@@ -161,6 +164,11 @@ def demand_whole(name: str, value: SupportsIndex, low: int, high: int) -> int:
     return int(found)
 
 
+def demand_word(name: str, value: SupportsIndex) -> int:
+    """Read 64 bits."""
+    return demand_whole(name, value, 0, 2**64 - 1)
+
+
 def demand_equal(what: str, first: int, second: int) -> None:
     """Refuse two lengths that should be the same."""
     if first != second:
@@ -192,6 +200,45 @@ def demand_rising(name: str, offsets: I64, values: npt.NDArray[Any]) -> None:
     begins = begins[(begins > 0) & (begins < len(values))]
     if falls != np.count_nonzero(values[begins] <= values[begins - 1]):
         raise ValueError(f"{name} must rise")
+
+
+def demand_rows(codes: U16, starts: I64, weight: I64 | None = None) -> tuple[object, ...]:
+    """Refuse rows of columns whose offsets or weights do not fit them."""
+    demand_array("codes", codes, np.uint16, 2)
+    demand_offsets("starts", starts, codes.shape[1])
+    demand_weight(weight, codes.shape[1])
+    if weight is None:  # a part of a table: its counts are int32
+        demand_whole("rows", codes.shape[1], 0, MOST_ROWS)
+    return codes, starts, weight
+
+
+def demand_ties(unit: U64, feature: int, key: int) -> tuple[object, ...]:
+    """Refuse what is no units, no feature or no key."""
+    demand_array("unit", unit, np.uint64, 1)
+    return unit, demand_word("feature", feature), demand_word("key", key)
+
+
+def demand_middle(codes: U16, unit: U64, row: U64, key: int, kind: U8) -> tuple[object, ...]:
+    """Refuse columns whose rows or kinds do not fit them."""
+    demand_array("codes", codes, np.uint16, 2)
+    for name, ids in (("unit", unit), ("row", row)):
+        demand_array(name, ids, np.uint64, 1)
+        demand_equal(f"{name} and codes", len(ids), codes.shape[1])
+    demand_kind(kind, "codes", len(codes))
+    return codes, unit, row, demand_word("key", key), kind
+
+
+def demand_split(codes: U16, starts: I64, ids: U64, key: int, cuts: Cuts, kind: U8,
+                 ) -> tuple[object, ...]:
+    """Refuse columns whose rows or cuts do not fit them; the kernel spares itself the masks."""
+    demand_array("codes", codes, np.uint16, 2)
+    demand_offsets("starts", starts, codes.shape[1])
+    demand_array("ids", ids, np.uint64, 2)
+    demand_equal("ids and (unit, row)", len(ids), 2)
+    demand_equal("ids and codes", ids.shape[1], codes.shape[1])
+    demand_cuts(cuts, kind, len(codes))
+    layout = np.stack([starts, plane_words(starts)])
+    return codes, layout, ids, demand_word("key", key), cuts, kind, bool((kind == 1).any())
 
 
 def demand_items(items: Cells, rows: int) -> None:
@@ -375,3 +422,12 @@ def _sums(runs: Runs) -> npt.NDArray[np.float64]:
     if held.any():
         found[held] = np.add.reduceat(count, indptr[:-1][held], axis=0, dtype=np.float64)
     return found
+
+
+def plane_words(starts: I64) -> I64:
+    """Where each class begins in a plane of signs, and the end: whole 256 bits, in words of 64.
+
+    >>> plane_words(np.array([0, 3, 300])).tolist()
+    [0, 4, 12]
+    """
+    return np.concatenate([[0], np.cumsum((np.diff(starts) + 255) // 256 * 4)]).astype(np.int64)

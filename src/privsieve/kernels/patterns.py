@@ -109,7 +109,8 @@ class RowGroups(NamedTuple):
         return object.__repr__(self)  # its fields are private
 
 
-@kernel(lambda indptr, indices, y, classes: _demand((indptr, indices), y, classes))
+@kernel(lambda indptr, indices, y, classes: (
+    indptr, indices, y, _demand((indptr, indices), y, classes)))
 def class_counts(indptr: I64, indices: I32, y: I32, classes: int) -> I64:
     """Rows of each class that hold each item: int64[d, classes].
 

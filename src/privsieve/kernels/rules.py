@@ -11,10 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from privsieve.kernels import contract
 from privsieve.kernels.contract import (
     I64,
-    MOST_ROWS,
     U8,
     U16,
     U64,
@@ -24,17 +22,17 @@ from privsieve.kernels.contract import (
     demand_array,
     demand_bins,
     demand_column_weights,
-    demand_cuts,
     demand_equal,
-    demand_kind,
-    demand_offsets,
+    demand_middle,
+    demand_rows,
     demand_runs,
     demand_signs,
+    demand_split,
+    demand_ties,
     demand_total,
-    demand_weight,
-    demand_whole,
     kernel,
     native,
+    plane_words,
 )
 
 _MISSING = 65535
@@ -54,6 +52,7 @@ def mix64(z: U64) -> U64:
         return z ^ (z >> np.uint64(31))
 
 
+@kernel(demand_ties)
 def tie_keys(unit: U64, feature: int, key: int) -> U64:
     """Order of the units that share a code, a fresh one for each feature.
 
@@ -63,17 +62,12 @@ def tie_keys(unit: U64, feature: int, key: int) -> U64:
     >>> (tie_keys(units, 0, 7) == tie_keys(units, 1, 7)).any()
     np.False_
     """
-    demand_array("unit", unit, np.uint64, 1)
-    return _tie_keys(unit, _word("feature", feature), _word("key", key))
-
-
-@native
-def _tie_keys(unit: U64, feature: int, key: int) -> U64:
     with np.errstate(over="ignore"):
-        place = unit * np.uint64(0x100000001B3) ^ np.uint64(feature << 40 & (1 << 64) - 1)
+        place = unit * np.uint64(0x100000001B3) ^ np.uint64(int(feature) << 40 & (1 << 64) - 1)
     return mix64(np.uint64(key) ^ mix64(place))
 
 
+@kernel(demand_rows)
 def runs(codes: U16, starts: I64, weight: I64 | None = None) -> Runs:
     """Sorted distinct codes of each column, with their count (or weight) per class.
 
@@ -84,16 +78,6 @@ def runs(codes: U16, starts: I64, weight: I64 | None = None) -> Runs:
     >>> [part.tolist() for part in runs(codes, starts)]
     [[0, 2], [2, 5], [[0, 1], [2, 0]]]
     """
-    demand_array("codes", codes, np.uint16, 2)
-    demand_offsets("starts", starts, codes.shape[1])
-    demand_weight(weight, codes.shape[1])
-    if weight is None:  # a part of a table: its counts are int32
-        demand_whole("rows", codes.shape[1], 0, MOST_ROWS)
-    return _runs(codes, starts, weight)
-
-
-@native
-def _runs(codes: U16, starts: I64, weight: I64 | None) -> Runs:
     classes = len(starts) - 1
     label = np.repeat(np.arange(classes), np.diff(starts))
     wide = np.int32 if weight is None else np.int64
@@ -197,6 +181,7 @@ def _ordered(value: I64) -> I64:
     return best
 
 
+@kernel(demand_middle)
 def median_cut(codes: U16, unit: U64, row: U64, key: int, kind: U8) -> Cuts:
     """The record in the middle of each ordered column: ``(code, key, row, count)``.
 
@@ -208,16 +193,6 @@ def median_cut(codes: U16, unit: U64, row: U64, key: int, kind: U8) -> Cuts:
     >>> code.tolist(), row.tolist(), count.tolist()
     ([5], [2], [3])
     """
-    demand_array("codes", codes, np.uint16, 2)
-    for name, ids in (("unit", unit), ("row", row)):
-        demand_array(name, ids, np.uint64, 1)
-        demand_equal(f"{name} and codes", len(ids), codes.shape[1])
-    demand_kind(kind, "codes", len(codes))
-    return _median_cut(codes, unit, row, _word("key", key), kind)
-
-
-@native
-def _median_cut(codes: U16, unit: U64, row: U64, key: int, kind: U8) -> Cuts:
     d = len(codes)
     code, count = np.zeros(d, np.uint16), np.zeros(d, np.int64)
     keys, rows = np.zeros(d, np.uint64), np.zeros(d, np.uint64)
@@ -231,11 +206,12 @@ def _median_cut(codes: U16, unit: U64, row: U64, key: int, kind: U8) -> Cuts:
     return code, keys, rows, count
 
 
+@kernel(demand_split)
 def sign_planes(codes: U16, starts: I64, ids: U64, key: int, cuts: Cuts, kind: U8) -> Planes:
-    """Signs on both sides of the cuts, one bit a row: ``(planes, masks, zeros, words)``.
+    """Signs on both sides of the cuts, one bit a row: ``(planes, masks, zeros)``.
 
     Bit 1 is the sign +1.  Class c takes the words ``words[c]`` to ``words[c + 1]`` of a plane,
-    whole 256 bits.  Below the cut is -1, above it +1; the record of the cut is +1 if the count is
+    of `plane_words`.  Below the cut is -1, above it +1; the record of the cut is +1 if the count is
     even and else 0, and ``zeros`` says where its bit lies (-1: not among these rows).  A missing
     code has sign 0; ``masks``, there if some kind is 1, have bit 1 where the sign is not 0.
     Nominal columns are all 0.  ``ids`` are the rows ``unit`` and ``row``, which is unique.
@@ -243,31 +219,11 @@ def sign_planes(codes: U16, starts: I64, ids: U64, key: int, cuts: Cuts, kind: U
     >>> codes, ids = np.array([[9, 3, 5]], np.uint16), np.array([[0, 1, 2]] * 2, np.uint64)
     >>> kind, starts = np.zeros(1, np.uint8), np.array([0, 3])
     >>> cuts = median_cut(codes, *ids, 1, kind)
-    >>> planes, masks, zeros, words = sign_planes(codes, starts, ids, 1, cuts, kind)
-    >>> planes.tolist(), masks, zeros.tolist(), words.tolist()
-    ([[1, 0, 0, 0]], None, [2], [0, 4])
+    >>> planes, masks, zeros = sign_planes(codes, starts, ids, 1, cuts, kind)
+    >>> planes.tolist(), masks, zeros.tolist()
+    ([[1, 0, 0, 0]], None, [2])
     """
-    demand_array("codes", codes, np.uint16, 2)
-    demand_offsets("starts", starts, codes.shape[1])
-    demand_array("ids", ids, np.uint64, 2)
-    demand_equal("ids and (unit, row)", len(ids), 2)
-    demand_equal("ids and codes", ids.shape[1], codes.shape[1])
-    demand_cuts(cuts, kind, len(codes))
-    key = _word("key", key)
-    words = np.concatenate([[0], np.cumsum((np.diff(starts) + 255) // 256 * 4)]).astype(np.int64)
-    masked = bool((kind == 1).any())
-    layout = np.stack([starts, words])
-    if contract.extension is None:
-        planes, masks, zeros = _sign_planes(codes, layout, ids, key, cuts, kind)
-        return planes, masks if masked else None, zeros, words
-    # The kernel spares itself the masks.
-    return (*contract.extension.sign_planes(codes, layout, ids, key, cuts, kind, masked), words)
-
-
-def _sign_planes(
-    codes: U16, layout: I64, ids: U64, key: int, cuts: Cuts, kind: U8
-) -> tuple[U64, U64, I64]:
-    starts, words = layout
+    words = plane_words(starts)
     bit = np.arange(codes.shape[1]) + np.repeat(words[:-1] * 64 - starts[:-1], np.diff(starts))
     planes = np.zeros((len(codes), int(words[-1])), np.uint64)
     masks, zeros = np.zeros_like(planes), np.full(len(codes), -1, np.int64)
@@ -283,7 +239,7 @@ def _sign_planes(
         zeros[j] = bit[zero].max(initial=-1)
         planes[j] = _pack(bit[above & known & ~zero], int(words[-1]))
         masks[j] = _pack(bit[known & (bit != zeros[j])], int(words[-1]))
-    return planes, masks, zeros
+    return planes, masks if (kind == 1).any() else None, zeros
 
 
 def _pack(bit: I64, words: int) -> U64:
@@ -432,7 +388,3 @@ def _four_cells(q: I64) -> I64:
     cells = np.abs(q) + np.abs(a - q) + np.abs(b - q) + np.abs(total - a - b + q)
     best: I64 = cells.max((1, 2), initial=0)
     return best
-
-
-def _word(name: str, value: int) -> int:
-    return demand_whole(name, value, 0, 2**64 - 1)

@@ -18,10 +18,10 @@ from math import isqrt
 from typing import Any, NamedTuple
 
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
-from privsieve.ledger.certificate import UNIT, units_of
 from privsieve.public.canonical import Json
-from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, decimal
+from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, decimal, units_of
 from privsieve.public.domain import LARGEST_ROWS
+from privsieve.public.plan import UNIT
 
 LARGEST_NAME = 128
 NEIGHBOURS = ("replace-one", "add-remove")

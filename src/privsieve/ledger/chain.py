@@ -1,30 +1,81 @@
 """Chain: what a ledger writes, each entry bound to the one before.  Arithmetic, no database.
 
 `replay` adds up a chain from its entries alone, into the very rows that the ledger's tables should
-hold.
+hold.  `certificate` ties a release to the entries that paid for it.  All that it says but the
+digest of the release is known before a row is read: these are the `terms` of a plan.  They stand
+in the reserve entry, and the digest in the commit entry, so that no field of a certificate can
+change without a hash in it ceasing to fit.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError, PrivsieveError
+from privsieve.frozen import dataclass
 from privsieve.ledger import account as accounts
 from privsieve.ledger.account import Account, Change, Charge, change_of, checked_name, facts
-from privsieve.ledger.certificate import GENESIS, Entry, link, units_of
-from privsieve.public.canonical import Json, canonical, parsed
-from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, Cost
+from privsieve.public.canonical import Json, canonical, link, parsed
+from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, Cost, units_of
+from privsieve.public.plan import FORMAT, Plan, terms
 
 EXPORT = "privsieve-ledger-export/1"
+GENESIS = "00" * 32
 _DRAWN = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a ledger: `payload` is canonical JSON, `prev` the hash of the entry before.
+
+    >>> first = Entry.after(None, "grant", {"population": "clinic", "limit": 10**9})
+    >>> Entry.after(first, "publish", {"population": "clinic"}).prev == first.hash
+    True
+    """
+
+    seq: int
+    kind: str
+    payload: str
+    prev: str
+    hash: str
+
+    @classmethod
+    def after(cls, last: Entry | None, kind: str, body: Mapping[str, Json]) -> Entry:
+        """The entry that follows another; None begins a chain."""
+        seq, prev = (last.seq + 1, last.hash) if last else (1, GENESIS)
+        payload = canonical({**body, "kind": kind, "seq": seq})
+        return cls(seq, kind, payload.decode(), prev, link(prev, payload))
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The payload, parsed."""
+        try:
+            found = parsed(self.payload)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise LedgerError(f"entry {self.seq} of the ledger is damaged; "
+                              "`privsieve ledger verify` lists what is wrong")
+        return found
+
+    @property
+    def request(self) -> str:
+        """The request that a reserve or a commit speaks of; empty for the other kinds."""
+        return str(self.body.get("request", ""))
+
+    @property
+    def place(self) -> dict[str, Json]:
+        """Where it stands in the chain, as a certificate says it."""
+        return {"seq": self.seq, "prev": self.prev, "hash": self.hash}
 
 
 @dataclass(frozen=True)
@@ -108,7 +159,7 @@ def paid_before(population: str, name: str, *, once: bool) -> ParameterError:
                           "once; take the release that it gave, or name another request")
 
 
-@dataclass
+@dataclasses.dataclass
 class Balance:
     """What a chain adds up to, shaped as the ledger's tables.
 
@@ -213,6 +264,45 @@ def imported(text: str) -> tuple[Entry, ...]:
         raise LedgerError("the export cannot be read; name a file that `privsieve ledger export` "
                           "wrote")
     return entries
+
+
+def certificate(plan: Plan, release_sha256: str, reserve: Entry | None, commit: Entry | None,
+                software: Mapping[str, str]) -> dict[str, Json]:
+    """The certificate of a release, not signed; without a charge its ledger is null.
+
+    The charge must have been reserved with `terms(plan, software)`.
+    """
+    return completed(terms(plan, software), release_sha256, reserve, commit)
+
+
+def completed(promised: Mapping[str, Json], release_sha256: str, reserve: Entry | None,
+              commit: Entry | None) -> dict[str, Json]:
+    """The same of terms, as the ledger's reserve entry keeps them."""
+    if reserve is None or commit is None:
+        return _written(promised, release_sha256, None, None)
+    # What is charged is in the population's own change, which may be another than the claim's.
+    known = {name: reserve.body[name] for name in ("request", "reserved_at", "rho", "charged")}
+    return _written(promised, release_sha256, reserve.body["population"], {
+        **known, "reserve": reserve.place, "commit": commit.place, "head": commit.hash})
+
+
+def contained(claim: Mapping[str, Json], plan: Mapping[str, Json], release_sha256: str,
+              entry: Entry | None, software: Mapping[str, str]) -> dict[str, Json]:
+    """The certificate of a table that was published under containment: a level, no epsilon.
+
+    `entry` is the ledger's note, made with this claim and the digest of the release.
+    """
+    promised = {"claim": claim, "plan": plan, "software": dict(software)}
+    if entry is None:
+        return _written(promised, release_sha256, None, None)
+    return _written(promised, release_sha256, entry.body["population"], {
+        "snapshot": entry.body["snapshot"], "publish": entry.place, "head": entry.hash})
+
+
+def _written(promised: Mapping[str, Json], release_sha256: str, population: Json,
+             ledger: Mapping[str, Json] | None) -> dict[str, Json]:
+    return {"format": FORMAT, **promised, "release_sha256": release_sha256,
+            "population": population, "ledger": ledger, "key": None, "signature": None}
 
 
 def _sound(entry: Entry, body: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The ledger's file: SQLite, one connection per operation, one transaction per change.
+"""The ledger's file: SQLite, one transaction per change, over a connection of its own.
 
 A file has one name, on a disk of one machine.  What is half written is undone by the journal that
 lies beside it under that name; who finds the file without its journal counts it anew, and writes
@@ -7,6 +7,7 @@ nothing into one that does not add up.  What is wrong is said in a sentence.
 
 from __future__ import annotations
 
+import atexit
 import os
 import random
 import re
@@ -33,6 +34,8 @@ from privsieve.ledger.sql import (
     version_of,
 )
 
+#: What a file was when a connection left it.
+Mark = tuple[int, ...]
 #: How long to wait for another process, in seconds.
 PATIENCE = 60.0
 HOW = "`privsieve ledger grant --ledger FILE --population NAME --epsilon E`"
@@ -47,6 +50,9 @@ _SHARED = re.compile(
 _APART = ("the ledger does not add up, and nothing was written: `privsieve ledger verify` says "
           "what is wrong; if a program was killed, put the -journal file that it left back beside "
           "the ledger, else restore the newest copy")
+#: Of each process, its newest connection that wrote, to the file that it left: a commit follows its
+#: reserve, and the tables are read once for both.  A child never takes that of its parent.
+_kept: dict[int, tuple[str, Mark, sqlite3.Connection]] = {}
 #: What this process has counted of each file: the next charge counts what came since.
 _counted: dict[str, Tally] = {}
 
@@ -86,7 +92,7 @@ def transaction(path: str, population: str = "",  # noqa: ARG001  # a file is lo
     A ledger of an earlier version is taken over first.  What does not add up is not written: the
     first transaction of a process counts the whole file, and each later one what came since.
     """
-    with _spoken(), closing(_writable(place := _placed(path, own=True))) as db:
+    with _spoken(), _connected(place := _placed(path, own=True)) as db:
         db.execute("BEGIN IMMEDIATE")
         if _version(db) != VERSION:
             db.execute("ROLLBACK")
@@ -161,10 +167,11 @@ def _draft(path: str) -> Iterator[None]:
 
 
 def _connect(path: str, more: str = "mode=rw") -> sqlite3.Connection:
+    # One thread at a time uses it, and not always the one that opened it.
     # mode=rw never creates: a ledger that vanishes is an error, not a fresh budget.
     name = quote(os.fsencode(os.path.abspath(path)))  # noqa: PTH100  # as for `_stat`
     return sqlite3.connect(f"file:{name}?{more}", uri=True, isolation_level=None,
-                           timeout=PATIENCE)
+                           timeout=PATIENCE, check_same_thread=False)
 
 
 def _open(path: str, more: str = "mode=rw") -> sqlite3.Connection:
@@ -180,6 +187,51 @@ def _open(path: str, more: str = "mode=rw") -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+@contextmanager
+def _connected(place: str) -> Iterator[sqlite3.Connection]:
+    """A connection that writes, which is kept where all went well: see `_again`."""
+    db = _again(place) or _writable(place)
+    try:
+        yield db
+        mark = _mark(place)
+    except BaseException:
+        db.close()
+        raise
+    # Elsewhere a file that is open cannot be moved or deleted.
+    if mark is None or os.name != "posix" or (
+            _kept.setdefault(os.getpid(), (place, mark, db))[2] is not db):
+        db.close()
+
+
+def _again(place: str) -> sqlite3.Connection | None:
+    """The connection that this process kept, if the file is the one that it left, untouched.
+
+    What anybody else wrote, moved or put in its place is looked at over a new one.  It is taken out
+    while it is used: another thread, or a child, opens its own.
+    """
+    if (kept := _kept.pop(os.getpid(), None)) is None:
+        return None
+    known, mark, db = kept
+    if known == place and mark == _mark(place):
+        return db
+    db.close()
+    return None
+
+
+def _mark(place: str) -> Mark | None:
+    """What changes when a file is written, replaced, or given to others."""
+    found = _stat(place)
+    return found and (found.st_dev, found.st_ino, found.st_mode, found.st_uid, found.st_gid,
+                      found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+@atexit.register
+def _close() -> None:
+    """Leave no connection open behind the program."""
+    if kept := _kept.pop(os.getpid(), None):
+        kept[2].close()
 
 
 def _writable(place: str) -> sqlite3.Connection:

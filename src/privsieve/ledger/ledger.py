@@ -24,10 +24,10 @@ from privsieve.ledger import account as accounts
 from privsieve.ledger import chain, sql
 from privsieve.ledger import head as heads
 from privsieve.ledger.account import Account, checked_name
-from privsieve.ledger.certificate import Entry, conversion
-from privsieve.ledger.chain import ChainReport, Publication, Request, imported, replay
+from privsieve.ledger.chain import ChainReport, Entry, Publication, Request, imported, replay
 from privsieve.public.canonical import Json, canonical, parsed
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Cost, decimal
+from privsieve.public.plan import conversion
 from privsieve.public.printed import Printed
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class Ledger(Printed):
         return Fraction(self.account().delta_left, DELTA_UNITS)
 
     def conversion(self, claim: Mapping[str, Json]) -> str | None:
-        """How a release with these terms (`certificate.terms`) is converted, in a sentence.
+        """How a release with these terms (`plan.terms`) is converted, in a sentence.
 
         None where it protects what the population does; one that cannot be converted is refused.
         """
@@ -198,7 +198,7 @@ class Ledger(Printed):
     def reserve(self, cost: Cost, claim: Mapping[str, Json]) -> Entry:
         """Charge a cost, durably when this returns; there is no way back.
 
-        `claim` is public (`certificate.terms`) and is kept in the chain with the charge.  A release
+        `claim` is public (`plan.terms`) and is kept in the chain with the charge.  A release
         that protects another change than the population is charged as often as that takes.  A
         request that has a name is charged once.
         """

@@ -18,8 +18,7 @@ from urllib.parse import parse_qsl, unquote
 
 from privsieve.errors import LedgerError, ParameterError, PrivsieveError
 from privsieve.ledger import sql
-from privsieve.ledger.certificate import GENESIS, Entry
-from privsieve.ledger.chain import Tally
+from privsieve.ledger.chain import GENESIS, Entry, Tally
 
 if TYPE_CHECKING:
     import psycopg

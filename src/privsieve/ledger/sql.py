@@ -19,8 +19,7 @@ from typing import Any, Protocol
 
 from privsieve.errors import LedgerError, ParameterError
 from privsieve.ledger.account import Account, Charge, alike, check_new_name, check_unlike
-from privsieve.ledger.certificate import GENESIS, Entry
-from privsieve.ledger.chain import Balance, ChainReport, Request, Tally, replay
+from privsieve.ledger.chain import GENESIS, Balance, ChainReport, Entry, Request, Tally, replay
 from privsieve.public.canonical import Json
 from privsieve.public.cost import DELTA_UNITS, RHO_UNITS, TOP, Cost, decimal
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from privsieve.errors import ParameterError
-from privsieve.public.domain import Box, Domain
+from privsieve.public.domain import Box, Domain, demand_grids
 from privsieve.public.plan import Plan
 
 #: The name of each method, the module that holds it, and its options.
@@ -52,8 +52,6 @@ def plan(method: str, domain: Domain | str, *, rows: int | None = None,
     domain = Domain.of(domain)
     options_given: Any = asked(method, options_of(method), options)
     if method not in ANY_CODES:
-        from privsieve.public.grids import demand_grids
-
         demand_grids(whole(domain))
     if isinstance(options_given, Choosing) and asks_more(options_given):
         from privsieve.methods import beside

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from privsieve.errors import ParameterError
-from privsieve.methods import places
+from privsieve.methods import wishes
 from privsieve.public.canonical import Json, quoted
 from privsieve.public.cost import EPSILON_UNITS, Cost, exact
 from privsieve.public.domain import Domain
@@ -94,7 +94,7 @@ def planned(asked: Choosing, domain: Domain, rows: int | None) -> Plan:
     if asked.independent_rows and "sure" not in wanted:
         raise ParameterError("independent_rows is for sure, which is not asked for; give sure=, "
                              "or leave independent_rows away")
-    return _together(asked, wanted, domain, rows) if wanted else places.planned(asked, domain, rows)
+    return _together(asked, wanted, domain, rows) if wanted else wishes.planned(asked, domain, rows)
 
 
 def _together(asked: Choosing, wanted: Mapping[str, Any], domain: Domain,
@@ -136,7 +136,7 @@ def _inner(asked: Choosing, epsilon: Fraction, domain: Domain, rows: int | None)
     """The plan of the choice alone, for what the others leave."""
     alone = replace(asked, epsilon=epsilon, sure=None, independent_rows=False, describe=None,
                     allow_weak=True)
-    return places.planned(alone, domain, rows)
+    return wishes.planned(alone, domain, rows)
 
 
 def _plan(run: Together, asked: Choosing, cost: Cost, by_cost: Mapping[str, Json]) -> Plan:

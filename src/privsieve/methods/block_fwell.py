@@ -17,8 +17,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from privsieve.errors import ParameterError
 from privsieve.methods.blocks import Blocked, digest_of, parts_of, public_rows, sizes
-from privsieve.methods.choosing import GAPS, USUAL, Forecast, charged, expected, fewer, selection
-from privsieve.methods.places import Places, among
+from privsieve.methods.choosing import (
+    GAPS,
+    USUAL,
+    Forecast,
+    Places,
+    among,
+    charged,
+    expected,
+    fewer,
+    selection,
+)
 from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, option, settings, settled

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import comb
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
@@ -171,6 +171,27 @@ def takes(table: Extent, *, deep: int = 1, grid: int = 0, size: int = 0, free: i
         nanoseconds += table.sets(size, grid)
         held += cells + comb(table.d, size) * SET_BYTES
     return Takes(nanoseconds / 1e9, PROGRAM + COLUMN_BYTES * table.d + held)
+
+
+def cuts_fit(domain: Domain, units: int, labellings: int, max_ops: int) -> bool:
+    """Whether pairs with a column that has no grid are valued by all cuts: public.
+
+    There has to be such a column, and `max_ops` has to last for all cuts alone.
+
+    >>> from privsieve.public.domain import Domain, Number
+    >>> domain = Domain([Number(f"x{j}") for j in range(100)])
+    >>> [cuts_fit(domain, n, 1, MAX_OPS) for n in (100_000, 200_000)]
+    [True, False]
+    """
+    work = Extent.of(domain, units, cuts=labellings).by_cuts(len(domain.gridless))
+    return 0 < OPS * work <= max_ops
+
+
+def pairs_said(rules: Any) -> dict[str, str]:
+    """How pairs with a column that has no grid are valued, where there is one."""
+    if not rules.domain.gridless:
+        return {}
+    return {"pairs_without_grid": "all cuts" if rules.cuts else "none"}
 
 
 # --- one by one, or a set first -------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What all choices of columns share: how many, what they will be worth, and their plan.
+"""What all choices of columns share: how many, among what, their worth, and their plan.
 
 If k columns stand out by a share `gap` of the rows and the others by nothing, a race that names m
 of them finds, in expectation over its noise, what `noise.race` computes from the law of its noise;
@@ -13,24 +13,27 @@ numbers alone: see `fewer`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
+from math import lcm
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
 from privsieve.methods import branches
 from privsieve.public.canonical import Json, quoted
-from privsieve.public.cost import EPSILON_UNITS, Cost, decimal
-from privsieve.public.domain import Domain
-from privsieve.public.grids import after_coding
+from privsieve.public.cost import EPSILON_UNITS, Cost, decimal, exact
+from privsieve.public.domain import Domain, after_coding
 from privsieve.public.option import Choosing
 from privsieve.public.plan import NoiseSize, Plan, assumed
+from privsieve.release import exactly
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
+    from privsieve.noise.streams import Noise
 
 Asked = TypeVar("Asked", bound=Choosing)
 
@@ -47,6 +50,8 @@ FEW = 0.5
 TRIED = 64
 #: Costs beside which a report shows that of its release.
 COSTS = (Fraction(1, 10), Fraction(3, 10), Fraction(1), Fraction(3))
+#: The largest price, and how many parts of 1 there are.
+MOST = 10**9
 
 
 @dataclass(frozen=True)
@@ -272,27 +277,6 @@ def count(k: object, d: int) -> int:
     return k
 
 
-def cuts_fit(domain: Domain, units: int, labellings: int, max_ops: int) -> bool:
-    """Whether pairs with a column that has no grid are valued by all cuts: public.
-
-    There has to be such a column, and `max_ops` has to last for all cuts alone.
-
-    >>> from privsieve.public.domain import Domain, Number
-    >>> domain = Domain([Number(f"x{j}") for j in range(100)])
-    >>> [cuts_fit(domain, n, 1, branches.MAX_OPS) for n in (100_000, 200_000)]
-    [True, False]
-    """
-    work = branches.Extent.of(domain, units, cuts=labellings).by_cuts(len(domain.gridless))
-    return 0 < branches.OPS * work <= max_ops
-
-
-def pairs_said(rules: Any) -> dict[str, str]:
-    """How pairs with a column that has no grid are valued, where there is one."""
-    if not rules.domain.gridless:
-        return {}
-    return {"pairs_without_grid": "all cuts" if rules.cuts else "none"}
-
-
 def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
     """What a plan with this race costs; a delta that would buy nothing is not spent.
 
@@ -332,3 +316,184 @@ def selection(rules: Any, cost: Cost, look: Callable[[Any], Forecast], *, noise:
                 noise=NoiseSize(noise, "units on a score"),
                 certain=rules.places.columns() if free else None,
                 cost=Cost(Fraction(0)) if free else cost, **said)
+
+
+@dataclass(frozen=True)
+class Places:
+    """What is raced, and for how many places.
+
+    items : of each that is raced the positions of its columns: one, or those of a group
+    always : positions that are in without a race
+    total : how many places there are, those that are taken always among them
+    k : how many items are named, or at most so many where there is a price
+    prices, price : whole numbers, and empty where no price binds
+
+    >>> from privsieve.public.domain import Domain
+    >>> asked = Choosing(n_features_to_select=3, always=("x1",), groups={"both": ["x0", "x3"]})
+    >>> among(asked, Domain.box(0, 1, columns=5))
+    Places(items=((0, 3), (2,), (4,)), always=(1,), total=3, k=2, prices=(), price=0)
+    """
+
+    items: tuple[tuple[int, ...], ...]
+    always: tuple[int, ...]
+    total: int
+    k: int
+    prices: tuple[int, ...] = ()
+    price: int = 0
+
+    @property
+    def d(self) -> int:
+        """How many items are raced."""
+        return len(self.items)
+
+    @property
+    def taken(self) -> int:
+        """How many places are taken before the race."""
+        return self.total - self.k
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether each place is for a column on its own, and nothing has a price."""
+        return (not self.prices and len(self.always) + self.k == self.total
+                and all(len(item) == 1 for item in self.items))
+
+    @property
+    def certain(self) -> bool:
+        """Whether there is nothing to choose."""
+        return self.k == self.d
+
+    def race(self, epsilon: Fraction, **own: Any) -> Race:
+        """The race for scores that one unit moves by 1; `own` are further fields of it."""
+        from privsieve.noise.race import Race
+
+        return Race(self.d, self.k, 1, epsilon, prices=self.prices, price=self.price, **own)
+
+    def scores(self, scores: Sequence[int]) -> list[int]:
+        """What each item is worth: the most of its columns."""
+        # [most-of-its-columns]
+        return [max(scores[j] for j in item) for item in self.items]
+
+    def columns(self, named: Iterable[int] | None = None, *, ordered: bool = False,
+                ) -> tuple[int, ...]:
+        """The positions of the columns of some items, of all where none are given."""
+        raced = [j for item in (range(self.d) if named is None else named)
+                 for j in self.items[item]]
+        return (*self.always, *raced) if ordered else tuple(sorted((*self.always, *raced)))
+
+    def chosen(self, scores: Sequence[int], race: Race, noise: Noise) -> tuple[int, ...]:
+        """One race over scores of columns: positions, in order where that is released."""
+        from privsieve.noise.race import top_k
+
+        if self.certain and not race.ordered:
+            # [nothing-to-choose]
+            return self.columns()
+        return self.columns(top_k(self.scores(scores), race, noise), ordered=race.ordered)
+
+
+def among(asked: Choosing, domain: Domain) -> Places:
+    """Read what a choice of columns of this domain is among; refuses what makes no sense."""
+    members = _members(asked, domain)
+    always = _known(asked.always, members, asked, "always")
+    raced = [name for name in members if name not in always]
+    total = _total(asked, domain, len(members))
+    if total <= len(always):
+        raise ParameterError(f"always names {len(always)} and {total} are to be chosen: nothing is "
+                             "left to choose; choose more, or name fewer")
+    k, price = total - len(always), 0
+    prices: tuple[int, ...] = ()
+    if asked.price is not None or asked.costs:
+        k, prices, price = _paid(asked, members, always, k)
+    return Places(tuple(members[name] for name in raced),
+                  tuple(j for name in always for j in members[name]), len(always) + k, k,
+                  prices, price)
+
+
+def _members(asked: Choosing, domain: Domain) -> dict[str, tuple[int, ...]]:
+    """The positions of each column alone and of each group, by its name and in order."""
+    position = {name: j for j, name in enumerate(domain.names)}
+    group_of: dict[str, str] = {}
+    for group, columns in (asked.groups or {}).items():
+        if group in position:
+            raise ParameterError(f"a group is called {quoted(group)}, as a column is; give it "
+                                 "another name")
+        for name in columns:
+            if name not in position:
+                raise ParameterError(f"group {quoted(group)} has {quoted(name)}, which is no "
+                                     "column to choose; write names of the domain's columns")
+            if name in group_of:
+                raise ParameterError(f"{quoted(name)} is in group {quoted(group_of[name])} and in "
+                                     f"{quoted(group)}; groups may not overlap: write it once")
+            group_of[name] = group
+    found: dict[str, list[int]] = {}
+    for name, j in position.items():
+        found.setdefault(group_of.get(name, name), []).append(j)
+    return {name: tuple(columns) for name, columns in found.items()}
+
+
+def _known(names: Iterable[str] | None, members: Mapping[str, object], asked: Choosing,
+           option: str) -> list[str]:
+    """Names of columns alone or of groups; others are refused."""
+    known = list(names or ())
+    for name in known:
+        if name in members:
+            continue
+        inside = [group for group, columns in (asked.groups or {}).items() if name in columns]
+        if inside:
+            raise ParameterError(f"{option} names {quoted(name)}, which is a part of group "
+                                 f"{quoted(inside[0])}; name the group")
+        raise ParameterError(f"{option} names {quoted(name)}, which is no column to choose, nor a "
+                             "group; write names of the domain's columns")
+    return known
+
+
+def _total(asked: Choosing, domain: Domain, items: int) -> int:
+    """How many places there are, those that are taken always among them."""
+    wanted: Any = asked.n_features_to_select
+    if wanted is None and asked.price is not None:
+        return items
+    if items == len(domain.columns) and not asked.never and not asked.targets:
+        return count(wanted, items)
+    wanted = wanted.item() if hasattr(wanted, "item") else wanted
+    total = count(wanted, items if isinstance(wanted, float | Fraction) else MOST)
+    if total > items:
+        raise ParameterError(f"{total} are to be chosen, and {items} columns and groups are left "
+                             "to choose from; choose fewer")
+    return total
+
+
+def _paid(asked: Choosing, members: Mapping[str, object], always: Sequence[str], k: int,
+          ) -> tuple[int, tuple[int, ...], int]:
+    """How many can be paid at most, what each that is raced costs, and what may be spent."""
+    if asked.price is None:
+        raise ParameterError("costs are given and no price to stay within; write price=, or leave "
+                             "costs away")
+    costs = {name: amount(cost, f"costs[{quoted(name)}]")
+             for name, cost in (asked.costs or {}).items()}
+    _known(costs, members, asked, "costs")
+    price = amount(asked.price, "price")
+    one = lcm(price.denominator, *(cost.denominator for cost in costs.values()))
+    each = {name: int(costs.get(name, 1) * one) for name in members}
+    left = int(price * one) - sum(each[name] for name in always)
+    prices = tuple(cost for name, cost in each.items() if name not in always)
+    if left < min(prices):
+        rest = " what is left of it pays" if always else " it pays"
+        raise ParameterError(f"price is {exactly(price)}, and{rest} for no column; the cheapest "
+                             f"costs {exactly(min(prices) / exact(one, 'one'))}: raise the price")
+    # [most] by the cheapest
+    most = sum(spent <= left for spent in list(accumulate(sorted(prices)))[:k])
+    if sum(sorted(prices)[-k:]) <= left:
+        # [free-of-price] whichever are named can be paid
+        return k, (), 0
+    return most, prices, left
+
+
+def amount(value: object, name: str) -> Fraction:
+    """Read a price, or what somebody wants to pay."""
+    try:
+        found = exact(value, name)
+    except ParameterError:  # below 0, or no number
+        found = Fraction(-1)
+    if not 0 <= found <= MOST or (found * MOST).denominator != 1:
+        raise ParameterError(f"{name} is {quoted(value)}; write a number from 0 to {MOST}, with at "
+                             "most 9 decimals")
+    return found

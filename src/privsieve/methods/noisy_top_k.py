@@ -14,9 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
-from privsieve.methods.choosing import Forecast, charged, expected, fewer, selection
+from privsieve.methods.choosing import Forecast, Places, among, charged, expected, fewer, selection
 from privsieve.methods.labels import FINE, Labellings, balanced, equal, shares, written_shares
-from privsieve.methods.places import Places, among
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, option, settings, settled

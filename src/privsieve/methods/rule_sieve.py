@@ -18,16 +18,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import branches, rule_sieve_numeric
-from privsieve.methods.branches import ONE, PAIRS, TRIPLES, Branch, Sizes, Switch, joint_of
-from privsieve.methods.choosing import (
-    Forecast,
-    charged,
+from privsieve.methods.branches import (
+    ONE,
+    PAIRS,
+    TRIPLES,
+    Branch,
+    Sizes,
+    Switch,
     cuts_fit,
-    expected,
-    fewer,
+    joint_of,
     pairs_said,
-    selection,
 )
+from privsieve.methods.choosing import Forecast, Places, among, charged, expected, fewer, selection
 from privsieve.methods.labels import (
     AUTO_SHARE,
     FINEST,
@@ -45,7 +47,6 @@ from privsieve.methods.labels import (
     worth_before,
     written_shares,
 )
-from privsieve.methods.places import Places, among
 from privsieve.public.canonical import Json
 from privsieve.public.columns import CODES, Number
 from privsieve.public.cost import Cost

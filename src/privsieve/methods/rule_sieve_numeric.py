@@ -22,18 +22,10 @@ from typing import TYPE_CHECKING
 
 from privsieve.errors import ParameterError
 from privsieve.methods import branches
-from privsieve.methods.branches import ONE, joint_of
-from privsieve.methods.choosing import (
-    Forecast,
-    charged,
-    cuts_fit,
-    expected,
-    fewer,
-    pairs_said,
-    selection,
-)
+from privsieve.methods.branches import ONE, cuts_fit, joint_of, pairs_said
+from privsieve.methods.choosing import Forecast, Places, among, charged, expected, fewer, selection
 from privsieve.methods.labels import NUMBER
-from privsieve.methods.places import WISHES, Places, among
+from privsieve.methods.wishes import WISHES
 from privsieve.public.canonical import quoted
 from privsieve.public.columns import CODES, Label, Number
 from privsieve.public.cost import EPSILON_UNITS, Cost

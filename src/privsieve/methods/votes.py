@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from privsieve.errors import DomainError, ParameterError
 from privsieve.frozen import dataclass
-from privsieve.methods.choosing import Forecast, expected, fewer, selection
-from privsieve.methods.places import WISHES, Places, among
+from privsieve.methods.choosing import Forecast, Places, among, expected, fewer, selection
+from privsieve.methods.wishes import WISHES
 from privsieve.public.columns import Category, Label, Number
 from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain

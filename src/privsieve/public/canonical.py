@@ -1,4 +1,4 @@
-"""Canonical: one way to write JSON, to spell a value, and to show what a stranger wrote.
+"""Canonical: one way to write JSON, to spell a value, and to read and show what somebody wrote.
 
 JSON is RFC 8785 for the values that we allow: strings, integers, booleans, null, lists, objects.
 Floats are refused: their canonical form is where implementations differ.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,8 @@ from privsieve.errors import DomainError
 
 Json = str | int | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
+#: Before what a chain of digests is made of.
+_CHAIN = b"privsieve-ledger/1\0"
 #: RFC 8785 numbers are doubles; larger integers would not survive a reader in another language.
 LARGEST = 2**53 - 1
 #: What we write is nested less than a dozen times.
@@ -41,6 +44,10 @@ FALSE = ("0", "false", "False", "FALSE")
 _WORDS: dict[bool | None, str] = {None: "null", True: "true", False: "false"}
 _WHOLE = re.compile(r"([+-]?)(0|[1-9][0-9]*)(?:\.0*)?")
 
+#: Characters of the name of a column.
+LARGEST_NAME = 128
+#: Controls, formats, halves of characters, private ones, and ends of lines and paragraphs.
+_NOT_IN_NAMES = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 #: Characters of an error that quotes a value.
 LARGEST_QUOTE = 80
 #: Controls, halves of characters, ends of lines and of paragraphs.
@@ -104,6 +111,15 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def link(prev: str, payload: bytes) -> str:
+    """The hash of an entry of a chain: SHA-256 of a tag, the hash before it and its payload.
+
+    >>> link("00" * 32, b"{}")[:8]
+    '6b3d8bb8'
+    """
+    return hashlib.sha256(_CHAIN + bytes.fromhex(prev) + payload).hexdigest()
+
+
 def _write(value: Json) -> str:
     if isinstance(value, str):
         return encode_basestring(value)
@@ -142,6 +158,19 @@ def plain(text: str) -> str:
             minus = found[1] == "-" and found[2] != "0"
             return f"-{found[2]}" if minus else found[2]
     return text
+
+
+def text_of(value: object) -> str:
+    """The text by which a category, label or person is compared.
+
+    >>> text_of(3), text_of(3.0), text_of("3.0"), text_of(" A "), text_of(True)
+    ('3', '3', '3', 'A', '1')
+    """
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return plain(str(value))
 
 
 def is_whole(text: str) -> bool:
@@ -200,6 +229,31 @@ def flag_words(given: object, name: str, code: int) -> tuple[str, ...]:
     return tuple(found)
 
 
+def finite(value: object, name: str, end: str) -> float:
+    """Read a public number, which `end` names."""
+    if value is None:
+        raise DomainError(f"column {name!r}: {end} is missing; write the {end}est value that a "
+                          "person could have, from a code book, never from this table (or leave "
+                          "both bounds away: RuleSieve needs none)")
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number) or isinstance(value, (bool, str)):
+        raise DomainError(f"column {name!r}: {end} is {quoted(value)}; write a finite number")
+    # -0.0 equals 0.0, and equal domains have equal digests.
+    return number + 0.0
+
+
+def check_word(part: Any, key: str, words: Sequence[str]) -> None:
+    """Refuse an option of a column that is none of its words."""
+    value = getattr(part, key)
+    if not isinstance(value, str) or value not in words:
+        *first, last = (f'"{word}"' for word in words)
+        raise DomainError(f"column {part.name!r}: {key} is {quoted(value)}; write "
+                          f"{', '.join(first)} or {last}")
+
+
 # --- a stranger's text ---------------------------------------------------------------------------
 
 def hidden(character: str) -> bool:
@@ -234,3 +288,15 @@ def quoted(value: object) -> str:
     except Exception:  # noqa: BLE001  # an integer of very many digits, or a foreign object
         return f"a very long {type(value).__name__}"
     return text if len(text) <= LARGEST_QUOTE else text[:LARGEST_QUOTE - 1] + "…"
+
+
+def check_name(name: object) -> None:
+    """Refuse a column name that a screen or a report could not show as it is."""
+    if not isinstance(name, str) or not name.strip():
+        raise DomainError(f"a column is named {quoted(name)}; a name is a text that is not empty")
+    if len(name) > LARGEST_NAME:
+        raise DomainError(f"a column name has {len(name)} characters; {LARGEST_NAME} are allowed")
+    if not (name.isascii() and name.isprintable()) and any(
+            unicodedata.category(c) in _NOT_IN_NAMES for c in name):
+        raise DomainError("a column name holds control or direction characters, or ends a line; "
+                          "rename the column")

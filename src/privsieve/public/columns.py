@@ -5,10 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, fields
-from functools import cache
+from dataclasses import field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,24 +14,14 @@ from privsieve.errors import DomainError
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import (
     FLAGS,
-    LARGEST,
-    Json,
+    check_name,
+    check_word,
     coded,
+    finite,
     flag_words,
     hidden,
-    plain,
     quoted,
-)
-from privsieve.public.grids import CODES as CODES  # noqa: PLC0414  it is public here
-from privsieve.public.grids import (
-    around,
-    check_bounds,
-    check_scale,
-    check_word,
-    finite,
-    missing_values,
-    no_grid,
-    typical,
+    text_of,
 )
 
 Scalar = str | int | bool
@@ -42,31 +30,21 @@ Scalar = str | int | bool
 #: learned.  Methods with noise do not ask.
 Role = Literal["known", "presences", "both", "sensitive"]
 
+#: Codes are unsigned 16-bit integers.
+CODES = 65536
+#: Numbers that stand for none.
+MOST_CODES = 100
+#: How many typical spreads a grid reaches to either side of its centre.
+SPREADS = 4
 #: The code of "missing" where missing is a level of its own (then values use 0..65534).
 MISSING = CODES - 1
 #: The code of "missing" where missing is the middle.
 MIDDLE = CODES // 2
-LARGEST_NAME = 128
 #: Of a whole number among the values of a column.
 LARGEST_DIGITS = 100
 LARGEST_CUTS = 1000
 _ROLES = ("known", "presences", "both", "sensitive")
 _SCALES, _MISSING = ("linear", "log"), ("middle", "level")
-#: Controls, formats, halves of characters, private ones, and ends of lines and paragraphs.
-_NOT_IN_NAMES = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
-
-
-def text_of(value: object) -> str:
-    """The text by which a category, label or person is compared.
-
-    >>> text_of(3), text_of(3.0), text_of("3.0"), text_of(" A "), text_of(True)
-    ('3', '3', '3', 'A', '1')
-    """
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return plain(str(value))
 
 
 class _Graded:
@@ -86,8 +64,9 @@ class Number(_Graded):
 
     A declaration decides how values become codes, whoever reads them.  Bounds make a grid of equal
     steps (on a log scale, of equal ratios); `typical` makes one of its own.  Without bounds, and
-    wherever `near` is given, a code is a sign, an octave and 9 bits of the distance from `near`:
-    that is enough for RuleSieve, which compares values, and for no method that computes with them.
+    wherever `near` is given, a code is a sign, an octave and 9 bits of the distance from `near`
+    (`rows.cells.log_linear`): that is enough for RuleSieve, which compares values, and for no
+    method that computes with them.
 
     cuts : where it is cut into items that may be published; methods with noise do not ask.
     near : a public number that values lie around, such as 2000 for years; 0 where it is left out.
@@ -309,7 +288,7 @@ class Label:
 
 Column = Number | Category | Flag | Date
 Target = Label | Number
-_KINDS = {one.kind: one for one in (Number, Date, Flag, Category, Label)}
+KINDS = {one.kind: one for one in (Number, Date, Flag, Category, Label)}
 
 
 def adds_up(column: Column) -> bool:
@@ -343,63 +322,85 @@ def grid(part: Number | Date) -> tuple[int, int]:
     return (MISSING, MISSING) if part.missing_level else (CODES, MIDDLE)
 
 
-def fields_of(part: Column | Target) -> dict[str, Json]:
-    """A column, or the target, as JSON without floats.
+# --- what is declared, checked --------------------------------------------------------------------
 
-    >>> fields_of(Flag("smoker"))
-    {'kind': 'flag', 'name': 'smoker', 'default': False}
+def around(centre: float, spread: float) -> tuple[float, float]:
+    """Where the grid of a typical centre and spread begins and ends.
+
+    >>> around(140.0, 5.0)
+    (120.0, 160.0)
     """
-    found: dict[str, Json] = {"kind": part.kind}
-    for name, optional, default in _said_of(part.kind):
-        value = getattr(part, name)
-        if optional and value == default:
-            continue
-        found[name] = ([_in_json(one) for one in value] if isinstance(value, tuple)
-                       else _in_json(value))
-    return found
+    return centre - SPREADS * spread, centre + SPREADS * spread
 
 
-@cache
-def _said_of(kind: str) -> tuple[tuple[str, bool, object], ...]:
-    """The fields of a kind: each name, whether it may stay away, and what it is then."""
-    return tuple((item.name, item.metadata.get("optional", False), item.default)
-                 for item in fields(_KINDS[kind]))
+def check_bounds(name: str, low: float, high: float) -> None:
+    """Refuse bounds between which there is no grid."""
+    said = f"column {name!r}: low is {low:g} and high is {high:g};"
+    if not low < high:
+        raise DomainError(f"{said} low must be the smaller")
+    if not _fits(low, high):
+        raise DomainError(f"{said} no grid fits between them: bring them to bounds that a "
+                          "value could have")
 
 
-def _in_json(value: Any) -> Any:
-    """A value as JSON keeps it: a long number as its text, by which it is compared anyhow."""
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, dt.datetime):
-        return value.isoformat()
-    return str(value) if isinstance(value, int) and abs(value) > LARGEST else value
+def typical(part: Number) -> tuple[float, float]:
+    """A centre and a spread, checked."""
+    given: object = part.typical
+    shown = f"column {part.name!r}: typical is {quoted(given)};"
+    listed = [] if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") else [*given]
+    if len(listed) != 2 or None in listed:
+        raise DomainError(f"{shown} write two numbers, the centre and the spread, for example "
+                          "typical = [140, 5]")
+    centre, spread = (finite(one, part.name, "a number of typical") for one in listed)
+    if spread <= 0:
+        raise DomainError(f"{shown} the spread must be above 0")
+    if part.near is not None:
+        raise DomainError(f"{shown} near says otherwise how values become codes: leave one away")
+    low, high = part.reach
+    if not low <= centre <= high:
+        raise DomainError(f"{shown} the centre must lie within the bounds")
+    if not _fits(*around(centre, spread)):
+        raise DomainError(f"{shown} no grid fits around it: bring it to what a value could have")
+    return centre, spread
 
 
-def part_of(said: Mapping[str, Any]) -> Column | Target:
-    """A column, or the target, from the words of `fields_of`.
+def missing_values(part: Number) -> tuple[float, ...]:
+    """The numbers that stand for none, checked, each once and in their order."""
+    given: object = part.missing_values
+    listed = [] if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") else [*given]
+    if (not listed and given not in ((), [])) or None in listed or len(listed) > MOST_CODES:
+        raise DomainError(f"column {part.name!r}: missing_values is {quoted(given)}; write a list "
+                          f"of at most {MOST_CODES} numbers, for example missing_values = [99]")
+    return tuple(sorted({finite(one, part.name, "a missing value") for one in listed}))
 
-    >>> part_of({"kind": "number", "name": "age", "low": "0.0", "high": "110.0", "cuts": ["18.0"]})
-    Number(name='age', low=0.0, high=110.0, scale='linear', missing='middle', cuts=(18.0,), \
-role='known', near=None, typical=None, missing_values=())
+
+def check_scale(part: Number) -> None:
+    """Refuse a log scale that has no bounds above 0, or another way to codes beside it."""
+    said = f"column {part.name!r}: scale is log and"
+    if part.low is None:
+        raise DomainError(f"{said} low and high are missing; write both, or leave scale away: "
+                          "codes without bounds are finer near 0 anyhow")
+    if part.low <= 0:
+        raise DomainError(f"{said} low is {part.low:g}; a log scale needs low above 0")
+    if part.near is not None or part.typical is not None:
+        other = "near" if part.typical is None else "typical"
+        raise DomainError(f"{said} {other} says otherwise how values become codes: leave one away")
+
+
+def no_grid(name: str) -> str:
+    """What to do where a method computes with the codes of a number that has no grid.
+
+    >>> no_grid("sodium")[:38]
+    "column 'sodium' has no bounds, or has "
     """
-    own = {name: value for name, value in said.items() if name != "kind"}
-    if said["kind"] == "number":
-        own |= {key: float(own[key]) for key in ("low", "high", "near") if key in own}
-        own |= {key: [float(one) for one in own[key]]
-                for key in ("cuts", "typical", "missing_values") if key in own}
-    return _KINDS[said["kind"]](**own)
+    return (f"column {name!r} has no bounds, or has near, so that its codes are no equal steps: "
+            "write low and high from a code book, without near, or typical = [centre, spread], "
+            "never from this table (RuleSieve takes it as it is)")
 
 
-def check_name(name: object) -> None:
-    """Refuse a column name that a screen or a report could not show as it is."""
-    if not isinstance(name, str) or not name.strip():
-        raise DomainError(f"a column is named {quoted(name)}; a name is a text that is not empty")
-    if len(name) > LARGEST_NAME:
-        raise DomainError(f"a column name has {len(name)} characters; {LARGEST_NAME} are allowed")
-    if not (name.isascii() and name.isprintable()) and any(
-            unicodedata.category(c) in _NOT_IN_NAMES for c in name):
-        raise DomainError("a column name holds control or direction characters, or ends a line; "
-                          "rename the column")
+def _fits(low: float, high: float) -> bool:
+    """Whether a grid of codes fits between two numbers."""
+    return 0 < high - low < math.inf and CODES / (high - low) < math.inf
 
 
 def _moment(value: object, name: str, end: str) -> dt.datetime:

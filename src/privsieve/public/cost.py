@@ -185,3 +185,16 @@ def decimal(units: int, per: int = EPSILON_UNITS) -> str:
     """
     whole, rest = divmod(units, per)
     return f"{whole}.{rest:0{len(str(per)) - 1}d}".rstrip("0").rstrip(".")
+
+
+def units_of(text: object, per: int) -> int | None:
+    """The integer units of a decimal text, if it is the one text for them.
+
+    >>> units_of("0.5", 10**9), units_of("0.50", 10**9)
+    (500000000, None)
+    """
+    try:
+        units = exact(text, "an amount") * per
+    except ParameterError:
+        return None
+    return int(units) if units.denominator == 1 and decimal(int(units), per) == text else None

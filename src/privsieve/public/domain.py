@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import codecs
+import datetime as dt
 import os
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, field, replace
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, field, fields, replace
+from functools import cache, cached_property
 from math import lcm
 from operator import index
 from typing import Any, Literal
 
 from privsieve.errors import DomainError
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import Json, canonical, digest, quoted
+from privsieve.public.canonical import LARGEST, Json, canonical, check_name, digest, quoted
 from privsieve.public.columns import (
+    CODES,
+    KINDS,
     Column,
     Label,
     Number,
     Scalar,
     Target,
-    check_name,
-    fields_of,
+    no_grid,
 )
 from privsieve.public.printed import Printed
 
 #: More rows, or persons, than this are refused: it is a public cap.
 LARGEST_ROWS = 2**40
+#: Most values within so many codes of each other are too few different ones to be compared.
+FEW_CODES = 8
+#: So many columns are named; and the part of its distance from `near` that a step is at most.
+_NAMED, _PART = 3, "0.2 %"
 #: Up to so many rows a person, floor(L / rows) is exact.
 EXACT_ROWS, ROUNDED_WEIGHT = 10, 4096
 
@@ -332,3 +338,108 @@ def _check_count(value: object, name: str, *, optional: bool) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_ROWS:
         raise DomainError(f"table.{name} is {quoted(value)}; write a whole number from 1 to "
                           f"{LARGEST_ROWS}")
+
+
+# --- a column in a domain's JSON ------------------------------------------------------------------
+
+def fields_of(part: Column | Target) -> dict[str, Json]:
+    """A column, or the target, as JSON without floats.
+
+    >>> fields_of(Flag("smoker"))
+    {'kind': 'flag', 'name': 'smoker', 'default': False}
+    """
+    found: dict[str, Json] = {"kind": part.kind}
+    for name, optional, default in _said_of(part.kind):
+        value = getattr(part, name)
+        if optional and value == default:
+            continue
+        found[name] = ([_in_json(one) for one in value] if isinstance(value, tuple)
+                       else _in_json(value))
+    return found
+
+
+@cache
+def _said_of(kind: str) -> tuple[tuple[str, bool, object], ...]:
+    """The fields of a kind: each name, whether it may stay away, and what it is then."""
+    return tuple((item.name, item.metadata.get("optional", False), item.default)
+                 for item in fields(KINDS[kind]))
+
+
+def _in_json(value: Any) -> Any:
+    """A value as JSON keeps it: a long number as its text, by which it is compared anyhow."""
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, dt.datetime):
+        return value.isoformat()
+    return str(value) if isinstance(value, int) and abs(value) > LARGEST else value
+
+
+def part_of(said: Mapping[str, Any]) -> Column | Target:
+    """A column, or the target, from the words of `fields_of`.
+
+    >>> part_of({"kind": "number", "name": "age", "low": "0.0", "high": "110.0", "cuts": ["18.0"]})
+    Number(name='age', low=0.0, high=110.0, scale='linear', missing='middle', cuts=(18.0,), \
+role='known', near=None, typical=None, missing_values=())
+    """
+    own = {name: value for name, value in said.items() if name != "kind"}
+    if said["kind"] == "number":
+        own |= {key: float(own[key]) for key in ("low", "high", "near") if key in own}
+        own |= {key: [float(one) for one in own[key]]
+                for key in ("cuts", "typical", "missing_values") if key in own}
+    return KINDS[said["kind"]](**own)
+
+
+# --- what codes cannot show -----------------------------------------------------------------------
+
+def demand_grids(domain: Domain) -> None:
+    """Refuse a number whose codes have no equal steps, for a method that computes with them."""
+    for part in (*domain.columns, domain.target):
+        if isinstance(part, Number) and part.gridless:
+            raise DomainError(no_grid(part.name))
+
+
+def after_coding(domain: Domain) -> str | None:
+    """Which gap a forecast means, and which columns cannot be found; None without numbers.
+
+    >>> from privsieve.public.columns import Number
+    >>> after_coding(Domain([Number("age", 0, 110), Number("sodium")]))[-54:]
+    'within 0.2 % of their distance from near (0 of sodium)'
+    """
+    numbers = [column for column in domain.columns if isinstance(column, Number)]
+    steps = sorted((column for column in numbers if not column.gridless), key=_width, reverse=True)
+    free = [column for column in numbers if column.gridless]
+    said = []
+    if steps:
+        said.append(f"within {FEW_CODES} of {CODES} steps of each other "
+                    f"({_named(map(_step, steps))})")
+    if free:
+        said.append(f"{'or, where codes have no bounds, ' if steps else ''}within {_PART} of their "
+                    f"distance from near ({_named(map(_near, free))})")
+    if not said:
+        return None
+    return ("the gap is that of codes, and no forecast knows how many values share one: a column "
+            f"cannot be found if most of its values lie {', '.join(said)}")
+
+
+def _width(column: Number) -> float:
+    low, high = column.ends
+    return high - low
+
+
+def _step(column: Number) -> str:
+    if column.scale == "log":
+        low, high = column.ends
+        return f"{100 * ((high / low) ** (FEW_CODES / CODES) - 1):.2g} % of {column.name}"
+    step = _width(column) * FEW_CODES / CODES
+    return f"{step:{'.0f' if step >= 100 else '.2g'}} of {column.name}"
+
+
+def _near(column: Number) -> str:
+    return f"{column.near or 0:g} of {column.name}"
+
+
+def _named(words: Iterable[str]) -> str:
+    """Some of the columns, the widest steps first."""
+    listed = list(words)
+    more = len(listed) - _NAMED
+    return ", ".join(listed[:_NAMED]) + (f", and {more} more" if more > 0 else "")

@@ -1,4 +1,4 @@
-"""Plan: all that is decided before a row is read, and what its guarantee takes for granted.
+"""Plan: all that is decided before a row is read, what is promised, and what that assumes.
 
 A selector writes `plan(domain, …) -> Plan` and never sees rows.  What happens with rows and noise
 is two functions that the plan carries; `fit.fit` is the one place that calls them, in the one
@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
+from privsieve.public import strangers
 from privsieve.public.canonical import Json
-from privsieve.public.cost import Cost
+from privsieve.public.cost import Cost, exact, factor
 from privsieve.public.domain import Domain
 from privsieve.public.printed import Printed
 
@@ -43,6 +44,24 @@ class NoiseSize(NamedTuple):
                   "half ranges on an answer"]
 
 
+#: Of a certificate, which is what was promised and who paid for it.
+FORMAT = "privsieve-certificate/1"
+#: What is protected, in words.  A record of a CSV file is a line: whoever puts line breaks into a
+#: cell brings in several.
+UNIT = {"row": "one row of the table", "line": "one line of the file",
+        "person": "one person with all their rows"}
+_NEIGHBOURS = {"replace-one": "Replacing", "add-remove": "Adding or removing"}
+#: What is released, one and several of it, by kind.
+_RESULT = {
+    "selection": ("set", "sets"),
+    "weights": ("vector of weights", "vectors of weights"),
+    "regression": ("model", "models"),
+    "histogram": ("table of counts", "tables of counts"),
+}
+#: Theorems of releases that say more of the columns that they select.
+_MORE = ("sure-count", "described")
+#: The kinds of releases that an epsilon was paid for.
+KINDS = tuple(_RESULT)
 #: Every word that a proof may use, and what it says.
 SENTENCES: Mapping[str, str] = {
     "ideal-bits": "The operating system's random numbers cannot be told from coin flips.",
@@ -206,3 +225,53 @@ def items(settings: Mapping[str, Any], selected: Sequence[str]) -> list[str]:
 def sought(settings: Mapping[str, Any], selected: Sequence[str]) -> int:
     """How many of the places were raced for."""
     return len(items(settings, selected)) - len(settings.get("always") or ())
+
+
+# --- what is promised -----------------------------------------------------------------------------
+
+def terms(plan: Plan, software: Mapping[str, str]) -> dict[str, Json]:
+    """What a plan promises before a row is read: what `Ledger.reserve` keeps with the charge."""
+    return {
+        "claim": {
+            "kind": plan.kind, "account": plan.cost.account, "epsilon": plan.cost.text,
+            "delta": plan.cost.delta_text, "unit": UNIT[plan.protected],
+            "neighbours": plan.domain.neighbours, "mechanism": plan.method,
+            "theorem": plan.theorem, "assumes": list(plan.assumes)},
+        "plan": plan.json(),
+        "domain_sha256": plan.domain.digest(),
+        "software": dict(software),
+    }
+
+
+def conversion(said: Mapping[str, Any], terms: Mapping[str, Any]) -> str | None:
+    """A charge that was converted, in a sentence; None where it was not."""
+    if said["factor"] == "1":
+        return None
+    own, rows = terms["claim"], said["rows_per_person"]
+    having = f" with up to {rows} rows" if rows is not None and own["unit"] != said["unit"] else ""
+    return (f"charged {said['factor']} times: the release protects {own['unit']} "
+            f"({own['neighbours']}), and the account {said['unit']}{having} "
+            f"({said['neighbours']}); {said['factor']} of the one make one of the other")
+
+
+def sentence(certificate: Mapping[str, Any]) -> str:
+    """The claim in one plain sentence.
+
+    >>> sentence({"claim": {"kind": "selection", "epsilon": "1", "delta": "0",
+    ...                     "neighbours": "replace-one", "unit": "one row of the table"}})[:63]
+    'Replacing one row of the table changes the probability of any r'
+    """
+    claim = certificate["claim"]
+    if claim["kind"] == "containment":
+        return strangers.promise(claim)
+    result, results = _RESULT.get(claim["kind"], ("result", "results"))
+    if claim.get("theorem") in _MORE:
+        result, results = (f"{one} with what is said of it" for one in (result, results))
+    changes = f"{_NEIGHBOURS[claim['neighbours']]} {claim['unit']} changes the probability of any "
+    times = factor(exact(claim["epsilon"], "epsilon")) or (
+        f"e^{claim['epsilon']}, which promises nothing")
+    if claim["delta"] == "0":
+        return f"{changes}released {result} by a factor of at most {times}."
+    # With a delta the sum over several results may grow by delta once, not each of them.
+    return (f"{changes}collection of released {results} by a factor of at most {times}, and by at "
+            f"most {claim['delta']} beyond that.")

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import visible
-from privsieve.public.columns import fields_of
 from privsieve.public.cost import exact
+from privsieve.public.domain import fields_of
 from privsieve.public.printed import fitted
 
 if TYPE_CHECKING:

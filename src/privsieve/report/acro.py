@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from privsieve.ledger.certificate import sentence
+from privsieve.public.plan import sentence
 from privsieve.report.officer import what
 from privsieve.report.page import clean, clean_sentence
 

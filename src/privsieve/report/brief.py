@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from privsieve.ledger.certificate import sentence
+from privsieve.public.plan import sentence
 from privsieve.public.shown import Shown, names
 from privsieve.release import (
     ANSWERS,

@@ -8,16 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from privsieve.report.charts import Piece, Series, bar, curves
-from privsieve.report.page import count, document, name, place, share_up, some
+from privsieve.report.page import (
+    Piece,
+    bar,
+    count,
+    document,
+    joined,
+    name,
+    place,
+    share_up,
+    some,
+    wide,
+)
 
 #: Closed columns that are shown.
 _CLOSED = 15
 _UNREACHED = "not reached"
+#: Of curves: the highest and the lowest place in pixels, the part of the width that the words of
+#: the scale take, and a mark for each curve.
+_TOP, _BASE, _SCALE = 26, 206, 12
+_MARKS = (
+    Markup('<circle cx="{x}" cy="{y}" r="5" class="f1"/>'),
+    Markup('<svg x="{x}" y="{y}"><rect x="-4.5" y="-4.5" width="9" height="9" class="f2"/></svg>'),
+    Markup('<svg x="{x}" y="{y}"><path d="M0 -6.5 6 5 -6 5z" class="f4"/></svg>'),
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -316,3 +335,58 @@ def _unique(one: Alone) -> Markup | str:
 
 def _chance(one: Alone) -> str:
     return "–" if one.right is None else f"{min(-int(-one.right * 100 // 1), 100)} %"
+
+
+# --- curves --------------------------------------------------------------------------------------
+
+class Series(NamedTuple):
+    """A curve: its name, and for each place of the axis how high it is (None: nothing there)."""
+
+    name: str
+    values: tuple[float | None, ...]
+
+
+def curves(caption: str, axis: Sequence[str], series: Sequence[Series],
+           scale: Sequence[tuple[float, str]]) -> Markup:
+    """Up to three curves over places that are equally far apart; each has a mark of its own.
+
+    `scale` are the heights that are drawn, the lowest first, with their words.
+
+    >>> drawn = curves("Columns", ["2", "5"], [Series("few", (4, 3))], [(0, "0"), (4, "4")])
+    >>> drawn.count("<circle"), drawn.count('class="s1"')
+    (3, 1)
+    """
+    low, high = scale[0][0], scale[-1][0]
+    step = (100 - _SCALE) / len(axis)
+    places = [_SCALE + step * (at + 0.5) for at in range(len(axis))]
+
+    def height(value: float) -> float:
+        return round(_BASE - (_BASE - _TOP) * (value - low) / ((high - low) or 1), 1)
+
+    grid = joined((Markup('<line x1="0" x2="100%" y1="{0}" y2="{0}" class="l3"/><text x="0" '
+                          'y="{1}" class="q">{2}</text>').format(height(at), height(at) - 4, word)
+                   for at, word in scale), "")
+    words = joined((Markup('<text x="{}%" y="225" text-anchor="middle" class="q">{}</text>').format(
+        wide(x), word) for x, word in zip(places, axis, strict=True)), "")
+    drawn = joined(_curve(kind, [(x, None if value is None else height(value))
+                                 for x, value in zip(places, one.values, strict=True)])
+                   for kind, one in enumerate(series))
+    key = joined((Markup('<span class="nb"><svg width="18" height="14" aria-hidden="true">{}</svg> '
+                         "{}</span>").format(_MARKS[kind].format(x="9", y=7), one.name)
+                  for kind, one in enumerate(series)), Markup(" &emsp; "))
+    said = "; ".join(f"{one.name}: " + ", ".join(
+        f"{word}: {'nothing' if value is None else format(value, '.4g')}"
+        for word, value in zip(axis, one.values, strict=True)) for one in series)
+    return Markup(
+        '<figure><figcaption>{}</figcaption>\n<p class="key">{}</p><svg width="100%" height="232" '
+        'role="img" aria-label="{}">{}<line x1="0" x2="100%" y1="{}" y2="{}" class="l2"/>{}\n{}'
+        "</svg></figure>").format(caption, key, said, grid, _BASE, _BASE, words, drawn)
+
+
+def _curve(kind: int, points: Sequence[tuple[float, float | None]]) -> Markup:
+    """Lines between neighbours that are both there, and a mark at each."""
+    lines = (Markup('<line x1="{}%" y1="{}" x2="{}%" y2="{}" class="s{}"/>').format(
+        wide(a), h, wide(b), i, kind + 1) for (a, h), (b, i) in pairwise(points)
+        if h is not None and i is not None)
+    marks = (_MARKS[kind].format(x=f"{wide(x)}%", y=y) for x, y in points if y is not None)
+    return joined([*lines, *marks], "")

@@ -11,8 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from privsieve.report.charts import Piece, bar
-from privsieve.report.page import clean, count, document, name, plural
+from privsieve.report.page import Piece, bar, clean, count, document, name, plural
 
 #: The words of verdicts, as a page says them.
 _WORDS = {"stop": "stop", "look": "look", "fine": "fine"}

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from privsieve.ledger.certificate import UNIT
 from privsieve.public.cost import exact
+from privsieve.public.plan import UNIT
 from privsieve.report.officer import WEAK, Spending, literal
 from privsieve.report.page import clean, count
 

@@ -6,7 +6,7 @@ A number is shown as far as its noise lets anybody read it, and no finer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import ROUND_HALF_EVEN
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from privsieve.frozen import dataclass
+from privsieve.public.cost import EXACT
 from privsieve.release import (
     ANSWERS,
     ColumnWeights,
@@ -24,18 +25,7 @@ from privsieve.release import (
     Regression,
     number,
 )
-from privsieve.report.charts import Piece, bar
-from privsieve.report.page import (
-    MANY,
-    clean,
-    count,
-    last_place,
-    name,
-    plain,
-    rounded,
-    table,
-    up,
-)
+from privsieve.report.page import MANY, Piece, bar, clean, count, name, table
 from privsieve.report.private import PrivatePage, settings
 
 #: More weights than this are a file for a machine: the page shows the first ones.
@@ -297,7 +287,7 @@ def page(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> bytes:
     """The page of weights, of a formula, or of a table of counts."""
     pages = {"weights": WeightsPage, "regression": RegressionPage, "histogram": HistogramPage}
     kind = release["kind"]
-    return pages[kind](release, certificate).document("private", kind)
+    return pages[kind](release, certificate).document("private", kind, up=up)
 
 
 def bars(caption: str, weights: Sequence[Weighed], noise: ShownNoise, *, chosen: bool = False,
@@ -388,3 +378,35 @@ def _edge(text: str) -> str:
     except ValueError:
         return text
     return f"{value:,.0f}" if abs(value) >= 10**4 else f"{value:.4g}"
+
+
+def up(value: Fraction) -> str:
+    """An amount that is bad news, in two digits, rounded up.
+
+    >>> up(Fraction("0.01231")), up(Fraction(26671)), up(Fraction(0))
+    ('0.013', '27,000', '0')
+    """
+    return plain(rounded(value, last_place(value), ROUND_CEILING)) if value > 0 else "0"
+
+
+def rounded(value: Fraction, place: int, how: str) -> Decimal:
+    """A number with its last digit at this power of ten."""
+    exact = EXACT.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return exact.quantize(Decimal(1).scaleb(place), rounding=how, context=EXACT)
+
+
+def last_place(value: Fraction) -> int:
+    """The power of ten of the second digit that matters; 0 where there is none."""
+    if value <= 0:
+        return 0
+    return EXACT.divide(Decimal(value.numerator), Decimal(value.denominator)).adjusted() - 1
+
+
+def plain(value: Decimal) -> str:
+    """Digits without an exponent, thousands parted, with the sign of print.
+
+    >>> plain(Decimal("-1.2E+4")), plain(Decimal("-0.00")), plain(Decimal("0.50"))
+    ('−12,000', '0.00', '0.50')
+    """
+    text = f"{abs(value):,f}"
+    return f"−{text}" if value < 0 and text.strip("0.,") else text

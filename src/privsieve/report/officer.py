@@ -11,10 +11,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from privsieve.ledger.certificate import UNIT, conversion, sentence
 from privsieve.public.canonical import canonical, digest
 from privsieve.public.cost import exact, factor
-from privsieve.public.plan import SENTENCES
+from privsieve.public.plan import SENTENCES, UNIT, conversion, sentence
 from privsieve.public.strangers import known, spoken
 from privsieve.release import ANSWERS
 from privsieve.report.page import (

@@ -22,17 +22,17 @@ from functools import cache
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from types import CodeType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from markupsafe import Markup, escape
 
 from privsieve._version import __version__
 from privsieve.errors import SchemaError
 from privsieve.frozen import dataclass
-from privsieve.ledger.certificate import sentence
 from privsieve.public.canonical import Json, canonical
 from privsieve.public.canonical import digest as sha256
 from privsieve.public.cost import EXACT, factor, power, short
+from privsieve.public.plan import sentence
 from privsieve.release import WRONG
 
 NAME = "report.html"
@@ -51,6 +51,12 @@ _SHORT = 16
 _PIECES = re.compile(r"[^_./-]{0,15}[_./-]|[^_./-]{1,16}")
 
 _FOLDER = f"{__file__.rpartition(os.sep)[0]}/pages"
+#: A bar in a row of a table; every figure also stands there in digits.
+_ROW = Markup('<div class="bar"><span>{}</span><svg width="100%" height="14" aria-hidden="true">'
+              "{}{}</svg></div>")
+_RECT = Markup('<rect x="{}%" y="1" width="{}%" height="12" class="{}"/>')
+_LINE = Markup('<line x1="{0}%" x2="{0}%" y1="0" y2="14" class="l1"/>')
+
 #: Patterns of templates: they are compiled where a template is.
 _MARK = r"(?s)(\{\{.*?\}\}|\{%.*?%\})"
 #: A statement that has its line to itself takes the line away with it.
@@ -279,7 +285,7 @@ def _pieces() -> dict[str, Any]:
     """What every template may use."""
     pieces: list[Callable[..., Any]] = [
         escape, clean, clean_sentence, flowing, name, names, joined, facts, table, digest, count,
-        plural, listed, place, factor, share_up, up, canonical, sentence]
+        plural, listed, place, factor, share_up, wide, canonical, sentence]
     return {"sha256": sha256, "Markup": Markup, "MANY": MANY,
             **{piece.__name__: piece for piece in pieces}}
 
@@ -379,6 +385,35 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *,
                       kind, caption, cells(head, ('th scope="col"',) * 2), joined(lines))
 
 
+class Piece(NamedTuple):
+    """A part of a bar, from here to there in per cent of the width."""
+
+    start: float
+    end: float
+    kind: str = "f1"
+
+
+def bar(label: str, pieces: Sequence[Piece], limit: float | None = None) -> Markup:
+    """A label with its bar beside it; a thin line marks the limit that the header names.
+
+    >>> bar("x", [Piece(0, 50)]).count("<rect")
+    1
+    """
+    line = Markup("") if limit is None else _LINE.format(wide(limit))
+    drawn = joined((_RECT.format(wide(p.start), wide(p.end - p.start), p.kind) for p in pieces
+                    if p.end > p.start), "")
+    return _ROW.format(label, drawn, line)
+
+
+def wide(percentage: float) -> str:
+    """Where something stands in a figure, in per cent of the width: type is never scaled.
+
+    >>> wide(100 / 3)
+    '33.33'
+    """
+    return f"{percentage:.2f}"
+
+
 def pairs(said: Iterable[tuple[object, object]]) -> str:
     """Names and their values, in a line."""
     return ", ".join(f"{clean(key)} {clean(value)}" for key, value in said)
@@ -455,38 +490,6 @@ def share_up(part: int, whole: int) -> str:
         tenths = -(-part * 1000 // whole)
         return f"{tenths // 10}.{tenths % 10} %" if tenths < 10 else "1 %"
     return f"{-(-part * 100 // whole)} %"
-
-
-def up(value: Fraction) -> str:
-    """An amount that is bad news, in two digits, rounded up.
-
-    >>> up(Fraction("0.01231")), up(Fraction(26671)), up(Fraction(0))
-    ('0.013', '27,000', '0')
-    """
-    return plain(rounded(value, last_place(value), ROUND_CEILING)) if value > 0 else "0"
-
-
-def rounded(value: Fraction, place: int, how: str) -> Decimal:
-    """A number with its last digit at this power of ten."""
-    exact = EXACT.divide(Decimal(value.numerator), Decimal(value.denominator))
-    return exact.quantize(Decimal(1).scaleb(place), rounding=how, context=EXACT)
-
-
-def last_place(value: Fraction) -> int:
-    """The power of ten of the second digit that matters; 0 where there is none."""
-    if value <= 0:
-        return 0
-    return EXACT.divide(Decimal(value.numerator), Decimal(value.denominator)).adjusted() - 1
-
-
-def plain(value: Decimal) -> str:
-    """Digits without an exponent, thousands parted, with the sign of print.
-
-    >>> plain(Decimal("-1.2E+4")), plain(Decimal("-0.00")), plain(Decimal("0.50"))
-    ('−12,000', '0.00', '0.50')
-    """
-    text = f"{abs(value):,f}"
-    return f"−{text}" if value < 0 and text.strip("0.,") else text
 
 
 def _two(value: Decimal, how: str) -> Decimal:

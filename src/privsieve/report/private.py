@@ -7,20 +7,29 @@ from fractions import Fraction
 from functools import cached_property
 from os import sep, walk
 from string import ascii_lowercase
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from privsieve._version import __version__
 from privsieve.frozen import dataclass
-from privsieve.ledger.certificate import UNIT, conversion
 from privsieve.public.canonical import canonical, digest
 from privsieve.public.cost import exact
 from privsieve.public.description import Described
-from privsieve.public.plan import SENTENCES, chosen_by, items, sought
+from privsieve.public.plan import SENTENCES, UNIT, chosen_by, conversion, items, sought
 from privsieve.release import Release, Selection, exactly, number
-from privsieve.report.charts import CostMark, Piece, bar, costs
-from privsieve.report.page import TwoFiles, belief, clean, count, joined, name, names, percent
+from privsieve.report.page import (
+    Piece,
+    TwoFiles,
+    bar,
+    belief,
+    clean,
+    count,
+    joined,
+    name,
+    names,
+    percent,
+)
 
 _PACKAGE = __file__.rsplit(sep, 2)[0]
 #: Letters of the name of a proof.
@@ -173,6 +182,14 @@ class PrivatePage(TwoFiles):
         return clean(said) if len(said) <= 128 else f"{clean(said[:120])}…"
 
 
+class CostMark(NamedTuple):
+    """A cost, the percentage that is found at it, and whether it is that of this release."""
+
+    text: str
+    percent: int
+    this: bool
+
+
 @dataclass(frozen=True)
 class SelectionPage(PrivatePage):
     """What a page says of chosen columns."""
@@ -318,7 +335,7 @@ class SelectionPage(PrivatePage):
 
 def page(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> bytes:
     """The page of chosen columns."""
-    return SelectionPage(release, certificate).document("private", "selection", costs=costs)
+    return SelectionPage(release, certificate).document("private", "selection")
 
 
 def beforehand(settings: Mapping[str, Any], selected: Sequence[str]) -> list[Markup]:

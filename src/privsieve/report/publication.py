@@ -26,8 +26,7 @@ from privsieve.public.strangers import (
     known,
     spoken,
 )
-from privsieve.report.charts import Piece, bar
-from privsieve.report.page import TwoFiles, count, flowing, name, pairs, share_up, some
+from privsieve.report.page import Piece, TwoFiles, bar, count, flowing, name, pairs, share_up, some
 
 #: More closed columns than this are folded away: they expose more people than those before them.
 SHOWN = 20

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from privsieve.errors import ParameterError
-from privsieve.ledger.certificate import UNIT, sentence
-from privsieve.public.plan import SENTENCES
+from privsieve.public.plan import SENTENCES, UNIT, sentence
 from privsieve.release import ANSWERS
 from privsieve.report.officer import odds, quoted, what
 from privsieve.report.page import clean, clean_sentence

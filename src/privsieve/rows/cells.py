@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.public.canonical import BLANK, plain
+from privsieve.public.canonical import BLANK, plain, text_of
 from privsieve.public.columns import (
     CODES,
     MIDDLE,
@@ -32,7 +32,6 @@ from privsieve.public.columns import (
     Target,
     grid,
     known,
-    text_of,
 )
 from privsieve.rows.source import RawColumn
 

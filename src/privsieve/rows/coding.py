@@ -19,19 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import DomainError, ParameterError, SchemaError
-from privsieve.public.canonical import BLANK, FLAGS, coded
-from privsieve.public.columns import (
-    Category,
-    Column,
-    Date,
-    Flag,
-    Label,
-    Number,
-    Target,
-    check_name,
-    known,
-    text_of,
-)
+from privsieve.public.canonical import BLANK, FLAGS, check_name, coded, text_of
+from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target, known
 from privsieve.rows.cells import (
     DAY,
     bounds,

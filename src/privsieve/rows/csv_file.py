@@ -23,7 +23,7 @@ from privsieve.errors import DomainError, SchemaError
 from privsieve.frozen import dataclass
 from privsieve.kernels import contract
 from privsieve.kernels.contract import I32, MOST_ROWS, U16, demand_array, demand_whole
-from privsieve.public.canonical import BLANK
+from privsieve.public.canonical import BLANK, check_name
 from privsieve.public.columns import (
     CODES,
     MIDDLE,
@@ -34,7 +34,6 @@ from privsieve.public.columns import (
     Label,
     Number,
     Target,
-    check_name,
     grid,
     known,
 )

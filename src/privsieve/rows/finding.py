@@ -27,7 +27,7 @@ from privsieve.public.columns import (
     grid,
     known,
 )
-from privsieve.public.grids import FEW_CODES
+from privsieve.public.domain import FEW_CODES
 from privsieve.rows.cells import (
     bounds,
     date_cell,

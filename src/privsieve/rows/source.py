@@ -24,18 +24,8 @@ import numpy.typing as npt
 
 from privsieve.errors import DomainError, PrivsieveError, ReleaseFailed, SchemaError
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import coded, is_whole, reads_flags
-from privsieve.public.columns import (
-    Category,
-    Column,
-    Date,
-    Flag,
-    Label,
-    Number,
-    Target,
-    check_name,
-    text_of,
-)
+from privsieve.public.canonical import check_name, coded, is_whole, reads_flags, text_of
+from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target
 from privsieve.public.domain import Box, Csv, Domain
 
 if TYPE_CHECKING:

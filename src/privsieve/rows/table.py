@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target, text_of
+from privsieve.public.canonical import text_of
+from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target
 from privsieve.public.domain import Box, Domain
 from privsieve.rows.coding import (
     LARGEST_LEVELS,

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from privsieve.public.columns import (
+    CODES,
     Category,
     Column,
     Date,
@@ -25,7 +26,7 @@ from privsieve.public.columns import (
     Target,
     known,
 )
-from privsieve.public.grids import CODES, FEW_CODES
+from privsieve.public.domain import FEW_CODES
 from privsieve.rows.cells import bounds
 from privsieve.rows.finding import BINS, FORMS, SUMS, WORDS, Finding
 

@@ -88,13 +88,13 @@ class Signs(Summary):
     @classmethod
     def of(cls, part: Part, cuts: Cuts, key: int, layout: Layout) -> Signs:
         """Split the columns that have ranks at cuts that were found over the whole table."""
-        planes, masks, zeros, words = kernels.sign_planes(part.codes, part.starts, part.ids, key,
-                                                          cuts, layout.kind)
+        planes, masks, zeros = kernels.sign_planes(part.codes, part.starts, part.ids, key, cuts,
+                                                   layout.kind)
         ranked = layout.ordered
         if len(ranked) < len(planes):
             planes, zeros = np.ascontiguousarray(planes[ranked]), zeros[ranked]
             masks = None if masks is None else np.ascontiguousarray(masks[ranked])
-        return cls(planes, masks, zeros, words, part.rows)
+        return cls(planes, masks, zeros, kernels.plane_words(part.starts), part.rows)
 
     def __add__(self, other: Signs) -> Signs:
         masks = None

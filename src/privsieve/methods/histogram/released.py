@@ -22,8 +22,9 @@ import numpy.typing as npt
 
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.methods.histogram.noisy_histogram import Axis
-from privsieve.public.canonical import quoted
-from privsieve.public.columns import CODES, Date, Flag, Number, part_of, text_of
+from privsieve.public.canonical import quoted, text_of
+from privsieve.public.columns import CODES, Date, Flag, Number
+from privsieve.public.domain import part_of
 from privsieve.release import WRONG, Histogram
 from privsieve.rows.cells import DAY, grid_ends, log_edges
 

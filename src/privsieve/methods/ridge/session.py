@@ -35,8 +35,7 @@ from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.streams import Noise
 from privsieve.public.columns import Number
 from privsieve.public.cost import Cost
-from privsieve.public.domain import Domain
-from privsieve.public.grids import demand_grids
+from privsieve.public.domain import Domain, demand_grids
 from privsieve.public.option import estimator, option
 from privsieve.public.plan import Plan
 from privsieve.release import ANSWERS, WRONG, Regression, Release

@@ -1,0 +1,113 @@
+"""Tables that do not fit: whole processes in a limit of memory, against polars' streaming means.
+
+Each of ours is a process of its own that may take so much data and no more (`RLIMIT_DATA`); what
+it cannot hold lies in a private file.  The peer reads the same Parquet file and gives the mean of
+each column by class, in a stream.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from measure import Goal, program
+from privsieve import kernels
+
+GIB = 2**30
+COLUMNS = 20
+#: Rows of a group of the file.
+GROUP = 2**17
+#: Times the CPU of the peer.
+LIMITS = {"noisy-top-k": 2, "noisy-histogram": 2, "rule-sieve": 5}
+PEER = ("import sys, polars as pl; "
+        "pl.scan_parquet(sys.argv[1]).group_by('y').agg(pl.all().mean()).collect("
+        "engine='streaming')")
+
+
+def goals(*, short):
+    """Each method in a gigabyte, and how long it takes beside the peer; both cores beside one."""
+    if kernels.implementation() != "native":
+        return []  # the twins are held to no speed
+    rows, runs = (1_000_000, 1) if short else (20_000_000, 3)
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.parquet"
+        write(path, rows, COLUMNS)
+        peer = program([sys.executable, "-c", PEER, path], runs)
+        for method, most in LIMITS.items():
+            own = program(ours(method, path, GIB), runs)
+            found.append(Goal(f"{method}, {rows} x {COLUMNS} in 1 GiB / polars' streaming means",
+                              own / peer, most, f"ours {own:.1f} s, polars {peer:.1f} s, CPU"))
+        found += both_cores(path, rows, runs)
+    return found
+
+
+def both_cores(path, rows, runs):
+    """Wall time with all cores beside that with one: of a quiet machine."""
+    for method in ("noisy-top-k", "rule-sieve"):
+        times = {jobs: sorted(wall(ours(method, path, GIB, jobs)) for _ in range(runs))[runs // 2]
+                 for jobs in (1, 2)}
+        yield Goal(f"{method}, {rows} x {COLUMNS}: two threads / one, wall time",
+                   times[2] / times[1], .6, f"{times[2]:.1f} s, {times[1]:.1f} s")
+
+
+def wall(command):
+    """Seconds of a process; it must succeed."""
+    start = time.perf_counter()
+    subprocess.run([str(part) for part in command], check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
+def ours(method, path, limit, jobs=1):
+    """The command of one release in a limit of memory."""
+    return [sys.executable, __file__, method, path, limit, jobs]
+
+
+def write(path, rows, columns):
+    """Numbers, of which the first four matter, and a class."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    names = [f"x{j}" for j in range(columns)]
+    schema = pa.schema([*((name, pa.float64()) for name in names), ("y", pa.int64())])
+    with pq.ParquetWriter(path, schema) as file:
+        for start in range(0, rows, GROUP):
+            table = rng.random((columns, min(GROUP, rows - start)))
+            y = (table[:4].sum(axis=0) + rng.random(table.shape[1]) > 2.5).astype(np.int64)
+            file.write_table(pa.table([*table, y], schema=schema))
+
+
+def main(method, path, limit, jobs):
+    """One release of a file, in a limit of memory; prints its names or how many counts it has."""
+    import privsieve as ps
+
+    domain = ps.Domain([ps.Number(f"x{j}", 0, 1) for j in range(columns_of(path))],
+                       target=ps.Label("y", [0, 1]))
+    limits = (int(limit), resource.getrlimit(resource.RLIMIT_DATA)[1])
+    resource.setrlimit(resource.RLIMIT_DATA, limits)
+    room = {"n_jobs": int(jobs), "epsilon": 1, "domain": domain}
+    if method == "noisy-histogram":
+        made = ps.NoisyHistogram(columns=["x0", "x1"], bins=16, **room)
+    else:
+        made = {"rule-sieve": ps.RuleSieve, "noisy-top-k": ps.NoisyTopK,
+                "block-fwell": ps.BlockFWELL}[method](4, **room)
+    release = made.fit(path).release_
+    print(*(release.selected or [len(release.bytes)]))
+
+
+def columns_of(path):
+    """How many columns of numbers a file has."""
+    import pyarrow.parquet as pq
+
+    return len(pq.read_schema(path).names) - 1
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
