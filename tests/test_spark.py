@@ -51,7 +51,7 @@ class Spark:
     """A session, and all that its processes print."""
 
     def __init__(self, mode, folder):
-        self.mode, self.folder = mode, folder
+        self.folder = folder
         os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1",
                        "SPARK_SCALA_VERSION": "2.13", "SPARK_WORKER_DIR": str(folder / "work"),
                        "PYTHONPATH": str(Path(ps.__file__).parents[1])}
@@ -162,6 +162,15 @@ def test_the_release_is_that_of_the_frame_in_memory(spark, ward, method):
     assert here.bytes == there.bytes
 
 
+def test_an_estimator_takes_a_frame(spark, ward, ledger):
+    """As it takes any other; columns that the domain does not name are never read."""
+    made = ps.NoisyTopK(2, epsilon=1, domain=WARD, ledger=ledger).fit(spark.read(ward))
+
+    assert set(WARD.names) == set(made.feature_names_in_)
+    assert made.get_support().sum() == 2
+    assert ledger.spent() == 1
+
+
 def test_places_are_those_of_the_files(spark, ward, plan):
     """Where a stage breaks ties, rows have the places that they have in the folder."""
     frame = spark.read(ward)
@@ -188,12 +197,11 @@ def test_rows_that_are_too_few_are_default_records(spark, ward, plan):
         summary(replace(plan, units=ROWS - 3), frame, of_codes)
 
 
+# The only mode with executors apart from the driver.
+@pytest.mark.parametrize("spark", MODES[1:2], indirect=True)
 def test_an_executor_that_is_killed_changes_nothing_and_is_charged_once(
         spark, ward, plan, ledger, tmp_path):
     """A lost executor's parts are made again, and each is in the sum once."""
-    if spark.mode != MODES[1]:
-        return  # the only mode with executors apart from the driver
-
     def deadly(rows, key, found):
         if rows:
             with contextlib.suppress(FileExistsError):
