@@ -64,6 +64,19 @@ def wide_goals(runs):
     yield Goal("scores of 70 x 12000 / what plan says", ours / said, 1.2, f"{said:.1f} s said")
 
 
+def words_goals(runs):
+    """Pairs of columns of words, there or not, against counting which words stand together."""
+    rng = np.random.default_rng(0)
+    there = rng.random((3000, 1360)) < .05
+    bins, starts, nominal = (15 * there).astype(np.uint8), np.array([0, 680, 1360]), np.zeros(3000)
+    rules = bins, starts, None, np.array([[-1, 1]]), 16, nominal.astype(np.uint8)
+    ours = call(partial(kernels.pair_gain, *rules), runs)
+    counted = there.astype(np.float32)
+    peer = call(lambda: [half @ half.T for half in (counted[:, :680], counted[:, 680:])], runs)
+    yield Goal("pairs of 3000 words in 1360 rows / two products of NumPy", ours / peer, 2,
+               f"NumPy {peer:.2f} s, ours {ours:.2f} s")
+
+
 def cuts_goals(runs):
     """All cuts of pairs of columns without bounds, against a greedy tree on both, and the plan."""
     rng, columns = np.random.default_rng(0), 8
@@ -105,5 +118,6 @@ def goals(*, short):
              f"ours {usual:.3f} s"),
         Goal("intervals alone / f_classif", alone / f, 1 / 2, f"ours {alone:.3f} s"),
         *wide_goals(1 if short else 3),
+        *words_goals(1 if short else 3),
         *cuts_goals(runs),
     ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import os
 import random
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -109,3 +111,52 @@ def java(program, *args, cwd=None):
                           encoding="utf-8", timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+#: A package with the names and arguments of sdcMicro 5.8.1, and little else: it counts groups as
+#: base R does, and `localSuppression` takes out the first key variable of small ones.
+STAND_IN = r"""
+createSdcObj <- function(dat, keyVars, numVars = NULL, pramVars = NULL, ghostVars = NULL,
+                         weightVar = NULL, hhId = NULL, strataVar = NULL, sensibleVar = NULL,
+                         excludeVars = NULL, options = NULL, seed = NULL,
+                         randomizeRecords = FALSE, alpha = 1) {
+  stopifnot(all(c(keyVars, numVars, sensibleVar) %in% names(dat)))
+  stopifnot(all(vapply(dat[keyVars], is.factor, NA)), all(vapply(dat[numVars], is.numeric, NA)))
+  structure(list(dat = dat, keys = keyVars), class = "standIn")
+}
+print.standIn <- function(x, type = "kAnon", docat = TRUE, ...) cat("print", type, "\n")
+get.sdcMicroObj <- function(object, type) {
+  key <- do.call(paste, c(unname(lapply(object$dat[object$keys], as.integer)), sep = ":"))
+  list(individual = cbind(risk = 1, fk = as.vector(table(key)[key])), ldiversity = "l")
+}
+ldiversity <- function(obj, ldiv_index = NULL, l_recurs_c = 2, missing = -999, ...) obj
+localSuppression <- function(obj, k = 2, importance = NULL, combs = NULL, ...) {
+  small <- get.sdcMicroObj(obj, "risk")$individual[, "fk"] < k
+  for (one in obj$keys) obj$dat[[one]][small] <- NA
+  obj
+}
+extractManipData <- function(obj, ignoreKeyVars = FALSE, ignorePramVars = FALSE,
+                             ignoreNumVars = FALSE, ignoreGhostVars = FALSE,
+                             ignoreStrataVar = FALSE, randomizeRecords = "no") {
+  stopifnot(randomizeRecords %in% c("no", "simple", "byHH", "withinHH"))
+  obj$dat[sample(nrow(obj$dat)), ]
+}
+"""
+
+
+def sdcmicro_library(place):
+    """The environment of an R that has the stand-in, in a library that is made in this folder."""
+    if shutil.which("Rscript") is None:
+        pytest.skip("Rscript is not here (Debian's r-base-core)")
+    package = place / "sdcMicro"
+    (package / "R").mkdir(parents=True)
+    (package / "R" / "all.R").write_text(STAND_IN)
+    (package / "DESCRIPTION").write_text("Package: sdcMicro\nVersion: 0.0.1\nTitle: Stand-in\n"
+                                         "Description: For a test.\nLicense: none\n")
+    names = re.findall(r"^(\w[\w.]*) <- function", STAND_IN, re.MULTILINE)
+    (package / "NAMESPACE").write_text("S3method(print, standIn)\n" + "".join(
+        f"export({name})\n" for name in names if name != "print.standIn"))
+    (place / "lib").mkdir()
+    subprocess.run(["R", "CMD", "INSTALL", "--no-docs", "-l", str(place / "lib"), str(package)],
+                   check=True, capture_output=True, timeout=300)
+    return {**os.environ, "R_LIBS": str(place / "lib")}

@@ -7,6 +7,7 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -40,11 +41,12 @@ class Server:
 
     def __init__(self, place, bin_folder):
         self.place, self.bin, self.process = place, bin_folder, None
+        self.more, self.port = ["-c", "listen_addresses="], 5432
 
     @classmethod
     @contextmanager
-    def started(cls):
-        """A server for the time of the block."""
+    def started(cls, name=None):
+        """A server for the time of the block; one with a name proves it, on this machine's net."""
         if (found := programs()) is None:
             pytest.skip("PostgreSQL is not installed (Debian: postgresql)")
         place = Path(tempfile.mkdtemp(prefix="pg"))
@@ -55,6 +57,8 @@ class Server:
             place.chmod(0o755)
             server._run("initdb", "-D", "data", "-U", "owner", "-A", "trust", "-E", "UTF8",
                         "--locale=C")
+            if name is not None:
+                server.more = server.certified(name)
             server.start()
             try:
                 yield server
@@ -76,13 +80,48 @@ class Server:
             if self.process is None or self.process.poll() is not None:
                 self.process = subprocess.Popen(
                     [self.bin / "postgres", "-D", "data", "-k", self.place, "-c",
-                     "listen_addresses=", "-c", "max_connections=60", "-c", "shared_buffers=16MB"],
+                     "max_connections=60", "-c", "shared_buffers=16MB", *self.more],
                     user=_user(), cwd=self.place, stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL)
             time.sleep(0.1)
             with suppress(psycopg.OperationalError), self.root():
                 return
         raise AssertionError("the server did not start")
+
+    def certified(self, name):
+        """A key, a certificate of this name by an authority of its own, and a free port."""
+        import datetime as dt
+
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+
+        key, now = ec.generate_private_key(ec.SECP256R1()), dt.datetime.now(dt.UTC)
+        called = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+        made = (x509.CertificateBuilder().subject_name(called).issuer_name(called)
+                .public_key(key.public_key()).serial_number(1)
+                .not_valid_before(now - dt.timedelta(1)).not_valid_after(now + dt.timedelta(1))
+                .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+                .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+                .sign(key, hashes.SHA256()))
+        (self.place / "root.crt").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+        (self.place / "server.key").write_bytes(key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption()))
+        (self.place / "server.key").chmod(0o600)
+        if user := _user():
+            shutil.chown(self.place / "server.key", user)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        return ["-c", "listen_addresses=127.0.0.1", "-c", f"port={self.port}", "-c", "ssl=on", "-c",
+                f"ssl_cert_file={self.place}/root.crt", "-c",
+                f"ssl_key_file={self.place}/server.key"]
+
+    def environment(self):
+        """By what a client finds a server with a name, and knows who vouches for it."""
+        return {"PGHOSTADDR": "127.0.0.1", "PGPORT": str(self.port),
+                "PGSSLROOTCERT": str(self.place / "root.crt")}
 
     def kill(self):
         """The server and all that works for it, without a word."""
@@ -95,7 +134,7 @@ class Server:
 
     def url(self, database, user="owner"):
         """The URL of a database."""
-        return f"postgresql://{user}@/{database}?host={self.place}"
+        return f"postgresql://{user}@/{database}?host={self.place}&port={self.port}"
 
     def root(self, database="postgres"):
         """A connection of the superuser."""

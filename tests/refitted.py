@@ -23,7 +23,7 @@ class Forger:
         """One edit, refitted; None where nothing is left of it."""
         made = copy.deepcopy(self.true)
         try:
-            act(made[which], path, value)
+            act(made[which], path, copy.deepcopy(value))  # of another folder: that one stays true
         except (TypeError, KeyError, IndexError):
             return None
         with contextlib.suppress(Exception):  # what cannot be made to fit stays as it is

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -34,7 +35,8 @@ from privsieve.containment.limits import Limits
 from privsieve.errors import CheckFailed, ParameterError, SchemaError
 from privsieve.public.columns import Category, Label, Number
 from privsieve.public.domain import Csv, Domain
-from privsieve.rows.items import items_of
+from privsieve.public.domain_file import parse
+from privsieve.rows.items import Reading, items_of, table_of
 from real_data import folder as data_folder
 
 #: What R says: the smallest group, all rows, and those in groups below k.
@@ -187,7 +189,7 @@ def test_r_reads_the_file_as_we_do(tmp_path, encoding, mark, header):
         items, _, _ = items_of(str(path), domain=Domain(domain.columns, csv=domain.csv),
                                columns=known)
         found = exported(path, Labelled(items, np.zeros(items.rows, np.int32), (None,)), roles, 3,
-                         domain.csv)
+                         domain)
         write_folder(tmp_path / f"sdc{at}", sdcmicro(found, by_path=True))
         _, said, wrong = rscript("sdc.R", cwd=tmp_path / f"sdc{at}")
 
@@ -326,6 +328,57 @@ def test_a_folder_is_private_new_and_whole(tmp_path):
     with pytest.raises(CheckFailed):
         write_folder(tmp_path / "next", {**files, "settings.json": b"{}"}, read_arx)
     assert not (tmp_path / "next").exists()
+
+
+CODED = """[[column]]
+name = "pain"
+kind = "number"
+low = 0
+high = 10
+cuts = [3, 6]
+missing_values = [98, 99]
+
+[[column]]
+name = "score"
+kind = "number"
+missing_values = [-9]
+
+[[column]]
+name = "ward"
+kind = "category"
+values = ["A", "B"]
+"""
+
+
+def test_codes_for_missing_are_missing_in_every_tool(tmp_path):
+    """A number that stands for none is no number and no level there, however it is spelled."""
+    rows = [[pain, score, "AB"[at % 2], at % 3 % 2] for at, (pain, score) in enumerate(
+        zip([0, 4, 9, 98, "99.0", ""] * 20, [1, 2, -9, "-9.0", ""] * 24, strict=True))]
+    path = write_csv(tmp_path / "t.csv", [["pain", "score", "ward", "ill"], *rows])
+    domain = parse(CODED)
+    found = table_of(str(path), "ill", Reading(domain=domain, columns=("pain", "ward"),
+                                               sensitive=("score",)))
+    table = Labelled(found.items, found.y, found.classes, "ill")
+    roles = Roles(both=("pain", "ward"), sensitive=("score",), target="ill")
+    made = exported(path, table, roles, 3, domain)
+    pain, _, score, _ = made.columns
+
+    assert found.sensitive[0].values == score.levels.labels == ("1", "2", "missing")
+    assert {"98", "99.0", ""} == {cell for cell, group in zip(
+        pain.levels.cells, pain.levels.group, strict=True)
+        if pain.levels.labels[group] == "missing"}
+    write_folder(tmp_path / "arx", arx(made), read_arx)
+    with (tmp_path / "arx" / "data.csv").open() as file:
+        assert {"1", "2", "missing"} == {line["score"] for line in csv.DictReader(
+            file, delimiter=";")}
+    write_folder(tmp_path / "sdc", sdcmicro(made))
+    script = tmp_path / "sdc" / "sdc.R"
+    script.write_text(script.read_text().partition("if (!requireNamespace")[0]
+                      + 'cat(sort(unique(dat$n1_pain)), sum(is.na(dat$n1_pain)), "\\n")\n'
+                      + 'cat(levels(dat$v3_score), "\\n")\n')
+    _, said, _ = rscript("sdc.R", cwd=tmp_path / "sdc")
+
+    assert ["0 4 9 60", "1 2 missing"] == [line.strip() for line in said.splitlines()[-2:]]
 
 
 def test_limits_are_models_of_arx(tmp_path):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from bridge_tables import labelled, random_table, rows_of, rscript, write_csv
+from bridge_tables import (
+    labelled,
+    random_table,
+    rows_of,
+    rscript,
+    sdcmicro_library,
+    write_csv,
+)
 from privsieve.bridges.arx import arx, read_arx
 from privsieve.bridges.back import generalised
 from privsieve.bridges.sdcmicro import sdcmicro
@@ -23,35 +27,6 @@ from privsieve.errors import SchemaError
 from privsieve.public.columns import Category
 from privsieve.public.domain import Csv, Domain
 
-#: A package with the names and arguments of sdcMicro 5.8.1, and little else: it counts groups as
-#: base R does, and `localSuppression` takes out the first key variable of small ones.
-STAND_IN = r"""
-createSdcObj <- function(dat, keyVars, numVars = NULL, pramVars = NULL, ghostVars = NULL,
-                         weightVar = NULL, hhId = NULL, strataVar = NULL, sensibleVar = NULL,
-                         excludeVars = NULL, options = NULL, seed = NULL,
-                         randomizeRecords = FALSE, alpha = 1) {
-  stopifnot(all(c(keyVars, numVars, sensibleVar) %in% names(dat)))
-  stopifnot(all(vapply(dat[keyVars], is.factor, NA)), all(vapply(dat[numVars], is.numeric, NA)))
-  structure(list(dat = dat, keys = keyVars), class = "standIn")
-}
-print.standIn <- function(x, type = "kAnon", docat = TRUE, ...) cat("print", type, "\n")
-get.sdcMicroObj <- function(object, type) {
-  key <- do.call(paste, c(unname(lapply(object$dat[object$keys], as.integer)), sep = ":"))
-  list(individual = cbind(risk = 1, fk = as.vector(table(key)[key])), ldiversity = "l")
-}
-ldiversity <- function(obj, ldiv_index = NULL, l_recurs_c = 2, missing = -999, ...) obj
-localSuppression <- function(obj, k = 2, importance = NULL, combs = NULL, ...) {
-  small <- get.sdcMicroObj(obj, "risk")$individual[, "fk"] < k
-  for (one in obj$keys) obj$dat[[one]][small] <- NA
-  obj
-}
-extractManipData <- function(obj, ignoreKeyVars = FALSE, ignorePramVars = FALSE,
-                             ignoreNumVars = FALSE, ignoreGhostVars = FALSE,
-                             ignoreStrataVar = FALSE, randomizeRecords = "no") {
-  stopifnot(randomizeRecords %in% c("no", "simple", "byHH", "withinHH"))
-  obj$dat[sample(nrow(obj$dat)), ]
-}
-"""
 R_COUNTS = ("a <- commandArgs(TRUE); d <- read.csv(a[1], sep = a[2], colClasses = 'character', "
             "check.names = FALSE, na.strings = character(0)); d <- d[as.integer(a[-(1:2)])]; "
             "cat('k', min(table(do.call(paste, c(unname(d), sep = '\\r')))))")
@@ -156,21 +131,7 @@ def test_what_was_not_generalised_is_refused(tmp_path):
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     """A library of R with a stand-in for sdcMicro."""
-    place = tmp_path_factory.mktemp("library")
-    if shutil.which("Rscript") is None:
-        pytest.skip("Rscript is not here (Debian's r-base-core)")
-    package = place / "sdcMicro"
-    (package / "R").mkdir(parents=True)
-    (package / "R" / "all.R").write_text(STAND_IN)
-    (package / "DESCRIPTION").write_text("Package: sdcMicro\nVersion: 0.0.1\nTitle: Stand-in\n"
-                                         "Description: For a test.\nLicense: none\n")
-    names = re.findall(r"^(\w[\w.]*) <- function", STAND_IN, re.MULTILINE)
-    (package / "NAMESPACE").write_text("S3method(print, standIn)\n" + "".join(
-        f"export({name})\n" for name in names if name != "print.standIn"))
-    (place / "lib").mkdir()
-    subprocess.run(["R", "CMD", "INSTALL", "--no-docs", "-l", str(place / "lib"), str(package)],
-                   check=True, capture_output=True, timeout=300)
-    return {**os.environ, "R_LIBS": str(place / "lib")}
+    return sdcmicro_library(tmp_path_factory.mktemp("library"))
 
 
 def test_what_the_script_writes_is_read_back(tmp_path, capsys, library):

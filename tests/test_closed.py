@@ -11,13 +11,17 @@ from fractions import Fraction
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 
 from every_method import CHARGING
 from forged import golden, spots
 from privsieve.check import schema, settings
+from privsieve.check.recount_published import _crowd
 from privsieve.check.theorems import OF_METHOD
 from privsieve.check.verify import verify
+from privsieve.containment.measures import crowd
+from privsieve.containment.publish import _said
 from privsieve.methods import METHODS, options_of
 from privsieve.public.canonical import canonical, digest, parsed
 from privsieve.public.option import abouts
@@ -44,6 +48,10 @@ OTHER_STATEMENTS = {
     r"(selection|weights|histogram) selected(\.\[\])?": "names in an order, or other numbers",
     r"regression (queries.*|answers.*)": "of 0.1.0: answers of a batch, whose points it lacks",
     r"\w+ domain\.(columns\.\[\]|target)(\..*)?": "what was declared of a column's values",
+    r"\w+ ledger\.charged\.rows_per_person":
+        "what the account knows of people, where the change that is paid for needs no factor",
+    r"\w+ claim\.unit": "a line of a file, or a row of a frame: the table is not there",
+    r"\w+ domain\.(rows|persons)": "a number that was declared, and that the units do not need",
     r"\w+ plan\.units": "how many units there were, where the domain does not say it",
     r"selection (plan|claim)\.(epsilon|delta)":
         "nothing of a name shows the noise: a forecast may be the same for another epsilon",
@@ -61,6 +69,8 @@ OTHER_STATEMENTS = {
     r"weights values\.exponent": "objective-fwell: a grid may be told twice as fine",
     r"containment (claim\.roles\..*|plan\.suppress|claim\.suppressed|complete)":
         "what was declared before, and what happened to rows that are not there",
+    r"containment measured\.(known|all)\.average":
+        "of 0.1.0: a sum of doubles, rounded up; where it is exact its last digit may be one more",
     r"containment (selected|partial)(\..*)?": "of 0.1.0: it does not say where columns come from",
 }
 
@@ -150,7 +160,15 @@ FOUND = {
     "other vectors": ("weights", ("plan", "settings", "vectors"), 30, "number of vectors"),
     "columns of another domain": ("histogram", ("columns",), ["age"], "those of its domain"),
     "rho": ("selection", ("ledger", "rho"), "0.25", "the rho of the charge"),
+    "another number of persons": ("0.1.0/noisy-top-k/person", ("domain", "persons"), 7,
+                                  "number of units"),
+    "a share that no group has": ("containment", ("claim", "limits", "share"), "0", "limit"),
+    "a share above 1": ("containment", ("claim", "limits", "share"), "1.5", "limit"),
+    "an entropy that each group has": ("containment", ("claim", "limits", "entropy"), "0",
+                                       "limit"),
     "a level": ("containment", ("measured", "strangers", "known", "level"), 99, "crowds"),
+    "an average of 0.1.0": ("0.1.0/publication/strict", ("measured", "all", "average"),
+                            "0.200000002", "crowds"),
     "a count": ("containment", ("measured", "items", 0, 1), 9, "counts"),
 }
 
@@ -165,6 +183,15 @@ def test_an_edit_that_was_valid_before_is_found(folders, edit):
     found = verify(made["certificate"], made["release"], table=table).reasons
 
     assert any(why in reason for reason in found), found
+
+
+def test_an_average_is_exact():
+    """Where it ends before its last digit, one more there is another figure."""
+    said = _said(crowd(np.full(10, 5), 5), 5)
+
+    assert "0.200000000" == said["average"]
+    assert _crowd(said, [5] * 10, 5)
+    assert not _crowd(said | {"average": "0.200000001"}, [5] * 10, 5)
 
 
 # --- every edit -----------------------------------------------------------------------------------
@@ -242,6 +269,17 @@ def test_another_statement_is_found_by_the_ledger(folders, name):
                               ledger=ledger).valid, place(path)
 
     assert told > 3
+
+
+def test_a_forgery_leaves_the_folder_that_it_borrows_from(folders):
+    """What is taken from another folder is a copy: refitting it does not change that folder."""
+    release, certificate, _ = read(folders["selection"])
+    _, donor, _ = read(folders["histogram"])
+    before = canonical(donor)
+
+    Forger(release, certificate).edited(put, "certificate", ("ledger",), donor["ledger"])
+
+    assert before == canonical(donor)
 
 
 # --- the published schemas -----------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -17,6 +18,7 @@ from privsieve.public.domain import Domain
 from privsieve.public.domain_file import parse
 from privsieve.public.draft import ID, TEXT, Proposal, TableFacts, draft
 
+ROOT = Path(__file__).parents[1]
 BOOK = """name,kind,values,low,high,missing,format,label
 age,integer,,0,120,,,Age at admission
 pain,number,,0,10,"99|98",,
@@ -179,6 +181,93 @@ def test_dictionaries_of_stata_and_sas(tmp_path):
     (tmp_path / "bad.dta").write_bytes(b"no data")
     with pytest.raises(SchemaError, match="no file of its kind"):
         read(tmp_path / "bad.dta")
+
+
+#: Files of SAS, SPSS and Stata that packages of R carry: installed, or unpacked by `.ci/run`.
+REAL = {path.name: path for top in (Path("/usr/lib/R"), ROOT / "build/statistics/usr/lib/R")
+        for path in [*top.glob("*/haven/examples/*"), *top.glob("*/foreign/files/*")]}
+
+
+def real(name):
+    """The entries of a file that one of these programs wrote, by their names."""
+    pytest.importorskip("pyreadstat")
+    if name not in REAL:
+        pytest.skip("the example files of R are not here (Debian: r-cran-haven, r-cran-foreign)")
+    entries = {one.name: one for one in read(REAL[name])}
+    parse(draft(list(entries.values()), TableFacts(unit="row")))
+    return entries
+
+
+@pytest.mark.parametrize(("name", "sign"), [("iris.sas7bdat", "_"), ("iris.sav", "."),
+                                            ("iris.dta", "")])
+def test_flowers_of_sas_spss_and_stata(name, sign):
+    """Iris as three programs wrote it: the same columns and kinds; SPSS alone has its levels."""
+    names = [f"Sepal{sign}Length", f"Sepal{sign}Width", f"Petal{sign}Length", f"Petal{sign}Width"]
+    found = real(name)
+
+    assert [*([key.casefold(), "number"] for key in names), ["species", "category"]] == [
+        [key.casefold(), one.kind] for key, one in found.items()]
+    assert ({"values": [1, 2, 3]} if sign == "." else {}) == list(found.values())[-1].facts
+    assert not any(one.why for one in found.values())
+
+
+def test_a_study_of_hearts():
+    """A file of SPSS itself: an identifier, levels without the code for missing, labels."""
+    found = real("electric.sav")
+
+    assert ("number", "AGE AT ENTRY", {}) == (
+        found["AGE"].kind, found["AGE"].says, found["AGE"].facts)
+    assert (ID, [1, 2, 3, 5, 6], [1, 2, 3, 4, 5, 6, 7], ["Y", "N"]) == (
+        found["CASEID"].why, *(found[key].facts["values"] for key in (
+            "FIRSTCHD", "DAYOFWK", "FAMHXCVR")))
+
+
+def test_odd_variables_of_spss():
+    """Ranges of missing codes, texts with such codes, ends of a scale, a date."""
+    found = real("testdata.sav")
+
+    assert [{"missing_values": [1, 2]}, {"low": 1, "high": 5, "missing_values": [-1, 0]},
+            {"values": [1, 2, 3, 4, 5]}, {"values": ["f", "m"]}, {"low": 1, "high": 5}] == [
+        found[key].facts for key in ("numeric_long_label", "factor_numeric", "factor_n_coded_miss",
+                                     "factor_s_coded_miss", "factor_n_undeclared")]
+    assert "date" == found["date"].kind
+
+
+def test_shapes_of_dates(tmp_path):
+    """A format that shows a day is a date; a time of day is a number; a text may be an ID."""
+    pyreadstat = pytest.importorskip("pyreadstat")
+    frame = pd.DataFrame({"day": [1.0], "at": [2.0], "both": [3.0], "patient_id": ["x"]})
+    pyreadstat.write_dta(frame, str(tmp_path / "t.dta"), variable_format={
+        "day": "%td", "at": "%tcHH:MM:SS", "both": "%tcDDmonCCYY_HH:MM"})
+    pyreadstat.write_xport(frame, str(tmp_path / "t.xpt"), variable_format={
+        "day": "E8601DA", "at": "TIME8", "both": "DTDATE9"})
+
+    for name in ("t.dta", "t.xpt"):
+        assert ["date", "number", "date", ""] == [one.kind for one in read(tmp_path / name)], name
+        assert ID == read(tmp_path / name)[-1].why
+
+
+@pytest.mark.parametrize("name", ["formats", "t"])
+def test_a_catalogue_of_sas_lies_beside_its_table(name, tmp_path, monkeypatch):
+    """Value labels are taken from the catalogue of the table's name, or of SAS's own.
+
+    No program but SAS writes one, so what a reader makes of it is made up here.
+    """
+    shapes = {"sex": "SEXF8.", "ward": "$WARD", "age": "BEST12", "x": None}
+    table = SimpleNamespace(
+        column_names=list(shapes), column_labels=[None] * 4, missing_ranges={}, variable_measure={},
+        original_variable_types=shapes, readstat_variable_types={"ward": "string"})
+    labels = {f"{name}.sas7bcat": {"SEXF": {1.0: "male", 2.0: "female"}, "$WARD": {"A": "North"}},
+              "other.sas7bcat": {}}
+    monkeypatch.setattr(code_book, "_library", lambda *_: SimpleNamespace(
+        read_sas7bdat=lambda path, **_: ({}, table),
+        read_sas7bcat=lambda path, **_: (
+            {}, SimpleNamespace(value_labels=labels[Path(path).name]))))
+    for one in ("t.sas7bdat", *labels):
+        (tmp_path / one).touch()
+
+    assert [{"values": [1, 2]}, {"values": ["A"]}, {}, {}] == [
+        one.facts for one in read(tmp_path / "t.sas7bdat")]
 
 
 def test_a_library_that_is_not_there(tmp_path, monkeypatch):

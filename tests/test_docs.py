@@ -6,8 +6,6 @@ import inspect
 import json
 import os
 import re
-import runpy
-import shlex
 import shutil
 import subprocess
 import sys
@@ -18,7 +16,7 @@ import pytest
 
 import privsieve as ps
 from privsieve import errors
-from privsieve.cli import run
+from reading import BLOCK, NOT_RUN, Reader, lines, not_run
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -29,8 +27,6 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("[!_]*.md"), *DOCS.glob("[!_]*/*.
 LESSONS = [*DOCS.glob("tutorials/*.md"), *DOCS.glob("how-to/*.md")]
 #: The made-up tables of lessons and notebooks.
 TABLES = EXAMPLES / "made_up.py"
-#: A fenced block: its language, what else stands on the fence, and its text.
-BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
@@ -160,66 +156,85 @@ def test_a_file_that_is_shown_is_the_file():
     assert [] == [(place, name) for place, name, body in shown() if page(name) != body]
 
 
-def perform(text, folder):
-    """Run a page as a reader would: files are written, shell lines run, Python goes on."""
-    space = {"__name__": "page"}
-    for language, name, body in BLOCK.findall(text):
-        if name.startswith("src/"):  # a file of the package, shown
-            continue
-        if name:
-            (folder / name).write_text(body, encoding="utf-8")
-        elif language == "sh":
-            for line in lines(body):
-                shell(line)
-        elif language == "python":
-            exec(compile(body, "page", "exec"), space)
-
-
-def lines(body):
-    """The commands of a block, each as its words; a line that ends in a backslash goes on."""
-    return [words for line in body.replace("\\\n", " ").splitlines()
-            if (words := shlex.split(line, comments=True))]
-
-
-def shell(words):
-    """Run one command line in the folder that we are in; it has to succeed."""
-    if words[0] == "privsieve":
-        assert run(words[1:]) == 0, words
-    elif words[0] == "python" and words[1].endswith(".py"):
-        before = sys.argv
-        try:
-            sys.argv = words[1:]
-            runpy.run_path(words[1], run_name="__main__")
-        finally:
-            sys.argv = before
-
-
-def prepared(folder):
+def prepared(reader):
     """The table and the domain file of the quickstart."""
-    text = page("docs/quickstart.md")
-    made = [found for found in BLOCK.findall(text) if found[1] or "patients.csv" in found[2]]
-    perform("".join(f"```{a}{' ' + b if b else ''}\n{c}```\n" for a, b, c in made[:1]), folder)
-    for _, name, body in made:
-        if name:
-            (folder / name).write_text(body, encoding="utf-8")
+    made = [found for found in BLOCK.findall(page("docs/quickstart.md"))
+            if found[1] or "patients.csv" in found[2]]
+    reader.read("".join(f"```{a}{' ' + b if b else ''}\n{c}```\n" for a, b, c in made
+                        if b or made.index((a, b, c)) == 0))
 
 
-@pytest.mark.parametrize("name", ["README.md", *(short(p) for p in PAGES if p.is_relative_to(DOCS)
-                                                and p.name != "command-line.md")])
+#: What was done before a page is opened, where it goes on with the quickstart.
+BEFORE = {
+    "README.md": lambda reader: (prepared(reader), (reader.folder / "domain.toml").unlink()),
+    "docs/bridges.md": prepared,
+    "docs/certificate.md": lambda reader: reader.read(
+        page("docs/quickstart.md").partition("## 6.")[0]),
+    "docs/choosing-k.md": lambda reader: reader.read(
+        "\n".join(f"```python\n{body}```" for _, _, body in BLOCK.findall(
+            page("docs/choosing-k.md")) if 'open("patients.csv", "w")' in body)),
+    "docs/command-line.md": lambda reader: (
+        prepared(reader), (reader.folder / "domain.toml").unlink()),
+    "docs/inspect.md": prepared,
+    "docs/signatures.md": prepared,
+}
+
+
+@pytest.mark.parametrize("name", [short(p) for p in PAGES if p != ROOT / "CHANGELOG.md"
+                                  and any(BLOCK.findall(p.read_text("utf-8")))])
 def test_examples_run(name, tmp_path, monkeypatch, capsys):
     """Every Python block and every shell line of a page runs, in order, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    text = page(name)
-    if name == "README.md":
-        prepared(tmp_path)
-    if name == "docs/certificate.md":
-        perform(page("docs/quickstart.md").partition("## 6.")[0], tmp_path)
-    if TABLES.name in text:
+    if TABLES.name in page(name):
         shutil.copy(TABLES, tmp_path)
-    with warnings.catch_warnings():
+    with Reader(tmp_path) as reader, warnings.catch_warnings():
         warnings.simplefilter("error")
-        perform(text, tmp_path)
+        BEFORE.get(name, lambda _: None)(reader)
+        reader.read(page(name))
     capsys.readouterr()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=short)
+def test_every_block_is_run_or_is_no_program(path):
+    """A block is a file, Python, shell lines, a piece of a domain file, or a picture in letters.
+
+    SQL is run by the tests of the shared ledger.  No command hides in what is taken for text.
+    """
+    text = path.read_text(encoding="utf-8")
+    blocks = BLOCK.findall(text)
+
+    assert len(re.findall(r"^ *```", text, re.MULTILINE)) == 2 * len(blocks)
+    for language, name, body in blocks:
+        assert name or language in ("sh", "python", "toml", "text", "sql"), body
+        if language == "text" and not name:
+            assert not re.search(r"^\W*(privsieve|python|pip|make|cd|git|R\w*|java\w*) [\w-]", body,
+                                 re.MULTILINE), body
+        if language == "sql":
+            assert f'"{path.name}"' in page("tests/test_ledger_shared.py")
+
+
+def test_what_is_not_run_is_listed():
+    """Each excuse is needed by a page, and each `make` of a page is a target of the Makefile."""
+    pages = [*PAGES, ROOT / "experiments" / "README.md"]
+    shown = [words for path in pages for language, name, body in BLOCK.findall(
+        path.read_text("utf-8")) if language == "sh" and not name for words in lines(body)]
+    excused = [words for words in shown if not_run(words)]
+
+    assert set(NOT_RUN) == {not_run(words) for words in excused}
+    targets = set(re.findall(r"^(\w+):", page("Makefile"), re.MULTILINE))
+    assert {words[1] for words in excused if words[0] == "make"} <= targets
+    assert all((ROOT / words[1]).is_file() for words in excused if words[0] == "python")
+
+
+def test_what_a_page_prints_is_printed(tmp_path, monkeypatch, capsys):
+    """What an epsilon buys stands on its page as the command above it prints it."""
+    monkeypatch.chdir(tmp_path)
+    name = "docs/how-much-epsilon.md"
+    before, _, after = page(name).partition("```text\n")
+    with Reader(tmp_path) as reader:
+        reader.read(before)
+
+    assert after.partition("```")[0] in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=short)

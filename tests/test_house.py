@@ -33,9 +33,11 @@ SINCE = {
     "a look at a table with verdicts, places and how its file is written, its page and note": 1_070,
     "what each epsilon buys, and the forecast beside the names": 220,
     "an auditor that adds up what the parts of an output say, and one try of a tuning": 210,
+    "pairs that lose more, and what 100,000 edits found": 76,
     "drafts, code books, blocks, and all faults of a domain file at once": 1_270,
     "what a notebook and a terminal show, and figures": 1_200,
     "rows that are read in passes, in memory or in a private file": 560,
+    "code books of other programs, a look and a session from Python by paths": 80,
     "a frame of Spark, whose rows stay with its workers": 624,
 }
 MOST_LINES = 25_500 + sum(SINCE.values())

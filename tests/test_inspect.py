@@ -64,6 +64,16 @@ def test_numbers():
         Number("age", 0, 110), [0, 110, "7"])
 
 
+def test_words_for_yes_and_no_are_no_numbers():
+    """A column of yes and no that a draft took for numbers is said to be a flag; others are not."""
+    flag = ('  -> these become missing, and are words for yes and no (read from the rows): if the '
+            'code book says so, write kind = "flag"')
+
+    assert flag in one(Number("smoker"), ["yes", "No", "YES", "no"])
+    assert flag not in one(Number("smoker"), ["yes", "no", "perhaps", "no"])
+    assert flag not in one(Number("smoker"), [1, 0, 1, None])
+
+
 SODIUM = [136, 138.5, 140, 141, 143.5, 139.2]
 CROWDED = "  -> most values lie within 8 codes of each other"
 

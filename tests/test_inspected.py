@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from privsieve.cli import inspect as verb
+from privsieve.errors import SchemaError
 from privsieve.public.columns import Category, Date, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.report import inspected_html
@@ -54,6 +55,21 @@ def test_the_note_hangs_on_no_row(privsieve):  # noqa: F811
     assert [f"sha256:{digest}"] == [line for line in first.splitlines() if line[0] != "#"]
     assert Path("second.txt").read_text().splitlines()[1].startswith("STOP")
     assert {NOTE, "domain.toml"} == {path.name for path in Path().glob("domain*")}
+
+
+def test_a_look_from_python_is_noted(privsieve):  # noqa: F811
+    """A look with the path of a domain file leaves the command's note; one with a domain none."""
+    inspect("table.csv", Domain.from_toml("domain.toml"))
+    assert not Path(NOTE).exists()
+    with pytest.raises(SchemaError):  # nobody looked
+        inspect("none.csv", "domain.toml")
+    assert not Path(NOTE).exists()
+    inspect("table.csv", Path("domain.toml"))
+    noted = note()
+
+    assert "nobody has looked" not in " ".join(privsieve(*select())[2].split())
+    privsieve(*LOOK, "--private-output", "look.txt")
+    assert noted == note()
 
 
 def test_select_says_where_nobody_looked(privsieve):  # noqa: F811

@@ -59,6 +59,26 @@ def place(request, tmp_path):
     return postgres.url(postgres.database())
 
 
+def test_a_server_on_the_net_proves_its_name(monkeypatch):
+    """A server is taken that proves the URL's name to the authority, and no other is."""
+    from postgres import Server
+
+    url = "postgresql://owner@db.example.org/budgets"
+    with Server.started("db.example.org") as server:
+        server.database()
+        for name, value in server.environment().items():
+            monkeypatch.setenv(name, value)
+        Ledger(url, population="clinic").grant(3)
+
+        assert 3 == Ledger(url, population="clinic").left()
+        with pytest.raises(LedgerError):
+            Ledger(url.replace("example.org", "example.com"), population="clinic").left()
+        with Server.started("db.example.org") as other:
+            monkeypatch.setenv("PGSSLROOTCERT", other.environment()["PGSSLROOTCERT"])
+            with pytest.raises(LedgerError):
+                Ledger(url, population="clinic").left()
+
+
 # --- the laws of both ---------------------------------------------------------------------------
 
 def test_what_is_granted_is_spent_once(place):

@@ -342,6 +342,29 @@ def test_ways_to_value_pairs(grid, rows, largest, monkeypatch):
 
 
 @once
+@pytest.mark.parametrize("grid", [4, 16])
+@pytest.mark.parametrize("rows", [0, 1, 60, 700, 9000])
+@pytest.mark.parametrize("others", [0, 2])
+def test_pairs_of_columns_in_two_bins(grid, rows, others, monkeypatch):
+    """Columns that use two bins, or one, have the same pairs whichever way they are counted."""
+    rng = np.random.default_rng([grid, rows, others])
+    starts = np.array([0, rows // 3, rows // 3, rows], np.int64)  # the second class is empty
+    low, high = np.sort(rng.permuted(np.tile(np.arange(grid), (8, 1)), axis=1)[:, :2]).T
+    bins = np.where(rng.random((8, rows)) < rng.random((8, 1)), low[:, None], high[:, None])
+    bins[0], bins[1:1 + others] = grid - 1, rng.integers(0, grid, (others, rows))
+    nominal = rng.integers(0, 2, 8).astype(np.uint8)
+    for many in (1, 3):
+        rules = (bins.astype(np.uint8), starts, None, rng.integers(-4096, 4096, (many, 3)), grid,
+                 nominal)
+        found = []
+        for which in ("native", "numpy"):
+            serve(which, monkeypatch)
+            found.append([kernels.pair_gain(*rules).tolist(), kernels.pair_best(*rules).tolist()])
+
+        assert found[0] == found[1]
+
+
+@once
 @pytest.mark.parametrize("seed", range(8))
 def test_long_columns(seed, monkeypatch):
     """On columns longer than every block the implementations still agree."""

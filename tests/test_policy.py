@@ -101,6 +101,7 @@ def test_a_publication_keeps_the_policy(place, capsys):
     """A publication needs its kind, its k and its ledger, before a row is read."""
     asked = ["publish", "t.csv", "--target", "ill", "-k", "3", "--out", "out", "--policy", "p.toml"]
     for rule, said in (("k = 5", "a k of at least 5, and 3"), ("ledger = true", "without --ledger"),
+                       (f'signed_by = ["sha256:{"0a" * 32}"]', "a publication has none"),
                        ('kinds = ["selection"]', "the kind selection, and containment")):
         (place / "p.toml").write_text(rule)
         (place / "t.csv").rename(place / "away.csv")

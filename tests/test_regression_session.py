@@ -816,3 +816,23 @@ def test_a_large_table_is_refused():
     with pytest.raises(ParameterError, match="PrivateKernelRidge"):
         Rounding.of("0.1", 2**14 + 1)
     assert Rounding.of("0.000001", 2**14).solver < 1
+
+
+def test_a_session_takes_paths(tmp_path):
+    """Table, domain and ledger may be named by their files; the charge stands in that ledger."""
+    domain = Domain([Number("age", 0, 110)], target=Number("cost", -2, 6))
+    domain.to_toml(tmp_path / "domain.toml")
+    (tmp_path / "t.csv").write_text("age,cost\n" + "20,1\n70,3\n" * 10)
+    ledger = ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
+    ledger.grant(3)
+    with KernelRidgeSession(tmp_path / "t.csv", domain=tmp_path / "domain.toml",
+                            ledger=tmp_path / "budget.db") as session:
+        assert -2 <= session.predict_one([30], epsilon=1) <= 6
+    with KernelRidgeSession(str(tmp_path / "t.csv"), domain=str(tmp_path / "domain.toml"),
+                            ledger=str(tmp_path / "budget.db")) as session:
+        session.predict_batch([[30], [60]], epsilon="0.5")
+
+    assert Fraction(3, 2) == ledger.spent()
+    assert domain.names == session.release_.columns
+    with pytest.raises(DomainError, match="give a Domain, or the path"):
+        KernelRidgeSession([[1.0]] * 9, [1.0] * 9, domain=7)

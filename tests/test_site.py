@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import privsieve as ps
 from screens import CONTRAST
 
 ROOT = Path(__file__).parents[1]
@@ -70,15 +71,28 @@ def test_an_empty_site_is_not_a_site(tmp_path):
 
 
 def test_a_notebook_is_run_and_shown():
-    """A page of a notebook holds text, code, and what the code printed; a failing cell fails it."""
+    """A page of a notebook holds text, code, what it printed, and what its last line is.
+
+    A table is shown as HTML and a figure as SVG, as a notebook does; a failing cell fails it.
+    """
     pytest.importorskip("myst_parser", reason="the docs extra is not installed")
     cells = [{"cell_type": "markdown", "source": ["Some ", "text"]},
              {"cell_type": "code", "source": ["import made_up\n", "a = 3"]},
-             {"cell_type": "code", "source": ["print(a * 2)"]}]
+             {"cell_type": "code", "source": ["print(a * 2)"]},
+             {"cell_type": "code", "source": [
+                 "import privsieve as ps\nps.Domain.box(0, 1, columns=2)"]},
+             {"cell_type": "code", "source": ["a"]}]
     notebooks, tables = part("notebooks"), ROOT / "examples" / "made_up.py"
 
+    table = ps.Domain.box(0, 1, columns=2)
     assert ("Some text\n\n```python\nimport made_up\na = 3\n```\n\n```python\nprint(a * 2)\n```\n\n"
-            "```text\n6\n```" == notebooks.page(cells, tables))
+            "```text\n6\n```\n\n```python\nimport privsieve as ps\nps.Domain.box(0, 1, columns=2)\n"
+            f"```\n\n{notebooks.fenced('html', table._repr_html_())}\n\n```python\na\n```\n\n"
+            "```text\n3\n```" == notebooks.page(cells, tables))
+    drawn = ("import privsieve as ps\ndomain = ps.Domain.box(0, 1, columns=9, classes=[0, 1])\n"
+             "ps.plan('rule-sieve', domain, k=2, epsilon=1, rows=90).plot()")
+    figure = notebooks.page([{"cell_type": "code", "source": [drawn]}], tables)
+    assert '<div class="shown" tabindex="0"><svg ' in figure
     with pytest.raises(Exception, match="returned non-zero exit status"):
         notebooks.page([{"cell_type": "code", "source": ["1 / 0"]}], tables)
 

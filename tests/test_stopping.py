@@ -171,3 +171,58 @@ def test_the_best_counted_try_wins_and_of_equals_the_first():
 def test_gamma_and_price_are_those_of_the_proof():
     """The constants that the proof file speaks of."""
     assert (Fraction(1, 20), Fraction(40, 21)) == (GAMMA, PRICE)
+
+
+def wins(share, score, other, own):
+    """How often the best of K tries is of one kind, which comes with this share and score.
+
+    Scores have Laplace noise at `own`; those of the other tries lie around `other`.
+    """
+    at = np.linspace(-25, 25, 5001)
+    mine, others = at - score, at - other
+    below = [np.where(x < 0, np.exp(own * np.minimum(x, 0)) / 2, 1 - np.exp(-own * np.abs(x)) / 2)
+             for x in (mine, others)]
+    under = share * below[0] + (1 - share) * below[1]
+    kept = sum(w * i * under**(i - 1) for i, w in enumerate(law(), 1))
+    return (share * own / 2 * np.exp(-own * np.abs(mine)) * kept).sum() * (at[1] - at[0])
+
+
+OWN = 2 / float(PRICE)  # what a try costs, of a tuning that spends 2
+
+
+def test_twice_the_price_of_a_whole_tuning_hardly_shows_where_a_unit_judges():
+    """A tuning at 2 loses 1 at most in what comes in a tenth of runs, and one judges.
+
+    The attacker knows that it judges: one kind of try goes up by a unit's worth, the other down.
+    """
+    losses = []
+    for share in np.linspace(.05, .5, 10):
+        for middle in np.linspace(-2, 2, 9):
+            more, less = (wins(share, middle + way, 0, OWN) for way in (1, -1))
+            if more > .1:
+                losses.append(log(more / less))
+
+    assert .9 < max(losses) < 1.03
+
+
+def test_twice_the_price_of_a_whole_tuning_hardly_shows_where_a_unit_learns():
+    """Where one learns its choice loses less than 1; where the cut is secret both together do."""
+    chosen, known, secret = exp(OWN * 2 / 3), [], []
+    for less in np.linspace(.05, .6, 12):
+        more = min(less * chosen, 1 - (1 - less) / chosen)
+        for ahead in (0, 1, 2, 3, 5):
+            learned = [wins(share, 0, ahead, OWN) for share in (more, less)]
+            judged = [wins((more + less) / 2, up, ahead + 1 - up, OWN) for up in (1, 0)]
+            known.append(log(learned[0] / learned[1]))
+            secret.append(log((2 * learned[0] + judged[0]) / (2 * learned[1] + judged[1])))
+
+    assert .9 < max(known) < .94
+    assert .75 < max(secret) < .85
+
+
+def test_a_try_as_bad_as_its_price_shows_in_the_best_of_many():
+    """One that answers by randomised response at its whole price: the best of many loses 1.4."""
+    likely = 1 / (1 + exp(-OWN))
+    worst = [best_law({(1, "told"): p, (0, "not"): 1 - p})[0, "not"] for p in (likely, 1 - likely)]
+
+    assert log(worst[1] / worst[0]) > 1.4

@@ -1,6 +1,7 @@
 """A notebook becomes a page: run in a fresh folder beside `made_up.py`, with what it said.
 
-Its cells are Python that prints, so a program runs them, and no kernel is needed.
+Its cells are Python whose last line may be a table or a figure, so a program runs them, and no
+kernel is needed.
 """
 
 from __future__ import annotations
@@ -15,25 +16,42 @@ from pathlib import Path
 
 from myst_parser.parsers.sphinx_ import MystParser
 
-#: Runs cells of code in order, and says as JSON what each of them printed.
+#: Runs cells of code in order, and says as JSON what each of them printed, and what its last
+#: expression is: a figure, a table of HTML, or a text, as a notebook shows it.
 RUN = """
-import contextlib, io, json, sys
+import ast, contextlib, io, json, sys
+
+def shown(value):
+    if (figure := getattr(value, "figure_", None)) is not None:
+        drawn = io.StringIO()
+        figure.savefig(drawn, format="svg", metadata={"Date": None})
+        text = drawn.getvalue()
+        return ["html", text[text.index("<svg"):]]
+    if hasattr(value, "_repr_html_"):
+        return ["html", value._repr_html_()]
+    return ["text", "" if value is None else repr(value)]
+
 space, said = {"__name__": "notebook"}, []
 for cell in json.load(sys.stdin):
+    tree, value = ast.parse(cell), None
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        exec(compile(cell, "cell", "exec"), space)
-    said.append(out.getvalue())
+        exec(compile(tree, "cell", "exec"), space)
+        if last is not None:
+            value = eval(compile(ast.Expression(last.value), "cell", "eval"), space)
+    said.append([["text", out.getvalue()], shown(value)])
 print(json.dumps(said))
 """
 
 
-def performed(code: list[str], tables: Path) -> list[str]:
-    """What each cell printed; one that fails fails the build."""
+def performed(code: list[str], tables: Path) -> list[list[list[str]]]:
+    """What each cell printed and showed; one that fails fails the build."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(tables, folder)
         path = os.pathsep.join(each for each in sys.path if each)
         done = subprocess.run([sys.executable, "-c", RUN], input=json.dumps(code), cwd=folder,  # noqa: S603
-                              env={**os.environ, "PYTHONPATH": path}, check=True, text=True,
+                              env={**os.environ, "PYTHONPATH": path, "MPLBACKEND": "agg"},
+                              check=True, text=True,
                               stdout=subprocess.PIPE)
     return json.loads(done.stdout)
 
@@ -47,11 +65,17 @@ def page(cells: list[dict], tables: Path) -> str:
     for text, cell in zip(source, cells, strict=True):
         if cell["cell_type"] == "code":
             parts.append(f"```python\n{text}\n```")
-            out = next(said).rstrip()
-            parts += [f"```text\n{out}\n```"] if out else []
+            parts += [fenced(form, out) for form, out in next(said) if out.strip()]
         else:
             parts.append(text)
     return "\n\n".join(parts)
+
+
+def fenced(form: str, out: str) -> str:
+    """What a cell said, as a block; a table or a figure may scroll by itself."""
+    if form == "text":
+        return f"```text\n{out.rstrip()}\n```"
+    return f'````{{raw}} html\n<div class="shown" tabindex="0">{out.strip()}</div>\n````'
 
 
 class Notebook(MystParser):

@@ -18,6 +18,8 @@ sensitive <- @SENSITIVE@
 target <- @TARGET@
 # The numbers that were cut, as they were.
 numbers <- @NUMBERS@
+# Of them the values that stand for none.
+none <- @NONE@
 
 # The table: each cell is a text, and an empty one is missing.
 raw <- read.csv(@FILE@, header = @HEADER@, sep = @SEP@, quote = "\"",
@@ -45,6 +47,7 @@ dat <- as.data.frame(sapply(names(columns), level_of, simplify = FALSE))
 for (n in names(numbers)) {
   cell <- sub(@DEC@, ".", raw[[columns[[numbers[[n]]]]]], fixed = TRUE)
   dat[[n]] <- suppressWarnings(as.numeric(cell))
+  dat[[n]][dat[[n]] %in% none[[n]]] <- NA
 }
 # The rows of each group that agrees in all key variables.
 groups_of <- function() {

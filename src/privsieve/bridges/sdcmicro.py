@@ -67,15 +67,18 @@ def _script(table: Exported, names: Sequence[str], *, by_path: bool) -> str:
     known, sensitive, target = (
         [name for name, column in zip(names, table.columns, strict=True) if column.role == role]
         for role in ("known", "sensitive", "target"))
-    numbers = {f"n{name[1:]}": name for name, column in zip(names, table.columns, strict=True)
-               if column.role == "known" and column.levels.cuts and column.levels.kind == "number"}
+    cut = {f"n{name[1:]}": (name, column) for name, column in zip(names, table.columns, strict=True)
+           if column.role == "known" and column.levels.cuts and column.levels.kind == "number"}
+    numbers = {number: name for number, (name, _) in cut.items()}
+    none = ",\n".join(f"  {number} = c({', '.join(map(repr, column.none))})"
+                      for number, (_, column) in cut.items() if column.none)
     blanks = {
         "VERSION": __version__, "SDCMICRO": SDCMICRO, "K": f"{table.k}L", "ROWS": f"{table.rows}L",
         "LEVEL": f"{table.level}L", "BELOW": f"{table.below}L",
         "COLUMNS": _named({name: column.name
                            for name, column in zip(names, table.columns, strict=True)}),
         "KEYS": _vector(known), "SENSITIVE": _vector(sensitive), "TARGET": _vector(target),
-        "NUMBERS": _named(numbers),
+        "NUMBERS": _named(numbers), "NONE": f"list(\n{none}\n)" if none else "list()",
         "FILE": r_string(str(table.path.absolute()) if by_path else "table.csv"),
         "SEP": r_string(csv.delimiter if by_path else ","),
         "DEC": r_string(csv.decimal),

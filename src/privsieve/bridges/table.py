@@ -25,7 +25,8 @@ from privsieve.containment.labelled import Bools, Codes, Ints, Labelled, Roles, 
 from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.kernels.patterns import pattern_table
 from privsieve.public.canonical import BLANK, check_name, hidden, text_of
-from privsieve.public.domain import Csv
+from privsieve.public.columns import Number
+from privsieve.public.domain import Csv, Domain
 from privsieve.rows.cells import NUMBER, date_cell, number_cell, text_cell
 from privsieve.rows.matrix import Items
 from privsieve.rows.source import RawColumn, open_source
@@ -52,6 +53,7 @@ class Variable:
         chosen for, where nobody outside knows it.
     is_target : whether columns are chosen for it; where it may be known, its role is "known".
     codes : for each row the position of its cell among `levels.cells`.
+    none : numbers that stand for none, where the cells are used as numbers.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Variable:
     codes: Codes
     levels: Grouping
     is_target: bool = False
+    none: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,12 +93,15 @@ class Exported:
 
 
 def exported(data: str | Path, table: Labelled, roles: Roles, k: int,
-             csv: Csv | None = None) -> Exported:
+             domain: Domain | None = None) -> Exported:
     """The cells of a table of items, column by column, with what each column is to be.
 
-    `table` was read from `data`: its items say which cells are told apart.
+    `table` was read from `data`, by this domain where there is one: its items say which cells are
+    told apart.
     """
-    path, how = Path(data), csv or Csv()
+    path, how = Path(data), domain.csv if domain else Csv()
+    none = {part.name: part.missing_values for part in (domain.columns if domain else ())
+            if isinstance(part, Number) and part.missing_values}
     if path.suffix.lower() not in TABLES:
         raise ParameterError("--export is for tables of cells, a CSV or Parquet file; this one "
                              "holds yes or no only, and neither tool takes it")
@@ -104,9 +110,11 @@ def exported(data: str | Path, table: Labelled, roles: Roles, k: int,
     _check(table, roles, known, k)
     names = [*known, *roles.sensitive]
     read = dict(zip(names, _cells(path, how, names), strict=True))
-    columns = [Variable(name, "known", codes, grouped(name, cells, codes, table.items, how.decimal))
+    columns = [Variable(name, "known", codes, grouped(name, cells, codes, table.items, how.decimal),
+                        none=none.get(name, ()))
                for name, (cells, codes) in read.items() if name in known]
-    columns += [Variable(name, "sensitive", codes, plain_levels(cells, how.decimal))
+    columns += [Variable(name, "sensitive", codes,
+                         plain_levels(cells, how.decimal, none.get(name, ())))
                 for name, (cells, codes) in read.items() if name in roles.sensitive]
     if any(len(column.codes) != table.items.rows for column in columns):
         raise SchemaError("the table changed while it was read; try again")
@@ -202,13 +210,16 @@ class Grouping:
     kind: Kind = "text"
 
 
-def plain_levels(cells: Sequence[str], decimal: str = ".") -> Grouping:
+def plain_levels(cells: Sequence[str], decimal: str = ".",
+                 none: Sequence[float] = ()) -> Grouping:
     """Each text is a level of its own, in whatever way it is spelled.
 
-    >>> plain_levels(["3", "A", "3.0", ""]).labels
-    ('3', 'A', 'missing')
+    `none` are numbers that stand for a missing cell.
+
+    >>> plain_levels(["3", "A", "3.0", ""]).labels, plain_levels(["3", "99.0"], none=[99]).labels
+    (('3', 'A', 'missing'), ('3', 'missing'))
     """
-    texts = [text_of(cell) for cell in cells]
+    texts = ["" if number_cell(cell, decimal) in none else text_of(cell) for cell in cells]
     listed = sorted({text for text in texts if text})
     kind, values = kind_of(listed, decimal)
     listed = [listed[at] for at in np.argsort(values, kind="stable")]

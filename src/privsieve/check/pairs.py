@@ -134,12 +134,20 @@ def corners(rows: int = 20) -> tuple[Codes, Codes, npt.NDArray[np.int64]]:
 
 
 def crowd() -> tuple[Codes, Codes, npt.NDArray[np.int64]]:
-    """The same among so many rows that they hold weights far out, where one row pulls hardest.
+    """A thousand short rows that hold weights far out, and one that pulls to one side or the other.
 
-    A row that is turned pulls by up to twice a row's length where all other rows are sure, and the
-    price is for that; under a ridge of 0.002 it is 1.5 times.  Opposite rows pull half as much.
+    The price is for a pull that is turned by twice a row's length, where weights are infinitely
+    long.  What the others' shortness does for these (0.24 of a row, a ridge of 0.0025) and the
+    angle of the last row were chosen so that an audit of 3,000 runs finds most of a twin.
     """
-    return corners(2000)
+    short, back = 0.24, 0.4
+    ends = []
+    for sign in (1, -1):
+        pulls = np.tile([short, 0.0], (1000, 1))
+        pulls[-1] = -back, sign * math.sqrt(1 - back * back)
+        # against the corners a row x pulls by 1 - 2x
+        ends.append(np.round((1 - pulls) / 2 * TOP).astype(np.uint16))
+    return ends[0], ends[1], np.zeros(len(pulls), dtype=np.int64)
 
 
 def _of(tables: Callable[[], tuple[Codes, Codes, npt.NDArray[np.int64]]], **options: Any,
@@ -208,6 +216,16 @@ def _flags(**options: Any) -> Callable[[str], Pair]:
     first, second, label = sides()
     ends = (np.column_stack([codes // TOP, label]) for codes in (first, second))
     return _rows(Domain((Flag("x0"), Flag("x1")), target=Label("y", (0, 1))), *ends, k=1, **options)
+
+
+def _described(method: str) -> Pair:
+    """The same among rows that fill each cell: below nought what noise leaves is cut off."""
+    first, second, label = sides()
+    filling = np.repeat([(0, 0, 0), (0, 0, 1), (1, 1, 0), (1, 1, 1)], (24, 8, 8, 24), axis=0)
+    one, two = (np.vstack([np.column_stack([codes // TOP, label]), filling])
+                for codes in (first, second))
+    return _rows(Domain((Flag("x0"), Flag("x1")), target=Label("y", (0, 1))), one, two, k=1,
+                 describe="0.5", **_RULES)(method)
 
 
 def _disagreeing(method: str) -> Pair:
@@ -342,6 +360,43 @@ class TryPair(Pair):
         return run
 
 
+@dataclass(frozen=True)
+class StopPair(Pair):
+    """The best of many tries at the tuning's price, where each try is as bad as its price allows.
+
+    A try answers by randomised response whether it saw the first table, and its answer is its
+    score.  A tuning's own tries share their price among a choice, a predictor and a score, and half
+    of them goes unseen: of it as a whole less can be found, however many runs there are.
+    """
+
+    def attacked(self, epsilon: object) -> Callable[[Batch], Any]:
+        """The best answer, as random stopping is shipped, at this epsilon."""
+        from fractions import Fraction
+
+        from privsieve.noise.stopping import PRICE, best_of
+        from privsieve.noise.streams import system
+
+        noise = system()
+        likely = 1 / (1 + math.exp(-Fraction(str(epsilon)) / PRICE))
+
+        def run(table: Batch) -> Any:
+            first = table is self.first
+
+            def attempt() -> tuple[int, str]:
+                true = int.from_bytes(noise.bytes(7)) < likely * 2**56
+                return (1, "first") if true == first else (0, "second")
+
+            return best_of(attempt, noise)
+
+        return run
+
+
+def _stopped(method: str) -> Pair:
+    """Any two tables: only which of them it is tells."""
+    first, second, label = sides()
+    return StopPair(method, TWO, _TRIED, table(first, label), table(second, label))
+
+
 def _learners(rows: int) -> npt.NDArray[np.bool_]:
     """Which rows are in the first part, under the key that is known."""
     from privsieve.methods.tuning import LEARNING
@@ -389,7 +444,7 @@ _PAIRS: Mapping[str, Mapping[str, Callable[[str], Pair]]] = {
         "number": _number,
         "votes": _votes,
         "sure": _of(sides, k=1, sure="0.1", independent_rows=True, **_RULES),
-        "described": _flags(describe="0.5", **_RULES),
+        "described": _described,
     },
     "block-fwell": {
         "": _of(block, k=1, block=3, repeats=1),
@@ -404,9 +459,9 @@ _PAIRS: Mapping[str, Mapping[str, Callable[[str], Pair]]] = {
     "private-tuning": {"": _of(sides, candidates=[
         {"method": "rule-sieve", "k": 1, **_RULES},
         {"method": "rule-sieve", "k": 1, "depth": 1, "class_prior": 0.5}]),
-        "learned": _learned, "judged": _judged},
+        "learned": _learned, "judged": _judged, "stopped": _stopped},
     "output-fwell": {"": _of(corners, k=1, lam="0.1", reference=CORNERS)},
-    "objective-fwell": {"": _of(crowd, k=1, lam="0.002", reference=CORNERS)},
+    "objective-fwell": {"": _of(crowd, k=1, lam="0.0025", reference=CORNERS)},
     "felp": {"": _of(corners, k=1, reference=CORNERS, beta=1, repeats=2)},
     "kernel-ridge": {
         "": _model,

@@ -209,6 +209,10 @@ def limit_reasons(claim: Mapping[str, Any], counted: Mapping[str, Disclosed]) ->
            for name in ("share", "entropy", "closeness")):
         yield "a claimed limit is no decimal number"
         return
+    if any(Fraction(limits[name] or 1) < 1 if name == "entropy" else
+           not 0 < Fraction(limits[name] or 1) <= 1 for name in ("share", "entropy", "closeness")):
+        yield "a claimed limit is none that can be asked for"
+        return
     for column, one in counted.items():
         whose = "the target" if column == claim["target"] else "a sensitive column"
         yield from failed({

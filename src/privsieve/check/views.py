@@ -287,7 +287,8 @@ def _parts_scores(sides: Sequence[Sequence[Flat]],
                       if times >= seldom and not _counts(word[1]))  # type: ignore[index]
     groups = [[output.words & known for output in side] for side in sides]
     whole = _likelihood([Counter(side) for side in groups])
-    numbers = [matrix(side)[:, :MOST_FINE] for side in sides]
+    own = _own([matrix(side)[:, :MOST_FINE] for side in sides])
+    numbers = [matrix(side)[:, own] for side in sides]
     tables = {}
     for group in whole:
         found = [values[[one == group for one in side]]
@@ -296,7 +297,7 @@ def _parts_scores(sides: Sequence[Sequence[Flat]],
             tables[group] = _binned(found)
 
     def added(outputs: Sequence[Flat], clear: float) -> Floats:
-        values = matrix(outputs)[:, :MOST_FINE]
+        values = matrix(outputs)[:, own]
         found = np.zeros(len(outputs))
         said = [output.words & known for output in outputs]
         for group, ratio in whole.items():
@@ -311,6 +312,18 @@ def _parts_scores(sides: Sequence[Sequence[Flat]],
 
     yield Guess("its parts together", partial(added, clear=0.0))
     yield Guess("its parts together", partial(added, clear=CLEAR))
+
+
+def _own(sides: Sequence[Floats]) -> list[int]:
+    """The columns of which each says something of its own: the ends of a range go with its middle.
+
+    Such copies count what they say twice, and blur the sum.
+
+    >>> _own([np.array([[1.0, 5.0, 9.0]]), np.array([[2.0, 3.0, 10.0]])])
+    [0, 1]
+    """
+    ranks = [np.unique(column, return_inverse=True)[1].tobytes() for column in np.vstack(sides).T]
+    return sorted({rank: j for j, rank in reversed([*enumerate(ranks)])}.values())
 
 
 def _binned(sides: Sequence[Floats]) -> tuple[Floats, Floats, Floats]:

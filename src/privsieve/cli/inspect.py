@@ -35,12 +35,13 @@ def command(data: str, domain_file: str, private_output: str | None, *, as_json:
     shows is not to be shared.  Beside the domain file it notes that somebody looked with it.
     """
     from privsieve.public.domain import Domain
+    from privsieve.public.inspected import digest
     from privsieve.rows.inspect import inspect
 
     if private_output is None and not sys.stdout.isatty():
         raise ParameterError("what inspect shows is private and stdout is not a terminal; "
                              "give --private-output FILE to keep it in a file")
-    seen = inspected.digest(domain_file)
+    seen = digest(domain_file)
     found = inspect(data, Domain.from_toml(domain_file))
     if private_output is not None:
         with new_file(private_output, "of --private-output") as file:

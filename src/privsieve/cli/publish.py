@@ -372,7 +372,7 @@ def export(data: str, table: Labelled, roles: Roles, options: Mapping[str, Any])
            "it away")
     limits = tables.limits_of(options.get("l_diversity"), options)
     domain = tables.domain_of({"domain_file": None, **options})
-    found = exported(data, table, roles, options["k"], domain.csv if domain else None)
+    found = exported(data, table, roles, options["k"], domain)
     if kind == "sdcmicro":
         files = sdcmicro(found, by_path=bool(options.get("by_path")))
         write_folder(options["out"], files)

@@ -22,6 +22,7 @@ import io
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -315,7 +316,9 @@ def _label(name: str, texts: Sequence[str]) -> Label:
 
 
 def _said(found: Crowd, k: int) -> dict[str, Json]:
-    average = -int(-found.average * _PARTS // 1)
+    # exact, and rounded up: what a sum of doubles loses would leave two true last digits
+    share = sum(Fraction(rows, size) for size, rows in found.sizes)
+    average = -int(-share * _PARTS // sum(rows for _, rows in found.sizes))
     return {"level": found.level, "below": found.below, "alone": dict(found.sizes).get(1, 0),
             "average": f"{average // _PARTS}.{average % _PARTS:09d}", "bins": _bins(found, k)}
 

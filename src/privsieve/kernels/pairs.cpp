@@ -206,17 +206,95 @@ template <class T> struct Sweeps {
     }
 };
 
+// Pairs of columns that use two bins at most, as words do that are there or not: one cut of each is
+// all that there is to try.
+struct Halves {
+    const Bins& in;
+    size_t d = in.bins.rows, classes = in.labellings.columns;
+    std::vector<size_t> words = std::vector<size_t>(1), columns;
+    std::vector<u8> is = std::vector<u8>(d);
+    std::vector<u64> bits;   // of each of `columns`, class by class: the rows in its upper bin
+    std::vector<i64> upper;  // of each of `columns`, for each class: how many
+
+    explicit Halves(const Bins& in) : in(in) {
+        for (size_t c = 0; c < classes; c++)
+            words.push_back(words[c] + size_t(in.starts[c + 1] - in.starts[c] + 255) / 256 * 4);
+        for (size_t j = 0; j < d && !in.weight; j++)
+            if ((is[j] = two(j))) columns.push_back(j);
+        bits.assign(columns.size() * words[classes], 0);
+        upper.assign(columns.size() * classes, 0);
+        for (size_t at = 0; at < columns.size(); at++) build(at);
+    }
+
+    std::pair<u8, u8> ends(size_t j) const {
+        u8 low = 255, high = 0;
+        for (size_t i = 0; i < in.bins.columns; i++)
+            low = std::min(low, in.bins[j][i]), high = std::max(high, in.bins[j][i]);
+        return {low, high};
+    }
+
+    bool two(size_t j) const {
+        const auto [low, high] = ends(j);
+        bool all = true;
+        for (size_t i = 0; i < in.bins.columns; i++)
+            all &= (in.bins[j][i] == low) | (in.bins[j][i] == high);
+        return all;
+    }
+
+    void build(size_t at) {
+        const u8* x = in.bins[columns[at]];
+        const auto [low, high] = ends(columns[at]);
+        for (size_t c = 0; c < classes; c++) {
+            const auto first = size_t(in.starts[c]), rows = size_t(in.starts[c + 1]) - first;
+            u64* plane = bits.data() + at * words[classes] + words[c];
+            for (size_t i = 0; i < rows; i++) plane[i / 64] |= u64(x[first + i] > low) << i % 64;
+            for (size_t i = 0; i < rows; i++) upper[at * classes + c] += x[first + i] > low;
+        }
+    }
+
+    // Calls visit(labelling, j, l, best four-cell rule) for every pair of them.
+    template <class Visit> void each(Visit visit) const {
+        const size_t size = words[classes], many = columns.size();
+        std::vector<i64> both(classes * many);
+        for (size_t at = 0; at + 1 < many; at++) {
+            std::fill(both.begin(), both.end(), 0);
+            for (size_t c = 0; c < classes; c++) {
+                const u64* plane = bits.data() + at * size + words[c];
+                best_loops().count_and_many(plane, plane + size, size, many - at - 1,
+                                            words[c + 1] - words[c], &both[c * many + at + 1]);
+            }
+            for (size_t other = at + 1; other < many; other++)
+                for (size_t v = 0; v < in.labellings.rows; v++)
+                    visit(v, columns[at], columns[other], value(v, at, other, &both[other]));
+        }
+    }
+
+    // both : of the pair, `columns.size()` apart for each class
+    i64 value(size_t v, size_t at, size_t other, const i64* both) const {
+        i64 all = 0, A = 0, B = 0, AB = 0;
+        for (size_t c = 0; c < classes; c++) {
+            const i64 weight = in.labellings[v][c];
+            all += weight * (in.starts[c + 1] - in.starts[c]);
+            A += weight * upper[at * classes + c];
+            B += weight * upper[other * classes + c];
+            AB += weight * both[c * columns.size()];
+        }
+        return std::abs(AB) + std::abs(A - AB) + std::abs(B - AB) + std::abs(all - A - B + AB);
+    }
+};
+
 // Rows by the cells of two columns, for each class, or weighed at once where there is one labelling.
 // T holds the sum of all |weights|.
 template <class T> struct Cells {
     static constexpr size_t PLACES = 256;
     const Bins& in;
+    const std::vector<u8>& done;  // of each column: pairs of those that are need no tables
     size_t classes = in.labellings.columns, many = in.labellings.rows;
     size_t tables = many == 1 ? 1 : classes;
     std::vector<T> count = std::vector<T>(tables * PLACES), weights = weighing();
     const Loops& loops = best_loops();
 
-    explicit Cells(const Bins& in) : in(in) {}
+    Cells(const Bins& in, const std::vector<u8>& done) : in(in), done(done) {}
 
     std::vector<T> weighing() const {
         if (many == 1) return {1};
@@ -258,13 +336,14 @@ template <class T> struct Cells {
         return loops.best_cells64(count, by, classes, cuts);
     }
 
-    // Calls visit(labelling, j, l, value) for every pair, tile by tile.
+    // Calls visit(labelling, j, l, value) for every other pair, tile by tile.
     template <class Visit> void each(Visit visit) {
         const size_t d = in.bins.rows;
         for (size_t j0 = 0; j0 < d; j0 += pairs::TILE)
             for (size_t l0 = j0; l0 < d; l0 += pairs::TILE)
                 for (size_t j = j0; j < std::min(d, j0 + pairs::TILE); j++)
                     for (size_t l = std::max(l0, j + 1); l < std::min(d, l0 + pairs::TILE); l++) {
+                        if (done[j] && done[l]) continue;
                         tally(j, l);
                         const Cuts cuts{in.grid, in.nominal[j] != 0, in.nominal[l] != 0};
                         for (size_t v = 0; v < many; v++)
@@ -308,6 +387,8 @@ template <class Visit> void each_value(const Bins& in, Margins& margins, Visit v
     const size_t many = in.labellings.rows, rows = in.bins.columns;
     const i64 most = heaviest(in);
     const bool small = most < (i64(1) << 31);
+    const Halves halves(in);
+    if (halves.columns.size() == in.bins.rows) return halves.each(visit);
     if (!in.weight && small && in.labellings.columns <= 16 && rows <= swept_to(in.grid, many))
         // Of coarser grids four columns would share a step: too many steps to keep near.
         return most < (1 << 7) && in.grid == SIDE ? swept<i8>(in, margins, visit)
@@ -317,7 +398,8 @@ template <class Visit> void each_value(const Bins& in, Margins& margins, Visit v
         return each_pair(in, [&](size_t j, size_t l, const i64* q) {
             for (size_t v = 0; v < many; v++) visit(v, j, l, margins.four_cells(v, j, l, q));
         });
-    small ? Cells<i32>(in).each(visit) : Cells<i64>(in).each(visit);
+    halves.each(visit);
+    small ? Cells<i32>(in, halves.is).each(visit) : Cells<i64>(in, halves.is).each(visit);
 }
 
 }  // namespace

@@ -55,8 +55,12 @@ _KINDS = {
 }
 _MADE = {"number": Number, "category": Category, "flag": Flag, "date": Date}
 #: Formats of dates in statistics files begin so; the rest is a number of days or seconds.
-_DATE_FORMAT = re.compile(r"%?t[cd]|(E|A|S|J)?DATE|DATETIME|YMDHMS|MMDDYY|DDMMYY|YYMMDD",
-                          re.IGNORECASE)
+_DATE_FORMAT = re.compile(r"%?t[cCd]|[EASJ]?DATE|DTDATE|NLDATE|WORDDAT|WEEKDAT|[EB]8601D|YMDHMS|"
+                          r"MMDDYY|DDMMYY|YYMMDD", re.IGNORECASE)
+#: A time of day, in a format of Stata that shows parts of its choice and no day among them.
+_TIME_FORMAT = re.compile(r"%tc[HhMmSs:._ apAP]+$", re.IGNORECASE)
+#: What SAS calls a catalogue of formats that was given no name.
+_CATALOGUE = "formats.sas7bcat"
 
 
 def entries_for(path: str | os.PathLike[str], columns: Sequence[str]) -> dict[str, Proposal]:
@@ -291,15 +295,26 @@ def _statistics(path: Path, reader: str) -> list[Proposal]:
     more: dict[str, Any] = {"output_format": "dict"}
     if reader == "read_sav":
         more["user_missing"] = True
-    catalog = path.with_suffix(".sas7bcat")
-    if reader == "read_sas7bdat" and catalog.is_file():
-        more["catalog_file"] = str(catalog)
     try:
         said = getattr(library, reader)(str(path), metadataonly=True, **more)[1]
+        if reader == "read_sas7bdat":
+            said.variable_value_labels = _catalogued(path, library, said.original_variable_types)
     except Exception:  # noqa: BLE001  # of a library, about a broken file
         raise SchemaError("the code book is no file of its kind that can be read") from None
     labels = dict(zip(said.column_names, said.column_labels, strict=True))
     return [_variable(said, name, str(labels[name] or "")) for name in said.column_names]
+
+
+def _catalogued(path: Path, library: Any, formats: Mapping[str, Any]) -> dict[str, Any]:
+    """Value labels of SAS: they lie in a catalogue, by the names of formats."""
+    for one in (path.with_suffix(".sas7bcat"), path.with_name(_CATALOGUE)):
+        if one.is_file():
+            known = library.read_sas7bcat(str(one), output_format="dict")[1].value_labels
+            # A variable's format ends in its width; the name of one never ends in a digit.
+            named = {name: re.sub(r"[0-9]+(\.[0-9]*)?$", "", str(shape))
+                     for name, shape in formats.items()}
+            return {name: known[shape] for name, shape in named.items() if shape in known}
+    return {}
 
 
 def _variable(said: Any, name: str, label: str) -> Proposal:
@@ -307,15 +322,19 @@ def _variable(said: Any, name: str, label: str) -> Proposal:
     missing = [one for each in said.missing_ranges.get(name, ()) for one in _ends(each)]
     labelled = [one for one in said.variable_value_labels.get(name, {})
                 if not _within(one, said.missing_ranges.get(name, ()))]
-    if _DATE_FORMAT.match(str(said.original_variable_types.get(name, ""))):
+    shape = str(said.original_variable_types.get(name, ""))
+    if _DATE_FORMAT.match(shape) and not _TIME_FORMAT.match(shape):
         return Proposal(name, "date", says=label)
     if said.readstat_variable_types.get(name) == "string":
         values = [str(one) for one in labelled]
-        return Proposal(name, "category", {"values": values} if values else {}, says=label)
+        return Proposal(name, "category", {"values": values}, says=label) if values else replace(
+            proposed(name, "text"), says=label)
     facts = {"missing_values": [*map(_whole, missing)]} if missing else {}
     numbers = [_whole(one) for one in labelled if isinstance(one, int | float)]
     measure = said.variable_measure.get(name)
-    if numbers and len(numbers) == len(labelled) and measure == "ordinal" and len(numbers) > 1:
+    # Of a scale often the ends alone are named: what lies between is no "other".
+    scale = measure == "ordinal" or (len(numbers) == 2 and abs(numbers[0] - numbers[1]) > 1)
+    if len(numbers) == len(labelled) > 1 and scale:
         return Proposal(name, "number", {"low": min(numbers), "high": max(numbers), **facts},
                      says=label)
     if len(numbers) > 1 and measure != "scale" and all(isinstance(one, int) for one in numbers):

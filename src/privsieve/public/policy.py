@@ -37,7 +37,7 @@ class Policy:
     epsilon, delta : the largest of one release, as decimal texts.
     units, neighbours, kinds, methods : those that are allowed.
     signed_by, threshold : keys of which so many have to have signed the plan of a release; all of
-        them where no number is said.
+        them where no number is said.  A publication has no plan, and is refused.
     k : the least of a publication.
     ledger, head : whether a publication needs a ledger, and a charge a file that keeps its head.
 
@@ -105,6 +105,10 @@ for; nothing was charged
         `more` are unit, neighbours, method, k, ledger and head, as far as the release has them.
         """
         self._listed("kinds", "the kind", kind)
+        if kind == "containment" and self.signed_by is not None:
+            raise _refused("no publication: its signed_by asks for a plan that was signed before, "
+                           "and a publication has none; take a policy without signed_by for "
+                           "publications, and have the folder signed")
         for rule, what, asked in (("epsilon", "an epsilon", epsilon), ("delta", "a delta", delta)):
             most = getattr(self, rule)
             if most is not None and asked is not None and exact(asked, rule) > exact(most, rule):

@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from privsieve.public import inspected
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import BATCH_CELLS, LARGEST_BATCH
 from privsieve.rows.cells import texts
@@ -187,14 +188,16 @@ class Inspection:
                    "column of the person")
 
 
-def inspect(X: Any, domain: Domain | str, y: Any = None) -> Inspection:
+def inspect(X: Any, domain: Domain | str | os.PathLike[str], y: Any = None) -> Inspection:
     r"""Look at a table with the reader's eyes.  PRIVATE; it spends nothing and changes nothing.
 
     Parameters
     ----------
     X, y : as for `open_source`
     domain : Domain or path of a domain file
-        the public facts to check against the table.
+        the public facts to check against the table.  Beside a file the digest of it is noted: that
+        somebody looked with it, which is what `privsieve select` asks for, and nothing of the
+        table.
 
     Examples
     --------
@@ -206,7 +209,17 @@ def inspect(X: Any, domain: Domain | str, y: Any = None) -> Inspection:
       2 different values; 1 of 2 levels in use
       "yes" 1 times, first in row 1: the domain lists "Yes"
     """
-    domain = Domain.of(domain)
+    if not isinstance(domain, str | os.PathLike):
+        return _inspected(X, Domain.of(domain), y)
+    seen = inspected.digest(domain)
+    found = _inspected(X, Domain.of(domain), y)
+    if seen is not None:
+        inspected.note(domain, seen)
+    return found
+
+
+def _inspected(X: Any, domain: Domain, y: Any) -> Inspection:
+    """The file as it is written, what the domain names and the table lacks, then the body."""
     declared = domain
     remarks: tuple[Remark, ...] = ()
     if isinstance(X, str | os.PathLike) and Path(X).suffix.lower() in TEXT_FILES \

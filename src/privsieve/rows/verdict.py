@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from privsieve.public.canonical import FLAGS
 from privsieve.public.columns import (
     CODES,
     Category,
@@ -312,6 +313,10 @@ def _number_fixes(found: Finding, part: Number | Date) -> Iterable[str]:
         fit = " or ".join(f'"{form}"' for form in FORMS if found.forms.get(form) == best)
         yield (f"format = {fit} would read {best} of them ({FROM_ROWS}: ask who wrote the file); a "
                "column has one format: bring all dates into it")
+    elif found.unparsable and isinstance(part, Number) and {
+            one.text.lower() for one in found.spellings} <= FLAGS.keys():
+        yield (f'these become missing, and are words for yes and no ({FROM_ROWS}): if the code '
+               'book says so, write kind = "flag"')
     elif found.unparsable:
         form = "format" if isinstance(part, Date) else "csv.decimal (or points for thousands)"
         yield (f"these become missing: right for a word that says so, else check {form} and the "

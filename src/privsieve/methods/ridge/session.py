@@ -5,6 +5,7 @@ What may leave of it and go on answering is a `ReleasedFunction`, which holds no
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -77,23 +78,28 @@ class KernelRidgeSession:
     lam: Any = option(
         default="0.1",
         says="the ridge; `methods.ridge.choice.suggest_lambda` names one from public numbers")
-    domain: Domain = option(default=MISSING,
-                            says="what is public; the target is a number with bounds")
-    ledger: Ledger | None = option(default=None, says="who keeps the sum of what is spent")
+    domain: Domain | str | os.PathLike[str] = option(
+        default=MISSING, says="what is public, or the path of a domain file; the target is a "
+                              "number with bounds")
+    ledger: Ledger | str | os.PathLike[str] | None = option(
+        default=None, says="who keeps the sum of what is spent, or the path of a ledger of one "
+                           "population")
 
     def __post_init__(self, X: Any, y: Any) -> None:
-        source = open_source(X, y, csv=self.domain.csv)
-        if self.domain.person is not None or not self.domain.replaces:
+        public = Domain.of(self.domain)
+        source = open_source(X, y, csv=public.csv)
+        if public.person is not None or not public.replaces:
             raise DomainError('a session protects one row that is replaced: its domain has unit = '
                               '"row" and neighbours = "replace-one"; for persons take a table with '
                               "one row for each")
         shape = source.shape(count_rows=True)
-        domain = resolve(self.domain, shape, strict=True)
+        domain = resolve(public, shape, strict=True)
         target(domain)
         demand_grids(domain)
         self._rows = domain.public_units(shape.rows)
         self._lam = Rounding.of(self.lam, self._rows).lam
         self._kernel = Kernel.of(domain, self.kernel, self.gamma, self.degree)
+        self._ledger = fitting.ledger_of(self.ledger)
         self._source: Source | None = source
         self._memory = Memory()
         self._noise: Noise | None = None
@@ -191,7 +197,7 @@ class KernelRidgeSession:
         self._check()
         task = self._function(cost)
         assert self._source is not None
-        ended = fitting.begun(answers.plan(task, self._memory), self._source, ledger=self.ledger,
+        ended = fitting.begun(answers.plan(task, self._memory), self._source, ledger=self._ledger,
                               noise=self._noise)
         function = ReleasedFunction(task, self._memory, self._noise)
         self._owed.append((function, ended))
@@ -237,7 +243,7 @@ class KernelRidgeSession:
         """One release, by the one order of statements: plan, charge, rows, noise, release."""
         assert self._source is not None
         self.release_ = fitting.fit(answers.plan(task, self._memory), self._source,
-                                    ledger=self.ledger, noise=self._noise)
+                                    ledger=self._ledger, noise=self._noise)
         return self.release_
 
     def _check(self) -> None:

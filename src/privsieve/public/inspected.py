@@ -1,0 +1,48 @@
+"""Which domain file somebody has looked at a table with: a digest beside it, and no more.
+
+That somebody looked is public, and so may not hang on what was seen: the note is written after
+every look, whatever the verdict, and holds the digest of the domain file alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+ENDING = ".inspected"
+_TEXT = ("# privsieve inspect looked at a table with the domain file of this digest.\n"
+         "# It says nothing of the table, and may be deleted.\nsha256:{}\n")
+
+
+def digest(domain_file: str | os.PathLike[str]) -> str | None:
+    """SHA-256 of a domain file, byte for byte; None where it cannot be read."""
+    try:
+        return hashlib.sha256(Path(domain_file).read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def note(domain_file: str | os.PathLike[str], seen: str) -> bool:
+    """Write the digest that was seen beside the domain file, in place of an earlier one.
+
+    False where nothing can be written there: then a selection asks for a look.
+    """
+    path = f"{os.fspath(domain_file)}{ENDING}"
+    new = f"{path}.{os.getpid()}"
+    try:
+        Path(new).write_text(_TEXT.format(seen), encoding="utf-8")
+        os.replace(new, path)  # noqa: PTH105  # texts
+    except OSError:
+        Path(new).unlink(missing_ok=True)
+        return False
+    return True
+
+
+def was_seen(domain_file: str | os.PathLike[str]) -> bool:
+    """Whether somebody has looked at a table with the domain file as it stands."""
+    try:
+        said = Path(f"{os.fspath(domain_file)}{ENDING}").read_text(encoding="utf-8").split()
+    except (OSError, ValueError):
+        return False
+    return f"sha256:{digest(domain_file)}" in said
