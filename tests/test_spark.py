@@ -255,6 +255,22 @@ def test_no_text_of_spark_reaches_the_driver(spark, plan, tmp_path, capfd, caplo
     assert SECRET not in said.out + said.err + caplog.text + spark.printed()
 
 
+# The only modes whose driver has a log of the JVM.
+@pytest.mark.parametrize("spark", MODES[:2], indirect=True)
+def test_the_log_is_as_before(spark, ward, plan):
+    """After a release Spark logs what it logged before it, and no more."""
+    log4j = spark.session.sparkContext._jvm.org.apache.logging.log4j
+    for name, (_off, _level, change) in clusters._levels(log4j).items():
+        change(name, log4j.Level.INFO)  # as in the beginning: a filter leaves out what is below WARN
+    printed = len(spark.printed())
+    summary(plan, spark.read(ward), of_codes)
+    spark.session.range(3).count()
+
+    assert " INFO " not in spark.printed()[printed:]
+    log4j.LogManager.getRootLogger().error("again")
+    assert "again" in spark.printed()[printed:]
+
+
 def test_what_cannot_be_read_is_refused_before_the_charge(spark, ward, plan, ledger):
     """A frame without places, or a summary that is no sum, costs nothing."""
     frame = spark.read(ward)

@@ -15,7 +15,7 @@ import logging
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from itertools import accumulate
@@ -198,16 +198,22 @@ def _quiet(frame: Any) -> Iterator[None]:
     context = getattr(frame.sparkSession, "_sc", None)
     disabled = logging.root.manager.disable
     logging.disable()
-    level: Any = None
     try:
-        if context is not None:
-            level = context._jvm.org.apache.logging.log4j.LogManager.getRootLogger().getLevel()  # noqa: SLF001
-            context.setLogLevel("OFF")
+        levels = {} if context is None else _levels(context._jvm.org.apache.logging.log4j)  # noqa: SLF001
+        for name, (off, _before, change) in levels.items():
+            change(name, off)
         yield
-        if context is not None:
-            context.setLogLevel(level.toString())
+        for name, (_off, before, change) in levels.items():
+            change(name, before)
     finally:
         logging.disable(disabled)
+
+
+def _levels(log4j: Any) -> dict[str, tuple[Any, Any, Callable[[str, Any], None]]]:
+    """Each logger that the JVM has configured: its level, none at all, and what sets it."""
+    found = log4j.LogManager.getContext(False).getConfiguration().getLoggers()  # Java's
+    change = log4j.core.config.Configurator.setLevel
+    return {name: (log4j.Level.OFF, found[name].getLevel(), change) for name in found}
 
 
 # What runs on a worker.  Nothing here raises: the text of an exception goes to the driver.
