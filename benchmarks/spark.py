@@ -55,7 +55,7 @@ def main(rows=ROWS, columns=COLUMNS):
             assert here == there
             print(f"{plan.method}, {rows} x {columns}: one process {wall:.1f} s ({cpu:.1f} s CPU), "
                   f"local[2] {slower:.1f} s ({driver:.1f} s CPU in the driver), "
-                  f"{slower / wall:.1f} times")
+                  f"{slower / wall:.1f} times", flush=True)
     session.stop()
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -89,7 +90,7 @@ class Cluster:
 
     def places(self) -> dict[str, int]:
         """Of each file of the frame, the place of its first row: files go by their paths."""
-        with _quiet(self.frame):
+        with _quiet():
             found = self.frame.selectExpr("_metadata.file_path p", "_metadata.row_index r").groupBy(
                 "p").agg({"r": "max", "*": "count"}).toArrow()
         files = sorted(zip(*(column.to_pylist() for column in found.columns), strict=True))
@@ -115,7 +116,7 @@ class Cluster:
         wanted = [f"{_quoted(name)} c{j}" for j, name in enumerate(names)]
         if places is not None:
             wanted += ["_metadata.file_path p", "_metadata.row_index r"]
-        with _quiet(self.frame):
+        with _quiet():
             answers = self.frame.selectExpr(*wanted).mapInArrow(of, ANSWER).repartition(
                 ANSWERS, "part").mapInArrow(plus, ANSWER).toArrow()
         found = answers.column("s").to_pylist()
@@ -190,12 +191,14 @@ def _quoted(name: str) -> str:
 
 
 @contextmanager
-def _quiet(frame: Any) -> Iterator[None]:
+def _quiet() -> Iterator[None]:
     """No log while rows are read: what Spark says of a task that fails may hold a cell.
 
-    Where it fails, the log of a classic session stays off: other tasks may fail after it.
+    Where it fails, the log of a JVM that this process started (for a classic session, or for a
+    Connect server of its own) stays off: other tasks may fail after it.
     """
-    context = getattr(frame.sparkSession, "_sc", None)
+    known = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    context = getattr(known, "_active_spark_context", None)
     disabled = logging.root.manager.disable
     logging.disable()
     try:
