@@ -261,7 +261,7 @@ def test_the_log_is_as_before(spark, ward, plan):
     """After a release Spark logs what it logged before it, and no more."""
     log4j = spark.session.sparkContext._jvm.org.apache.logging.log4j
     for name, (_off, _level, change) in clusters._levels(log4j).items():
-        change(name, log4j.Level.INFO)  # as in the beginning: a filter leaves out what is below WARN
+        change(name, log4j.Level.INFO)  # a filter leaves out what is below WARN
     printed = len(spark.printed())
     summary(plan, spark.read(ward), of_codes)
     spark.session.range(3).count()
