@@ -41,6 +41,7 @@ SINCE = {
     "code books of other programs, a look and a session from Python by paths": 80,
     "RuleSieve's tables as sums over parts of the rows": 930,
     "columns of Arrow in the kernel, folders of Parquet, queries": 410,
+    "a frame of Spark, whose rows stay with its workers": 624,
 }
 MOST_LINES = 25_500 + sum(SINCE.values())
 #: Functions with more than six arguments.

@@ -51,7 +51,7 @@ BELOW = {
     "report": WORDS | {"release"},
     # Figures of plans and releases: what they say, and no row.
     "displays": WORDS | {"release", "report"},
-    "fit": WORDS | {"rows", "noise", "ledger", "release", "report"},
+    "fit": WORDS | {"rows", "summaries", "noise", "ledger", "release", "report"},
     # What was charged before, and what a crash left: files, and no row.
     "finish": WORDS | {"ledger", "release", "report", "fit"},
     "methods": ROWS | {"noise", "ledger", "release", "fit", "local"},

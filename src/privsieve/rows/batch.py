@@ -240,6 +240,23 @@ def batches(source: Source, domain: Domain, *, rows: int | None,
         at += count
 
 
+def coded(pieces: Iterable[tuple[Sequence[RawColumn], Units]], domain: Domain,
+          entropy: Callable[[int], bytes]) -> Iterator[Batch]:
+    """Some rows of a table, with their places, as integers; the unit is a row.
+
+    >>> import os
+    >>> rows = np.array([7, 3], np.uint64)
+    >>> box = Domain.box(0, 1, columns=1)
+    >>> [one] = coded([([[0.5, 1.0], [1, 0]], rows)], box, os.urandom)
+    >>> one.codes.tolist(), one.unit.tolist()
+    ([[32768], [65535]], [7, 3])
+    """
+    encode = _Encoder(domain, entropy)
+    for raw, row in pieces:
+        made = encode.batch(encode.piece(raw)[0], None, 0)
+        yield Batch(made.codes, made.label, row if domain.replaces else made.unit, row)
+
+
 def demand_readable(source: Source, domain: Domain) -> None:
     """Refuse a column whose type cannot be read, by an empty batch: no row is looked at."""
     if source.empty is None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from privsieve.public.plan import Plan
     from privsieve.rows.arrow import Body
     from privsieve.rows.csv_file import File
+    from privsieve.rows.spark import Cluster
 
 T = TypeVar("T")
 #: A column of some rows: an array of bool, int, float or datetime64, or a list of objects.
@@ -108,6 +109,7 @@ class Source:
     arrow : batches of Arrow, whose columns a kernel can code
     partitioned : whether a row lies where its own cells say, as in folders `name=value`
     query : the text of SQL whose rows these are
+    cluster : the workers that hold the rows, which never come here
     """
 
     columns: tuple[str, ...]
@@ -124,6 +126,7 @@ class Source:
     arrow: Body | None = None
     partitioned: bool = False
     query: str | None = None
+    cluster: Cluster | None = None
 
     def __post_init__(self) -> None:
         if self.by in ("name", "header"):
@@ -149,6 +152,12 @@ class Source:
 
     def raw(self, names: Sequence[str], batch_rows: int) -> Iterator[list[RawColumn]]:
         """The body in batches: these columns, in this order."""
+        if self.cluster is not None:
+            raise SchemaError("X is a Spark frame, and only private methods whose summary is a sum "
+                              "read one; write it to Parquet, and give the file")
+        return self._raw(names, batch_rows)
+
+    def _raw(self, names: Sequence[str], batch_rows: int) -> Iterator[list[RawColumn]]:
         positions = self.positions([name for name in names if name != TARGET])
         at = 0
         for batch in self.read(positions, batch_rows):
@@ -377,7 +386,8 @@ SQL = "sql:"
 TEXT_FILES = (".csv", ".tsv", ".txt")
 _PARQUET_FILES = (".parquet", ".pq")
 _ACCEPTED = ("give a path (.csv, .tsv, .txt, .parquet, or a folder of Parquet files), an array, a "
-             "list of rows, a sparse matrix, a pandas or polars frame, or an Arrow table or stream")
+             "list of rows, a sparse matrix, a pandas, polars or Spark frame, or an Arrow table or "
+             "stream")
 
 
 def open_source(X: Any, y: Any = None, *, csv: Csv | None = None,
@@ -389,6 +399,9 @@ def open_source(X: Any, y: Any = None, *, csv: Csv | None = None,
     X : path, array, list of rows, sparse matrix, pandas or polars frame, Arrow table or stream
         the table; a folder of Parquet files is one; so are the rows of "sql:SELECT ...".  A
         `Source` is given back as it is.
+    X : path, array, list of rows, sparse matrix, frame of pandas, polars or Spark, Arrow table or
+        stream
+        the table; a `Source` is given back as it is.
     y : array or column name, optional
         the target, where X does not hold it under the domain's name.
     csv : Csv, optional
@@ -413,8 +426,9 @@ def open_source(X: Any, y: Any = None, *, csv: Csv | None = None,
         return X
     home = _homes(X)
     if "pyspark" in home:
-        raise SchemaError("X is a Spark frame, whose rows have no stable order; write it to "
-                          "Parquet and give the file")
+        from privsieve.rows.spark import open_spark
+
+        return open_spark(X, y)
     if isinstance(y, str):
         if y not in list(getattr(X, "columns", ())) or not hasattr(X, "drop"):
             raise SchemaError(f"y is {y!r}, and the table has no column of that name; give a name "
@@ -475,7 +489,9 @@ def names_of(X: Any) -> tuple[str, ...] | None:
     (('age',), None)
     """
     # pyarrow: its `columns` are the cells
-    names: Any = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ())
+    # (of a Spark frame any attribute may be a column)
+    arrow = "pyspark" not in _homes(X) and hasattr(X, "column_names")
+    names: Any = X.column_names if arrow else getattr(X, "columns", ())
     found: tuple[object, ...] = tuple(names)
     if not found or not all(isinstance(name, str) for name in found):
         return None
