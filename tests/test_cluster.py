@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -91,9 +92,14 @@ class OneFile(Cluster):
         return {"one": 0}
 
 
+def of_list(stage, part, key, found):
+    """A stage that takes a list of batches."""
+    return stage([part] if len(part) else [], key, found)
+
+
 def added_up(*stages, placed=False):
     """A summary of stages of our own."""
-    return Stages(stages, placed=placed)
+    return Stages(tuple(partial(of_list, one) for one in stages), 4, placed=placed)
 
 
 def of_codes(rows, _key, _found):

@@ -10,6 +10,7 @@ import shutil
 import signal
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -134,6 +135,11 @@ def of_secret(rows, _key, _found):
     return np.zeros(1, np.int64)
 
 
+def of_list(stage, part, key, found):
+    """A stage that takes a list of batches."""
+    return stage([part] if len(part) else [], key, found)
+
+
 def added_up(plan, *stages, placed=False):
     """A plan with a summary of our own, and a list that keeps it."""
     kept = []
@@ -143,7 +149,8 @@ def added_up(plan, *stages, placed=False):
         return (0, 1)
 
     return replace(plan, mechanism=mechanism, summarise=Stages(
-        stages, placed=placed)), kept
+        tuple(partial(of_list, one) for one in stages), len(plan.domain.columns),
+        placed=placed)), kept
 
 
 def summary(plan, X, *stages, placed=False):
