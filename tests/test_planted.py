@@ -61,9 +61,9 @@ NOISE = "tests/test_race.py::test_top_k_enumerated"
 UNPAID = "tests/test_regression_session.py::test_a_refused_charge_reads_no_row"
 COMMITTED = "tests/test_transcript.py::test_the_charge_is_committed_at_the_end_once"
 
-RESERVE = "    ledger, reserved = _paid(plan, ledger, noise, folder, progress)"
+RESERVE = "    ledger, reserved = (\n        _paid_before(plan, ledger, folder) if"
 PAID = "    ledger, reserved = _paid(plan, ledger, noise)\n"
-READ = "    sealed(partial(_choose, plan, source), noise)\n"
+READ = "    sealed(partial(_choose, plan, source, room=room), noise)\n"
 FAULTS = {
     "half-noise": (
         "noise/race.py", "return Fraction(times) / self.epsilon",
@@ -71,7 +71,7 @@ FAULTS = {
     "spend-after-rows": (
         "fit.py", RESERVE,
         "    _choose(plan, source, noise or __import__('privsieve.noise.streams', "
-        "fromlist=['system']).system(), progress)\n" + RESERVE, SPEND),
+        "fromlist=['system']).system(), room, progress)\n" + RESERVE, SPEND),
     "function-before-its-charge": ("fit.py", PAID + READ, READ + PAID, UNPAID),
     "function-without-its-charge": ("fit.py", "private=private), ledger, reserved, None)",
                                     "private=private), None, None, None)", COMMITTED),

@@ -92,7 +92,7 @@ def test_each_stage_adds_up_for_any_cut_and_order(at):
         where, found = rng.integers(0, parts, ROWS), ()
         cut = [whole.take(np.flatnonzero(where == part)) for part in range(parts)]
         for stage in range(len(stages.stages)):
-            sums = [stages.stage(stage, [part], 7, found) for part in cut]
+            sums = [stages.once(stage, [part], 7, found) for part in cut]
             found = (*found, reduce(add, sums))
         made.append(plan.mechanism(stages.ended(found), replay(3)))
     assert made[0] == made[1] == plan.mechanism(plan.summarise([whole], 7), replay(3))

@@ -85,7 +85,7 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
     from privsieve.report import NAME
     from privsieve.rows.room import Room
 
-    show, beside = then
+    (show, beside), room = then, Room.usual(options["max_memory"], options["jobs"])
     with Folder.create(options["out"]) as folder, sealed() as hold:
         try:
             with _spinner(plan) as spin, catch_warnings():
@@ -101,8 +101,7 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
 
                 # `_tell` says it in words of its own.
                 simplefilter("ignore", ConvertedWarning)
-                made = fit(plan, source, ledger=ledger, folder=folder, progress=progress,
-                           room=Room.usual(options["max_memory"], options["jobs"]))
+                made = fit(plan, source, ledger=ledger, folder=folder, progress=progress, room=room)
                 hold.hold()
         except ReleaseFailed:
             raise
