@@ -223,11 +223,11 @@ def test_refused(X, y, word):
 
 
 def test_directory(tmp_path):
-    """A directory is no file, and no path stands in the message."""
+    """A folder without Parquet is no table, and no path stands in the message."""
     (tmp_path / "d.csv").mkdir()
     said = refused(tmp_path / "d.csv")
 
-    assert "not a file" in said
+    assert "holds no Parquet file" in said
     assert str(tmp_path) not in said
 
 

@@ -64,14 +64,19 @@ def _top(_context: Any, _option: Any, value: str | None) -> int | str | None:
         raise click.BadParameter(f'{value!r} is not a valid integer, nor "positive"') from None
 
 
-def _cost(*, required: bool = True, epsilon: bool = True) -> tuple[Command, ...]:
+_CONNECT = click.option(
+    "--connect", metavar="FILE",
+    help='Where DATA is "sql:SELECT ...": a database of DuckDB (.duckdb, .db), or statements '
+         "before it (.sql).")
+
+
+def _cost(*, required: bool = True, epsilon: bool = True,
+          connect: bool = True) -> tuple[Command, ...]:
     said = "" if epsilon else "; without it, what each would buy"
     return (
         click.option("--domain", "domain_file", metavar="FILE", required=required,
                      help="The domain file: columns, bounds, label, unit."),
-        click.option("--connect", metavar="FILE",
-                     help='Where DATA is "sql:SELECT ...": a database of DuckDB (.duckdb, .db), '
-                          "or statements before it (.sql)."),
+        *([_CONNECT] if connect else []),
         click.option("--epsilon", metavar="E", required=required and epsilon,
                      help=f"What this release may cost, for example 0.5{said}."),
         policy(),
@@ -205,8 +210,8 @@ def costing(*own: Command) -> Callable[[Command], Command]:
 
 def joining(*own: Command) -> Callable[[Command], Command]:
     """Give a command its own options, and those of what several sites are asked together."""
-    return asking(*_cost(), *_COUNT, _method("; or kernel-ridge, noisy-histogram"), *_UNIT, *own,
-                  *_END)
+    return asking(*_cost(connect=False), *_COUNT, _method("; or kernel-ridge, noisy-histogram"),
+                  *_UNIT, *own, *_END)
 
 
 def making(*own: Command) -> Callable[[Command], Command]:

@@ -275,7 +275,8 @@ def _of(rows: _Share, task: Work) -> Iterator[Any]:
 
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            part = TaskContext.get().partitionId()
+            context: Any = TaskContext.get()
+            part = context.partitionId()
             answer = task.of(rows.batches(seen))
     except BaseException:  # noqa: BLE001  # its text could speak of rows, whatever its type
         answer = b""
