@@ -24,6 +24,7 @@ from privsieve.methods.rule_sieve_numeric import AUTO_FROM, folded, median_cell
 from privsieve.noise.streams import replay, system
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
+from privsieve.rows.batch import Passes
 from privsieve.summaries import numbers
 from privsieve.summaries.layout import Layout
 from privsieve.summaries.rules import set_scores
@@ -125,9 +126,11 @@ def test_distance_from_the_median_by_definition():
 
 def test_the_far_rows_are_the_ends():
     """Classes 0 and 3 are those further from the median's cut than the named distance."""
-    held = numbers.Held((tables.batch(np.zeros((512, 1)), np.arange(512) * 128),), 0, ())
+    rows = Passes.of([tables.batch(np.zeros((512, 1)), np.arange(512) * 128)])
+    held = numbers.Held(rows, 0, ())
     for middle, far in ((255, 10), (0, 0), (510, 300), (3, 509)):
-        label = held.labelled((middle - far - 1, middle, middle + far + 1))[0].label
+        [batch] = held.labelled((middle - far - 1, middle, middle + far + 1))
+        label = batch.label
         cell = np.arange(512)
         near = np.where(cell <= middle, middle - cell, cell - middle - 1) <= far
 
