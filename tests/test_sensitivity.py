@@ -20,7 +20,7 @@ PAIRS = 400
 
 def rules_of(domain, k=1):
     """The public parameters that a plan carries."""
-    return plan(domain, k=k, epsilon=1, rows=1000).summarise.keywords["rules"]
+    return plan(domain, k=k, epsilon=1, rows=1000).mechanism.keywords["rules"]
 
 
 def random_labellings(rng, classes):
