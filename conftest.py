@@ -13,7 +13,7 @@ settings.load_profile("house")
 #: A skip that names one of these means that CI is not set up; there it is a failure.
 EXPECTED_IN_CI = ("native", "PRIVSIEVE_DATA", "OR-Tools", "pyfim", "Chromium", "Rscript", "javac",
                   "PostgreSQL", "make docs", "docs extra", "r-cran-haven", "spark extra",
-                  "Java runtime")
+                  "Java runtime", "zsh is", "fish is")
 
 
 @pytest.fixture(autouse=True)

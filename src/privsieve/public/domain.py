@@ -345,6 +345,7 @@ def _check_count(value: object, name: str, *, optional: bool) -> None:
 def fields_of(part: Column | Target) -> dict[str, Json]:
     """A column, or the target, as JSON without floats.
 
+    >>> from privsieve.public.columns import Flag
     >>> fields_of(Flag("smoker"))
     {'kind': 'flag', 'name': 'smoker', 'default': False}
     """
