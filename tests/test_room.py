@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from every_method import ESTIMATORS, ROWS
@@ -112,3 +115,25 @@ def test_a_wrong_number_of_threads_is_refused(wrong):
     """Threads are counted from one."""
     with pytest.raises(ParameterError, match="n_jobs"):
         Room.usual(None, wrong)
+
+
+def test_a_plan_says_that_rows_lie_in_a_file(cli, tmp_path):
+    """`plan` says it where rows do not fit, and refuses a size that is none; it reads no row."""
+    rows = 3_000_000
+    pq.write_table(pa.table({"a": pa.array(np.zeros(rows)), "y": pa.array(np.zeros(rows))}),
+                   tmp_path / "t.parquet")
+    (tmp_path / "d.toml").write_text(
+        '[table]\nunit = "row"\n[[column]]\nname = "a"\nkind = "number"\nlow = 0\nhigh = 1\n'
+        '[target]\nname = "y"\nkind = "label"\nvalues = [0, 1]\n')
+    asked = ("--domain", tmp_path / "d.toml", "--epsilon", "1", "--top", "1")
+
+    def planned(*more):
+        return cli("plan", tmp_path / "t.parquet", *asked, *more)
+
+    size = rows * (2 + reading.ROW_BYTES)
+    assert f"file       rows take up to {size // 10**6} MB" in planned("--max-memory", "64MB")[1]
+    assert str(size) == json.loads(planned("--max-memory", "64MB", "--json")[1])["spilled"]
+    assert "private file" not in planned("--max-memory", "80MB")[1]
+    assert "private file" not in planned("--max-memory", "64MB", "--method", "noisy-top-k")[1]
+    assert 2 == planned("--max-memory", "nine")[0]
+    assert "name DATA" in cli("plan", "--rows", "9", *asked, "--max-memory", "1GB")[2]

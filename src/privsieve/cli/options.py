@@ -249,13 +249,17 @@ def paying(*, required: bool = True) -> tuple[Command, ...]:
 
 def reading() -> tuple[Command, ...]:
     """Memory and threads of who reads rows."""
-    return (
-        click.option("--max-memory", metavar="SIZE",
-                     help="Memory that rows may take, such as 2GB; the rest lies in a private "
-                          "file that has no name. Half of what is free where left out."),
-        click.option("--jobs", metavar="N", type=int,
-                     help="Threads that work on the rows; as many as cores where left out."),
-    )
+    return (memory(), click.option(
+        "--jobs", metavar="N", type=int,
+        help="Threads that work on the rows; as many as cores where left out."))
+
+
+def memory() -> Command:
+    """How much of it rows may take."""
+    return click.option(
+        "--max-memory", metavar="SIZE",
+        help="Memory that rows may take, such as 2GB; the rest lies in a private file that has no "
+             "name. Half of what is free where left out.")
 
 
 def of_methods(*methods: str) -> list[click.Parameter]:

@@ -20,6 +20,7 @@ from privsieve.public.plan import Plan, Takes
 
 if TYPE_CHECKING:
     from privsieve.ledger.ledger import Ledger
+    from privsieve.rows.source import Source
 
 #: The forecasts of a plan, by epsilon.
 Forecasts = Mapping[Fraction, Mapping[str, Any]]
@@ -38,6 +39,7 @@ TIMES = (Fraction(1, 4), Fraction(1), Fraction(4))
               help="Say what the account of --population has left, and whether this is converted.")
 @click.option("--population", metavar="NAME", help="The people whom --ledger protects.")
 @asked.head()
+@asked.memory()
 def command(data: str | None, **options: Any) -> None:
     """Say cost, noise and forecast of a release from DATA, or from --rows rows.
 
@@ -56,33 +58,43 @@ def command(data: str | None, **options: Any) -> None:
         return
     plan = replace(asked.planned(domain, rows, options), record=record,
                    query=None if source is None else source.query)
+    beside = _beside(plan, source, options["max_memory"])
     account = _account(plan, options)
     sizes = {max(2, int(plan.units * times)): made for times in TIMES
              if (made := _forecasts(plan, options, times))}
     forecasts = sizes[plan.units]
     forecasts[exact(options["epsilon"], "epsilon")] = plan.forecast
     if options["as_json"]:
-        words.json({**_json(plan, forecasts), **account, "forecasts_by_size": {
-            str(units): {words.amount(epsilon): made for epsilon, made in found.items()}
-            for units, found in sizes.items()}})
+        words.json({
+            **_json(plan, forecasts), **account, "spilled": str(beside), "forecasts_by_size": {
+                str(units): {words.amount(epsilon): made for epsilon, made in found.items()}
+                for units, found in sizes.items()}})
     else:
         _show(plan, forecasts)
-        if _could_vote(plan):
-            words.show("also", "all are numbers with a typical value: --joint votes is one race "
-                               "over sets, for columns that repeat each other")
-        if exact(options.get("delta") or 0, "delta") and not plan.cost.delta:
-            words.show("delta", "not charged: for so few columns a race without a delta finds as "
-                                "many or more" if plan.kind == "selection" else
-                                "not charged: here noise without a delta is smaller")
-        if plan.warning:
-            click.echo()
-            words.show("warning", plan.warning, fg="yellow")
-        if "advice" in plan.forecast:
-            words.show("advice", str(plan.forecast["advice"]))
+        _also(plan, options, beside)
         if account:
             words.show("left", f"{account['left']} for {options['population']}")
         if account.get("converted"):
             words.show("converted", str(account["converted"]))
+
+
+def _also(plan: Plan, options: Mapping[str, Any], beside: int) -> None:
+    """What else who plans should know."""
+    if beside:
+        words.show("file", f"rows take up to {_size(beside)}, more than may lie in memory: "
+                           "they lie in a private file without a name while it is made")
+    if _could_vote(plan):
+        words.show("also", "all are numbers with a typical value: --joint votes is one race "
+                           "over sets, for columns that repeat each other")
+    if exact(options.get("delta") or 0, "delta") and not plan.cost.delta:
+        words.show("delta", "not charged: for so few columns a race without a delta finds as "
+                            "many or more" if plan.kind == "selection" else
+                            "not charged: here noise without a delta is smaller")
+    if plan.warning:
+        click.echo()
+        words.show("warning", plan.warning, fg="yellow")
+    if "advice" in plan.forecast:
+        words.show("advice", str(plan.forecast["advice"]))
 
 
 def _could_vote(plan: Plan) -> bool:
@@ -197,16 +209,29 @@ def _show(plan: Plan, forecasts: Forecasts) -> None:
     (_table if chosen else _numbers)(forecasts, plan)
 
 
+def _beside(plan: Plan, source: Source | None, most: str | None) -> int:
+    """Bytes of rows that would lie in a file; what finds no place at all is refused."""
+    if source is None:
+        asked.refuse(most, "--max-memory is for the rows of a table; name DATA")
+        return 0
+    from privsieve.rows.batch import spilled
+    from privsieve.rows.room import Room
+
+    return spilled(plan, source, Room.usual(most))
+
+
 def taking(made: Takes) -> str:
     """An estimate of time and memory for people, to one digit or two.
 
     >>> taking(Takes(0.02, 98_000_000)), taking(Takes(12.3, 2_100_000_000))
     ('less than a second of one core, 98 MB', 'about 12 s of one core, 2.1 GB')
     """
-    gigabytes = made.bytes / 1e9
-    size = f"{gigabytes:.1f} GB" if gigabytes >= 1 else f"{made.bytes / 1e6:.0f} MB"
     time = "less than a second" if made.seconds < 1 else f"about {made.seconds:.0f} s"
-    return f"{time} of one core, {size}"
+    return f"{time} of one core, {_size(made.bytes)}"
+
+
+def _size(held: int) -> str:
+    return f"{held / 1e9:.1f} GB" if held >= 1e9 else f"{held / 1e6:.0f} MB"
 
 
 #: Settings that have a line of their own.

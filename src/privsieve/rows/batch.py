@@ -276,23 +276,30 @@ def demand_readable(source: Source, domain: Domain) -> None:
 
 
 def demand_room(plan: Plan, source: Source, room: Room | None) -> Room:
-    """The room for the rows of a plan; what does not fit into its memory is taken from the disk.
+    """The room for the rows of a plan; what does not fit into its memory is taken from the disk."""
+    room = room or Room.usual()
+    if size := spilled(plan, source, room):
+        room.reserve(size)
+    return room
+
+
+def spilled(plan: Plan, source: Source, room: Room) -> int:
+    """Bytes of rows that have to lie in a file, or 0; a choice that needs more is refused.
 
     How many rows come is public, or bounded by the container: no row is looked at.
     """
-    room = room or Room.usual()
-    if room.memory is not None and plan.takes is not None and (
-            plan.takes.least > max(room.memory, LEAST_MEMORY)):
+    if room.memory is None:
+        return 0
+    if plan.takes is not None and plan.takes.least > max(room.memory, LEAST_MEMORY):
         wanted = -(-plan.takes.least // 10**6)
         raise ParameterError(
             f"this choice needs {wanted} MB of memory, whatever lies in files, and "
             f"{room.memory // 10**6} MB may be used; allow more (max_memory), choose among fewer "
             "columns, or let rules join fewer (depth=1, joint=none, or a smaller max_ops)")
-    if plan.holds and room.memory is not None and source.engine is None:
-        size = (2 * len(plan.domain.columns) + ROW_BYTES) * _most_rows(plan, source)
-        if size > room.memory:
-            room.reserve(size)
-    return room
+    if not plan.holds or source.engine is not None:
+        return 0
+    size = (2 * len(plan.domain.columns) + ROW_BYTES) * _most_rows(plan, source)
+    return size if size > room.memory else 0
 
 
 def _most_rows(plan: Plan, source: Source) -> int:
