@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -14,6 +15,12 @@ settings.load_profile("house")
 EXPECTED_IN_CI = ("native", "PRIVSIEVE_DATA", "OR-Tools", "pyfim", "Chromium", "Rscript", "javac",
                   "PostgreSQL", "make docs", "docs extra", "r-cran-haven", "spark extra",
                   "Java runtime", "zsh is", "fish is")
+
+
+def pytest_configure():
+    """Ctrl-C reaches the processes of tests, although a shell started all in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

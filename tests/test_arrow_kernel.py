@@ -18,6 +18,7 @@ from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.rows import arrow as reading
 from privsieve.rows.cells import DAY, encoder, grid_ends
+from privsieve.rows.room import Room
 from privsieve.rows.source import open_source, reads
 
 needs_kernel = pytest.mark.skipif(contract.extension is None,
@@ -118,7 +119,7 @@ def by_kernel(part, array, most=7):
     table = pa.table({"x": array, "z": pa.nulls(len(array), pa.float64())})
     source = open_source(table)
     names = ["z", "x"] if isinstance(part, Label) else ["x"]
-    return [int(code) for codes, _ in reading.pieces(source, domain, names, most)
+    return [int(code) for codes, _ in reading.pieces(source, domain, (names, most), Room(jobs=2))
             for code in codes[-1]]
 
 

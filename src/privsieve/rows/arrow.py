@@ -34,6 +34,7 @@ from privsieve.public.columns import (
 )
 from privsieve.public.domain import Domain
 from privsieve.rows.cells import Codes, Encode, encoder, grid_ends, log_edges
+from privsieve.rows.room import Room
 from privsieve.rows.source import (
     TARGET,
     RawColumn,
@@ -64,12 +65,18 @@ _HASHED = ("string", "large_string", "binary", "large_binary")
 _TIMES = {"s": "0", "ms": "3", "us": "6", "ns": "9"}
 
 
+Batches = Callable[[Sequence[int], int, int], Iterator[Any]]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Body:
-    """The types of all columns, and batches of those at some positions, in that order."""
+    """The types of all columns, and batches of those at some positions, in that order.
+
+    batches : (positions, most rows of a batch, how many threads may decode it) -> batches
+    """
 
     types: Sequence[Any]
-    batches: Callable[[Sequence[int], int], Iterator[Any]]
+    batches: Batches
 
 
 def open_table(table: Any, y: RawColumn | None) -> Source:
@@ -78,7 +85,7 @@ def open_table(table: Any, y: RawColumn | None) -> Source:
         table = pa.Table.from_batches([table])
     check_lengths(table.num_rows, y)
 
-    def read(positions: Sequence[int], batch_rows: int) -> Iterator[Any]:
+    def read(positions: Sequence[int], batch_rows: int, _jobs: int) -> Iterator[Any]:
         yield from table.select(list(positions)).to_batches(max_chunksize=batch_rows)
 
     return source_of(table.schema, lambda: int(table.num_rows), read, y)
@@ -93,7 +100,7 @@ def open_stream(stream: Any, y: RawColumn | None) -> Source:
                      SchemaError("the object gives no Arrow stream of rows; give a table"))
 
     return source_of(reader.schema, None,
-                     lambda positions, most: cut(reader, positions, most), None)
+                     lambda positions, most, _jobs: cut(reader, positions, most), None)
 
 
 def cut(batches: Iterable[Any], positions: Sequence[int], most: int) -> Iterator[Any]:
@@ -124,11 +131,12 @@ def open_parquet(path: Path) -> Source:
     schema = pa.schema([*first.schema_arrow, *(pa.field(key, _KEY) for key in keys)])
     names = schema.names  # made anew each time that it is asked for
 
-    def read(positions: Sequence[int], batch_rows: int) -> Iterator[Any]:
+    def read(positions: Sequence[int], batch_rows: int, jobs: int) -> Iterator[Any]:
+        wanted = [names[j] for j in positions]
         for one in paths:
             file = first if one == paths[0] else _opened(one)[0]
             held = _values(one.relative_to(path)) if keys else {}
-            yield from _batches(file, [names[j] for j in positions], held, batch_rows)
+            yield from _batches(file, wanted, held, (batch_rows, jobs))
 
     return source_of(schema, lambda: rows, read, None, path=True, partitioned=bool(keys))
 
@@ -155,11 +163,12 @@ def _opened(path: Path) -> tuple[Any, int]:
         "again"))
 
 
-def _batches(file: Any, names: list[str], keys: Mapping[str, str | None], most: int,
+def _batches(file: Any, names: list[str], keys: Mapping[str, str | None], how: tuple[int, int],
              ) -> Iterator[Any]:
     """These columns of a file; a key has one value in all of its rows."""
+    most, jobs = how
     wanted = [name for name in names if name not in keys] or file.schema_arrow.names[:1]
-    for batch in file.iter_batches(most, columns=wanted):
+    for batch in file.iter_batches(most, columns=wanted, use_threads=jobs > 1):
         if batch.schema.names == names:
             yield batch
             continue
@@ -267,13 +276,13 @@ def _cells(array: Any) -> list[Any]:
 
 
 def source_of(schema: Any, count: Callable[[], int] | None,
-              batches: Callable[[Sequence[int], int], Iterator[Any]], y: RawColumn | None,
+              batches: Batches, y: RawColumn | None,
               **more: Any) -> Source:
     """A source of batches; `more` are other fields of it."""
     types = tuple(map(type_of_arrow, schema.types))
 
     def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
-        for batch in batches(positions, batch_rows):
+        for batch in batches(positions, batch_rows, 1):
             yield [column(array) for array in batch.columns]
 
     def piece(j: int) -> RawColumn:
@@ -311,25 +320,33 @@ def _is_text(kind: Any) -> bool:
     return any(getattr(pa.types, f"is_{name}")(kind) for name in names)
 
 
-def pieces(source: Source, domain: Domain, names: list[str], most: int,
+def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: Room,
            ) -> Iterator[tuple[Codes, RawColumn | None]]:
-    """Codes of the columns and the target, a row for each, and the persons; `most` rows at a time.
+    """Codes of the columns and the target, a row for each, and the persons.
 
-    `names` are those of the columns, the target and the person, in this order.
+    wanted : the names of the columns, the target and the person, in this order, and how many rows
+        at a time, at most.
     """
     assert source.arrow is not None
+    names, most = wanted
     parts = [*domain.columns, *([domain.target] if domain.target else [])]
     positions = source.positions([name for name in names if name != TARGET])
     inside = parts[:len(domain.columns)] if TARGET in names else parts
     kinds = [source.arrow.types[j] for j in positions]
     coder = _Coder(list(zip(kinds, inside, strict=False)), domain.csv.decimal)
     apart = encoder(parts[-1], domain.csv.decimal) if TARGET in names else None
-    at = 0
-    for batch in source.arrow.batches(positions, most):
+
+    def read(batch: Any) -> tuple[Any, Codes]:
         batch.validate()
         # A row for the person too: it is not written.
         codes = np.empty((max(len(parts), len(positions)), batch.num_rows), np.uint16)
         coder.write(batch, codes)
+        return batch, codes
+
+    at = 0
+    # Threads run the kernel and no more: what Python does with texts happens here, in their order.
+    for batch, codes in room.each(source.arrow.batches(positions, most, room.jobs), read):
+        coder.write_others(batch, codes)
         if apart is not None and source.y is not None:
             codes[len(inside)] = apart(source.y[at:at + batch.num_rows])
         at += batch.num_rows
@@ -356,11 +373,14 @@ class _Coder:
         self._which = np.array([-1 if rule is None else rule for rule in found], np.int32)
 
     def write(self, batch: Any, codes: Codes) -> None:
-        """A row of codes for each column."""
+        """A row of codes for each column that the kernel knows."""
         if self._native:
             which = np.full(batch.num_columns, -1, np.int32)
             which[:len(self._which)] = self._which
             self._native.read(batch.__arrow_c_array__()[1], which, codes)
+
+    def write_others(self, batch: Any, codes: Codes) -> None:
+        """A row of codes for each other column."""
         for j, encode in self._others.items():
             codes[j] = _coded(batch.column(j), encode)
 

@@ -134,9 +134,9 @@ class Passes:
         """
         if self._kept:
             return self._read if ready is None else _Changed(self._read, ready)
-        kept = []
-        for part in self._joined(part_rows):
-            kept.append(self._stored(part if ready is None else ready(part)))
+        kept, parts = [], self._joined(part_rows)
+        for part in parts if ready is None else self.room.each(parts, ready):
+            kept.append(self._stored(part))
             del part  # else two are in memory while the next one is read
         self._read, self._kept = kept, True
         return kept
@@ -148,13 +148,13 @@ class Passes:
         return joined(chain([first], read), self.part_rows(part_rows, first.codes.shape[1]))
 
     def part_rows(self, wanted: int, columns: int) -> int:
-        """Rows of a part: as many as wanted, or what takes a sixteenth of the memory.
+        """Rows of a part: as many as wanted, or what leaves the memory for a few.
 
-        What is made of a part is in memory beside it.
+        What is made of a part is in memory beside it, and each thread has one.
         """
         if self.room.memory is None:
             return wanted
-        share = self.room.memory // 16 // (2 * columns + ROW_BYTES)
+        share = self.room.memory // (8 * (self.room.jobs + 1)) // (2 * columns + ROW_BYTES)
         return min(wanted, max(share, LARGEST_BATCH))
 
     def mapped(self, change: Callable[[Batch], Batch]) -> Passes:
@@ -196,7 +196,8 @@ def joined(batches: Iterable[Batch], part_rows: int) -> Iterator[Batch]:
 
 
 def batches(source: Source, domain: Domain, *, rows: int | None,
-            entropy: Callable[[int], bytes], batch_rows: int | None = None) -> Iterator[Batch]:
+            entropy: Callable[[int], bytes], batch_rows: int | None = None,
+            room: Room | None = None) -> Iterator[Batch]:
     """Read a table as integers.
 
     Parameters
@@ -210,6 +211,8 @@ def batches(source: Source, domain: Domain, *, rows: int | None,
         where the tags of persons, and of rows under add-remove, come from.
     batch_rows : int, optional
         at most so many rows in a batch; any number gives the same codes.
+    room : optional
+        how many threads read; one where left out.
 
     Examples
     --------
@@ -225,7 +228,7 @@ def batches(source: Source, domain: Domain, *, rows: int | None,
         LARGEST_BATCH, max(LEAST_BATCH, BATCH_CELLS // len(domain.columns)))
     encode = _Encoder(domain, entropy)
     at = 0
-    for codes, person in guarded(_pieces(source, domain, encode, size), ReleaseFailed):
+    for codes, person in guarded(_pieces(source, encode, size, room or Room()), ReleaseFailed):
         count = codes.shape[1]
         left = count if rows is None else min(count, rows - at)
         if not count:
@@ -312,15 +315,15 @@ def _most_rows(plan: Plan, source: Source) -> int:
     return 2 * plan.units if source.count is None else source.count()
 
 
-def _pieces(source: Source, domain: Domain, encode: _Encoder, size: int) -> Iterator[Piece]:
+def _pieces(source: Source, encode: _Encoder, size: int, room: Room) -> Iterator[Piece]:
     """The body as codes; which of three ways it goes is a public fact."""
-    names = needed(domain, source)
+    names = needed(encode.domain, source)
     if csv_file.serves(source):
-        yield from csv_file.pieces(source, domain, names, size)
+        yield from csv_file.pieces(source, encode.domain, (names, size), room)
     elif source.arrow is not None and contract.extension is not None:
         from privsieve.rows import arrow
 
-        yield from arrow.pieces(source, domain, names, size)
+        yield from arrow.pieces(source, encode.domain, (names, size), room)
     else:
         yield from map(encode.piece, source.raw(names, size))
 

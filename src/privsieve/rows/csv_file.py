@@ -11,7 +11,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from privsieve.public.columns import (
 )
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows.cells import NUMBER, Codes, encoder, log_edges
+from privsieve.rows.room import Room
 from privsieve.rows.source import RawColumn, Source, Type, foreign, repeated
 
 _BOM = b"\xef\xbb\xbf"
@@ -323,12 +324,14 @@ def serves(source: Source) -> bool:
     return source.file is not None and readable(source.file.csv.encoding)
 
 
-def pieces(source: Source, domain: Domain, names: list[str], most: int,
+def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: Room,
            ) -> Iterator[tuple[Codes, list[str] | None]]:
-    """Codes of the columns and the target, a row for each, and the persons; `most` lines at a time.
+    """Codes of the columns and the target, a row for each, and the persons.
 
-    `names` are those of the columns, the target and the person, in this order.
+    wanted : the names of the columns, the target and the person, in this order, and how many lines
+        at a time, at most.
     """
+    names, most = wanted
     assert source.file is not None
     parts = [*domain.columns, *([domain.target] if domain.target else [])]
     positions = source.positions(names)
@@ -340,14 +343,21 @@ def pieces(source: Source, domain: Domain, names: list[str], most: int,
         records.text(positions[-1])
     told = [(at, encoder(part, domain.csv.decimal)) for at, part in enumerate(parts)
             if _is_text(part)]
-    for block in source.file.blocks(source.file.longest(positions)):
-        end = 0
+
+    def read(block: bytes) -> list[tuple[Any, ...]]:
+        end, found = 0, []
         while end < len(block):
-            codes, ids, texts, end = records.read(block, end, most)
-            for (at, encode), held, which in zip(told, texts, ids, strict=False):
-                codes[at] = encode(held)[which]
-            yield codes[:len(parts)], (None if domain.person is None
-                                       else np.array(texts[-1], object)[ids[-1]].tolist())
+            *one, end = records.read(block, end, most)
+            found.append(tuple(one))
+        return found
+
+    # Threads run the kernel and no more: what Python does with texts happens here, in their order.
+    for codes, ids, texts in chain.from_iterable(
+            room.each(source.file.blocks(source.file.longest(positions)), read)):
+        for (at, encode), held, which in zip(told, texts, ids, strict=False):
+            codes[at] = encode(held)[which]
+        yield codes[:len(parts)], (None if domain.person is None
+                                   else np.array(texts[-1], object)[ids[-1]].tolist())
 
 
 def _add(records: Records, position: int, part: Column | Target) -> None:

@@ -11,10 +11,13 @@ import mmap
 import os
 import re
 import tempfile
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from itertools import chain, islice
 from math import prod
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +25,14 @@ import numpy.typing as npt
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import quoted
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+Part = TypeVar("Part")
+Made = TypeVar("Made")
+
+#: Fewer parts than these are left to one thread: others would come too late.
+ALONE = 2
 #: Regions of the file begin at multiples of this, as the system maps them.
 _PAGE = mmap.ALLOCATIONGRANULARITY
 MOST_JOBS = 1024
@@ -65,7 +76,9 @@ class Room:
                                  or not (jobs == -1 or 1 <= jobs <= MOST_JOBS)):
             raise ParameterError(f"n_jobs is {quoted(jobs)}; write a whole number from 1 to "
                                  f"{MOST_JOBS}, or -1 for all cores")
-        return cls(held, jobs=jobs if jobs and jobs > 0 else os.cpu_count() or 1)
+        jobs = jobs if jobs and jobs > 0 else os.cpu_count() or 1
+        # Each has a batch in its hands.
+        return cls(held, jobs=jobs if held is None else max(1, min(jobs, held // LEAST_MEMORY)))
 
     def take(self, size: int) -> bool:
         """Whether so many bytes more find a place in memory; they are counted."""
@@ -79,6 +92,29 @@ class Room:
     def holds(self, size: int) -> bool:
         """Whether so many bytes may be in memory at once."""
         return self.memory is None or size <= self.memory
+
+    def each(self, parts: Iterable[Part], of: Callable[[Part], Made]) -> Iterator[Made]:
+        """What is made of each part, in their order, by so many threads at a time.
+
+        >>> list(Room(jobs=2).each(range(9), lambda one: one * one))
+        [0, 1, 4, 9, 16, 25, 36, 49, 64]
+        """
+        first = list(islice(coming := iter(parts), ALONE))
+        parts = chain(first, coming)
+        if self.jobs < 2 or len(first) < ALONE:
+            yield from map(of, parts)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        waiting: deque[Future[Made]] = deque()
+        with ThreadPoolExecutor(self.jobs) as pool:
+            for part in parts:
+                waiting.append(pool.submit(of, part))
+                # No more parts are in memory than threads, and one.
+                if len(waiting) > self.jobs:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
 
     @property
     def spilled(self) -> int:

@@ -39,7 +39,7 @@ def open_sql(text: str, connect: Path | None) -> Source:
                       'counted; let rows come or go (neighbours = "add-remove" in the domain), '
                       "or use TRY_CAST in its conditions")
 
-    def batches(positions: Sequence[int], most: int) -> Iterator[Any]:
+    def batches(positions: Sequence[int], most: int, _jobs: int) -> Iterator[Any]:
         return cut(connection.execute(query).to_arrow_reader(most), positions, most)
 
     return source_of(schema, count, batches, None, path=True, query=query)

@@ -107,7 +107,8 @@ def _head(study: Study, name: str, at: int, record: str) -> dict[str, Any]:
 
 def _summed(study: Study, name: str, source: Source, before: list[Words], room: Room) -> Words:
     """The words of a site's part of a stage."""
-    read_rows = batches(source, study.domain, rows=study.sites[name], entropy=os.urandom)
+    read_rows = batches(source, study.domain, rows=study.sites[name], entropy=os.urandom,
+                        room=room)
     rows = Passes(_placed(read_rows, study.first(name)), room)
     at, found = len(before), _founds(study, before)
     words = flat(study.stages.once(at, rows, study.tie_key, found))

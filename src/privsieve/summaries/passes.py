@@ -239,7 +239,7 @@ class RuleSums:
                                              len(self.layout.kind))))
         parts = list(by_person(held, domain.rows_per_person, key)) if held else []
         stages = Stages(self.stages, len(self.layout.kind), self.ended, ready=_nobody)
-        tables: RuleTables = stages.over(parts, key, rows.room.jobs)
+        tables: RuleTables = stages.over(parts, key, rows.room)
         return tables
 
     def _tables(self, runs: Any, signs: SignSums | None, part: Part) -> RuleTables:

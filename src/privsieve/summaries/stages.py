@@ -7,18 +7,15 @@ threads, by the executors of a cluster or at several sites: the same integers co
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from privsieve.public.domain import Domain
     from privsieve.rows.batch import Batch
+    from privsieve.rows.room import Room
 
 #: (a part of the rows, key, what the stages before came to) -> a summary that adds up
 Stage = Callable[[Any, int, tuple[Any, ...]], Any]
@@ -26,8 +23,6 @@ Stage = Callable[[Any, int, tuple[Any, ...]], Any]
 Summarise = Callable[[Iterable["Batch"], int], Any]
 #: Cells of a part that is kept: few parts, so that little time goes to adding them up.
 PART_CELLS = 2**23
-#: Fewer parts than these are summed by one thread: others would come too late.
-ALONE = 2
 
 
 def same(batch: Batch) -> Batch:
@@ -96,15 +91,15 @@ class Stages:
         if whole is not None and rows.room.holds(whole.size):
             return whole.of(list(joined(rows, whole.rows)), key)
         if len(self.stages) == 1:
-            return self.over(map(self.ready, rows), key, rows.room.jobs)
+            return self.over(map(self.ready, rows), key, rows.room)
         part = max(1, PART_CELLS // self.columns)
-        return self.over(rows.keep(part, self.ready), key, rows.room.jobs)
+        return self.over(rows.keep(part, self.ready), key, rows.room)
 
-    def over(self, parts: Iterable[Any], key: int, jobs: int) -> Any:
+    def over(self, parts: Iterable[Any], key: int, room: Room) -> Any:
         """The summary of parts that are ready, and can be read once for each stage."""
         found: tuple[Any, ...] = ()
         for at in range(len(self.stages)):
-            found = (*found, self._sum(at, parts, (key, found), jobs))
+            found = (*found, self._sum(at, parts, (key, found), room))
         return self.ended(found)
 
     def then(self, how: Callable[[Any], Any]) -> Stages:
@@ -123,45 +118,21 @@ class Stages:
 
         rows = Passes.of(batches)
         parts = (self.ready(self.change(batch)) for batch in rows)
-        return self._sum(at, parts, (key, found), rows.room.jobs)
+        return self._sum(at, parts, (key, found), rows.room)
 
-    def _sum(self, at: int, parts: Iterable[Any], known: tuple[int, tuple[Any, ...]], jobs: int,
+    def _sum(self, at: int, parts: Iterable[Any], known: tuple[int, tuple[Any, ...]], room: Room,
              ) -> Any:
         from privsieve.rows.batch import Batch
 
         (key, found), one = known, self.stages[at]
         total = one(self.ready(self.change(Batch.empty(self.columns))), key, found)
-        for part in added(parts, lambda rows: one(rows, key, found), jobs):
+        for part in room.each(parts, lambda rows: one(rows, key, found)):
             total = total + part
         return total
 
 
 def _then(first: Callable[..., Any], how: Callable[[Any], Any], *given: Any) -> Any:
     return how(first(*given))
-
-
-def added(parts: Iterable[Any], of: Callable[[Any], Any], jobs: int) -> Iterator[Any]:
-    """What is made of each part, in their order, by so many threads at a time.
-
-    >>> list(added(range(9), lambda one: one * one, jobs=2))
-    [0, 1, 4, 9, 16, 25, 36, 49, 64]
-    """
-    first = list(islice(coming := iter(parts), ALONE))
-    parts = chain(first, coming)
-    if jobs < 2 or len(first) < ALONE:
-        yield from map(of, parts)
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    waiting: deque[Future[Any]] = deque()
-    with ThreadPoolExecutor(jobs) as pool:
-        for part in parts:
-            waiting.append(pool.submit(of, part))
-            # No more parts are in memory than threads, and one.
-            if len(waiting) > jobs:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
 
 
 def adding(summarise: Summarise, domain: Domain, *, placed: bool = False) -> Summarise:
