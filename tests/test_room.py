@@ -1,4 +1,4 @@
-"""One answer: where rows lie, how they are cut and how many threads work changes no release."""
+"""Room: memory, and a private file without a name; kept rows, and what is said before the charge."""
 
 from __future__ import annotations
 
@@ -12,31 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from every_method import ESTIMATORS, ROWS
-from privsieve import fit as fitting
 from privsieve.errors import ParameterError
-from privsieve.noise.streams import replay
 from privsieve.rows import batch as reading
-from privsieve.rows import open_source
 from privsieve.rows.batch import Batch, Passes
 from privsieve.rows.room import Room
-
-
-def released(method, room, size, monkeypatch):
-    """The release of a method, whose rows lie and are cut like this."""
-    plan = method.plan()
-    monkeypatch.setattr(reading, "LARGEST_BATCH", size)
-    made = fitting.fit(plan, open_source(method.table()), noise=replay(7), room=room)
-    return made.bytes
-
-
-@pytest.mark.parametrize("method", ESTIMATORS, ids=repr)
-def test_room_and_cut_change_nothing(method, monkeypatch):
-    """In memory or in the file, by one thread or three, whole or in parts: the same bytes."""
-    whole = released(method, Room(), ROWS, monkeypatch)
-    for room, size in ((Room(memory=0), 150), (Room(memory=3000, jobs=2), 64),
-                       (Room(jobs=3), 97)):
-        assert released(method, room, size, monkeypatch) == whole
 
 
 def test_what_does_not_fit_lies_in_a_file_without_a_name():
