@@ -1,4 +1,4 @@
-"""Room: memory, and a private file without a name; kept rows, and what is said before the charge."""
+"""Room: memory, and a private file without a name; what is said of it before the charge."""
 
 from __future__ import annotations
 
