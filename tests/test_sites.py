@@ -38,6 +38,8 @@ ASKED = [
     ("noisy-top-k", WARD, {"k": 2, "score": "mutual-information"}),
     ("noisy-top-k", COSTS, {"k": 2, "score": "correlation"}),
     ("noisy-histogram", WARD, {"columns": ["age", "ward"]}),
+    ("rule-sieve", WARD, {"k": 2, "depth": 1, "joint": "none"}),
+    ("rule-sieve", WARD, {"k": 2, "depth": 1}),
     ("kernel-ridge", COSTS, {"kernel": "linear"}),
     ("kernel-ridge", COSTS, {"kernel": "rbf", "features": 12}),
 ]

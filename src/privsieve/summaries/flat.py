@@ -7,8 +7,8 @@ rows could change has no such form, and is refused by made-up rows, before any r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -60,17 +60,27 @@ def _leaves(part: Any) -> Iterator[Any]:
         yield int(part)
     elif isinstance(part, np.ndarray) and part.dtype.kind in "iuO":
         yield part
-    elif isinstance(part, tuple | list):
-        for one in part:
-            yield from _leaves(one)
-    elif isinstance(part, Mapping):
-        for one in part.values():
-            yield from _leaves(one)
-    elif is_dataclass(part):
-        for field in fields(part):
-            yield from _leaves(getattr(part, field.name))
+    elif hasattr(part, "dense"):
+        yield part.dense()
     else:
-        raise TypeError
+        for one in _parts(part):
+            yield from _leaves(one)
+
+
+def _parts(part: Any) -> Iterable[Any]:
+    """What a container holds."""
+    if isinstance(part, tuple | list):
+        return part
+    if isinstance(part, Mapping):
+        return part.values()
+    if is_dataclass(part):
+        return (getattr(part, name) for name in _summed(part))
+    raise TypeError
+
+
+def _summed(part: Any) -> tuple[str, ...]:
+    """The fields of a summary that rows change; the others are public."""
+    return getattr(part, "SUMMED", None) or tuple(field.name for field in fields(part))
 
 
 def _length(leaf: Any) -> int:
@@ -109,12 +119,14 @@ def _made(like: Any, words: Iterator[Words]) -> Any:
         return None
     if isinstance(like, int | np.integer | np.ndarray):
         return _read(int(like) if isinstance(like, np.integer) else like, next(words))
+    if hasattr(like, "dense"):
+        return like.of_dense(_read(like.dense(), next(words)))
     if isinstance(like, tuple | list):
         parts = [_made(one, words) for one in like]
         return type(like)(*parts) if hasattr(like, "_fields") else type(like)(parts)
     if isinstance(like, Mapping):
         return {name: _made(one, words) for name, one in like.items()}
-    return type(like)(*(_made(getattr(like, field.name), words) for field in fields(like)))
+    return replace(like, **{name: _made(getattr(like, name), words) for name in _summed(like)})
 
 
 def _layout(part: Any) -> list[Any]:
@@ -146,7 +158,8 @@ def lengths(stages: Stages, domain: Domain, method: str) -> list[int]:
             raise ParameterError(
                 f"what {method} makes of the rows, as it was asked, is no sum of a fixed number "
                 "of integers, and sites cannot add it up under masks; take noisy-top-k, "
-                "kernel-ridge, or noisy-histogram with named columns and without a delta")
+                "kernel-ridge, noisy-histogram with named columns and without a delta, or "
+                "rule-sieve with depth=1")
         sizes.append(len(words))
         found = (*found, both)
     return sizes

@@ -77,6 +77,23 @@ class Runs(Summary):
     def __add__(self, other: Runs) -> Runs:
         return Runs(kernels.merge_runs(self.table, other.table), self.counts + other.counts)
 
+    def dense(self) -> Ints:
+        """The same as a table of a public size: columns x codes x classes."""
+        indptr, code, count = self.table
+        found = np.zeros((len(indptr) - 1, CODES, len(self.counts)), np.int64)
+        found[np.repeat(np.arange(len(found)), np.diff(indptr)), code] = count
+        return found
+
+    def of_dense(self, table: Ints) -> Runs:
+        """Runs of as many columns and classes, from such a table."""
+        column, code = np.nonzero(table.any(axis=2))
+        counts = table[0].sum(axis=0)
+        count = table[column, code]
+        # As the kernel has them, of rows that weigh one.
+        few = counts.sum() < 2**31
+        return Runs((np.searchsorted(column, np.arange(len(table) + 1)).astype(np.int64),
+                     code.astype(np.uint16), count.astype(np.int32) if few else count), counts)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Signs(Summary):
