@@ -12,10 +12,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import privsieve as ps
 from privsieve.errors import ParameterError
 from privsieve.rows import batch as reading
 from privsieve.rows.batch import Batch, Passes
 from privsieve.rows.room import Room
+
+DECLARED = """
+[table]
+unit = "row"
+[[column]]
+name = "a"
+kind = "number"
+low = 0
+high = 1
+[target]
+name = "y"
+kind = "label"
+values = [0, 1]
+"""
 
 
 def test_what_does_not_fit_lies_in_a_file_without_a_name():
@@ -57,6 +72,36 @@ def test_what_lies_in_the_file_is_not_counted_as_data():
     done = subprocess.run([sys.executable, "-c", LIMITED], check=True, capture_output=True,
                           text=True)
     assert done.stdout.split() == ["refused", str(2**16)]
+
+
+#: How much a command takes that reads a Parquet file within a limit of addresses.
+READING = """
+import resource, sys
+from pathlib import Path
+from privsieve.cli import run
+
+def data():
+    status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:"))
+
+resource.setrlimit(resource.RLIMIT_DATA, (2**31, 2**31))
+before = data()
+assert run(sys.argv[1:]) == 0
+print(data() - before)
+"""
+
+
+def test_a_limit_of_addresses_is_not_taken_by_a_pool(tmp_path):
+    """Arrow's own pool would reserve a gigabyte at once, and leave so much less for rows."""
+    half = np.repeat([0.0, 1.0], 5000)
+    pq.write_table(pa.table({"a": half, "y": half}), tmp_path / "t.parquet")
+    (tmp_path / "d.toml").write_text(DECLARED)
+    ps.Ledger(tmp_path / "budget.db", population="people").grant(epsilon=1)
+    done = subprocess.run([
+        sys.executable, "-c", READING, "select", "t.parquet", "--domain", "d.toml", "--epsilon",
+        "1", "--top", "1", "--ledger", "budget.db", "--population", "people", "--out", "first",
+        "--anyway"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert int(done.stdout.split()[-1]) < 8e8
 
 
 def test_kept_rows_are_read_again():
@@ -101,9 +146,7 @@ def test_a_plan_says_that_rows_lie_in_a_file(cli, tmp_path):
     rows = 3_000_000
     pq.write_table(pa.table({"a": pa.array(np.zeros(rows)), "y": pa.array(np.zeros(rows))}),
                    tmp_path / "t.parquet")
-    (tmp_path / "d.toml").write_text(
-        '[table]\nunit = "row"\n[[column]]\nname = "a"\nkind = "number"\nlow = 0\nhigh = 1\n'
-        '[target]\nname = "y"\nkind = "label"\nvalues = [0, 1]\n')
+    (tmp_path / "d.toml").write_text(DECLARED)
     asked = ("--domain", tmp_path / "d.toml", "--epsilon", "1", "--top", "1")
 
     def planned(*more):

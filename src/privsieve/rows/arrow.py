@@ -8,6 +8,7 @@ cells: the same codes, cell by cell.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
@@ -15,6 +16,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from privsieve.rows.room import Room, limited
+
+if limited() is not None:
+    # A limit counts what a pool reserves: a gigabyte at once, whatever is read.  Arrow asks when
+    # it is loaded, and not again: who loads it before has to say this on their own.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
 import pyarrow as pa
 
 from privsieve.errors import SchemaError
@@ -34,7 +43,6 @@ from privsieve.public.columns import (
 )
 from privsieve.public.domain import Domain
 from privsieve.rows.cells import Codes, Encode, encoder, grid_ends, log_edges
-from privsieve.rows.room import Room
 from privsieve.rows.source import (
     TARGET,
     RawColumn,

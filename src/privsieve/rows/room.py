@@ -228,13 +228,18 @@ def _of_group() -> int | None:
 
 def _of_limits() -> int | None:
     """Of the limits that were set for the process."""
+    most = limited()
+    return None if most is None else most - _mine()
+
+
+def limited() -> int | None:
+    """Bytes of addresses that were allowed to this process; None where nobody set a limit."""
     try:
         import resource
     except ImportError:
         return None
     limits = [resource.getrlimit(one)[0] for one in (resource.RLIMIT_DATA, resource.RLIMIT_AS)]
-    most = min((limit for limit in limits if limit != resource.RLIM_INFINITY), default=None)
-    return None if most is None else most - _mine()
+    return min((limit for limit in limits if limit != resource.RLIM_INFINITY), default=None)
 
 
 def _mine() -> int:
