@@ -36,11 +36,12 @@ import noise  # noqa: E402
 import reader  # noqa: E402
 import regression  # noqa: E402
 import rule_sieve  # noqa: E402
+import scale  # noqa: E402
 import solver  # noqa: E402
 
 SLACK = 3
 PARTS = (command_line, reader, rule_sieve, blocks, nearest, hamming, fwell, solver, busy, noise,
-         containment, mining, exact, regression, ledger)
+         containment, mining, exact, regression, ledger, scale)
 
 
 def main():
