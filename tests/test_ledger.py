@@ -299,6 +299,7 @@ def test_a_read_only_ledger_is_said():
 def test_a_busy_ledger_is_said(ledger, monkeypatch):
     """A ledger that another process holds for too long refuses, and charges nothing."""
     monkeypatch.setattr(ledger_file, "PATIENCE", 0.05)
+    ledger_file._close()  # the connection that granted has the patience of before
     with contextlib.closing(sqlite3.connect(ledger.path, isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerError, match="busy"):
