@@ -13,10 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import privsieve as ps
+from every_method import ESTIMATORS
 from privsieve.errors import ParameterError
 from privsieve.rows import batch as reading
+from privsieve.rows import open_source
 from privsieve.rows.batch import Batch, Passes
-from privsieve.rows.room import Room
+from privsieve.rows.room import LEAST_MEMORY, Room
 
 DECLARED = """
 [table]
@@ -139,6 +141,19 @@ def test_a_wrong_number_of_threads_is_refused(wrong):
     """Threads are counted from one."""
     with pytest.raises(ParameterError, match="n_jobs"):
         Room.usual(None, wrong)
+
+
+@pytest.mark.parametrize("method", ESTIMATORS, ids=repr)
+def test_rows_may_lie_in_a_file(method):
+    """However many rows: but for RuleSieve's sums, no choice needs more memory than a batch."""
+    made = method.made().plan(rows=20_000_000)
+    room = Room(memory=2 * LEAST_MEMORY)
+    if "rule-sieve" in made.method or method.name == "private-tuning":
+        assert reading.spilled(made, open_source(method.table(2)), Room(memory=10**9)) >= 0
+        return
+
+    file = reading.spilled(made, open_source(method.table(2)), room)
+    assert made.holds == (file > 0)
 
 
 def test_a_plan_says_that_rows_lie_in_a_file(cli, tmp_path):

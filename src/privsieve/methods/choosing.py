@@ -311,11 +311,14 @@ def selection(rules: Any, cost: Cost, look: Callable[[Any], Forecast], *, noise:
             "assumes": assumed(own["theorem"]), **own}
     if free:
         said["warning"] = None
-    said.setdefault("takes", branches.takes(branches.Extent.of(rules.domain, rules.units)))
-    return Plan(kind="selection", domain=rules.domain, units=rules.units,
+    made = Plan(kind="selection", domain=rules.domain, units=rules.units,
                 noise=NoiseSize(noise, "units on a score"),
                 certain=rules.places.columns() if free else None,
                 cost=Cost(Fraction(0)) if free else cost, **said)
+    if made.takes is None:
+        table = branches.Extent.of(rules.domain, rules.units)
+        made = replace(made, takes=branches.passing(table, holds=made.holds))
+    return made
 
 
 @dataclass(frozen=True)
