@@ -8,6 +8,10 @@ each column by class, in a stream.
 
 is the longest: 50,000,000 rows of 100 columns in 2 GiB, with 5 GB of Parquet and 11 GB of rows in
 the folder (that of temporary files where none is named).
+
+    python benchmarks/scale.py each [ROWS]
+
+prints the table of docs/scale.md: what each method takes of a smaller table that it may not hold.
 """
 
 from __future__ import annotations
@@ -17,13 +21,19 @@ import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
 
+import privsieve as ps
 from measure import Goal, program
 from privsieve import kernels
+from privsieve.fit import fit
+from privsieve.rows import open_source, resolve
+from privsieve.rows.room import Room
 
 GIB = 2**30
 COLUMNS = 20
@@ -70,6 +80,61 @@ def many(folder=None):
                   f"{spent:.0f} s of CPU", flush=True)
 
 
+#: What is run of each method for the table of the documents; memory that rows may take.
+EACH = {
+    "noisy-top-k": {"k": 4},
+    "noisy-top-k --score class-counts": {"k": 4, "score": "class-counts"},
+    "noisy-histogram --columns x0,x1": {"columns": ["x0", "x1"], "bins": 16},
+    "rule-sieve --depth 1 --joint none": {"k": 4, "depth": 1, "joint": "none"},
+    "rule-sieve --joint none": {"k": 4, "joint": "none"},
+    "rule-sieve": {"k": 4},
+    "block-fwell": {"k": 4},
+    "output-fwell": {"k": 4},
+}
+SOME = "500MB"
+
+
+def each(rows=4_000_000):
+    """A row a method: CPU a cell with and without room, and memory that was its own at most."""
+    print("| method | CPU a cell, in memory | in 500 MB | own memory at most |\n|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "table.parquet"
+        write(path, int(rows), COLUMNS)
+        for method in EACH:
+            told = [subprocess.run([sys.executable, __file__, "one", method, path, *memory],
+                                   check=True, capture_output=True, text=True).stdout.split()
+                    for memory in ((), (SOME,))]
+            (free, _), (tight, most) = ([float(word) for word in one] for one in told)
+            cells = int(rows) * COLUMNS
+            print(f"| {method} | {1e9 * free / cells:.1f} ns | {1e9 * tight / cells:.1f} ns | "
+                  f"{most / 1e6:.0f} MB |", flush=True)
+
+
+def one(method, path, memory=None):
+    """CPU seconds of one release, by one thread, and the most memory that no file stands behind."""
+    warnings.simplefilter("ignore")  # nothing is signed here
+    domain = ps.Domain([ps.Number(f"x{j}", 0, 1) for j in range(COLUMNS)],
+                       target=ps.Label("y", [0, 1]))
+    source = open_source(Path(path))
+    plan = ps.plan(method.split()[0], domain, rows=source.count(), epsilon=1, **EACH[method])
+    most, ended = [0], threading.Event()
+
+    def watch():
+        while not ended.wait(.01):
+            status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+            now = next(int(line.split()[1]) for line in status if line.startswith("RssAnon"))
+            most[0] = max(most[0], 1024 * now)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    start = time.process_time()
+    fit(plan, source, room=Room.usual(memory, 1))
+    spent = time.process_time() - start
+    ended.set()
+    watcher.join()
+    print(spent, most[0])
+
+
 def both_cores(path, rows, runs):
     """Wall time with all cores beside that with one: of a quiet machine."""
     for method in ("noisy-top-k", "rule-sieve"):
@@ -113,20 +178,16 @@ def write(path, rows, columns, levels=None):
 def main(method, path, limit, jobs):
     """One release of a file, in a limit of memory; prints its names or how many counts it has."""
     os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # its own reserves a gigabyte
-    import privsieve as ps
-
+    limits = (int(limit), resource.getrlimit(resource.RLIMIT_DATA)[1])
+    resource.setrlimit(resource.RLIMIT_DATA, limits)
     columns, top = columns_of(path)
     domain = ps.Domain([ps.Number(f"x{j}", 0, top) for j in range(columns)],
                        target=ps.Label("y", [0, 1]))
-    limits = (int(limit), resource.getrlimit(resource.RLIMIT_DATA)[1])
-    resource.setrlimit(resource.RLIMIT_DATA, limits)
-    room = {"n_jobs": int(jobs), "epsilon": 1, "domain": domain}
-    if method == "noisy-histogram":
-        made = ps.NoisyHistogram(columns=["x0", "x1"], bins=16, **room)
-    else:
-        made = {"rule-sieve": ps.RuleSieve, "noisy-top-k": ps.NoisyTopK,
-                "block-fwell": ps.BlockFWELL}[method](4, **room)
-    release = made.fit(path).release_
+    source = open_source(Path(path))
+    domain = resolve(domain, source.shape(count_rows=True))
+    asked = ({"columns": ["x0", "x1"], "bins": 16} if method == "noisy-histogram" else {"k": 4})
+    plan = ps.plan(method, domain, rows=source.count(), epsilon=1, **asked)
+    release = fit(plan, source, room=Room.usual(jobs=int(jobs)))
     print(*(release.selected or [len(release.bytes)]))
 
 
@@ -140,4 +201,8 @@ def columns_of(path):
 
 
 if __name__ == "__main__":
-    (many if sys.argv[1] == "many" else main)(*sys.argv[1 + (sys.argv[1] == "many"):])
+    verbs = {"many": many, "each": each, "one": one}
+    if sys.argv[1] in verbs:
+        verbs[sys.argv[1]](*sys.argv[2:])
+    else:
+        main(*sys.argv[1:])

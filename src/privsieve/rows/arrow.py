@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -62,8 +63,6 @@ _LETTERS = {pa.int8(): "c", pa.uint8(): "C", pa.int16(): "s", pa.uint16(): "S", 
             pa.date64(): "3"}
 #: What a reader holds of a column that was not decoded yet.
 _BUFFER = 2**16
-#: Of more columns than these pyarrow takes far longer with buffers, and each is short.
-_BUFFERED = 1024
 #: What Hive calls a folder of rows without a value, and the type of such columns.
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _KEY = pa.dictionary(pa.int8(), pa.string())
@@ -159,10 +158,11 @@ def _opened(path: Path) -> tuple[Any, int]:
     import pyarrow.parquet as pq
 
     def footer() -> tuple[Any, int]:
-        file = pq.ParquetFile(path)
-        if file.metadata.num_columns <= _BUFFERED:
-            # Without a buffer each column of a group of rows is in memory as a whole.
-            file = pq.ParquetFile(path, metadata=file.metadata, buffer_size=_BUFFER)
+        try:
+            # Pages are taken from where the system has the file: no copy, and no memory of ours.
+            file = pq.ParquetFile(path, memory_map=True)
+        except OSError:  # where a limit lets addresses run out, or a disk knows no maps
+            file = pq.ParquetFile(path, buffer_size=_BUFFER)
         file.schema_arrow  # noqa: B018  # a type that it does not know is refused here
         return file, _rows_of(file.metadata, path.stat().st_size)
 
@@ -176,7 +176,9 @@ def _batches(file: Any, names: list[str], keys: Mapping[str, str | None], how: t
     """These columns of a file; a key has one value in all of its rows."""
     most, jobs = how
     wanted = [name for name in names if name not in keys] or file.schema_arrow.names[:1]
-    for batch in file.iter_batches(most, columns=wanted, use_threads=jobs > 1):
+    for batch in chain.from_iterable(
+            file.iter_batches(most, row_groups=groups, columns=wanted, use_threads=jobs > 1)
+            for groups in _groups(file.metadata, most)):
         if batch.schema.names == names:
             yield batch
             continue
@@ -186,6 +188,19 @@ def _batches(file: Any, names: list[str], keys: Mapping[str, str | None], how: t
                 for name, value in keys.items()}
         yield pa.record_batch([held[name] if name in held else batch.column(name)
                                for name in names], names)
+
+
+def _groups(footer: Any, least: int) -> Iterator[list[int]]:
+    """Groups of rows that are read together: of those before, its reader would keep the pages."""
+    together, rows = [], 0
+    for at in range(footer.num_row_groups):
+        together.append(at)
+        rows += footer.row_group(at).num_rows
+        if rows >= least:
+            yield together
+            together, rows = [], 0
+    if together:
+        yield together
 
 
 def _files(folder: Path) -> list[Path]:

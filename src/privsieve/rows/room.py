@@ -38,6 +38,8 @@ _PAGE = mmap.ALLOCATIONGRANULARITY
 MOST_JOBS = 1024
 #: What a batch takes, and what is made of it.
 LEAST_MEMORY = 64_000_000
+#: What a thread takes: batches in its hands, what is made of them, and what its allocator keeps.
+THREAD_MEMORY = 2 * LEAST_MEMORY
 _UNITS = {"": 1, "B": 1, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,6})?) ?(|B|MB|GB|TB)", re.IGNORECASE)
 #: A file grows by so much where nobody knows how many rows will come.
@@ -66,19 +68,19 @@ class Room:
 
     @classmethod
     def usual(cls, memory: int | str | None = None, jobs: int | None = None) -> Room:
-        """Half of what is free, and all cores, where nothing else is said."""
-        if memory is not None:
-            held: int | None = _bytes(memory)
-        else:
-            free = free_memory()
-            held = None if free is None else free // 2
+        """Half of what is free beside the threads, and all cores, where nothing else is said."""
         if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int)
                                  or not (jobs == -1 or 1 <= jobs <= MOST_JOBS)):
             raise ParameterError(f"n_jobs is {quoted(jobs)}; write a whole number from 1 to "
                                  f"{MOST_JOBS}, or -1 for all cores")
         jobs = jobs if jobs and jobs > 0 else os.cpu_count() or 1
-        # Each has a batch in its hands.
-        return cls(held, jobs=jobs if held is None else max(1, min(jobs, held // LEAST_MEMORY)))
+        if memory is not None:
+            return cls(held := _bytes(memory), jobs=max(1, min(jobs, held // LEAST_MEMORY)))
+        free = free_memory()
+        if free is None:
+            return cls(jobs=jobs)
+        jobs = max(1, min(jobs, free // (2 * THREAD_MEMORY)))
+        return cls(max(0, free - jobs * THREAD_MEMORY) // 2, jobs=jobs)
 
     def take(self, size: int) -> bool:
         """Whether so many bytes more find a place in memory; they are counted."""
