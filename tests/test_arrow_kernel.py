@@ -184,7 +184,7 @@ def test_the_kernel_itself_answers(kind):
         part = PARTS[0]
     coder = reading._Coder([(kind, part)], ".")
 
-    assert not coder._others
+    assert not coder.others
 
 
 @needs_kernel

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from functools import partial
+from itertools import chain, groupby
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -66,24 +68,32 @@ _BUFFER = 2**16
 #: What Hive calls a folder of rows without a value, and the type of such columns.
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _KEY = pa.dictionary(pa.int8(), pa.string())
+#: So many times the codes of a part have to fit into the memory for each thread.
+_ASIDE = 16
+Coded = TypeVar("Coded")
 PARQUET_FILES = (".parquet", ".pq")
 #: Types of which pyarrow tells the values apart.
 _HASHED = ("string", "large_string", "binary", "large_binary")
 _TIMES = {"s": "0", "ms": "3", "us": "6", "ns": "9"}
 
 
-Batches = Callable[[Sequence[int], int, int], Iterator[Any]]
+class Part(NamedTuple):
+    """Some rows that can be read apart from the others: how many, and their batches."""
+
+    rows: int
+    batches: Callable[[], Iterator[Any]]
+
+
+#: (positions, most rows of a batch) -> parts of the rows, in order, with the columns in that order
+Parts = Callable[[Sequence[int], int], Iterator[Part]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Body:
-    """The types of all columns, and batches of those at some positions, in that order.
-
-    batches : (positions, most rows of a batch, how many threads may decode it) -> batches
-    """
+    """The types of all columns, and the rows."""
 
     types: Sequence[Any]
-    batches: Batches
+    parts: Parts
 
 
 def open_table(table: Any, y: RawColumn | None) -> Source:
@@ -91,11 +101,8 @@ def open_table(table: Any, y: RawColumn | None) -> Source:
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     check_lengths(table.num_rows, y)
-
-    def read(positions: Sequence[int], batch_rows: int, _jobs: int) -> Iterator[Any]:
-        yield from table.select(list(positions)).to_batches(max_chunksize=batch_rows)
-
-    return source_of(table.schema, lambda: int(table.num_rows), read, y)
+    return source_of(table.schema, lambda: int(table.num_rows), lambda positions, most: alone(
+        table.select(list(positions)).to_batches(max_chunksize=most)), y)
 
 
 def open_stream(stream: Any, y: RawColumn | None) -> Source:
@@ -105,17 +112,19 @@ def open_stream(stream: Any, y: RawColumn | None) -> Source:
                           "the name that the domain gives it")
     reader = foreign(lambda: pa.RecordBatchReader.from_stream(stream),
                      SchemaError("the object gives no Arrow stream of rows; give a table"))
-
-    return source_of(reader.schema, None,
-                     lambda positions, most, _jobs: cut(reader, positions, most), None)
+    return source_of(reader.schema, None, partial(cut, reader), None)
 
 
-def cut(batches: Iterable[Any], positions: Sequence[int], most: int) -> Iterator[Any]:
+def cut(batches: Iterable[Any], positions: Sequence[int], most: int) -> Iterator[Part]:
     """These columns of batches, at most so many rows at a time."""
     for batch in batches:
         wanted = batch.select(list(positions))
-        for start in range(0, batch.num_rows, most):
-            yield wanted.slice(start, most)
+        yield from alone(wanted.slice(start, most) for start in range(0, batch.num_rows, most))
+
+
+def alone(batches: Iterable[Any]) -> Iterator[Part]:
+    """Batches that are there already, each a part."""
+    return (Part(batch.num_rows, partial(iter, (batch,))) for batch in batches)
 
 
 def open_parquet(path: Path) -> Source:
@@ -138,14 +147,32 @@ def open_parquet(path: Path) -> Source:
     schema = pa.schema([*first.schema_arrow, *(pa.field(key, _KEY) for key in keys)])
     names = schema.names  # made anew each time that it is asked for
 
-    def read(positions: Sequence[int], batch_rows: int, jobs: int) -> Iterator[Any]:
+    def parts(positions: Sequence[int], most: int) -> Iterator[Part]:
         wanted = [names[j] for j in positions]
         for one in paths:
-            file = first if one == paths[0] else _opened(one)[0]
+            readers = _Readers(one, first if one == paths[0] else _opened(one)[0])
             held = _values(one.relative_to(path)) if keys else {}
-            yield from _batches(file, wanted, held, (batch_rows, jobs))
+            yield from (Part(many, partial(readers.batches, groups, wanted, held, most))
+                        for many, groups in _groups(readers.footer, most))
 
-    return source_of(schema, lambda: rows, read, None, path=True, partitioned=bool(keys))
+    return source_of(schema, lambda: rows, parts, None, path=True, partitioned=bool(keys))
+
+
+class _Readers:
+    """Readers of one file: as many as threads ask for at once, each used again."""
+
+    def __init__(self, path: Path, first: Any) -> None:
+        self.path, self.idle, self.footer = path, deque([first]), first.metadata
+
+    def batches(self, groups: list[int], names: list[str], keys: Mapping[str, str | None],
+                most: int) -> Iterator[Any]:
+        """These columns of some groups of rows."""
+        try:
+            file = self.idle.pop()
+        except IndexError:
+            file, _ = _opened(self.path)
+        yield from _batches(file, names, keys, (groups, most))
+        self.idle.append(file)
 
 
 def _columns(file: Any) -> list[tuple[str, Any]]:
@@ -171,14 +198,12 @@ def _opened(path: Path) -> tuple[Any, int]:
         "again"))
 
 
-def _batches(file: Any, names: list[str], keys: Mapping[str, str | None], how: tuple[int, int],
-             ) -> Iterator[Any]:
+def _batches(file: Any, names: list[str], keys: Mapping[str, str | None],
+             how: tuple[list[int], int]) -> Iterator[Any]:
     """These columns of a file; a key has one value in all of its rows."""
-    most, jobs = how
+    groups, most = how
     wanted = [name for name in names if name not in keys] or file.schema_arrow.names[:1]
-    for batch in chain.from_iterable(
-            file.iter_batches(most, row_groups=groups, columns=wanted, use_threads=jobs > 1)
-            for groups in _groups(file.metadata, most)):
+    for batch in file.iter_batches(most, row_groups=groups, columns=wanted, use_threads=False):
         if batch.schema.names == names:
             yield batch
             continue
@@ -190,17 +215,17 @@ def _batches(file: Any, names: list[str], keys: Mapping[str, str | None], how: t
                                for name in names], names)
 
 
-def _groups(footer: Any, least: int) -> Iterator[list[int]]:
-    """Groups of rows that are read together: of those before, its reader would keep the pages."""
+def _groups(footer: Any, least: int) -> Iterator[tuple[int, list[int]]]:
+    """Groups that are read together, and their rows: a reader keeps the pages of them all."""
     together, rows = [], 0
     for at in range(footer.num_row_groups):
         together.append(at)
         rows += footer.row_group(at).num_rows
         if rows >= least:
-            yield together
+            yield rows, together
             together, rows = [], 0
     if together:
-        yield together
+        yield rows, together
 
 
 def _files(folder: Path) -> list[Path]:
@@ -298,22 +323,22 @@ def _cells(array: Any) -> list[Any]:
                 else held.to_pybytes().decode("utf-8", "replace") for cell in array]
 
 
-def source_of(schema: Any, count: Callable[[], int] | None,
-              batches: Batches, y: RawColumn | None,
+def source_of(schema: Any, count: Callable[[], int] | None, parts: Parts, y: RawColumn | None,
               **more: Any) -> Source:
-    """A source of batches; `more` are other fields of it."""
+    """A source of parts; `more` are other fields of it."""
     types = tuple(map(type_of_arrow, schema.types))
 
     def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
-        for batch in batches(positions, batch_rows, 1):
-            yield [column(array) for array in batch.columns]
+        for part in parts(positions, batch_rows):
+            for batch in part.batches():
+                yield [column(array) for array in batch.columns]
 
     def piece(j: int) -> RawColumn:
         # As both ways to read make them: of a table, and of a file's batches.
         return column(pa.array([], schema.types[j]))
 
     return Source(tuple(schema.names), types, "name", count, read, y,
-                  empty=one_of_each(schema.types, piece), arrow=Body(schema.types, batches), **more)
+                  empty=one_of_each(schema.types, piece), arrow=Body(schema.types, parts), **more)
 
 
 def type_of_arrow(kind: Any) -> Type:
@@ -359,21 +384,38 @@ def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: 
     coder = _Coder(list(zip(kinds, inside, strict=False)), domain.csv.decimal)
     apart = encoder(parts[-1], domain.csv.decimal) if TARGET in names else None
 
-    def read(batch: Any) -> tuple[Any, Codes]:
+    # Of the others, and of persons, Python makes something, one after another in their order.
+    later = sorted({*coder.others, *([len(positions) - 1] if domain.person is not None else [])})
+
+    def read(batch: Any) -> tuple[dict[int, Any], Codes]:
         batch.validate()
         # A row for the person too: it is not written.
         codes = np.empty((max(len(parts), len(positions)), batch.num_rows), np.uint16)
         coder.write(batch, codes)
-        return batch, codes
+        return {j: batch.column(j) for j in later}, codes
 
     at = 0
-    # Threads run the kernel and no more: what Python does with texts happens here, in their order.
-    for batch, codes in room.each(source.arrow.batches(positions, most, room.jobs), read):
-        coder.write_others(batch, codes)
+    for held, codes in _read(source.arrow.parts(positions, most), read, len(parts), room):
+        coder.write_others(held, codes)
+        many = codes.shape[1]
         if apart is not None and source.y is not None:
-            codes[len(inside)] = apart(source.y[at:at + batch.num_rows])
-        at += batch.num_rows
-        yield codes[:len(parts)], None if domain.person is None else column(batch.columns[-1])
+            codes[len(inside)] = apart(source.y[at:at + many])
+        at += many
+        yield codes[:len(parts)], None if domain.person is None else column(held[later[-1]])
+
+
+def _read(parts: Iterator[Part], read: Callable[[Any], Coded], columns: int, room: Room,
+          ) -> Iterator[Coded]:
+    """What is made of each batch: by threads, a part each, while there is room for their codes."""
+    def whole(part: Part) -> list[Coded]:
+        return list(map(read, part.batches()))
+
+    for few, some in groupby(parts, lambda part: room.jobs > 1 and room.holds(
+            2 * part.rows * columns * _ASIDE * (room.jobs + 1))):
+        if few:
+            yield from chain.from_iterable(room.each(some, whole))
+        else:
+            yield from map(read, chain.from_iterable(part.batches() for part in some))
 
 
 class _Coder:
@@ -391,7 +433,7 @@ class _Coder:
             if how not in rules:
                 rules[how] = self._rule(kind, part)
             found.append(rules[how])
-        self._others = {j: encoder(columns[j][1], decimal) for j, rule in enumerate(found)
+        self.others = {j: encoder(columns[j][1], decimal) for j, rule in enumerate(found)
                         if rule is None}
         self._which = np.array([-1 if rule is None else rule for rule in found], np.int32)
 
@@ -402,10 +444,10 @@ class _Coder:
             which[:len(self._which)] = self._which
             self._native.read(batch.__arrow_c_array__()[1], which, codes)
 
-    def write_others(self, batch: Any, codes: Codes) -> None:
+    def write_others(self, arrays: Mapping[int, Any], codes: Codes) -> None:
         """A row of codes for each other column."""
-        for j, encode in self._others.items():
-            codes[j] = _coded(batch.column(j), encode)
+        for j, encode in self.others.items():
+            codes[j] = _coded(arrays[j], encode)
 
     def _rule(self, kind: Any, part: Column | Target) -> int | None:
         """The rule of `cells.encoder` in the kernel's words; None where it has none."""

@@ -134,18 +134,20 @@ class Passes:
         """
         if self._kept:
             return self._read if ready is None else _Changed(self._read, ready)
-        kept, parts = [], self._joined(part_rows)
-        for part in parts if ready is None else self.room.each(parts, ready):
-            kept.append(self._stored(part))
-            del part  # else two are in memory while the next one is read
+        def stored(together: list[Batch]) -> Batch:
+            part = Batch.concat(together)
+            together.clear()
+            return self._stored(part if ready is None else ready(part))
+
+        kept = list(self.room.each(self._together(part_rows), stored))
         self._read, self._kept = kept, True
         return kept
 
-    def _joined(self, part_rows: int) -> Iterator[Batch]:
+    def _together(self, part_rows: int) -> Iterator[list[Batch]]:
         first = next(read := iter(self._read), None)
         if first is None:
             return iter(())
-        return joined(chain([first], read), self.part_rows(part_rows, first.codes.shape[1]))
+        return together(chain([first], read), self.part_rows(part_rows, first.codes.shape[1]))
 
     def part_rows(self, wanted: int, columns: int) -> int:
         """Rows of a part: as many as wanted, or what leaves the memory for a few.
@@ -154,7 +156,7 @@ class Passes:
         """
         if self.room.memory is None:
             return wanted
-        share = self.room.memory // (16 * (self.room.jobs + 1)) // (2 * columns + ROW_BYTES)
+        share = self.room.memory // (8 * (self.room.jobs + 1)) // (2 * columns + ROW_BYTES)
         return min(wanted, max(share, LARGEST_BATCH))
 
     def mapped(self, change: Callable[[Batch], Batch]) -> Passes:
@@ -185,14 +187,19 @@ class _Changed:
 
 def joined(batches: Iterable[Batch], part_rows: int) -> Iterator[Batch]:
     """Join small batches into parts of at least this many rows."""
+    return map(Batch.concat, together(batches, part_rows))
+
+
+def together(batches: Iterable[Batch], part_rows: int) -> Iterator[list[Batch]]:
+    """The batches that make a part of at least this many rows."""
     held: list[Batch] = []
     for batch in batches:
         held.append(batch)
         if sum(map(len, held)) >= part_rows:
-            yield Batch.concat(held)
+            yield held
             held = []
     if held:
-        yield Batch.concat(held)
+        yield held
 
 
 def batches(source: Source, domain: Domain, *, rows: int | None,

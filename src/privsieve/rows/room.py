@@ -17,6 +17,7 @@ from fractions import Fraction
 from itertools import chain, islice
 from math import prod
 from pathlib import Path
+from threading import Lock
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -65,6 +66,7 @@ class Room:
         self._left = memory
         self._file: IO[bytes] | None = None
         self._at = self._taken = 0
+        self._lock = Lock()
 
     @classmethod
     def usual(cls, memory: int | str | None = None, jobs: int | None = None) -> Room:
@@ -86,9 +88,10 @@ class Room:
         """Whether so many bytes more find a place in memory; they are counted."""
         if self._left is None:
             return True
-        if size > self._left:
-            return False
-        self._left -= size
+        with self._lock:
+            if size > self._left:
+                return False
+            self._left -= size
         return True
 
     def holds(self, size: int) -> bool:
@@ -152,17 +155,33 @@ class Room:
         """An array as a part of the file."""
         if not array.size:
             return array
-        there = self._spilled(array.shape, array.dtype)
-        there[...] = array
-        return there
+        at = self._region(array.nbytes)
+        if not hasattr(os, "pwrite"):
+            there = self._mapped(at, array.shape, array.dtype)
+            there[...] = array
+            return there
+        assert self._file is not None
+        # Written and not assigned: so no page of the map is faulted in before somebody reads it.
+        left: memoryview = np.ascontiguousarray(array).data.cast("B")
+        while left:
+            done = os.pwrite(self._file.fileno(), left, at)
+            left, at = left[done:], at + done
+        return self._mapped(at - array.nbytes, array.shape, array.dtype)
 
     def _spilled(self, shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
-        size = prod(shape) * np.dtype(dtype).itemsize
-        at = self._at
-        self._demand(at + size)
-        self._at = -(-(at + size) // _PAGE) * _PAGE
+        return self._mapped(self._region(prod(shape) * np.dtype(dtype).itemsize), shape, dtype)
+
+    def _region(self, size: int) -> int:
+        """Where so many bytes of the file begin that are nobody else's."""
+        with self._lock:
+            at = self._at
+            self._demand(at + size)
+            self._at = -(-(at + size) // _PAGE) * _PAGE
+        return at
+
+    def _mapped(self, at: int, shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
         assert self._file is not None
-        view = mmap.mmap(self._file.fileno(), size, offset=at)
+        view = mmap.mmap(self._file.fileno(), prod(shape) * np.dtype(dtype).itemsize, offset=at)
         return np.frombuffer(view, dtype).reshape(shape)
 
     def _demand(self, size: int) -> None:
