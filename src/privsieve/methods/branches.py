@@ -52,6 +52,9 @@ ALL_CUTS = (8000, 31)
 CELL, COLUMN = 60, 30_000
 #: Bytes: Python and its libraries, a column beside its cells, a value of a set.
 PROGRAM, COLUMN_BYTES, SET_BYTES = 80 * 10**6, 2000, 100
+#: Of more units, and a label, sums of parts are made, on all cores; of fewer units it is faster to
+#: look at all rows at once.
+FEW = 2**20
 #: Bytes of a part of a table that is read, and of what is made of it.
 PART = 64 * 10**6
 #: Cells a side of the grids of sets of three and four columns, and of slopes, as kernels have them.

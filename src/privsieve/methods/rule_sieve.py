@@ -294,9 +294,10 @@ def _summary(rules: Rules, takes: Takes) -> Callable[[Iterable[Batch], int], Rul
     if rules.domain.person is not None or rules.cuts:
         return whole
     many = 4 if rules.depth > 1 else 1
+    few = AllRows(partial(summarise, rules=rules), branches.FEW, takes.bytes)
     return Stages(tuple(partial(_stage, rules=rules, at=at) for at in range(many)),
                   len(rules.domain.columns), partial(_ended, rules=rules), many > 1, by_class,
-                  AllRows(partial(summarise, rules=rules), 2**23, takes.bytes))
+                  few if rules.units <= branches.FEW else None)
 
 
 def _stage(rows: Batch, key: int, found: tuple[Any, ...], *, rules: Rules, at: int) -> Any:
