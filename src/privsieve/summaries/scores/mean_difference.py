@@ -72,15 +72,21 @@ class MeanDifference:
         """The sums of some rows."""
         import numpy as np
 
-        from privsieve.summaries.scores.levels import tally
+        from privsieve.summaries.scores.levels import class_sums, tally
 
         domain = self.public.domain
         one = np.ones(len(batch), np.int64) if weight is None else weight
         member = np.where(batch.label == np.arange(domain.classes)[:, None], one, 0)
+        counts = member.sum(axis=1)
+        whole = class_sums(batch.codes.T, batch.label, domain.classes) if weight is None else None
         sums, levels = [], [np.zeros((domain.classes, 0), np.int64)]
         for j, column in enumerate(domain.columns):
+            times, less = _line(column)
+            if whole is not None and not free(column):
+                sums.append(times * whole[:, j] - less * counts)
+                continue
             codes = batch.codes[:, j].astype(np.int64)
-            value = _centred(codes, column)
+            value = times * codes - less
             if beyond := free(column):
                 # [free] each level of a category, or the missing level of a number: no mean
                 at = codes if isinstance(column, Category) else (codes != ONE).astype(np.int64)
@@ -88,7 +94,7 @@ class MeanDifference:
                 value[at < beyond] = 0
             sums.append(member @ value)
         return Sums(np.array(sums, np.int64).T.astype(object), np.concatenate(levels, axis=1),
-                    tuple(member.sum(axis=1).tolist()))
+                    tuple(counts.tolist()))
 
     def values(self, summary: Sums, weights: Weights | None) -> list[int]:
         """S_j for the best cut of the classes; a category less what chance alone would reach."""
@@ -129,8 +135,8 @@ def free(column: Column) -> int:
     return column.levels if isinstance(column, Category) else int(column.missing_level)
 
 
-def _centred(codes: npt.NDArray[np.int64], column: Column) -> npt.NDArray[np.int64]:
-    """Twice the distance from the middle, within -65535 .. 65535."""
+def _line(column: Column) -> tuple[int, int]:
+    """Twice the distance from the middle, within -65535 .. 65535: so many times the code, less."""
     if column.levels:
-        return (2 * codes - 1) * ONE
-    return 2 * codes - (ONE - column.missing_level)
+        return 2 * ONE, ONE
+    return 2, ONE - column.missing_level
