@@ -76,8 +76,8 @@ class MeanDifference:
 
         domain = self.public.domain
         one = np.ones(len(batch), np.int64) if weight is None else weight
-        member = np.where(batch.label == np.arange(domain.classes)[:, None], one, 0)
-        counts = member.sum(axis=1)
+        inside = batch.label == np.arange(domain.classes)[:, None]
+        counts = inside @ one
         whole = class_sums(batch.codes.T, batch.label, domain.classes) if weight is None else None
         sums, levels = [], [np.zeros((domain.classes, 0), np.int64)]
         for j, column in enumerate(domain.columns):
@@ -92,7 +92,7 @@ class MeanDifference:
                 at = codes if isinstance(column, Category) else (codes != ONE).astype(np.int64)
                 levels.append(tally(at, beyond + 1, batch, weight, domain.classes)[:, :beyond])
                 value[at < beyond] = 0
-            sums.append(member @ value)
+            sums.append(inside @ (one * value))
         return Sums(np.array(sums, np.int64).T.astype(object), np.concatenate(levels, axis=1),
                     tuple(counts.tolist()))
 
