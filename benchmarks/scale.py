@@ -177,7 +177,6 @@ def write(path, rows, columns, levels=None):
 
 def main(method, path, limit, jobs):
     """One release of a file, in a limit of memory; prints its names or how many counts it has."""
-    os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # its own reserves a gigabyte
     limits = (int(limit), resource.getrlimit(resource.RLIMIT_DATA)[1])
     resource.setrlimit(resource.RLIMIT_DATA, limits)
     columns, top = columns_of(path)
