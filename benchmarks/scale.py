@@ -29,11 +29,14 @@ from pathlib import Path
 import numpy as np
 
 import privsieve as ps
-from measure import Goal, program
+from measure import Goal, call, program
 from privsieve import kernels
 from privsieve.fit import fit
 from privsieve.rows import open_source, resolve
+from privsieve.rows.batch import Batch, batches
 from privsieve.rows.room import Room
+from privsieve.summaries.layout import Layout, Part
+from privsieve.summaries.rules import Signs, median_cuts
 
 GIB = 2**30
 COLUMNS = 20
@@ -61,7 +64,30 @@ def goals(*, short):
             found.append(Goal(f"{method}, {rows} x {COLUMNS} in 1 GiB / polars' streaming means",
                               own / peer, most, f"ours {own:.1f} s, polars {peer:.1f} s, CPU"))
         found += both_cores(path, rows, runs)
+        found.append(planes(Path(folder) / "flags.parquet", rows // 10))
     return found
+
+
+def planes(path, rows):
+    """Bits of flags, once they are there: all their pairs by class, beside the peer's means."""
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(1)
+    names = [f"x{j}" for j in range(COLUMNS)]
+    y = rng.integers(0, 2, rows)
+    pq.write_table(pa.table([*(rng.random((COLUMNS, rows)) < .4), y], [*names, "y"]), path)
+    domain = ps.Domain([ps.Flag(name) for name in names], target=ps.Label("y", [0, 1]))
+    read = Batch.concat(list(batches(open_source(path), domain, rows=rows, entropy=os.urandom)))
+    part, layout = Part.of(read, 2), Layout.of(domain)
+    signs = Signs.of(part, median_cuts([part], 7, layout.kind), 7, layout)
+    peer = call(lambda: pl.scan_parquet(path).group_by("y").agg(pl.all().mean()).collect(
+        engine="streaming"), 5)
+    own = call(lambda: signs.pairs(np.array([[1, -1]])), 5)
+    return Goal(f"all pairs of {COLUMNS} flags by class from planes of {rows} rows / polars' "
+                "streaming means of their Parquet", own / peer, 1 / 20,
+                f"ours {1000 * own:.2f} ms, polars {1000 * peer:.1f} ms, CPU")
 
 
 def many(folder=None):
