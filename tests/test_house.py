@@ -42,6 +42,8 @@ SINCE = {
     "RuleSieve's tables as sums over parts of the rows": 930,
     "columns of Arrow in the kernel, folders of Parquet, queries": 410,
     "a frame of Spark, whose rows stay with its workers": 624,
+    "threads that read, sort and write, RuleSieve at several sites, and a plan that asks for room":
+        150,
 }
 MOST_LINES = 25_500 + sum(SINCE.values())
 #: Functions with more than six arguments.

@@ -389,7 +389,7 @@ def test_a_footer_that_claims_rows_its_groups_lack_is_refused():
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from privsieve.rows.arrow import ROWS_A_BYTE, _rows_of
+    from privsieve.rows.parquet import ROWS_A_BYTE, _rows_of
 
     class Footer:
         def __init__(self, rows, *groups):

@@ -55,8 +55,6 @@ PROGRAM, COLUMN_BYTES, SET_BYTES = 80 * 10**6, 2000, 100
 #: Of more units, and a label, sums of parts are made, on all cores; of fewer units it is faster to
 #: look at all rows at once.
 FEW = 2**20
-#: Bytes of a part of a table that is read, and of what is made of it.
-PART = 64 * 10**6
 #: Cells a side of the grids of sets of three and four columns, and of slopes, as kernels have them.
 SET_GRID, SLOPE_GRID = {3: 8, 4: 4}, 64
 #: Bytes of a row beside its codes.
@@ -186,16 +184,6 @@ def takes(table: Extent, *, deep: int = 1, grid: int = 0, size: int = 0, free: i
         held += cells + comb(table.d, size) * SET_BYTES
     return Takes(nanoseconds / 1e9, PROGRAM + COLUMN_BYTES * table.d + held,
                  min(held, sums) if sums else held)
-
-
-def passing(table: Extent, *, holds: bool) -> Takes:
-    """The same where rows may lie in a file, or are added up and forgotten.
-
-    >>> [passing(Extent(2 * 10**7, 20), holds=how).bytes > 10**9 for how in (True, False)]
-    [True, False]
-    """
-    made = takes(table)
-    return Takes(made.seconds, made.bytes if holds else PROGRAM + COLUMN_BYTES * table.d + PART)
 
 
 def sums(table: Extent, classes: int, deep: int, sets: Sequence[tuple[int, int]]) -> int:

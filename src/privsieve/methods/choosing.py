@@ -308,16 +308,14 @@ def selection(rules: Any, cost: Cost, look: Callable[[Any], Forecast], *, noise:
                                    names=None if rules.fewer is None else rules.places.k),
                               rules.domain),
             "warning": warning(expected),
-            "assumes": assumed(own["theorem"]), **own}
-    if free:
-        said["warning"] = None
+            "assumes": assumed(own["theorem"]), **own, **({"warning": None} if free else {})}
     made = Plan(kind="selection", domain=rules.domain, units=rules.units,
                 noise=NoiseSize(noise, "units on a score"),
                 certain=rules.places.columns() if free else None,
                 cost=Cost(Fraction(0)) if free else cost, **said)
     if made.takes is None:
-        table = branches.Extent.of(rules.domain, rules.units)
-        made = replace(made, takes=branches.passing(table, holds=made.holds))
+        taken = branches.takes(branches.Extent.of(rules.domain, rules.units))
+        made = replace(made, takes=taken.elsewhere(holds=made.holds))
     return made
 
 

@@ -1,4 +1,4 @@
-"""Arrow tables and streams, Parquet files, polars: imported only where a source needs pyarrow.
+"""Arrow tables and streams, polars: imported only where a source needs pyarrow.
 
 The kernel gives numbers, dates, and true and false their codes, many columns in one call; texts are
 told apart, and the rules of `cells` see each different one.  Without the kernel those rules see all
@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, groupby
 from math import inf
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -56,28 +54,21 @@ from privsieve.rows.source import (
     one_of_each,
 )
 
-#: Rows of one byte at most: a page of equal cells is short, but each group of rows has a header.
-ROWS_A_BYTE = 2**16
 #: The kernel's letters for types of cells: those of Arrow's format strings, and a digit for a time.
 _LETTERS = {pa.int8(): "c", pa.uint8(): "C", pa.int16(): "s", pa.uint16(): "S", pa.int32(): "i",
             pa.uint32(): "I", pa.int64(): "l", pa.uint64(): "L", pa.float16(): "e",
             pa.float32(): "f", pa.float64(): "g", pa.bool_(): "b", pa.date32(): "D",
             pa.date64(): "3"}
-#: What a reader holds of a column that was not decoded yet.
-_BUFFER = 2**16
-#: What Hive calls a folder of rows without a value, and the type of such columns.
-_NULL = "__HIVE_DEFAULT_PARTITION__"
-_KEY = pa.dictionary(pa.int8(), pa.string())
 #: So many times the codes of a part have to fit into the memory for each thread.
 _ASIDE = 16
 Coded = TypeVar("Coded")
-PARQUET_FILES = (".parquet", ".pq")
 #: Types of which pyarrow tells the values apart.
 _HASHED = ("string", "large_string", "binary", "large_binary")
 _TIMES = {"s": "0", "ms": "3", "us": "6", "ns": "9"}
 
 
-class Part(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Stretch:
     """Some rows that can be read apart from the others: how many, and their batches."""
 
     rows: int
@@ -85,7 +76,7 @@ class Part(NamedTuple):
 
 
 #: (positions, most rows of a batch) -> parts of the rows, in order, with the columns in that order
-Parts = Callable[[Sequence[int], int], Iterator[Part]]
+Parts = Callable[[Sequence[int], int], Iterator[Stretch]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,155 +106,16 @@ def open_stream(stream: Any, y: RawColumn | None) -> Source:
     return source_of(reader.schema, None, partial(cut, reader), None)
 
 
-def cut(batches: Iterable[Any], positions: Sequence[int], most: int) -> Iterator[Part]:
+def cut(batches: Iterable[Any], positions: Sequence[int], most: int) -> Iterator[Stretch]:
     """These columns of batches, at most so many rows at a time."""
     for batch in batches:
         wanted = batch.select(list(positions))
         yield from alone(wanted.slice(start, most) for start in range(0, batch.num_rows, most))
 
 
-def alone(batches: Iterable[Any]) -> Iterator[Part]:
+def alone(batches: Iterable[Any]) -> Iterator[Stretch]:
     """Batches that are there already, each a part."""
-    return (Part(batch.num_rows, partial(iter, (batch,))) for batch in batches)
-
-
-def open_parquet(path: Path) -> Source:
-    """A Parquet file, or a folder of them: footers now, pages after the charge.
-
-    The files of a folder stand in the order of their names.  The folders `name=value` around them
-    are columns of texts, as Hive writes them.
-    """
-    paths = _files(path) if path.is_dir() else [path]
-    first, rows = _opened(paths[0])
-    columns = _columns(first)
-    for at, one in enumerate(paths[1:], 2):
-        file, more = _opened(one)
-        if _columns(file) != columns:
-            raise SchemaError(f"file {at} of {len(paths)} in the folder, in the order of their "
-                              "names, has other columns or types than the first; write all with "
-                              "the same, or give each apart")
-        rows += more
-    keys = _keys([one.relative_to(path) for one in paths] if path.is_dir() else [])
-    schema = pa.schema([*first.schema_arrow, *(pa.field(key, _KEY) for key in keys)])
-    names = schema.names  # made anew each time that it is asked for
-
-    def parts(positions: Sequence[int], most: int) -> Iterator[Part]:
-        wanted = [names[j] for j in positions]
-        for one in paths:
-            readers = _Readers(one, first if one == paths[0] else _opened(one)[0])
-            held = _values(one.relative_to(path)) if keys else {}
-            yield from (Part(many, partial(readers.batches, groups, wanted, held, most))
-                        for many, groups in _groups(readers.footer, most))
-
-    return source_of(schema, lambda: rows, parts, None, path=True, partitioned=bool(keys))
-
-
-class _Readers:
-    """Readers of one file: as many as threads ask for at once, each used again."""
-
-    def __init__(self, path: Path, first: Any) -> None:
-        self.path, self.idle, self.footer = path, deque([first]), first.metadata
-
-    def batches(self, groups: list[int], names: list[str], keys: Mapping[str, str | None],
-                most: int) -> Iterator[Any]:
-        """These columns of some groups of rows."""
-        try:
-            file = self.idle.pop()
-        except IndexError:
-            file, _ = _opened(self.path)
-        yield from _batches(file, names, keys, (groups, most))
-        self.idle.append(file)
-
-
-def _columns(file: Any) -> list[tuple[str, Any]]:
-    schema = file.schema_arrow
-    return sorted(zip(schema.names, schema.types, strict=True), key=lambda one: str(one[0]))
-
-
-def _opened(path: Path) -> tuple[Any, int]:
-    """A Parquet file, and how many rows its footer says it has."""
-    import pyarrow.parquet as pq
-
-    def footer() -> tuple[Any, int]:
-        try:
-            # Pages are taken from where the system has the file: no copy, and no memory of ours.
-            file = pq.ParquetFile(path, memory_map=True)
-        except OSError:  # where a limit lets addresses run out, or a disk knows no maps
-            file = pq.ParquetFile(path, buffer_size=_BUFFER)
-        file.schema_arrow  # noqa: B018  # a type that it does not know is refused here
-        return file, _rows_of(file.metadata, path.stat().st_size)
-
-    return foreign(footer, SchemaError(
-        "the Parquet file is truncated or not one: its footer cannot be read; copy or write it "
-        "again"))
-
-
-def _batches(file: Any, names: list[str], keys: Mapping[str, str | None],
-             how: tuple[list[int], int]) -> Iterator[Any]:
-    """These columns of a file; a key has one value in all of its rows."""
-    groups, most = how
-    wanted = [name for name in names if name not in keys] or file.schema_arrow.names[:1]
-    for batch in file.iter_batches(most, row_groups=groups, columns=wanted, use_threads=False):
-        if batch.schema.names == names:
-            yield batch
-            continue
-        n = batch.num_rows
-        held = {name: pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int8)),
-                                                     pa.array([value], pa.string()))
-                for name, value in keys.items()}
-        yield pa.record_batch([held[name] if name in held else batch.column(name)
-                               for name in names], names)
-
-
-def _groups(footer: Any, least: int) -> Iterator[tuple[int, list[int]]]:
-    """Groups that are read together, and their rows: a reader keeps the pages of them all."""
-    together, rows = [], 0
-    for at in range(footer.num_row_groups):
-        together.append(at)
-        rows += footer.row_group(at).num_rows
-        if rows >= least:
-            yield rows, together
-            together, rows = [], 0
-    if together:
-        yield rows, together
-
-
-def _files(folder: Path) -> list[Path]:
-    """The files of a folder in the order of their names; what begins with _ or . is a note."""
-    held = sorted(path.relative_to(folder).parts for path in folder.rglob("*") if path.is_file())
-    found = [parts for parts in held if not any(part.startswith(("_", ".")) for part in parts)]
-    if not found:
-        raise SchemaError("the folder holds no Parquet file (.parquet, .pq); check the path")
-    if any(not parts[-1].lower().endswith(PARQUET_FILES) for parts in found):
-        raise SchemaError("the folder holds a file that is no Parquet file (.parquet, .pq); move "
-                          "it elsewhere, or let its name begin with _")
-    return [folder.joinpath(*parts) for parts in found]
-
-
-def _keys(files: Sequence[Path]) -> list[str]:
-    """The names of the folders `name=value` around each file; all files have the same."""
-    found = [[part.partition("=")[0] for part in file.parts[:-1] if "=" in part]
-             for file in files]
-    if any(keys != found[0] for keys in found):
-        raise SchemaError("the files of the folder lie in folders name=value of different names; "
-                          "give all of them the same")
-    return found[0] if found else []
-
-
-def _values(file: Path) -> dict[str, str | None]:
-    from urllib.parse import unquote
-
-    pairs = [part.partition("=") for part in file.parts[:-1] if "=" in part]
-    return {key: None if value == _NULL else unquote(value) for key, _, value in pairs}
-
-
-def _rows_of(footer: Any, size: int) -> int:
-    """The rows that a footer claims; refused where a file of this size cannot hold them."""
-    groups = [footer.row_group(j).num_rows for j in range(footer.num_row_groups)]
-    if footer.num_rows != sum(groups) or min(groups, default=0) < 0 or (
-            footer.num_rows > ROWS_A_BYTE * size):
-        raise ValueError
-    return int(footer.num_rows)
+    return (Stretch(batch.num_rows, partial(iter, (batch,))) for batch in batches)
 
 
 def column(array: Any) -> RawColumn:  # noqa: PLR0911  # one a type
@@ -404,10 +256,10 @@ def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: 
         yield codes[:len(parts)], None if domain.person is None else column(held[later[-1]])
 
 
-def _read(parts: Iterator[Part], read: Callable[[Any], Coded], columns: int, room: Room,
+def _read(parts: Iterator[Stretch], read: Callable[[Any], Coded], columns: int, room: Room,
           ) -> Iterator[Coded]:
     """What is made of each batch: by threads, a part each, while there is room for their codes."""
-    def whole(part: Part) -> list[Coded]:
+    def whole(part: Stretch) -> list[Coded]:
         return list(map(read, part.batches()))
 
     for few, some in groupby(parts, lambda part: room.jobs > 1 and room.holds(

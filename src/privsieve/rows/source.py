@@ -384,7 +384,7 @@ def _of_numbers(part: Column | Target) -> bool:
 #: What a query begins with, where a table is given by a text.
 SQL = "sql:"
 TEXT_FILES = (".csv", ".tsv", ".txt")
-_PARQUET_FILES = (".parquet", ".pq")
+PARQUET_FILES = (".parquet", ".pq")
 _ACCEPTED = ("give a path (.csv, .tsv, .txt, .parquet, or a folder of Parquet files), an array, a "
              "list of rows, a sparse matrix, a pandas, polars or Spark frame, or an Arrow table or "
              "stream")
@@ -524,10 +524,10 @@ def _open_query(text: str, connect: str | os.PathLike[str] | None) -> Source:
 def _open_path(path: Path, csv: Csv) -> Source:
     ending = path.suffix.lower()
     if path.is_dir():
-        from privsieve.rows.arrow import open_parquet
+        from privsieve.rows.parquet import open_parquet
 
         return open_parquet(path)
-    if ending not in (*TEXT_FILES, *_PARQUET_FILES):
+    if ending not in (*TEXT_FILES, *PARQUET_FILES):
         raise SchemaError(f"the file's name ends in {ending!r}; .csv, .tsv, .txt, .parquet and "
                           ".pq are read: convert or rename it")
     if not path.is_file():
@@ -536,7 +536,7 @@ def _open_path(path: Path, csv: Csv) -> Source:
         from privsieve.rows.csv_file import open_csv
 
         return replace(open_csv(path, csv), path=True)
-    from privsieve.rows.arrow import open_parquet
+    from privsieve.rows.parquet import open_parquet
 
     return open_parquet(path)
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from privsieve.errors import SchemaError
 from privsieve.public.plan import LONGEST_QUERY
-from privsieve.rows.arrow import Part, cut, source_of
+from privsieve.rows.arrow import Stretch, cut, source_of
 from privsieve.rows.source import Source, foreign
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ def open_sql(text: str, connect: Path | None) -> Source:
                       'counted; let rows come or go (neighbours = "add-remove" in the domain), '
                       "or use TRY_CAST in its conditions")
 
-    def parts(positions: Sequence[int], most: int) -> Iterator[Part]:
+    def parts(positions: Sequence[int], most: int) -> Iterator[Stretch]:
         return cut(connection.execute(query).to_arrow_reader(most), positions, most)
 
     return source_of(schema, count, parts, None, path=True, query=query)

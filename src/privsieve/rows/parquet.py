@@ -1,0 +1,164 @@
+"""Parquet files and folders of them: footers before the charge, and pages after it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privsieve.errors import SchemaError
+from privsieve.rows.arrow import Stretch, source_of
+from privsieve.rows.source import PARQUET_FILES, Source, foreign
+
+import pyarrow as pa  # isort: skip  # `arrow` says before where it takes memory
+
+#: Rows of one byte at most: a page of equal cells is short, but each group of rows has a header.
+ROWS_A_BYTE = 2**16
+#: What a reader holds of a column that was not decoded yet.
+_BUFFER = 2**16
+#: What Hive calls a folder of rows without a value, and the type of such columns.
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+_KEY = pa.dictionary(pa.int8(), pa.string())
+
+
+def open_parquet(path: Path) -> Source:
+    """A Parquet file, or a folder of them: footers now, pages after the charge.
+
+    The files of a folder stand in the order of their names.  The folders `name=value` around them
+    are columns of texts, as Hive writes them.
+    """
+    paths = _files(path) if path.is_dir() else [path]
+    first, rows = _opened(paths[0])
+    columns = _columns(first)
+    for at, one in enumerate(paths[1:], 2):
+        file, more = _opened(one)
+        if _columns(file) != columns:
+            raise SchemaError(f"file {at} of {len(paths)} in the folder, in the order of their "
+                              "names, has other columns or types than the first; write all with "
+                              "the same, or give each apart")
+        rows += more
+    keys = _keys([one.relative_to(path) for one in paths] if path.is_dir() else [])
+    schema = pa.schema([*first.schema_arrow, *(pa.field(key, _KEY) for key in keys)])
+    names = schema.names  # made anew each time that it is asked for
+
+    def parts(positions: Sequence[int], most: int) -> Iterator[Stretch]:
+        wanted = [names[j] for j in positions]
+        for one in paths:
+            readers = _Readers(one, first if one == paths[0] else _opened(one)[0])
+            held = _values(one.relative_to(path)) if keys else {}
+            yield from (Stretch(many, partial(readers.batches, groups, wanted, held, most))
+                        for many, groups in _groups(readers.footer, most))
+
+    return source_of(schema, lambda: rows, parts, None, path=True, partitioned=bool(keys))
+
+
+class _Readers:
+    """Readers of one file: as many as threads ask for at once, each used again."""
+
+    def __init__(self, path: Path, first: Any) -> None:
+        self.path, self.idle, self.footer = path, deque([first]), first.metadata
+
+    def batches(self, groups: list[int], names: list[str], keys: Mapping[str, str | None],
+                most: int) -> Iterator[Any]:
+        """These columns of some groups of rows."""
+        try:
+            file = self.idle.pop()
+        except IndexError:
+            file, _ = _opened(self.path)
+        yield from _batches(file, names, keys, (groups, most))
+        self.idle.append(file)
+
+
+def _columns(file: Any) -> list[tuple[str, Any]]:
+    schema = file.schema_arrow
+    return sorted(zip(schema.names, schema.types, strict=True), key=lambda one: str(one[0]))
+
+
+def _opened(path: Path) -> tuple[Any, int]:
+    """A Parquet file, and how many rows its footer says it has."""
+    import pyarrow.parquet as pq
+
+    def footer() -> tuple[Any, int]:
+        try:
+            # Pages are taken from where the system has the file: no copy, and no memory of ours.
+            file = pq.ParquetFile(path, memory_map=True)
+        except OSError:  # where a limit lets addresses run out, or a disk knows no maps
+            file = pq.ParquetFile(path, buffer_size=_BUFFER)
+        file.schema_arrow  # noqa: B018  # a type that it does not know is refused here
+        return file, _rows_of(file.metadata, path.stat().st_size)
+
+    return foreign(footer, SchemaError(
+        "the Parquet file is truncated or not one: its footer cannot be read; copy or write it "
+        "again"))
+
+
+def _batches(file: Any, names: list[str], keys: Mapping[str, str | None],
+             how: tuple[list[int], int]) -> Iterator[Any]:
+    """These columns of a file; a key has one value in all of its rows."""
+    groups, most = how
+    wanted = [name for name in names if name not in keys] or file.schema_arrow.names[:1]
+    for batch in file.iter_batches(most, row_groups=groups, columns=wanted, use_threads=False):
+        if batch.schema.names == names:
+            yield batch
+            continue
+        n = batch.num_rows
+        held = {name: pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int8)),
+                                                     pa.array([value], pa.string()))
+                for name, value in keys.items()}
+        yield pa.record_batch([held[name] if name in held else batch.column(name)
+                               for name in names], names)
+
+
+def _groups(footer: Any, least: int) -> Iterator[tuple[int, list[int]]]:
+    """Groups that are read together, and their rows: a reader keeps the pages of them all."""
+    together, rows = [], 0
+    for at in range(footer.num_row_groups):
+        together.append(at)
+        rows += footer.row_group(at).num_rows
+        if rows >= least:
+            yield rows, together
+            together, rows = [], 0
+    if together:
+        yield rows, together
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files of a folder in the order of their names; what begins with _ or . is a note."""
+    held = sorted(path.relative_to(folder).parts for path in folder.rglob("*") if path.is_file())
+    found = [parts for parts in held if not any(part.startswith(("_", ".")) for part in parts)]
+    if not found:
+        raise SchemaError("the folder holds no Parquet file (.parquet, .pq); check the path")
+    if any(not parts[-1].lower().endswith(PARQUET_FILES) for parts in found):
+        raise SchemaError("the folder holds a file that is no Parquet file (.parquet, .pq); move "
+                          "it elsewhere, or let its name begin with _")
+    return [folder.joinpath(*parts) for parts in found]
+
+
+def _keys(files: Sequence[Path]) -> list[str]:
+    """The names of the folders `name=value` around each file; all files have the same."""
+    found = [[part.partition("=")[0] for part in file.parts[:-1] if "=" in part]
+             for file in files]
+    if any(keys != found[0] for keys in found):
+        raise SchemaError("the files of the folder lie in folders name=value of different names; "
+                          "give all of them the same")
+    return found[0] if found else []
+
+
+def _values(file: Path) -> dict[str, str | None]:
+    from urllib.parse import unquote
+
+    pairs = [part.partition("=") for part in file.parts[:-1] if "=" in part]
+    return {key: None if value == _NULL else unquote(value) for key, _, value in pairs}
+
+
+def _rows_of(footer: Any, size: int) -> int:
+    """The rows that a footer claims; refused where a file of this size cannot hold them."""
+    groups = [footer.row_group(j).num_rows for j in range(footer.num_row_groups)]
+    if footer.num_rows != sum(groups) or min(groups, default=0) < 0 or (
+            footer.num_rows > ROWS_A_BYTE * size):
+        raise ValueError
+    return int(footer.num_rows)
