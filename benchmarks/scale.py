@@ -210,7 +210,9 @@ def main(method, path, limit, jobs):
                        target=ps.Label("y", [0, 1]))
     source = open_source(Path(path))
     domain = resolve(domain, source.shape(count_rows=True))
-    asked = ({"columns": ["x0", "x1"], "bins": 16} if method == "noisy-histogram" else {"k": 4})
+    # Of fewer rows "auto" looks at sets and slopes, too, as long as `max_ops` lasts.
+    asked = {"noisy-histogram": {"columns": ["x0", "x1"], "bins": 16},
+             "rule-sieve": {"k": 4, "joint": "none"}}.get(method, {"k": 4})
     plan = ps.plan(method, domain, rows=source.count(), epsilon=1, **asked)
     release = fit(plan, source, room=Room.usual(jobs=int(jobs)))
     print(*(release.selected or [len(release.bytes)]))
