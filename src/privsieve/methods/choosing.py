@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
-from privsieve.methods import branches
+from privsieve.methods.branches import Extent, takes
 from privsieve.public.canonical import Json, quoted
 from privsieve.public.cost import EPSILON_UNITS, Cost, decimal, exact
 from privsieve.public.domain import Domain, after_coding
@@ -313,10 +313,9 @@ def selection(rules: Any, cost: Cost, look: Callable[[Any], Forecast], *, noise:
                 noise=NoiseSize(noise, "units on a score"),
                 certain=rules.places.columns() if free else None,
                 cost=Cost(Fraction(0)) if free else cost, **said)
-    if made.takes is None:
-        taken = branches.takes(branches.Extent.of(rules.domain, rules.units))
-        made = replace(made, takes=taken.elsewhere(holds=made.holds))
-    return made
+    taken = made.takes or takes(Extent.of(rules.domain, rules.units))._replace(least=0)
+    holds = made.holds or getattr(made.summarise, "whole", None) is not None
+    return replace(made, takes=taken if holds else taken.passing)
 
 
 @dataclass(frozen=True)

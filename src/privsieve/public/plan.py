@@ -142,9 +142,10 @@ class Takes(NamedTuple):
     bytes: int
     least: int = 0
 
-    def elsewhere(self, *, holds: bool) -> Takes:
-        """The same where rows may lie in a file, or (not `holds`) are added up and forgotten."""
-        return Takes(self.seconds, self.bytes if holds else min(self.bytes, PASSING))
+    @property
+    def passing(self) -> Takes:
+        """The same where rows are added up and forgotten."""
+        return self._replace(bytes=min(self.bytes, PASSING + self.least))
 
 
 @dataclass(frozen=True, repr=False)
