@@ -82,7 +82,7 @@ def _also(plan: Plan, options: Mapping[str, Any], beside: int) -> None:
     """What else who plans should know."""
     if beside:
         words.show("file", f"rows take up to {_size(beside)}, more than may lie in memory: "
-                           "they lie in a private file without a name while it is made")
+                           "they lie in a private file without a name while the release is made")
     if _could_vote(plan):
         words.show("also", "all are numbers with a typical value: --joint votes is one race "
                            "over sets, for columns that repeat each other")
