@@ -117,12 +117,12 @@ EACH = {
     "block-fwell": {"k": 4},
     "output-fwell": {"k": 4},
 }
-SOME = "500MB"
+SOME = "200MB"
 
 
 def each(rows=4_000_000):
     """A row a method: CPU a cell with and without room, and memory that was its own at most."""
-    print("| method | CPU a cell, in memory | in 500 MB | own memory at most |\n|---|---|---|---|")
+    print("| method | CPU a cell, in memory | in 200 MB | own memory at most |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "table.parquet"
         write(path, int(rows), COLUMNS)
@@ -151,7 +151,7 @@ def one(method, path, memory=None):
             now = next(int(line.split()[1]) for line in status if line.startswith("RssAnon"))
             most[0] = max(most[0], 1024 * now)
 
-    watcher = threading.Thread(target=watch)
+    watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     start = time.process_time()
     fit(plan, source, room=Room.usual(memory, 1))
