@@ -39,7 +39,6 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any], show: Show,
     A plan that warns needs --anyway.  `beside` may put more into the folder, of the release alone.
     A request that was charged before gives the release that it gave.
     """
-    from privsieve.finish import repeated
     from privsieve.ledger.ledger import Ledger
 
     if plan.warning and not options["anyway"]:
@@ -52,6 +51,8 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any], show: Show,
                     head=options["head"], request=options["request"])
     going_on = source.engine is not None and source.engine.paid
     if options["request"] is not None and plan.cost.epsilon and not going_on:
+        from privsieve.finish import repeated
+
         made = repeated(replace(plan, record=source.record), ledger, options["out"])
         if made is not None:
             _tell(made, plan, ledger, show, {**options, "charged": None, "page": True})

@@ -15,13 +15,14 @@ and one race names columns; see wishes.proof.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from math import lcm
 from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
+from privsieve.frozen import dataclass
 from privsieve.methods.choosing import Places, among, amount, charged
 from privsieve.public.canonical import Json, quoted
 from privsieve.public.columns import Category, Column, Flag, Label, Number, Target

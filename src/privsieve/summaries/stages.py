@@ -8,11 +8,13 @@ threads, by the executors of a cluster or at several sites: the same integers co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from itertools import islice
 from operator import add
 from typing import TYPE_CHECKING, Any
+
+from privsieve.frozen import dataclass
 
 if TYPE_CHECKING:
     from privsieve.public.domain import Domain
