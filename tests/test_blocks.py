@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import prod
+
 import numpy as np
 import pytest
 
@@ -10,7 +13,17 @@ import tables
 from kernel_calls import native, serve
 from privsieve.check.pairs import block
 from privsieve.kernels import blocks as kernel
-from privsieve.summaries.blocks import MOST_ROWS, Group, Scheme, block_votes, kinds, reference_votes
+from privsieve.rows.batch import Passes
+from privsieve.rows.room import Room
+from privsieve.summaries.blocks import (
+    MOST_ROWS,
+    Dealt,
+    Group,
+    Scheme,
+    block_votes,
+    kinds,
+    reference_votes,
+)
 from test_merge import cut
 
 PAIRS = 1000
@@ -29,7 +42,7 @@ def scheme(block=6, repeats=2, parts=1, blocks=None, tau=0):
 
 def voted(batches, domain, key=1, **options):
     """The sums of votes, as a list."""
-    batches = batches if isinstance(batches, list) else [batches]
+    batches = batches if isinstance(batches, list | Passes) else [batches]
     return block_votes(batches, key, domain=domain, scheme=scheme(**options)).votes.tolist()
 
 
@@ -218,6 +231,44 @@ def test_any_cut_and_any_order_give_the_same_votes(person, neighbours, implement
             parts = cut(whole, rng, pieces)
             assert expected == voted(parts, domain, **options)
             assert expected == voted(parts[::-1], domain, **options)
+
+
+class Counted(np.ndarray):
+    """Codes that count how many of their cells are looked at."""
+
+    looked = 0
+
+    def __getitem__(self, which):
+        found = super().__getitem__(which)
+        Counted.looked += found.size
+        return found
+
+
+def test_codes_in_a_file_are_written_once_and_read_once(monkeypatch):
+    """Where no row may be in memory, a code goes into the file once and comes back once."""
+    rng = np.random.default_rng(7)
+    codes, label, _ = random_table(rng, 5_000, "nmfcw", 3)
+    domain, whole, room = tables.domain("nmfcw", 3), tables.batch(codes, label), Room(memory=0)
+    expected = voted(whole, domain, parts=4)
+    written, all_dealt, spilled = [], Dealt.all, Room._spilled
+
+    def counted(batches, key, parts):
+        return [replace(one, codes=one.codes.view(Counted))
+                for one in all_dealt(batches, key, parts)]
+
+    def noted(self, shape, dtype):
+        written.append(prod(shape) if dtype is np.uint16 else 0)
+        return spilled(self, shape, dtype)
+
+    monkeypatch.setattr(Dealt, "all", staticmethod(counted))
+    monkeypatch.setattr(Room, "_spilled", noted)
+    found = voted(Passes(cut(whole, rng, 9), room), domain, parts=4)
+
+    assert expected == found
+    assert codes.size == Counted.looked
+    # A piece of the file may be longer than what comes last.
+    assert codes.size <= sum(written) < 2 * codes.size
+    assert room.spilled >= 2 * codes.size
 
 
 def test_a_person_has_at_most_so_many_rows():

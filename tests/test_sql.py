@@ -15,6 +15,7 @@ from data_makers import read
 from privsieve import Domain, Flag, Ledger, NoisyTopK, Number
 from privsieve.errors import ReleaseFailed, SchemaError
 from privsieve.public.columns import Category, Date, Label
+from privsieve.rows import sql
 from privsieve.rows.source import open_source
 
 duckdb = pytest.importorskip("duckdb", reason="the extra `db` is not installed")
@@ -115,6 +116,17 @@ def test_a_connection_that_does_not_open_is_refused(tmp_path):
         assert "secret" not in str(failed.value)
     with pytest.raises(SchemaError, match="a connection file is for a query"):
         open_source([[1]], connect=odd)
+
+
+def test_duckdb_takes_half_of_the_memory_at_most(tmp_path, monkeypatch):
+    """Half of what is free; a connection file may say another limit."""
+    monkeypatch.setattr(sql, "free_memory", lambda: 10**9)
+    said = "SELECT current_setting('memory_limit')"
+    other = tmp_path / "limit.sql"
+    other.write_text("SET memory_limit = '100MB'")
+
+    assert "476.8 MiB" == sql._connected(None).execute(said).fetchone()[0]
+    assert "95.3 MiB" == sql._connected(other).execute(said).fetchone()[0]
 
 
 def test_a_query_that_fails_after_its_charge_has_one_text(tmp_path):

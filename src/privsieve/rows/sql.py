@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from privsieve.errors import SchemaError
 from privsieve.public.plan import LONGEST_QUERY
 from privsieve.rows.arrow import Stretch, cut, source_of
+from privsieve.rows.room import LEAST_MEMORY, free_memory
 from privsieve.rows.source import Source, foreign
 
 T = TypeVar("T")
@@ -52,17 +53,21 @@ def _connected(connect: Path | None) -> Any:
     except ImportError:
         raise SchemaError("a query needs DuckDB; install it with pip install 'privsieve[db]', or "
                           "write its rows to Parquet") from None
+    how, free = dict(_HOW), free_memory()
+    if free is not None:
+        # The other half is for rows; what does not fit DuckDB writes to files of its own.
+        how["memory_limit"] = f"{max(free // 2, LEAST_MEMORY) // 10**6}MB"
     if connect is None:
-        return duckdb.connect(config=_HOW)
+        return duckdb.connect(config=how)
     if not connect.is_file():
         raise SchemaError("the connection file does not exist; check the path (--connect)")
     if connect.suffix.lower() in _DATABASES:
-        return _opened(lambda: duckdb.connect(str(connect), read_only=True, config=_HOW))
+        return _opened(lambda: duckdb.connect(str(connect), read_only=True, config=how))
     if connect.suffix.lower() != ".sql":
         raise SchemaError(f"the connection file ends in {connect.suffix!r}; give statements of "
                           "DuckDB (.sql), such as ATTACH and LOAD, or a database of DuckDB "
                           "(.duckdb, .db)")
-    connection = duckdb.connect(config=_HOW)
+    connection = duckdb.connect(config=how)
     _opened(lambda: connection.execute(connect.read_text(encoding="utf-8")))
     return connection
 
