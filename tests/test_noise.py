@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Context
 from fractions import Fraction
 from math import exp
 
@@ -139,14 +140,15 @@ def test_logarithms_equal_many_digits_in_balls(mean):
 
 @pytest.mark.parametrize("mean", [Fraction(1, 9), Fraction(1), Fraction(7, 3), Fraction(40),
                                   Fraction(997)])
-def test_what_is_certain_holds_at_both_ends_of_the_prefix(mean):
-    """Of 16 digits, and so of decimals of five: a floor is taken where it is that of both ends."""
+@pytest.mark.parametrize("digits", [5, 12])
+def test_what_is_certain_holds_at_both_ends_of_the_prefix(mean, digits):
+    """Of 16 bits, by decimals of five or twelve: a floor is taken where it is that of both ends."""
     near = {int(exp(-a / mean) * 2**16) for a in range(200)}
-    taken = 0
+    taken, context = 0, Context(digits, traps=[])
     for m in {m + i for m in near for i in (-1, 0, 1) if 0 <= m + i < 2**16}:
         stream, ends = Uniform(m, 16, system()), [floor_at(m + i, mean) for i in (0, 1)]
         for a in {end + i for end in ends if end is not None for i in (-1, 0, 1)}:
-            if bits._is_floor(a, stream, mean):
+            if bits._is_floor(a, stream, mean, context):
                 assert [a, a] == ends
                 taken += 1
     assert taken > min(9, len(near) / 2)

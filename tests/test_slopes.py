@@ -51,9 +51,10 @@ def test_slopes_equal_loops(seed):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_long_columns(seed, monkeypatch):
-    """On long columns native and NumPy agree, weighted or not."""
-    t, found = made(seed, 20_001, 4), []
+@pytest.mark.parametrize("rows", [600, SIDE * SIDE - 1, SIDE * SIDE, 20_001])
+def test_long_columns(rows, seed, monkeypatch):
+    """Fewer rows than cells, as many, or more: native and NumPy agree, weighted or not."""
+    t, found = made(seed, rows, 4), []
     for which in ("native", "numpy"):
         serve(which, monkeypatch)
         found.append(slope_best(t.bins, t.starts, t.weight, t.labellings).tolist())

@@ -91,10 +91,13 @@ def printing_to(file):
 @pytest.fixture(scope="module", params=MODES)
 def spark(request, tmp_path_factory):
     """One session a mode."""
+    interrupted = signal.getsignal(signal.SIGINT)
     made = Spark(request.param, tmp_path_factory.mktemp("spark"))
     yield made
     made.session.stop()
     gc.collect()
+    # Spark takes Ctrl-C for itself, and keeps it.
+    signal.signal(signal.SIGINT, interrupted)
 
 
 @pytest.fixture(scope="module")

@@ -62,6 +62,7 @@ struct Slopes {
 
     i64 best(size_t j, size_t l) {
         i64 top = 0;
+        if (in.bins.columns < SIDE * SIDE) return of_rows(j, l);
         tally(j, l);
         for (size_t v = 0; v < in.labellings.rows; v++) {
             weigh(v);
@@ -69,6 +70,29 @@ struct Slopes {
                 top = std::max(top, both(value.data(), steep));
                 if (steep > 1) top = std::max(top, both(turned.data(), steep));
             }
+        }
+        return top;
+    }
+
+    // The same, of rows that are fewer than cells: each is added to the ten lines itself.
+    i64 of_rows(size_t j, size_t l) const {
+        const u8 *x = in.bins[j], *y = in.bins[l];
+        i64 top = 0;
+        for (size_t v = 0; v < in.labellings.rows; v++) {
+            i64 lines[2 * (2 * LARGEST - 1)][SPAN] = {};
+            for (size_t c = 0; c < classes; c++)
+                for (size_t i = size_t(in.starts[c]); i < size_t(in.starts[c + 1]); i++) {
+                    const i64 here = in.labellings[v][c] * (in.weight ? in.weight[i] : 1);
+                    const size_t a = x[i] & (SIDE - 1), b = y[i] & (SIDE - 1);
+                    auto* line = lines;
+                    for (size_t steep = 1; steep <= LARGEST; steep++)
+                        for (size_t turn = 0; turn < 1 + (steep > 1); turn++) {
+                            const size_t at = turn ? steep * b : steep * a, beside = turn ? a : b;
+                            (*line++)[at + beside] += here;
+                            (*line++)[at + SIDE - 1 - beside] += here;
+                        }
+                }
+            for (const auto& line : lines) top = std::max(top, cut(line));
         }
         return top;
     }

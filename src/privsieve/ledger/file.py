@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import random
 import re
 import sqlite3
 import stat
@@ -259,7 +258,7 @@ def _writable(place: str) -> sqlite3.Connection:
         db.close()
         if time.monotonic() > until:
             raise LedgerError(_SAID[sqlite3.SQLITE_BUSY])
-        time.sleep(random.uniform(0.001, 0.05))  # noqa: S311  # no secret: who waits how long
+        time.sleep((1 + os.urandom(1)[0]) / 5000)  # of those who wait, each another time
 
 
 def _readable(path: str) -> sqlite3.Connection:

@@ -25,6 +25,7 @@ SHORT, LONG = 64, 192
 STEP, LONGEST = 64, LONG + 64 * 64
 #: So many logarithms take less time here than Arb, which is faster, takes to be imported.
 FEW = 2000
+_FEW_DIGITS = Context(12, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX, traps=[])
 
 
 class Noise:
@@ -148,16 +149,19 @@ def floor_log(stream: Uniform, mean: Fraction) -> int:
     """
     # [guess] of a double: any will do, for only what is certain is returned
     near: float | Decimal = (stream.bits + 1) * log(2) - log(2 * stream.digits + 1)
-    while not _is_floor(found := _times(mean, near), stream, mean):
+    # Few digits tell nearly always, and take a third of the time.
+    if _is_floor(found := _times(mean, near), stream, mean, _FEW_DIGITS):
+        return found
+    while not _is_floor(found := _times(mean, near), stream, mean, _decimals(stream)):
         stream.refine()
         near = _decimals(stream).ln(_decimals(stream).divide(2 << stream.bits,
                                                              2 * stream.digits + 1))
     return found
 
 
-def _is_floor(a: int, stream: Uniform, mean: Fraction) -> bool:
+def _is_floor(a: int, stream: Uniform, mean: Fraction, c: Context) -> bool:
     """Whether exp(-(a + 1) / mean) < U <= exp(-a / mean), for certain."""
-    m, whole, c = stream.digits, 1 << stream.bits, _decimals(stream)
+    m, whole = stream.digits, 1 << stream.bits
     top, bottom = (c.divide(-at * mean.denominator, mean.numerator) for at in (a, a + 1))
     # [neighbours] all is correctly rounded, so a real number lies between those of its decimal
     most = c.next_minus(c.exp(c.next_minus(top)))

@@ -296,8 +296,9 @@ def clean(text: object) -> str:
     >>> clean("age\u202e\n"), len(clean("x" * 1000)), clean("\x00")
     ('age', 128, '')
     """
-    seen = "".join(c for c in str(text)[:8 * LARGEST_NAME]
-                   if unicodedata.category(c) not in _HIDDEN)
+    seen = str(text)[:8 * LARGEST_NAME]
+    if not (seen.isascii() and seen.isprintable()):
+        seen = "".join(c for c in seen if unicodedata.category(c) not in _HIDDEN)
     return seen if len(seen) <= LARGEST_NAME else seen[:LARGEST_NAME - 1] + "…"
 
 
@@ -373,16 +374,16 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *,
     'tab x1'
     """
     def cells(texts: Sequence[str], tags: Sequence[str]) -> Markup:
-        return joined((Markup(f"<{tags[at > 0]}{{}}>{{}}</{tags[at > 0][:2]}>").format(  # noqa: S704  # our tags
-            Markup("") if at < words else Markup(' class="r"'), text)
-            for at, text in enumerate(texts)), "")
+        return Markup("").join(
+            Markup(f"<{tags[at > 0]}{own[at >= words]}>{escape(text)}</{tags[at > 0][:2]}>")  # noqa: S704  # our tags
+            for at, text in enumerate(texts))
 
-    lines = (Markup("<tr{}>{}</tr>").format(
-        Markup(' class="me"') if at == marked else Markup(""),
-        cells(row, ('th scope="row"', "td"))) for at, row in enumerate(rows))
+    own, mine, line = ("", ' class="r"'), ("", ' class="me"'), ('th scope="row"', "td")
+    lines = joined(Markup(f"<tr{mine[at == marked]}>{cells(row, line)}</tr>")  # noqa: S704  # ours
+                   for at, row in enumerate(rows))
     return Markup('<table class="{}"><caption>{}</caption><thead><tr>{}</tr></thead>\n<tbody>\n'
                   "{}\n</tbody></table>").format(
-                      kind, caption, cells(head, ('th scope="col"',) * 2), joined(lines))
+                      kind, caption, cells(head, ('th scope="col"',) * 2), lines)
 
 
 class Piece(NamedTuple):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import mmap
 import os
 import re
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
@@ -135,9 +134,11 @@ class Room:
         try:
             self._demand(size)
         except OSError:
+            from tempfile import gettempdir
+
             raise ParameterError(
                 f"the table needs {-(-size // 10**6)} MB for temporary files, and there is no such "
-                f"room in {tempfile.gettempdir()}; make room, name another folder (TMPDIR), or "
+                f"room in {gettempdir()}; make room, name another folder (TMPDIR), or "
                 "allow more memory (max_memory)") from None
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
@@ -187,7 +188,9 @@ class Room:
     def _demand(self, size: int) -> None:
         """Let the file have at least so many bytes, on the disk and not only in name."""
         if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="privsieve-")  # noqa: SIM115  # it lives on
+            from tempfile import TemporaryFile  # it loads five compressors
+
+            self._file = TemporaryFile(prefix="privsieve-")  # noqa: SIM115  # it lives on
         if size <= self._taken:
             return
         size = -(-size // _GROWTH) * _GROWTH
