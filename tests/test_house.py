@@ -44,6 +44,7 @@ SINCE = {
     "a frame of Spark, whose rows stay with its workers": 624,
     "threads that read, sort and write, RuleSieve at several sites, and a plan that asks for room":
         150,
+    "persons that are weighed in shares, and what weights, tags and halves need of memory": 75,
 }
 MOST_LINES = 25_500 + sum(SINCE.values())
 #: Functions with more than six arguments.

@@ -25,9 +25,41 @@ from privsieve.noise.streams import replay
 from privsieve.public.columns import MIDDLE, MISSING, Category, Date, Flag, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
+from privsieve.rows.batch import Passes
 from privsieve.rows.cells import encoder
+from privsieve.rows.room import Room
+from privsieve.summaries import persons
 from privsieve.summaries.halves import WHOLE
-from privsieve.summaries.persons import settled
+from privsieve.summaries.persons import among_first, by_person, row_weights, settled
+
+# memory
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_persons_are_weighed_in_shares(seed, monkeypatch):
+    """However many shares: weights, who stands for a person, and who takes part are the same."""
+    rng = np.random.default_rng(seed)
+    unit = rng.integers(0, 2**64, 1 + seed * 3, np.uint64)[rng.integers(0, 1 + seed * 3, 40)]
+    cuts = np.sort(rng.integers(0, 41, 3))
+    codes = np.arange(40)[:, None].astype(np.uint16)
+    domain = Domain([Flag("a")], target=Label("y", [0, 1]), person="id", persons=7)
+    weight, first = row_weights(unit, 3, seed)
+    found = []
+    for rows_at_once in (1000, 9, 1):
+        monkeypatch.setattr(persons, "WEIGHING", persons.LEAST_MEMORY // rows_at_once)
+        batches = [tables.batch(codes[some], np.zeros(len(some)), unit[some])
+                   for some in np.split(np.arange(40), cuts)]
+        rows = Passes(iter(batches), Room(memory=0))
+        made = list(by_person(rows, 3, seed))
+
+        assert weight.tolist() == np.concatenate([own for _, own, _ in made]).tolist()
+        assert first.tolist() == np.concatenate([one for _, _, one in made]).tolist()
+        found.append([[batch.unit.tolist() for batch in some]
+                      for some in (among_first(rows, 5), settled(rows, domain))])
+    assert found[0] == found[1] == found[2]
+    assert found[0][1]
+    assert rows.room.spilled
+
 
 # what one person moves, by the method
 

@@ -145,15 +145,30 @@ def test_a_wrong_number_of_threads_is_refused(wrong):
 
 @pytest.mark.parametrize("method", ESTIMATORS, ids=repr)
 def test_rows_may_lie_in_a_file(method):
-    """However many rows: but for RuleSieve's sums, no choice needs more memory than a batch."""
+    """However many rows: some choices need no more memory than a batch, and others say what."""
     made = method.made().plan(rows=20_000_000)
     room = Room(memory=2 * LEAST_MEMORY)
-    if "rule-sieve" in made.method or method.name == "private-tuning":
-        assert reading.spilled(made, open_source(method.table(2)), Room(memory=10**9)) >= 0
+    if made.takes is not None and made.takes.least > room.memory:
+        with pytest.raises(ParameterError, match="MB of memory, whatever lies in files"):
+            reading.spilled(made, open_source(method.table(2)), room)
+    if "rule-sieve" in made.method or made.kind == "weights" or method.name == "private-tuning":
+        assert reading.spilled(made, open_source(method.table(2)), Room(memory=4 * 10**9)) >= 0
         return
 
     file = reading.spilled(made, open_source(method.table(2)), room)
     assert made.holds == (file > 0)
+
+
+def test_persons_need_memory_for_their_tags():
+    """Who a row belongs to is in memory, however small the table: refused before the charge."""
+    rows = pa.table({"age": [3.0], "id": ["a"]})
+    domain = ps.Domain([ps.Number("age", 0, 9)], person="id", persons=10**6)
+    made = ps.plan("noisy-histogram", domain, columns=["age"], bins=4, epsilon=1)
+
+    with pytest.raises(ParameterError, match="needs 256 MB of memory, whatever lies in files, and "
+                                             "200 MB may be used; allow more"):
+        reading.spilled(made, open_source(rows), Room(memory=200 * 10**6))
+    assert reading.spilled(made, open_source(rows), Room(memory=300 * 10**6)) == 0
 
 
 def test_a_plan_says_that_rows_lie_in_a_file(cli, tmp_path):

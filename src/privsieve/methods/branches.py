@@ -59,8 +59,8 @@ FEW = 2**20
 SET_GRID, SLOPE_GRID = {3: 8, 4: 4}, 64
 #: Bytes of a row beside its codes.
 ROW_BYTES = 48
-#: Bytes of a code in one class, of a column's ties, and of the tag of a row of a person.
-SUM_BYTES, TIE_BYTES, PERSON_BYTES = 8, 2**15, 100
+#: Bytes of a code in one class, and of a column's ties.
+SUM_BYTES, TIE_BYTES = 8, 2**15
 
 
 class Extent(NamedTuple):
@@ -198,8 +198,8 @@ def sums(table: Extent, classes: int, deep: int, sets: Sequence[tuple[int, int]]
     numbers = sum(comb(d, size) * side**size for size, side in sets)
     numbers += sum(comb(d, size) for size in PRODUCT if size <= deep)
     one: int = classes * (8 * numbers + SUM_BYTES * d * codes) + TIE_BYTES * d
-    # A sum, what a part adds to it, and both together; of persons, what sorts their tags.
-    return 3 * one + (PERSON_BYTES * table.rows if table.weighed else 0)
+    # A sum, what a part adds to it, and both together.
+    return 3 * one
 
 
 def cuts_fit(domain: Domain, units: int, labellings: int, max_ops: int) -> bool:

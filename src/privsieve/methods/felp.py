@@ -62,6 +62,11 @@ class Ensemble(Learning):
     """The public parameters of one run; its repeats are the members."""
 
     @property
+    def at_once(self) -> int:
+        """One problem is solved after the other."""
+        return self.vectors
+
+    @property
     def sample(self) -> Sample:
         """Which units each problem takes: public."""
         from privsieve.summaries.moves import Draws, Windows

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from privsieve.errors import ParameterError
 from privsieve.methods.blocks import Blocked, digest_of, parts_of, public_rows, sizes
+from privsieve.methods.branches import Extent, takes
 from privsieve.methods.choosing import count
 from privsieve.public.canonical import Json
 from privsieve.public.cost import Cost, exact
 from privsieve.public.domain import Domain
 from privsieve.public.option import declared, option, settings
-from privsieve.public.plan import NoiseSize, Plan, assumed
+from privsieve.public.plan import NoiseSize, Plan, Takes, assumed
 from privsieve.release import ColumnWeights, GridNumbers, NoiseLaw, exactly, figure
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 WHOLE = 65535
 #: Numbers of all rows: so many where the size decides the repeats, and the most that are held.
 USUAL_NUMBERS, MOST_NUMBERS = 2**27, 2**31
+#: Nanoseconds that a vector takes; bytes that a number of a problem takes while it is solved.
+VECTOR, SOLVING = 2000, 20
 #: The usual length that becomes 1, over the root of the number of columns.  Vectors are mostly
 #: longer (measured: .05 to .2), and most rows get length 1; a larger one only wastes signal.
 CLIP = Fraction(1, 20)
@@ -123,6 +126,21 @@ class Learning:
         coins = None if self.domain.rows_are_public else self.vectors // self.parts
         return Scheme(self.asked.block, self.asked.repeats, self.parts, coins, 0)
     # [/vectors]
+
+    @property
+    def at_once(self) -> int:
+        """Rows of the problems that are solved together: those of all repeats."""
+        return int(self.asked.repeats) * self.vectors
+
+    @property
+    def takes(self) -> Takes:
+        """An estimate for a whole run: vectors, and rows of problems, lie in memory."""
+        d, repeats = len(self.domain.columns), self.asked.repeats
+        held = self.vectors * (repeats if self.asked.reference is None else 1)
+        # Vectors with their places twice, while parts are joined.
+        least = 2 * held * (8 + 4 * d) + self.at_once * (SOLVING * d + 32)
+        made = takes(Extent.of(self.domain, self.units))
+        return Takes(made.seconds + VECTOR * held / 1e9, made.bytes + least, least)
 
     @property
     def most(self) -> int:
@@ -280,7 +298,7 @@ def weights_plan(learning: Learning, by: VectorNoise | Perturbing, longest: Frac
     return Plan(
         kind=ColumnWeights.kind, domain=learning.domain, units=learning.units,
         noise=NoiseSize(Fraction(by.length) / moved, "units on the weights"),
-        assumes=assumed(own["theorem"]),
+        assumes=assumed(own["theorem"]), takes=learning.takes,
         forecast={"noise_each": figure(by.each), "noise_length": figure(by.length),
                   "longest": figure(longest)},
         summarise=partial(summarise, learning=learning),

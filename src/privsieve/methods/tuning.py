@@ -19,6 +19,7 @@ from privsieve.errors import ParameterError
 from privsieve.methods import options_of
 from privsieve.methods import plan as by_name
 from privsieve.methods.beside import KINDS as BESIDE
+from privsieve.methods.branches import Extent
 from privsieve.methods.choosing import COSTS
 from privsieve.noise.stopping import PRICE
 from privsieve.public.canonical import Json
@@ -32,7 +33,7 @@ from privsieve.public.option import (
     read_several,
     whole_number,
 )
-from privsieve.public.plan import Plan, assumed
+from privsieve.public.plan import Plan, Takes, assumed
 from privsieve.release import Selection
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ LEARNING = Fraction(2, 3)
 #: The share of a try's epsilon that the choice gets; its predictor gets the rest.
 CHOOSING = Fraction(2, 3)
 LARGEST = 100
+#: Bytes of memory for a row while its unit is put into a part.
+CUT_BYTES = 40
 
 
 def written_candidate(text: str) -> dict[str, Any]:
@@ -141,7 +144,8 @@ class TuningOptions(Options):
             theorem="private-tuning",
             assumes=assumed("private-tuning", *(made.theorem for made in tried)),
             summarise=partial(summarise, tuning=tuning),
-            mechanism=partial(mechanism, tuning=tuning), says=partial(says, tuning=tuning))
+            mechanism=partial(mechanism, tuning=tuning), says=partial(says, tuning=tuning),
+            takes=_takes(domain, units, tried))
 
 
 def summarise(batches: Iterable[Batch], key: int, *, tuning: Tuning) -> Halves:
@@ -242,6 +246,14 @@ def _half(domain: Domain, units: int) -> Domain:
     if domain.person is not None:
         return replace(domain, persons=max(1, units))
     return replace(domain, rows=max(1, units))
+
+
+def _takes(domain: Domain, units: int, tried: Sequence[Plan]) -> Takes:
+    """All candidates, and the order in which units are cut in two, which is in memory."""
+    rows = Extent.of(domain, units).rows
+    each = [made.takes for made in tried if made.takes is not None]
+    return Takes(sum(one.seconds for one in each), max(one.bytes for one in each),
+                 max(one.least for one in each) + CUT_BYTES * rows)
 
 
 def _weakest(plans: Sequence[Plan]) -> Mapping[str, Json]:

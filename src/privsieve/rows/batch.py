@@ -39,6 +39,8 @@ LARGEST_BATCH = 2**16
 LEAST_BATCH = 256
 #: What a row takes beside its codes, with what its batch is rounded up to.
 ROW_BYTES = 24
+#: The same of a person's row, which is weighed; and of a person, whose id has a tag.
+WEIGHED_BYTES, PERSON_BYTES = 33, 256
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -300,15 +302,21 @@ def spilled(plan: Plan, source: Source, room: Room) -> int:
     """
     if room.memory is None:
         return 0
-    if plan.takes is not None and plan.takes.least > max(room.memory, LEAST_MEMORY):
-        wanted = -(-plan.takes.least // 10**6)
+    persons = plan.domain.person is not None
+    least = 0 if plan.takes is None else plan.takes.least
+    if persons and source.engine is None:
+        least += PERSON_BYTES * plan.domain.public_units(None)
+    if least > max(room.memory, LEAST_MEMORY):
         raise ParameterError(
-            f"this choice needs {wanted} MB of memory, whatever lies in files, and "
-            f"{room.memory // 10**6} MB may be used; allow more (max_memory), choose among fewer "
-            "columns, or let rules join fewer (depth=1, joint=none, or a smaller max_ops)")
+            f"this release needs {-(-least // 10**6)} MB of memory, whatever lies in files, and "
+            f"{room.memory // 10**6} MB may be used; allow more (max_memory), or ask for less: "
+            "fewer columns, larger blocks, fewer repeats, rules that join fewer (depth=1, "
+            "joint=none, a smaller max_ops)")
     if not plan.holds or source.engine is not None:
         return 0
-    size = (2 * len(plan.domain.columns) + ROW_BYTES) * _most_rows(plan, source)
+    # Of persons twice: where more come than were declared, some are kept for themselves.
+    each = 2 * len(plan.domain.columns) + (WEIGHED_BYTES if persons else ROW_BYTES)
+    size = (1 + persons) * each * _most_rows(plan, source)
     return size if size > room.memory else 0
 
 

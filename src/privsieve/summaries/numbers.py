@@ -112,10 +112,10 @@ def halved(domain: Domain) -> Domain:
 # [records]
 def records(rows: Passes, key: int, domain: Domain) -> Passes:
     """One row for each unit: of a person, the first of a keyed order of that person's rows."""
-    if domain.person is None or not (held := list(rows.keep())):
+    if domain.person is None:
         return rows
     return Passes((batch.take(np.flatnonzero(first))
-                   for batch, _weight, first in by_person(held, domain.rows_per_person, key)),
+                   for batch, _weight, first in by_person(rows, domain.rows_per_person, key)),
                   rows.room)
 # [/records]
 

@@ -235,9 +235,8 @@ class RuleSums:
 
     def of_persons(self, rows: Passes, key: int, domain: Domain) -> RuleTables:
         """The tables of persons: their tags and weights are in memory, their rows need not be."""
-        held = list(rows.keep(rows.part_rows(PART_CELLS // len(self.layout.kind),
-                                             len(self.layout.kind))))
-        parts = list(by_person(held, domain.rows_per_person, key)) if held else []
+        rows.keep(rows.part_rows(PART_CELLS // len(self.layout.kind), len(self.layout.kind)))
+        parts = list(by_person(rows, domain.rows_per_person, key))
         stages = Stages(self.stages, len(self.layout.kind), self.ended, ready=_nobody)
         tables: RuleTables = stages.over(parts, key, rows.room)
         return tables

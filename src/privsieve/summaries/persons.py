@@ -20,10 +20,15 @@ from privsieve import kernels
 from privsieve.public.domain import Domain, person_weight
 from privsieve.rows.batch import Batch, Passes
 from privsieve.rows.cells import encoder
+from privsieve.rows.room import LEAST_MEMORY, Room
 from privsieve.summaries import S
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Units = npt.NDArray[np.uint64]
+
+#: Bytes of memory for a row whose person's rows are weighed.
+WEIGHING = 128
 
 
 def row_weights(unit: npt.NDArray[np.uint64], most: int, key: int) -> tuple[Ints, Flags]:
@@ -56,26 +61,55 @@ def row_weights(unit: npt.NDArray[np.uint64], most: int, key: int) -> tuple[Ints
     return weight, first
 
 
-def by_person(held: list[Batch], most: int, key: int) -> Iterator[tuple[Batch, Ints, Flags]]:
-    """Batches, each with the `row_weights` of its rows; all rows of a person are there."""
-    weight, first = row_weights(np.concatenate([batch.unit for batch in held]), most, key)
-    ends = np.cumsum([len(batch) for batch in held])[:-1]
-    return zip(held, np.split(weight, ends), np.split(first, ends), strict=True)
+def by_person(rows: Passes, most: int, key: int) -> Iterator[tuple[Batch, Ints, Flags]]:
+    """Batches, each with the `row_weights` of its rows; all rows of a person are there.
+
+    Some persons after others are weighed, as many as find room at a time.
+
+    >>> tags = np.array([9, 4, 9], np.uint64)
+    >>> one = Batch(np.zeros((3, 1), np.uint16), np.zeros(3, np.int32), tags, tags)
+    >>> [weight.tolist() for _batch, weight, _first in by_person(Passes.of([one]), 2, key=0)]
+    [[1, 2, 1]]
+    """
+    held, room = list(rows.keep()), rows.room
+    weights = [room.empty((len(batch),), np.int64) for batch in held]
+    firsts = [room.empty((len(batch),), np.bool_) for batch in held]
+    for places, unit in _shares(held, room):
+        ends = np.cumsum([0, *map(len, places)])
+        weight, first = row_weights(unit, most, key)
+        for at, (there, own, one) in enumerate(zip(places, weights, firsts, strict=True)):
+            own[there] = weight[ends[at]:ends[at + 1]]
+            one[there] = first[ends[at]:ends[at + 1]]
+    return zip(held, weights, firsts, strict=True)
 
 
-def among_first(held: list[Batch], most: int) -> list[Batch]:
+def _shares(held: list[Batch], room: Room) -> Iterator[tuple[list[Ints], Units]]:
+    """Persons in shares that find room: the places of their rows in each batch, and their tags."""
+    rows = sum(map(len, held))
+    many = 1 if room.memory is None else -(-WEIGHING * rows // max(room.memory // 2, LEAST_MEMORY))
+    for share in range(many if rows else 0):
+        places = [np.flatnonzero(kernels.mix64(batch.unit) % np.uint64(many) == share)
+                  for batch in held]
+        yield places, np.concatenate([batch.unit[at]
+                                      for batch, at in zip(held, places, strict=True)])
+
+
+def among_first(rows: Passes, most: int) -> Passes:
     """The rows of the `most` units of the smallest tags.
 
     >>> tags = np.array([9, 4, 9, 5], np.uint64)
     >>> rows = Batch(np.zeros((4, 1), np.uint16), np.zeros(4, np.int32), tags, tags)
-    >>> [batch.unit.tolist() for batch in among_first([rows], 2)]
+    >>> [batch.unit.tolist() for batch in among_first(Passes.of([rows]), 2)]
     [[4, 5]]
     """
-    tags = _tags(held)
+    tags = _tags(rows)
     if len(tags) <= most:
-        return held
+        return rows
     # [first] tags are fresh random numbers: no row decides who takes part
-    return [batch.take(np.flatnonzero(batch.unit <= tags[most - 1])) for batch in held]
+    kept = Passes((batch.take(np.flatnonzero(batch.unit <= tags[most - 1]))
+                   for batch in rows.keep()), rows.room)
+    kept.keep()
+    return kept
 
 
 def settled(batches: Iterable[Batch], domain: Domain) -> Passes:
@@ -92,19 +126,22 @@ def settled(batches: Iterable[Batch], domain: Domain) -> Passes:
     >>> [batch.unit.tolist() for batch in settled([came], three)]
     [[1, 2], [0]]
     """
-    rows = Passes.of(batches)
-    held, many = [batch for batch in rows.keep() if len(batch)], domain.public_units(None)
-    tags = _tags(held)
+    rows, many = Passes.of(batches), domain.public_units(None)
+    tags = _tags(rows)
     if len(tags) < many:
         # [stand-ins] the first tags that nobody has
         free = np.setdiff1d(np.arange(many, dtype=np.uint64), tags)[:many - len(tags)]
-        return Passes([*held, _stand_ins(free, domain)], rows.room)
+        return Passes([*(batch for batch in rows.keep() if len(batch)), _stand_ins(free, domain)],
+                      rows.room)
     # [surplus] the smallest tags stay
-    return Passes(among_first(held, many), rows.room)
+    return among_first(rows, many)
 
 
-def _tags(held: list[Batch]) -> npt.NDArray[np.uint64]:
-    return np.unique(np.concatenate([np.zeros(0, np.uint64), *(batch.unit for batch in held)]))
+def _tags(rows: Passes) -> Units:
+    """The tags of all persons, in order."""
+    shares = _shares(list(rows.keep()), rows.room)
+    return np.sort(np.concatenate([np.zeros(0, np.uint64), *(np.unique(unit)
+                                                            for _places, unit in shares)]))
 
 
 def _stand_ins(unit: npt.NDArray[np.uint64], domain: Domain) -> Batch:
@@ -133,10 +170,10 @@ def summed(batches: Iterable[Batch], key: int, *, domain: Domain, zero: S,
             inside = batch.row < (most or 2**63)
             total += of(batch if inside.all() else batch.take(np.flatnonzero(inside)), None)
         return total
-    held = [batch for batch in batches if len(batch)]
+    rows = Passes.of(batches)
     if most is not None:
-        held = among_first(held, most)
-    for batch, weight, _first in by_person(held, domain.rows_per_person, key) if held else ():
+        rows = among_first(rows, most)
+    for batch, weight, _first in by_person(rows, domain.rows_per_person, key):
         kept = np.flatnonzero(weight)
         total += of(batch.take(kept), weight[kept])
     return total

@@ -249,8 +249,9 @@ def rule_tables(batches: Iterable[Batch], key: int, *, domain: Domain, order: in
     grid : that of pairs, or 0; and then those of sets of columns; `CODES` asks for all cuts.
     """
     layout = Layout.of(domain)
-    held = gather(batches, part_rows) or [Batch.empty(len(domain.columns))]
-    whole, single = _parts(held, key, domain, layout)
+    rows = Passes.of(batches)
+    held = gather(rows, part_rows) or [Batch.empty(len(domain.columns))]
+    whole, single = _parts(Passes(held, rows.room), key, domain, layout)
     cuts = median_cuts(single, key, layout.kind) if order >= 2 else None
     pairs, *joint = (grid,) if isinstance(grid, int) else grid
     return reduce(add, [
@@ -272,7 +273,7 @@ def gather(batches: Iterable[Batch], part_rows: int = PART_ROWS) -> list[Batch]:
     return list(Passes.of(batches).keep(part_rows))
 
 
-def _parts(batches: list[Batch], key: int, domain: Domain, layout: Layout,
+def _parts(batches: Passes, key: int, domain: Domain, layout: Layout,
            ) -> tuple[list[Part], list[Part]]:
     """Parts for sums, and parts with one row a unit for ranks."""
     rows: Iterable[Rows] = batches if domain.person is None else by_person(

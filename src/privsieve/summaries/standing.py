@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
+from itertools import chain
 from operator import add
 
 import numpy as np
 
 from privsieve.public.columns import Label
 from privsieve.public.domain import Domain
-from privsieve.rows.batch import Batch
+from privsieve.rows.batch import Batch, Passes
 from privsieve.summaries.layout import Part
 from privsieve.summaries.persons import by_person
 from privsieve.summaries.rules import Runs
@@ -30,13 +31,13 @@ def standing(batches: Iterable[Batch], key: int, *, domain: Domain) -> Runs:
     >>> [part.tolist() for part in standing([three], 7, domain=domain).table[1:]]
     [[5, 9], [[1, 1], [0, 1]]]
     """
-    held = [batch for batch in batches if len(batch)]
-    if domain.person is not None and held:
+    held: Iterable[Batch] = batches
+    if domain.person is not None:
         # [one-each] which row stands for a person depends on the person's own rows and tag
-        held = [batch.take(np.flatnonzero(first))
-                for batch, _weight, first in by_person(held, domain.rows_per_person, key)]
+        held = (batch.take(np.flatnonzero(first)) for batch, _weight, first in by_person(
+            Passes.of(batches), domain.rows_per_person, key))
     classes = domain.classes if isinstance(domain.target, Label) else 1
-    parts = [Batch.empty(len(domain.columns)), *held]
+    parts: Iterable[Batch] = chain([Batch.empty(len(domain.columns))], held)
     if classes == 1:
-        parts = [replace(part, label=np.zeros_like(part.label)) for part in parts]
+        parts = (replace(part, label=np.zeros_like(part.label)) for part in parts)
     return reduce(add, (Runs.of(Part.of(part, classes)) for part in parts))
