@@ -115,7 +115,6 @@ EACH = {
     "rule-sieve --joint none": {"k": 4, "joint": "none"},
     "rule-sieve": {"k": 4},
     "block-fwell": {"k": 4},
-    "output-fwell": {"k": 4},
 }
 SOME = "200MB"
 

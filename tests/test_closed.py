@@ -86,6 +86,14 @@ def another(kind, path):
     return any(re.fullmatch(pattern, where) for pattern in OTHER_STATEMENTS)
 
 
+def elsewhere(kind, path, old, new):
+    """The same, of an entry as a whole, part by part; hashes are the forger's to make."""
+    if not (isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys()):
+        return another(kind, path)
+    return all(another(kind, (*path, key)) for key in old
+               if old[key] != new[key] and key != "hash")
+
+
 def read(folder):
     """The two files of a folder, and its table."""
     release, certificate = (json.loads((folder / f"{name}.json").read_bytes())
@@ -244,7 +252,7 @@ def test_random_edits_are_found(folders):
         if made is None:
             continue
         checked = verify(made["certificate"], made["release"], table=table)
-        if checked.valid and not another(release["kind"], path):
+        if checked.valid and not elsewhere(release["kind"], path, at(body, path), value):
             missed.append((name, which, place(path), str(value)[:60]))
 
     assert [] == missed

@@ -234,7 +234,7 @@ class RuleSums:
         return RuleTables(found[0].whole, last.signs, last.bins, last.joint)
 
     def of_persons(self, rows: Passes, key: int, domain: Domain) -> RuleTables:
-        """The tables of persons: their tags and weights are in memory, their rows need not be."""
+        """The tables of persons, whose weights are known when all rows are there."""
         rows.keep(rows.part_rows(PART_CELLS // len(self.layout.kind), len(self.layout.kind)))
         parts = list(by_person(rows, domain.rows_per_person, key))
         stages = Stages(self.stages, len(self.layout.kind), self.ended, ready=_nobody)
