@@ -3,8 +3,7 @@
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
-# One more than there are cores: a fifth of the time tests wait, for disks, servers and other processes.
-JOBS ?= $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
+JOBS ?= auto
 VENV ?= .venv
 
 PY := $(VENV)/bin/python
@@ -18,7 +17,7 @@ BUILT_FROM := pyproject.toml constraints.txt $(wildcard CMakeLists.txt src/privs
 # Compiled once: without its files each worker rewrites 5,000 assertions again, a dozen seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-PYTEST = $(PY) -m pytest -q -n $(JOBS) --dist worksteal
+PYTEST = $(PY) -m pytest -q -n $(JOBS) --maxprocesses 4 --dist worksteal
 #: Laws that hold of every method, what is stored, and the shape of the house.
 LAWS := laws option golden race_inputs merge layers names public proofs house dependencies canonical cost
 #: Tests that attack a release; PRIVSIEVE_RUNS says how often.
