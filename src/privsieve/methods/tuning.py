@@ -47,8 +47,8 @@ LEARNING = Fraction(2, 3)
 #: The share of a try's epsilon that the choice gets; its predictor gets the rest.
 CHOOSING = Fraction(2, 3)
 LARGEST = 100
-#: Bytes of memory for a row while its unit is put into a part.
-CUT_BYTES = 40
+#: Bytes of memory for a row while its unit is put into a part, and while a person's is weighed.
+CUT_BYTES, WEIGHED_BYTES = 40, 128
 
 
 def written_candidate(text: str) -> dict[str, Any]:
@@ -250,10 +250,10 @@ def _half(domain: Domain, units: int) -> Domain:
 
 def _takes(domain: Domain, units: int, tried: Sequence[Plan]) -> Takes:
     """All candidates, and the order in which units are cut in two, which is in memory."""
-    rows = Extent.of(domain, units).rows
+    cut = CUT_BYTES + (0 if domain.person is None else WEIGHED_BYTES)
     each = [made.takes for made in tried if made.takes is not None]
     return Takes(sum(one.seconds for one in each), max(one.bytes for one in each),
-                 max(one.least for one in each) + CUT_BYTES * rows)
+                 max(one.least for one in each) + cut * Extent.of(domain, units).rows)
 
 
 def _weakest(plans: Sequence[Plan]) -> Mapping[str, Json]:
