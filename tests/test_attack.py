@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import exp
 
+import numpy as np
 import pytest
 
 from attacks import MANY, RUNS, again, near, refuted, run, stands
@@ -131,6 +132,35 @@ def test_no_mode_is_refuted_and_a_far_too_small_claim_is(method, mode):
 
     assert stands(made.attacked("0.9"), made.first, made.second, **how)
     assert refuted(made.attacked(30 if loose else 6), made.first, made.second, **how)
+
+
+def test_the_rows_of_the_crowd_keep_their_lengths():
+    """No clip makes the short rows of ObjectiveFWELL's pair long: they would hold weights less.
+
+    The weights are 14 long, so that the row that changes is turned by almost twice its length.
+    """
+    made = pair("objective-fwell")
+    shipped = plan(made.method, made.domain, epsilon=2, rows=made.units, allow_weak=True,
+                   **made.options)
+    learning = shipped.mechanism.keywords["learning"]
+    rows = [learning.stacked(shipped.summarise([table], 1)) for table in (made.first, made.second)]
+    numbers = made.attacked(200)(made.first)["values"]
+    weights = np.array(numbers["q"]) * 2.0**numbers["exponent"]
+    lengths = np.linalg.norm(rows[0], axis=1)
+    changed = (side[lengths.argmax()] for side in rows)
+    turned = (row / (1 + exp(row @ weights)) for row in changed)
+
+    assert np.allclose(np.sort(lengths), [.05] * (len(lengths) - 1) + [1], atol=1e-3)
+    assert 13 < weights[0] < 15
+    assert np.linalg.norm(np.subtract(*turned)) > 1.85
+
+
+@pytest.mark.slow
+def test_weights_at_twice_their_claim_are_found_out():
+    """An objective that spends twice what it claims is refuted at the default runs."""
+    made = pair("objective-fwell")
+
+    assert refuted(made.attacked(2), made.first, made.second, epsilon=1, profile=RUNS)
 
 
 def answers(table):
