@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 from privsieve.errors import ParameterError
+from privsieve.methods.tuning import CHOOSING
+from privsieve.noise.race import geometric_race
 from privsieve.noise.stopping import GAMMA, MOST, PRICE, below, best_of, chances, tries
-from privsieve.noise.streams import Noise, replay
+from privsieve.noise.streams import Noise, discrete_laplace, replay
+from whole_tunings import LOST, Whole, loss, needed, worst
 
 
 def law(most=MOST):
@@ -218,6 +221,61 @@ def test_twice_the_price_of_a_whole_tuning_hardly_shows_where_a_unit_learns():
 
     assert .9 < max(known) < .94
     assert .75 < max(secret) < .85
+
+
+def drawn(pair, way, noise, fine=4096):
+    """Whether `mine` is released, by what is shipped: its race, its noise and its stopping."""
+    tried = 2 / PRICE
+    choosing, predicting = tried * CHOOSING, tried * (1 - CHOOSING)
+
+    def ahead(gap):
+        return 0 == geometric_race([round(gap * fine), 0], 1, 2 * fine / choosing, noise)[0]
+
+    def up():
+        """What two cells decide: each is half a unit above what decides it, or below."""
+        return sum(way * fine / 2 + discrete_laplace(2 * fine / predicting, noise) > 0
+                   for _ in range(2)) - 1
+
+    def attempt():
+        if below(fine, noise) < pair.share * fine:
+            own = ahead(way - pair.behind)
+            score = pair.score + up() * pair.step if own else LOST
+        else:
+            own, best = False, ahead(pair.gap - way)
+            score = pair.good - up() * pair.stride if best else LOST
+        return round(score * fine) + discrete_laplace(fine / tried, noise), own
+
+    return best_of(attempt, noise)
+
+
+@pytest.mark.parametrize("way", [1, -1])
+def test_what_is_computed_of_a_whole_tuning_is_what_is_drawn(way):
+    """1,200 releases by the shipped draws: as often as the computed law says, at one in a million.
+
+    The other table's law is refused.
+    """
+    pair, noise = Whole(.6, .5, .5, 1, 1, .5, 1), replay(way + 8)
+    computed = pair.parts(2)[0]
+    mine, other = computed if way == 1 else reversed(computed)
+    hits = sum(drawn(pair, way, noise) for _ in range(1200))
+
+    assert abs(hits - 1200 * mine) < 4.9 * (1200 * mine * (1 - mine)) ** .5
+    assert abs(hits - 1200 * other) > 4.9 * (1200 * other * (1 - other)) ** .5
+
+
+@pytest.mark.parametrize(("often", "most"), [(.1, 1), (.02, 1.05), (.005, 1.07)])
+def test_rare_events_of_a_whole_tuning_hardly_lose_more_than_half_of_what_it_spends(often, most):
+    """The worst pair of a search at 2: no bound above 1 in half a million counted runs.
+
+    If the attacker knew that the unit learns, it would show: the search is not blind.
+    """
+    rng = np.random.default_rng(1)
+    pair = max((worst(often, 2, rng) for _ in range(2)), key=lambda one: loss(one, 2))
+    more, less = pair.parts(2)[0]
+
+    assert most - .06 < loss(pair, 2) < most
+    assert (needed(pair, 2, 1) or 1e9) > 500_000
+    assert log(more / less) > 1.1
 
 
 def test_a_try_as_bad_as_its_price_shows_in_the_best_of_many():
