@@ -56,6 +56,18 @@ def test_a_method_that_spends_more_is_refuted(cli, monkeypatch):
     assert "and 1 is claimed" in err
 
 
+@pytest.mark.parametrize(("args", "runs"), [
+    (("felp",), 3000), (("private-tuning", "--mode", "known"), 50_000),
+    (("private-tuning", "--mode", "known", "--runs", 120), 120),
+])
+def test_a_mode_has_a_number_of_runs_of_its_own(cli, monkeypatch, args, runs):
+    """Where no number is given each table gets the mode's; where one is, that one."""
+    monkeypatch.setattr(pairs.Pair, "attacked", lambda _pair, _epsilon: lambda _table: "the same")
+    monkeypatch.setattr(pairs.TryPair, "attacked", pairs.Pair.attacked)
+
+    assert 2 * runs == json.loads(cli("audit", *args, "--json")[1])["runs"]
+
+
 @pytest.mark.parametrize(("args", "said"), [
     (("magic",), "known are: rule-sieve"), (("felp", "--runs", "99"), "number of runs from 100"),
     (("felp", "--epsilon", "0"), "larger than 0"), (("felp", "--runs", "few"), "valid integer"),

@@ -45,6 +45,7 @@ SINCE = {
     "threads that read, sort and write, RuleSieve at several sites, and a plan that asks for room":
         150,
     "persons that are weighed in shares, and what weights, tags and halves need of memory": 75,
+    "a whole tuning before one who knows the cut, and modes that are attacked more often": 50,
 }
 MOST_LINES = 25_500 + sum(SINCE.values())
 #: Functions with more than six arguments.

@@ -76,7 +76,7 @@ UPWARD = {
 ATTACKS = {"check/pairs.py": {"methods", "noise", "rows", "summaries"}}
 #: What a room without NumPy may load all the same, by file.
 NEEDS = {"check/audit.py": {"numpy"}, "check/table.py": {"pyarrow"}, "check/pairs.py": {"numpy"},
-         "check/views.py": {"numpy"}}
+         "check/hard_rows.py": {"numpy"}, "check/views.py": {"numpy"}}
 NOISES = ("noise", "streams")
 NUMPY = {"numpy", "pandas", "polars", "pyarrow", "scipy", "sklearn", "flint"}
 SLOW = {"pandas", "polars", "pyarrow", "scipy", "sklearn", "rich", "jinja2", "cryptography"}

@@ -14,15 +14,15 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from privsieve.check.hard_rows import TOP, Codes, block, corners, crowd, joined, sides
 from privsieve.errors import ParameterError
 from privsieve.public.columns import Flag, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
 
-Codes = npt.NDArray[np.uint16]
-
-TOP = 65535  # the last code of a column
 TWO = Domain.box(0, 1, columns=2)
+#: Runs on each table that show most of what a pair loses; of a whole tuning it takes more.
+RUNS, WHOLE_RUNS = 3000, 50_000
 #: Two public rows, one of each class: against them a row's vector can be as long as any.
 CORNERS = (np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([0, 1]))
 
@@ -56,6 +56,11 @@ class Pair:
             return said(made, made.mechanism(made.summarise([table], noise.key()), noise))
 
         return run
+
+    @property
+    def runs(self) -> int:
+        """How often an audit runs on each table where nobody says a number: public."""
+        return RUNS
 
     @property
     def delta(self) -> float:
@@ -102,54 +107,6 @@ def table(codes: npt.ArrayLike, label: npt.ArrayLike) -> Batch:
     return Batch(made, np.array(label, dtype=np.int32), row, row)
 
 
-def sides() -> tuple[Codes, Codes, npt.NDArray[np.int64]]:
-    """Row 1 leaves the first column's side for the second's: one unit of both scores."""
-    label = np.arange(12) % 2
-    first = np.stack([label, label], axis=1)
-    first[[1, 3], 1] = 0  # rows 1 and 3 contradict the second column
-    second = first.copy()
-    second[1] = [0, 1]  # row 1 contradicts the first instead
-    return (first * TOP).astype(np.uint16), (second * TOP).astype(np.uint16), label
-
-
-def block() -> tuple[Codes, Codes, npt.NDArray[np.int64]]:
-    """Six rows of which three make a block: the last row turns its block's vector around."""
-    middle, places = 0.1, (0.05, 0.085, 0.1025, 0.115, 0.15)
-    first = np.array([[place, place] for place in places] + [[middle, 1.0]])
-    second = first.copy()
-    second[5] = [1.0, middle]
-    return (np.floor(first * TOP).astype(np.uint16), np.floor(second * TOP).astype(np.uint16),
-            np.array([0, 0, 0, 0, 0, 1]))
-
-
-def corners(rows: int = 20) -> tuple[Codes, Codes, npt.NDArray[np.int64]]:
-    """Rows against two public corners; the last row's vector is turned from one side to another."""
-    c = 0.387890  # where a vector of weights is moved most
-    ends = []
-    for sign in (1, -1):
-        codes = np.tile(np.array([0, TOP // 2]), (rows, 1))
-        codes[-1] = np.round((1 - np.array([-c, sign * math.sqrt(1 - c * c)])) / 2 * TOP)
-        ends.append(codes.astype(np.uint16))
-    return ends[0], ends[1], np.zeros(rows, dtype=np.int64)
-
-
-def crowd() -> tuple[Codes, Codes, npt.NDArray[np.int64]]:
-    """Four thousand short rows that hold weights far out, and one that pulls to either side.
-
-    The price is for a pull that is turned by twice a row's length, where weights are infinitely
-    long.  Here they are 14 long, and a row a little behind them is turned by 1.87 of its length:
-    `lam` and `clip` are chosen with these two numbers, in a simulation whose densities are known.
-    """
-    short, back = 0.05, 0.25
-    ends = []
-    for sign in (1, -1):
-        pulls = np.tile([short, 0.0], (4000, 1))
-        pulls[-1] = -back, sign * math.sqrt(1 - back * back)
-        # against the corners a row x pulls by 1 - 2x, and a clip of 1 leaves it as long as it is
-        ends.append(np.round((1 - pulls) / 2 * TOP).astype(np.uint16))
-    return ends[0], ends[1], np.zeros(len(pulls), dtype=np.int64)
-
-
 def _of(tables: Callable[[], tuple[Codes, Codes, npt.NDArray[np.int64]]], **options: Any,
         ) -> Callable[[str], Pair]:
     """A pair in two columns of numbers, under a label that stays."""
@@ -169,20 +126,6 @@ def _rows(domain: Domain, first: npt.ArrayLike, second: npt.ArrayLike, **options
         return Pair(method, domain, options, *tables)
 
     return made
-
-
-def joined() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Flags and a class: with another class of the first row one pair falls and two rise.
-
-    At epsilon 1 the loss is 1, after what chance reaches is taken off.
-    """
-    rows = np.array([(0, 0, 0, 0), (0, 0, 0, 1), (1, 0, 0, 1), (1, 0, 0, 1), (0, 1, 0, 0),
-                     (0, 0, 1, 1), (0, 0, 1, 0), (0, 1, 0, 0), (0, 0, 1, 1), (1, 0, 0, 1),
-                     (1, 0, 0, 1), (1, 1, 0, 0), (1, 1, 1, 0), (0, 0, 0, 0), (1, 1, 1, 0),
-                     (1, 0, 0, 1)])
-    other = rows.copy()
-    other[0, 3] = 1
-    return rows, other
 
 
 def _joint(method: str) -> Pair:
@@ -323,27 +266,32 @@ def _asked(kind: Literal["one", "batch", "function"], **options: Any) -> Callabl
 
 @dataclass(frozen=True)
 class TryPair(Pair):
-    """One try of a tuning, at its own price, before one who knows how the units were cut.
+    """A tuning before one who knows how the units were cut: the proof has its bound for each key.
 
-    The proof has its bound for each key, and for all that a try gives: of it a little leaves, from
-    one of many tries, so that the whole is harder to tell apart.
-
-    kind : the unit that changes has "learned", and tables leave, or it has "judged", and a score
+    kind : the unit that changes has "learned", and a try's tables leave, or it has "judged", and a
+        try's score, each at a try's own price; or the "whole" is released, as it is shipped.
     """
 
-    kind: Literal["learned", "judged"] = "learned"
+    kind: Literal["learned", "judged", "whole"] = "learned"
+
+    @property
+    def runs(self) -> int:
+        """Of many tries little is seen in a run."""
+        return WHOLE_RUNS if self.kind == "whole" else RUNS
 
     def attacked(self, epsilon: object) -> Callable[[Batch], Any]:
-        """A try as it is made, at this epsilon."""
+        """A try, or all of them, as it is made, at this epsilon."""
         from fractions import Fraction
 
         from privsieve.methods import plan, tuning
         from privsieve.noise.stopping import PRICE
         from privsieve.noise.streams import system
+        from privsieve.release import said
 
-        whole = Fraction(int(Fraction(str(epsilon)) * PRICE * 10**9), 10**9)
-        made: Any = plan(self.method, self.domain, epsilon=whole, rows=self.units,
-                         allow_weak=True, **self.options)
+        price = 1 if self.kind == "whole" else PRICE
+        paid = Fraction(int(Fraction(str(epsilon)) * price * 10**9), 10**9)
+        made: Any = plan(self.method, self.domain, epsilon=paid, rows=self.units, allow_weak=True,
+                         **self.options)
         rules, noise = made.mechanism.keywords["tuning"], system()
 
         # Under a known key a table has one summary.
@@ -352,6 +300,8 @@ class TryPair(Pair):
 
         def run(table: Batch) -> Any:
             summary = summaries[id(table)]
+            if self.kind == "whole":
+                return said(made, made.mechanism(summary, noise))
             if self.kind == "judged":
                 return tuning.attempt(summary, noise, rules)
             selected = rules.candidates[0].mechanism(summary.summaries[0], noise)
@@ -430,6 +380,28 @@ def _judged(method: str) -> Pair:
     return TryPair(method, TWO, _TRIED, table(codes, label), table(other, label), "judged")
 
 
+def _known(method: str) -> Pair:
+    """A row that learns leaves x0 for x1, which never wins, and x3, which never does, for x2.
+
+    x0 is two rows behind x1, and x2 a row behind x3; x0 predicts eight rows rightly and x2 13, of
+    the rarer class, the others none: what loses most of a grid (`tests/whole_tunings.py`).
+    """
+    learns = _learners(300)
+    row, *rest = np.flatnonzero(learns)
+    judges, label = np.flatnonzero(~learns), np.ones(300)
+    label[rest], label[rest[::3]] = 0, 1
+    codes = np.where(learns, label, 0)[:, None] * np.ones(4)
+    codes[judges[:8], 0] = codes[judges[:13], 2] = 1
+    for wrong, column in ((rest[0], 0), (rest[1], 0), (rest[5], 2)):
+        codes[wrong, column] = 1 - label[wrong]
+    one, two = codes.copy(), codes.copy()
+    one[row], two[row] = (1, 0, 0, 1), (0, 1, 1, 0)
+    tried = [{**_TRIED["candidates"][0], "never": never}
+             for never in (["x2", "x3"], *[["x0", "x1"]] * 4)]
+    return TryPair(method, Domain.box(0, 1, columns=4), {"candidates": tried},
+                   table(one * TOP, label), table(two * TOP, label), "whole")
+
+
 _KEY = 1  # of a cut that is known
 _FLAG = Domain((Flag("ill"),))
 _RIDGE = "1000"
@@ -459,7 +431,7 @@ _PAIRS: Mapping[str, Mapping[str, Callable[[str], Pair]]] = {
     "private-tuning": {"": _of(sides, candidates=[
         {"method": "rule-sieve", "k": 1, **_RULES},
         {"method": "rule-sieve", "k": 1, "depth": 1, "class_prior": 0.5}]),
-        "learned": _learned, "judged": _judged, "stopped": _stopped},
+        "learned": _learned, "judged": _judged, "known": _known, "stopped": _stopped},
     "output-fwell": {"": _of(corners, k=1, lam="0.1", reference=CORNERS)},
     "objective-fwell": {"": _of(crowd, k=1, lam="0.0006", clip="1", reference=CORNERS)},
     "felp": {"": _of(corners, k=1, reference=CORNERS, beta=1, repeats=2)},

@@ -29,9 +29,10 @@ _SAID = {"refuted": ("REFUTED", "red"), "stands": ("stands", "green"),
                    "name that is none lists them.")
 @click.option("--epsilon", metavar="E", default="1", show_default=True,
               help="What the method is to keep.")
-@click.option("--runs", metavar="N", type=int, default=3000, show_default=True,
-              help="Runs on each of the two tables; more of them see more.")
-def command(method: str, mode: str, epsilon: str, runs: int, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
+@click.option("--runs", metavar="N", type=int,
+              help="Runs on each of the two tables; more of them see more.  Left out: 3000, or as "
+                   "many as the mode needs.")
+def command(method: str, mode: str, epsilon: str, runs: int | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Attack METHOD: try to tell two tables apart that differ in one row, or person.
 
     The tables are public and made up, and hard on the method; nothing is charged.  A bound above
@@ -45,6 +46,7 @@ def command(method: str, mode: str, epsilon: str, runs: int, as_json: bool) -> N
     claimed, tables = Cost.of(epsilon, allow_weak=True), pair(method, mode)
     name = f"{method}, {mode}" if mode else method
     attacked = tables.attacked(claimed.epsilon)
+    runs = tables.runs if runs is None else runs
     with shown() as progress:
         progress.stage(f"attacking {name}")
         number = count(1)
