@@ -8,9 +8,9 @@ import signal
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from decimal import Context
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from math import exp
+from math import exp, floor
 
 import pytest
 from flint import arb, ctx, fmpq
@@ -32,6 +32,7 @@ from privsieve.noise.streams import (
     discrete_laplace,
     floor_log,
     geometric,
+    glimpsed,
     replay,
     system,
     uniforms,
@@ -162,17 +163,44 @@ def floor_at(end, mean):
             (-log * fmpq(mean.numerator, mean.denominator)).floor().unique_fmpz())
 
 
-def test_a_plain_choice_is_the_same_in_both_arithmetics(monkeypatch):
-    """Equal bits name the same set, by logarithms of decimals or balls: 3,000 at many scales."""
+@pytest.mark.parametrize("mean", [Fraction(1, 10**6), Fraction(1, 3), Fraction(1), Fraction(27312),
+                                  Fraction(10**7, 3), Fraction(2)**40])
+def test_what_doubles_tell_is_the_floor(mean):
+    """Next to the ends of a floor doubles tell none that is wrong, and elsewhere nearly each."""
+    ends = [floor(fraction_exp(-a / mean) * 2**64) for a in range(1, 200)]
+    near = {m + (i << shift) for m in ends for shift in (0, 8, 16, 24) for i in (-1, 0, 1)}
+    powers = {2**k + i for k in range(64) for i in (-1, 0, 1)} | {2**64 - 1}
+    digits = sorted(m for m in near | powers if 0 <= m < 2**64)
+    seen = glimpsed(digits, mean)
+
+    for m, one in zip(digits, seen, strict=True):
+        both = {floor_log(Uniform(m << 64 | rest, 128, replay(1)), mean)
+                for rest in (0, 2**64 - 1)}
+        assert one is None or {one} == both
+    assert 1 < sum(one is None for one in seen)
+    drawn = glimpsed([stream.digits for stream in streams(3, 5000, 64)], mean)
+    assert sum(one is None for one in drawn) <= 2 + 5000 * float(mean) / 2**37
+
+
+def fraction_exp(x):
+    """exp(x), to a hundred decimals."""
+    with localcontext(Context(prec=100)):
+        return Fraction((Decimal(x.numerator) / x.denominator).exp())
+
+
+def test_a_plain_choice_is_the_same_in_each_arithmetic(monkeypatch):
+    """Equal bits name the same set, by logarithms of decimals, doubles or balls: 3,000."""
     for seed in range(3000):
         d, scale = 1 + seed % 12, Fraction(10) ** (seed % 15 - 4) * Fraction(24, 1 + seed % 7)
         scores = [int(word) % 99 for word in replay(seed).bytes(d)]
         k, race = 1 + seed % d, (geometric_race, laplace_race)[seed % 2]
-        monkeypatch.setattr(bits, "FEW", 500)
-        expected = race(scores, k, scale, replay(seed), ordered=bool(seed % 3))
-        monkeypatch.setattr(bits, "FEW", 0)
+        found = set()
+        for few, several in ((500, 99), (500, 1), (0, 99)):
+            monkeypatch.setattr(bits, "FEW", few)
+            monkeypatch.setattr(bits, "SEVERAL", several)
+            found.add(race(scores, k, scale, replay(seed), ordered=bool(seed % 3)))
 
-        assert expected == race(scores, k, scale, replay(seed), ordered=bool(seed % 3))
+        assert 1 == len(found)
 
 
 @pytest.mark.parametrize(("k", "d"), [(-24, 5), (-27, 2), (-40, 1)])

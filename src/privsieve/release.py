@@ -41,7 +41,7 @@ ANSWERS = "answers"
 BESIDE_NAMES = {"candidate": int, "branch": str, "sure": int, "described": dict}
 
 #: What a release can hold; more would be an attack on the time that a reader takes.
-_NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
+_NUMBER = r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?"
 #: A double has no other exponent.
 _EXPONENTS = range(-1074, 971)
 #: Smaller figures have an exponent, not a long row of zeros.
@@ -425,7 +425,7 @@ def number(text: object) -> Fraction:
     >>> number("-1.5e-3"), number(figure(0.5))
     (Fraction(-3, 2000), Fraction(1, 2))
     """
-    if not isinstance(text, str) or not _NUMBER.fullmatch(text):
+    if not isinstance(text, str) or not re.fullmatch(_NUMBER, text):
         raise ValueError("a number of the release is not one that privsieve writes")
     return Fraction(text)
 

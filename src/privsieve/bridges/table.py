@@ -183,7 +183,7 @@ def _check_columns(columns: Sequence[Variable]) -> None:
             check_name(column.name)
         except DomainError as error:
             raise SchemaError(str(error)) from None
-        if NUMBER.fullmatch(column.name.replace(",", ".")):
+        if re.fullmatch(NUMBER, column.name.replace(",", ".")):
             raise SchemaError(f"column {column.name!r} is named like a number, and the file that "
                               "comes back could not be read; rename it")
         if any(hidden(c) for text in (*column.levels.cells, *column.levels.labels) for c in text):

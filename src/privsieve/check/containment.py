@@ -31,7 +31,7 @@ LARGEST_TABLE = 4 * 2**30
 
 #: What k counts, where that is not rows.
 SOURCES = "sources"
-_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
+_FINGERPRINT = r"[0-9a-f]{64}"
 
 
 def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
@@ -41,7 +41,7 @@ def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
         yield from _role_reasons(claim)
         noted = body["ledger"] is not None
         if (claim["fingerprint"] is not None) != noted or (
-                noted and not _FINGERPRINT.fullmatch(claim["fingerprint"])):
+                noted and not re.fullmatch(_FINGERPRINT, claim["fingerprint"])):
             yield "the table has no fingerprint in the ledger, or one that is none"
     yield from failed({
         "the claim names no known model": claim["model"] in MODELS,

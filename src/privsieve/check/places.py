@@ -13,7 +13,7 @@ from typing import Any
 
 #: Settings that say what a choice is among.
 WISHES = ("always", "never", "groups", "costs", "price", "targets")
-_AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
+_AMOUNT = r"[0-9]{1,12}(\.[0-9]{1,12})?"
 
 
 def agrees(settings: Mapping[str, Any], columns: Sequence[str], selected: Sequence[str]) -> bool:
@@ -61,6 +61,6 @@ def _list(names: object) -> Sequence[str]:
 
 
 def _amount(text: object) -> Fraction:
-    if not isinstance(text, str) or not _AMOUNT.fullmatch(text):
+    if not isinstance(text, str) or not re.fullmatch(_AMOUNT, text):
         raise ValueError
     return Fraction(text)

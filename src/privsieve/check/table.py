@@ -35,11 +35,11 @@ _EXACT = Context(prec=50)
 _NEAR = 1e-9
 #: and decimals nearer than this are equal.
 _SAME = Decimal("1e-40")
-_DATE = re.compile(r"\d{4}(-\d{2}(-\d{2}([ T]\d{2}(:\d{2}){1,2}(\.\d{1,9})?)?)?)?")
+_DATE = r"\d{4}(-\d{2}(-\d{2}([ T]\d{2}(:\d{2}){1,2}(\.\d{1,9})?)?)?)?"
 #: What follows the column's name in the name of a bin; a bin lies where it begins.
-_BIN = re.compile(r"<(?P<below>[^<>=]+)|=(?P<low>.+)\.\.(?P<high>.+)|>=(?P<from>[^<>=]+)")
-_NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})(e[+-]?\d{1,3})?", re.IGNORECASE)
-_DECIMAL = re.compile(r"\d{1,9}(\.\d{1,9})?")
+_BIN = r"<(?P<below>[^<>=]+)|=(?P<low>.+)\.\.(?P<high>.+)|>=(?P<from>[^<>=]+)"
+_NUMBER = r"(?i)[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})(e[+-]?\d{1,3})?"
+_DECIMAL = r"\d{1,9}(\.\d{1,9})?"
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def limit_reasons(claim: Mapping[str, Any], counted: Mapping[str, Disclosed]) ->
     limits = claim.get("limits")
     if limits is None:
         return
-    if any(limits.get(name) is not None and not _DECIMAL.fullmatch(limits[name])
+    if any(limits.get(name) is not None and not re.fullmatch(_DECIMAL, limits[name])
            for name in ("share", "entropy", "closeness")):
         yield "a claimed limit is no decimal number"
         return
@@ -346,7 +346,7 @@ def _values(cells: Sequence[str], column: str, *, ordered: bool) -> list[int]:
     if not ordered:
         return list(_rows_of(cells, sorted(texts)))
     known = texts - {MISSING}
-    bins = {text: _BIN.fullmatch(text.removeprefix(column)) for text in known}
+    bins = {text: re.fullmatch(_BIN, text.removeprefix(column)) for text in known}
     if known and all(bins.values()):
         first = {text: one["below"] is not None for text, one in bins.items() if one}
         starts = {text: one["low"] or one["from"] or "" for text, one in bins.items() if one}
@@ -361,9 +361,9 @@ def _values(cells: Sequence[str], column: str, *, ordered: bool) -> list[int]:
 def _ranked(known: Iterable[str]) -> list[str]:
     """Numbers or dates in their order."""
     texts = set(known)
-    if all(_NUMBER.fullmatch(text) for text in texts):
+    if all(re.fullmatch(_NUMBER, text) for text in texts):
         return sorted(texts, key=lambda text: (Fraction(text), text))
-    if all(_DATE.fullmatch(text) for text in texts):
+    if all(re.fullmatch(_DATE, text) for text in texts):
         return sorted(texts)
     raise Unreadable("a column that is claimed to be of numbers or dates holds something else")
 

@@ -48,7 +48,7 @@ MAPS = ("linear", "fourier", "cosine", "polynomial", ANSWERS)
 CODES = 65536
 CELLS = {"names", "shape", "bins", "place", "q"}
 #: A decimal text, as an amount of noise or an answer is told.
-_NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
+_NUMBER = r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?"
 _GRID = "the values of the release are not integers on a grid of doubles"
 
 Source = str | os.PathLike[str] | bytes | Mapping[str, Any]
@@ -475,4 +475,4 @@ def _noise(said: object) -> bool:
 
 
 def _number(text: object) -> bool:
-    return isinstance(text, str) and _NUMBER.fullmatch(text) is not None
+    return isinstance(text, str) and re.fullmatch(_NUMBER, text) is not None

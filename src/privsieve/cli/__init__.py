@@ -51,7 +51,7 @@ INTERRUPTED = 130
 #: What a shell makes of SIGPIPE, of which other tools die.
 CLOSED = 141
 #: A word of a refusal that no screen holds: somebody gave a number of 5,000 digits.
-_LONG = re.compile(r"\S{400,}")
+_LONG = r"\S{400,}"
 
 
 class Verbs(VerbGroup):
@@ -143,7 +143,7 @@ def run(args: Sequence[str] | None = None) -> int:
 def _refuse(text: str, code: int, color: bool | None) -> int:  # noqa: FBT001  # None is click's "as the terminal is"
     from privsieve.public.canonical import visible
 
-    short = _LONG.sub(lambda word: f"{word[0][:60]}…", text)
+    short = re.sub(_LONG, lambda word: f"{word[0][:60]}…", text)
     lines = visible(f"privsieve: {short}").split("\n")
     # For a person words and lines are kept whole; for a program it is one line.
     said = "\n".join(click.wrap_text(line, 79, subsequent_indent="  ") for line in lines) \

@@ -37,7 +37,7 @@ from privsieve.kernels.patterns import Rule
 from privsieve.public.canonical import Json, quoted
 from privsieve.public.cost import EPSILON_UNITS, decimal
 
-_DECIMAL = re.compile(r"\d{1,9}(\.\d{1,9})?")
+_DECIMAL = r"\d{1,9}(\.\d{1,9})?"
 #: What each limit is of, as a sentence says it, and how it is asked for.
 OF = {"distinct": "smallest number of values in a group",
       "share": "largest share of one value in a group", "entropy": "least entropy l of a group",
@@ -195,7 +195,7 @@ def figures(table: Labelled, rule: Rule, selected: Sequence[int]) -> Mapping[Pai
 def _number(name: str, given: object) -> Fraction | None:
     if given is None:
         return None
-    if not _DECIMAL.fullmatch(str(given)):
+    if not re.fullmatch(_DECIMAL, str(given)):
         raise ParameterError(f"{ASKED[name]} is {str(given)!r}; give a decimal number with a point "
                              "and at most nine digits behind it, such as 0.8")
     number = Fraction(str(given))

@@ -29,8 +29,8 @@ from privsieve.rows.cells import date_cell, number_cell
 from privsieve.rows.coding import Thermometer
 
 #: An item's name, of which the first part is its column's, where no claim says which that is.
-_COLUMN = re.compile(r"\A(.+?)(<[^<>=]+|>=[^<>=]+|=.+)?\Z", re.DOTALL)
-_RANGE = re.compile(r"=(.+)\.\.(.+)", re.DOTALL)
+_COLUMN = r"(?s)\A(.+?)(<[^<>=]+|>=[^<>=]+|=.+)?\Z"
+_RANGE = r"(?s)=(.+)\.\.(.+)"
 #: A limit of attribute disclosure, and which of two is the stricter.
 STRICTER = {"share": min, "entropy": max, "closeness": min}
 
@@ -152,7 +152,7 @@ def open_part(table: Labelled, rule: Rule, choice: Choice) -> Choice:
 def _origins(claim: Mapping[str, Any]) -> Sequence[str]:
     """The column of each published item; version 0.1.0 did not note it."""
     found: Sequence[str] = claim.get("origins") or [
-        _COLUMN.sub(r"\1", item) for item in claim["columns"]]
+        re.sub(_COLUMN, r"\1", item) for item in claim["columns"]]
     return found
 
 
@@ -163,7 +163,7 @@ def _cuts(claims: Claims) -> dict[str, Cut]:
         for item, column in zip(one["columns"], _origins(one), strict=True):
             ends = found.setdefault(column, {"below": [], "above": [], "between": [], "levels": []})
             rest = item.removeprefix(column)
-            between = _RANGE.fullmatch(rest)
+            between = re.fullmatch(_RANGE, rest)
             if rest.startswith("<"):
                 ends["below"].append(rest[1:])
             elif rest.startswith(">="):

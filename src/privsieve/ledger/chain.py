@@ -30,7 +30,7 @@ from privsieve.public.plan import FORMAT, Plan, terms
 
 EXPORT = "privsieve-ledger-export/1"
 GENESIS = "00" * 32
-_DRAWN = re.compile(r"[0-9a-f]{32}")
+_DRAWN = r"[0-9a-f]{32}"
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def request_id(population: str, name: str) -> str:
     >>> request_id("clinic", "ab" * 16) == "ab" * 16, len(request_id("clinic", "spring report"))
     (True, 32)
     """
-    if _DRAWN.fullmatch(name):
+    if re.fullmatch(_DRAWN, name):
         return name
     said = b"privsieve-request/1\0" + canonical([population, name])
     return hashlib.sha256(said).hexdigest()[:32]

@@ -41,10 +41,13 @@ HOW = "`privsieve ledger grant --ledger FILE --population NAME --epsilon E`"
 #: Where Linux says what is mounted; elsewhere there is no such file.
 MOUNTS = "/proc/self/mountinfo"
 #: File systems that several machines may have open at once: a lock of one may not reach another.
-_SHARED = re.compile(
-    r"nfs\d*|cifs|smb\d*|smbfs|9p|virtiofs|afs|ceph|lustre|gfs2?|ocfs2|glusterfs|beegfs|gpfs|orangefs|"
-    r"vboxsf|prl_fs|vmhgfs|fakeowner|fuse\.(sshfs|glusterfs|ceph|s3fs|rclone|gcsfuse|blobfuse2?|"
-    r"grpcfuse|osxfs|vmhgfs-fuse|cephfs|davfs|davfs2|mergerfs|goofys|juicefs)|davfs")
+#: The digits of a version, as in nfs4, are left away.
+_SHARED = {
+    "nfs", "cifs", "smb", "smbfs", "9p", "virtiofs", "afs", "ceph", "lustre", "gfs", "ocfs", "gpfs",
+    "glusterfs", "beegfs", "orangefs", "vboxsf", "prl_fs", "vmhgfs", "fakeowner", "davfs",
+    "fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse",
+    "fuse.blobfuse", "fuse.grpcfuse", "fuse.osxfs", "fuse.vmhgfs-fuse", "fuse.cephfs", "fuse.davfs",
+    "fuse.mergerfs", "fuse.goofys", "fuse.juicefs"}
 #: What a refusal to write says where the entries and the tables tell different things.
 _APART = ("the ledger does not add up, and nothing was written: `privsieve ledger verify` says "
           "what is wrong; if a program was killed, put the -journal file that it left back beside "
@@ -366,8 +369,8 @@ def _demand_own_disk(place: str, points: Mapping[str, str]) -> None:
     part = place
     while part not in points and part != (above := os.path.dirname(part)):  # noqa: PTH120
         part = above
-    kind = points.get(part)
-    if kind and _SHARED.fullmatch(kind):
+    kind = points.get(part, "")
+    if kind.rstrip("0123456789") in _SHARED:
         raise LedgerError(f"the ledger lies on a disk that other machines may have open ({kind}), "
                           "where a lock cannot be relied on; keep it on a disk of this machine")
 

@@ -12,7 +12,7 @@ from typing import Literal, Self
 from privsieve.errors import ParameterError
 
 #: One plain component: no separator, no leading dot or dash.
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}"
 #: The files without which a release is none.
 RELEASE, CERTIFICATE = "release.json", "certificate.json"
 #: What was asked for, from before the charge until the release is finished.
@@ -133,7 +133,7 @@ class Folder:
 
     def stage(self, name: str, data: bytes) -> None:
         """Make the bytes durable under a hidden name."""
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
+        if not isinstance(name, str) or not re.fullmatch(_NAME, name):
             raise ParameterError(f"the file name is {name!r}; write 1 to 100 letters, digits, "
                                  "dots, dashes or underscores, without a folder")
         if name in self._staged or name in self._linked:

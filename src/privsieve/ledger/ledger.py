@@ -37,7 +37,7 @@ __all__ = ["ChainReport", "Entry", "Ledger", "Publication", "backup", "known", "
            "recount", "recount_export"]
 
 LARGEST_K = 2**40
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SHA256 = r"[0-9a-f]{64}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -306,7 +306,7 @@ class Ledger(Printed):
 
     def commit(self, entry: Entry, release_sha256: str) -> Entry:
         """Write down the digest of the release that a charge paid for, once."""
-        if not _SHA256.fullmatch(release_sha256):
+        if not re.fullmatch(_SHA256, release_sha256):
             raise ParameterError(f"release_sha256 is {release_sha256!r}; write 64 hexadecimal "
                                  "digits in lower case")
         request = entry.request

@@ -37,8 +37,8 @@ _counted: dict[str, Tally] = {}
 # --- where it lies -----------------------------------------------------------------------------
 
 _HOST = r"(?:\[[\da-fA-F:.]+\]|[\w.%-]*)(?::\d+)?"
-_URL = re.compile(rf"postgres(?:ql)?://(?:[^:@/?#\s]*@)?(?P<hosts>{_HOST}(?:,{_HOST})*)"
-                  r"(?:/[^:@/?#\s]*)?(?:\?(?P<more>[^@?#\s]*))?")
+_URL = (rf"postgres(?:ql)?://(?:[^:@/?#\s]*@)?(?P<hosts>{_HOST}(?:,{_HOST})*)"
+        r"(?:/[^:@/?#\s]*)?(?:\?(?P<more>[^@?#\s]*))?")
 #: What a URL may say besides; a password, and what could switch safeguards off, is not among it.
 _MAY = {"host", "port", "user", "dbname", "service", "passfile", "sslmode", "sslrootcert",
         "sslcert", "sslkey", "connect_timeout", "target_session_attrs"}
@@ -47,7 +47,7 @@ _MAY = {"host", "port", "user", "dbname", "service", "passfile", "sslmode", "ssl
 def check_url(url: str) -> None:
     """Refuse a URL that holds a password, or what would weaken the connection."""
     # Nothing of it is echoed: what is written wrongly may be a password.
-    found = _URL.fullmatch(url)
+    found = re.fullmatch(_URL, url)
     options = parse_qsl(found["more"] or "", keep_blank_values=True) if found else []
     if found is None or any(name not in _MAY for name, _ in options):
         raise ParameterError(
@@ -69,7 +69,7 @@ def transport(url: str) -> str | None:
     >>> transport("postgresql:///budgets?host=/run/postgresql"), transport("postgresql://db/b")
     (None, 'verify-full')
     """
-    found = _URL.fullmatch(url)
+    found = re.fullmatch(_URL, url)
     assert found is not None
     hosts = [found["hosts"], *(value for name, value in parse_qsl(found["more"] or "")
                                if name == "host")]
@@ -86,8 +86,7 @@ def transport(url: str) -> str | None:
 _WORDS = ((r"\bINTEGER\b", "BIGINT"), (r"\bTEXT\b", 'TEXT COLLATE "C"'), (r"\) STRICT$", ")"),
           (r"\bIS NOT (?!NULL)", "IS DISTINCT FROM "),
           (r"\bIS (?!NOT|NULL|DISTINCT)", "IS NOT DISTINCT FROM "), (r"\binstr\(", "0 < strpos("))
-_TRIGGER = re.compile(r"CREATE TRIGGER (\w+) BEFORE (\w+) ON (\w+) (?:WHEN (.*))? BEGIN .* END",
-                      re.DOTALL)
+_TRIGGER = r"(?s)CREATE TRIGGER (\w+) BEFORE (\w+) ON (\w+) (?:WHEN (.*))? BEGIN .* END"
 _OWN_TABLES = (
     "CREATE TABLE head(one BIGINT PRIMARY KEY CHECK(one = 1), seq BIGINT NOT NULL, hash TEXT)",
     f"INSERT INTO head VALUES (1, 0, '{GENESIS}')",  # noqa: S608 - constant text
@@ -123,7 +122,7 @@ SELECT string_agg(line, chr(10) ORDER BY line COLLATE "C") FROM (
 def statements() -> Iterator[str]:
     """The tables and triggers of a ledger, from those of a file."""
     for statement in sql.STATEMENTS[sql.VERSION]:
-        if found := _TRIGGER.fullmatch(statement):
+        if found := re.fullmatch(_TRIGGER, statement):
             name, event, table, when = found.groups()
             yield from _refused(name, f"BEFORE {event} ON {table}", _said_here(when or "true"))
         else:

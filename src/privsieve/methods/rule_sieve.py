@@ -17,7 +17,7 @@ from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, Self
 
 from privsieve.errors import DomainError, ParameterError
-from privsieve.methods import branches, rule_sieve_numeric
+from privsieve.methods import branches
 from privsieve.methods.branches import (
     ONE,
     PAIRS,
@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from privsieve.summaries.rules import RuleTables, Weighing
 
 METHOD = "rule-sieve/3"
+#: How a target that is a number is compared.
+WAYS = ("auto", "ranks", "median-cut", "median-and-spread")
 
 
 @declared
@@ -83,7 +85,7 @@ class RuleSieveOptions(Choosing):
              "finds what matters only together; auto where rows and epsilon pay for it, none "
              "never; votes: one race over sets, where all are numbers")
     numeric: str | None = option(
-        default="auto", choices=rule_sieve_numeric.WAYS, setting=None,
+        default="auto", choices=WAYS, setting=None,
         says="how a target that is a number is compared; auto cuts it where rows and epsilon "
              "pay for a first set, else takes ranks")
     max_ops: int = option(default=branches.MAX_OPS, setting=None,
@@ -96,6 +98,8 @@ class RuleSieveOptions(Choosing):
 
             return votes.planned(self, domain, rows)
         if isinstance(domain.target, Number):
+            from privsieve.methods import rule_sieve_numeric
+
             return rule_sieve_numeric.planned(self, domain, rows)
         if self.numeric not in ("auto", None):
             raise ParameterError(f"numeric is {self.numeric!r}, and the target is no number; leave "

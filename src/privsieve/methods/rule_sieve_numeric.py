@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from privsieve.summaries.stages import AllRows, Stages
 
 METHOD = "rule-sieve-numeric/2"
-WAYS = ("auto", "ranks", "median-cut", "median-and-spread")
 #: Ways of version 0.1.0: on no table that was measured did one need fewer rows than these two.
 GONE = ("all-cuts", "kendall")
 #: Scores are integers below 2 n^2; this many units keep them in 63 bits.
@@ -354,6 +353,8 @@ def hold_rows(batches: Iterable[Batch], key: int, *, domain: Domain) -> Held:
 
 def _way(asked: RuleSieveOptions, domain: Domain) -> str:
     """Which way is asked for; refuses what makes no sense."""
+    from privsieve.methods.rule_sieve import WAYS
+
     way = "auto" if asked.numeric is None else asked.numeric
     if way in GONE:
         raise ParameterError(f"numeric is {way!r}, which left with version 0.2: where it was "

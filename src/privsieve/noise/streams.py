@@ -16,8 +16,12 @@ from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from math import log
+from typing import TYPE_CHECKING
 
 from privsieve.errors import ParameterError, ReleaseFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 #: First digits of a number that decides one coordinate, and of one that decides a vector.
 SHORT, LONG = 64, 192
@@ -25,6 +29,12 @@ SHORT, LONG = 64, 192
 STEP, LONGEST = 64, LONG + 64 * 64
 #: So many logarithms take less time here than Arb, which is faster, takes to be imported.
 FEW = 2000
+#: From so many draws on doubles are asked first, all at once.
+SEVERAL = 8
+#: log 2 and log 4/3, and how far from a logarithm of doubles the true one is at most.
+LOG_2, LOG_4_3, BESIDE = 0.6931471805599453, 0.2876820724517809, 2.0**-39
+#: Smaller numbers of 64 digits say too little of U; of larger means doubles say too little.
+LEAST_DIGITS, LARGEST_MEAN = 2.0**41, 2**40
 _FEW_DIGITS = Context(12, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX, traps=[])
 
 
@@ -134,7 +144,40 @@ def geometric(mean: Fraction, count: int, noise: Noise) -> list[int]:
         raise ParameterError(f"the mean of noise is {mean}; it must be larger than 0")
     # [geometric]
     streams = uniforms(count, SHORT, noise)
-    if count > FEW:
+    if count < SEVERAL or mean > LARGEST_MEAN:
+        return _told(streams, mean)
+    seen = glimpsed([stream.digits for stream in streams], mean)
+    missing = [stream for stream, one in zip(streams, seen, strict=True) if one is None]
+    others = iter(_told(missing, mean))
+    return [next(others) if one is None else one for one in seen]
+
+
+def glimpsed(digits: Sequence[int], mean: Fraction) -> list[int | None]:
+    """floor(-mean * log U) of streams of 64 digits where doubles tell it; None where they do not.
+
+    >>> glimpsed([2**63, 0], Fraction(10))
+    [6, None]
+    """
+    import numpy as np
+
+    most = np.array(digits, np.uint64).astype(np.float64)
+    part, power = np.frexp(most)
+    # [series] the logarithm of part / 0.75 by that of (1 + s) / (1 - s), where |s| is 1/5 at most
+    s = (part - 0.75) / (part + 0.75)
+    square, total = s * s, np.zeros(len(s))
+    for odd in range(21, 0, -2):
+        total = total * square + 1 / odd
+    near = (64 - power) * LOG_2 + LOG_4_3 - 2 * s * total
+    # [glimpse] where both ends of what may be the logarithm have one floor, it is that
+    low, high = (np.floor(float(mean) * (near + end)) for end in (-BESIDE, BESIDE))
+    told = (most >= LEAST_DIGITS) & (low == high)
+    return [int(floor) if sure else None
+            for floor, sure in zip(low.tolist(), told.tolist(), strict=True)]
+
+
+def _told(streams: list[Uniform], mean: Fraction) -> list[int]:
+    """The floors of some streams: exactly, and read on where need be."""
+    if len(streams) > FEW:
         from privsieve.noise.balls import exponential, floors
 
         return floors(streams, mean, exponential)

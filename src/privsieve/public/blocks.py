@@ -19,8 +19,8 @@ MOST = 100_000
 _LONGEST = 1000
 #: A run of fewer names is shorter, or clearer, name by name.
 _RUN = 3
-_RANGE = re.compile(r"(.*?)([0-9]{1,9})(\D*)\.\.\1([0-9]{1,9})\3", re.DOTALL)
-_BRACES = re.compile(r"\{([^{}]*)\}")
+_RANGE = r"(?s)(.*?)([0-9]{1,9})(\D*)\.\.\1([0-9]{1,9})\3"
+_BRACES = r"\{([^{}]*)\}"
 
 
 def expanded(pattern: str) -> list[str]:
@@ -31,12 +31,12 @@ def expanded(pattern: str) -> list[str]:
     """
     if len(pattern) > _LONGEST:
         return [pattern]
-    found = _RANGE.fullmatch(pattern)
+    found = re.fullmatch(_RANGE, pattern)
     if found is not None:
         before, first, after, last = found.groups()
         return [f"{before}{number}{after}" for number in _counted(pattern, first, last)]
     pieces, many = [], 1
-    for at, piece in enumerate(_BRACES.split(pattern)):
+    for at, piece in enumerate(re.split(_BRACES, pattern)):
         ways = [piece] if at % 2 == 0 else _ways(pattern, piece)
         many *= len(ways)
         _check_many(pattern, many)
@@ -81,7 +81,7 @@ def _runs(names: Sequence[str]) -> Iterator[list[str]]:
 
 def _says(run: Sequence[str]) -> bool:
     """Whether the last name counts on in the range that begins with the first."""
-    found = _RANGE.fullmatch(f"{run[0]}..{run[-1]}")
+    found = re.fullmatch(_RANGE, f"{run[0]}..{run[-1]}")
     return found is not None and found[4] == str(int(found[2]) + len(run) - 1).zfill(len(found[2]))
 
 

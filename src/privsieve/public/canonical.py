@@ -42,7 +42,7 @@ TRUE = ("1", "true", "True", "TRUE")
 FALSE = ("0", "false", "False", "FALSE")
 
 _WORDS: dict[bool | None, str] = {None: "null", True: "true", False: "false"}
-_WHOLE = re.compile(r"([+-]?)(0|[1-9][0-9]*)(?:\.0*)?")
+_WHOLE = r"([+-]?)(0|[1-9][0-9]*)(?:\.0*)?"
 
 #: Characters of the name of a column.
 LARGEST_NAME = 128
@@ -153,7 +153,7 @@ def plain(text: str) -> str:
     text = text.strip(BLANK)
     # Most texts are as they should be: only these can be written shorter.
     if "." in text or text[:1] == "+" or text[:2] == "-0":
-        found = _WHOLE.fullmatch(text)
+        found = re.fullmatch(_WHOLE, text)
         if found is not None:
             minus = found[1] == "-" and found[2] != "0"
             return f"-{found[2]}" if minus else found[2]
@@ -179,7 +179,7 @@ def is_whole(text: str) -> bool:
     >>> is_whole("-3"), is_whole("03"), is_whole("1.5")
     (True, False, False)
     """
-    return _WHOLE.fullmatch(text) is not None
+    return re.fullmatch(_WHOLE, text) is not None
 
 
 def coded(texts: Sequence[str]) -> dict[str, int]:

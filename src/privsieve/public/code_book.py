@@ -55,10 +55,10 @@ _KINDS = {
 }
 _MADE = {"number": Number, "category": Category, "flag": Flag, "date": Date}
 #: Formats of dates in statistics files begin so; the rest is a number of days or seconds.
-_DATE_FORMAT = re.compile(r"%?t[cCd]|[EASJ]?DATE|DTDATE|NLDATE|WORDDAT|WEEKDAT|[EB]8601D|YMDHMS|"
-                          r"MMDDYY|DDMMYY|YYMMDD", re.IGNORECASE)
+_DATE_FORMAT = (r"(?i)%?t[cCd]|[EASJ]?DATE|DTDATE|NLDATE|WORDDAT|WEEKDAT|[EB]8601D|YMDHMS|"
+                r"MMDDYY|DDMMYY|YYMMDD")
 #: A time of day, in a format of Stata that shows parts of its choice and no day among them.
-_TIME_FORMAT = re.compile(r"%tc[HhMmSs:._ apAP]+$", re.IGNORECASE)
+_TIME_FORMAT = r"(?i)%tc[HhMmSs:._ apAP]+$"
 #: What SAS calls a catalogue of formats that was given no name.
 _CATALOGUE = "formats.sas7bcat"
 
@@ -323,7 +323,7 @@ def _variable(said: Any, name: str, label: str) -> Proposal:
     labelled = [one for one in said.variable_value_labels.get(name, {})
                 if not _within(one, said.missing_ranges.get(name, ()))]
     shape = str(said.original_variable_types.get(name, ""))
-    if _DATE_FORMAT.match(shape) and not _TIME_FORMAT.match(shape):
+    if re.match(_DATE_FORMAT, shape) and not re.match(_TIME_FORMAT, shape):
         return Proposal(name, "date", says=label)
     if said.readstat_variable_types.get(name) == "string":
         values = [str(one) for one in labelled]

@@ -27,7 +27,7 @@ EXACT = Context(prec=60)
 #: Above this epsilon the factor is a number that nobody reads.
 LARGEST_FACTOR = 25
 
-_NUMBER = re.compile(r"\+?[0-9]{1,18}(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,2})?")
+_NUMBER = r"\+?[0-9]{1,18}(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,2})?"
 
 
 def exact(value: object, name: str) -> Fraction:
@@ -41,7 +41,7 @@ def exact(value: object, name: str) -> Fraction:
     if isinstance(value, Fraction):
         return value
     text = quoted(value) if isinstance(value, int) else str(value).strip(" ")
-    if isinstance(value, bool) or not _NUMBER.fullmatch(text):
+    if isinstance(value, bool) or not re.fullmatch(_NUMBER, text):
         raise ParameterError(f"{name} is {quoted(text)}; write a positive decimal number such "
                              "as 0.5")
     return Fraction(text)

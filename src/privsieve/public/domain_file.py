@@ -31,13 +31,13 @@ LARGEST_FILE = 64 * 2**20
 _MOST_FAULTS = 20
 _KEY = r"""(?:(?<![\w-])[\w-]+|"[^"\n]*"|'[^'\n]*')"""
 #: A key of sixteen parts and more; a domain file needs one or two.
-_DEEP_KEY = re.compile(rf"(?:{_KEY}[ \t]*\.[ \t]*){{16}}")
+_DEEP_KEY = rf"(?:{_KEY}[ \t]*\.[ \t]*){{16}}"
 _DEEP = "the domain file is nested too deeply; tables, columns and lists of values are all it needs"
 #: Keys that a constructor needs; where one is missing, the constructor says what to write.
 _NEEDED = ("low", "high", "values")
 #: The beginning of a table, and of a line that gives a key.
-_HEAD = re.compile(r"[ \t]*\[\[?[ \t]*(table|column|target)[ \t]*\]")
-_GIVEN = re.compile(r"[ \t]*([A-Za-z_]+)[ \t]*=")
+_HEAD = r"[ \t]*\[\[?[ \t]*(table|column|target)[ \t]*\]"
+_GIVEN = r"[ \t]*([A-Za-z_]+)[ \t]*="
 #: What to write where a draft says what somebody saw.
 _PUBLIC = {"number": "low and high from a code book, or no bounds (RuleSieve needs none)",
            "date": "low and high from the study's plan", "flag": "its words from a code book",
@@ -140,10 +140,10 @@ class _Faults:
     def _find(self) -> None:
         place: dict[str, int] = {}
         for number, line in enumerate(self._text.split("\n"), 1):
-            if (head := _HEAD.match(line)) is not None:
+            if (head := re.match(_HEAD, line)) is not None:
                 place = {"": number}
                 self._lines[head[1]].append(place)
-            elif (given := _GIVEN.match(line)) is not None:
+            elif (given := re.match(_GIVEN, line)) is not None:
                 place.setdefault(given[1], number)
 
 
@@ -151,7 +151,7 @@ def _content(text: str) -> dict[str, Any]:
     """The tables of a TOML text; what makes the parser give up is said in words."""
     import tomllib
 
-    if _DEEP_KEY.search(text):  # the parser would take memory by the square of the depth
+    if re.search(_DEEP_KEY, text):  # the parser would take memory by the square of the depth
         raise DomainError(_DEEP)
     try:
         return tomllib.loads(text)

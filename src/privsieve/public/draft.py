@@ -53,7 +53,7 @@ _IDS = frozenset(("id", "ids", "uuid", "guid", "mrn", "ssn", "patient", "nr", "k
                   "pseudonym"))
 _PEOPLE = ("patient", "patienten", "subject", "person", "participant", "respondent", "customer",
            "client", "member", "user", "employee", "student", "case", "fall", "record")
-_JOINED_ID = re.compile(rf"(?:{'|'.join(_PEOPLE)})s?(?:id|no|nr|num|number|nummer|code|key)")
+_JOINED_ID = rf"(?:{'|'.join(_PEOPLE)})s?(?:id|no|nr|num|number|nummer|code|key)"
 _DATES = frozenset(("date", "datum", "dob", "timestamp", "datetime"))
 _NO_DATES = ("update", "candidate", "mandate", "validate")
 _TEXTS = frozenset((
@@ -70,8 +70,8 @@ _CATEGORIES = frozenset((
     "colour", "farbe", "zip", "plz", "postcode", "language", "sprache", "workclass"))
 _ASKING = frozenset(("is", "has", "had", "ist", "hat", "hatte"))
 _YEARS = frozenset(("year", "jahr", "yob", "birthyear"))
-_PARTS = re.compile(r"[^\W\d_]+")
-_CAMEL = re.compile(r"(?<=[a-zäöüß])(?=[A-ZÄÖÜ])")
+_PARTS = r"[^\W\d_]+"
+_CAMEL = r"(?<=[a-zäöüß])(?=[A-ZÄÖÜ])"
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,7 +130,7 @@ def proposed(name: str, kind: str) -> Proposal:
     >>> proposed("patient_id", "number").aside == ID, proposed("Aufnahmedatum", "other").kind
     (True, 'date')
     """
-    words = [word.casefold() for word in _PARTS.findall(_CAMEL.sub(" ", name))]
+    words = [word.casefold() for word in re.findall(_PARTS, re.sub(_CAMEL, " ", name))]
     if kind == "unreadable":
         return Proposal(name, "", why=UNREADABLE)
     why = "" if kind == "date" else _not_used(words, kind)
@@ -142,7 +142,7 @@ def proposed(name: str, kind: str) -> Proposal:
 def _not_used(words: Sequence[str], kind: str) -> str:
     """Why nobody should use a column of this name; "" where its name says nothing against it."""
     last = words[-1] if words else ""
-    if last in _IDS or last.endswith("nummer") or _JOINED_ID.fullmatch("".join(words)):
+    if last in _IDS or last.endswith("nummer") or re.fullmatch(_JOINED_ID, "".join(words)):
         return ID
     return TEXT if kind in ("text", "other") and _TEXTS & set(words) else ""
 

@@ -35,7 +35,7 @@ _WHO = "By whom, from which source"
 _SIGNED = "Name, office, date and signature"
 _KEY = "Fingerprint of the key"
 #: What a Markdown of any reader takes for a sign.
-_SIGNS = re.compile(r"([\\`*_{}\[\]|~@#$])")
+_SIGNS = r"([\\`*_{}\[\]|~@#$])"
 _NOUNS = {words: noun for noun, words in UNIT.items()}
 
 
@@ -128,7 +128,7 @@ def literal(text: str) -> str:
     >>> literal("<b> [x](http://y) a|b")
     '&lt;b&gt; \\[x\\](http\\://y) a\\|b'
     """
-    words = _SIGNS.sub(r"\\\1", clean_sentence(text).replace("&", "&amp;"))
+    words = re.sub(_SIGNS, r"\\\1", clean_sentence(text).replace("&", "&amp;"))
     words = words.replace("<", "&lt;").replace(">", "&gt;").replace("://", "\\://")
     return re.sub(r"(?i)\bwww\.", lambda found: f"{found[0][:3]}\\.", words)
 

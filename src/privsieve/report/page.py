@@ -48,7 +48,7 @@ MANY = 30
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 #: Where a name that is not short may be broken: after a mark, and every 16 characters.
 _SHORT = 16
-_PIECES = re.compile(r"[^_./-]{0,15}[_./-]|[^_./-]{1,16}")
+_PIECES = r"[^_./-]{0,15}[_./-]|[^_./-]{1,16}"
 
 _FOLDER = f"{__file__.rpartition(os.sep)[0]}/pages"
 #: A bar in a row of a table; every figure also stands there in digits.
@@ -317,7 +317,7 @@ def flowing(text: str) -> Markup:
     >>> str(flowing("who knows " + "W" * 40)).count("<wbr>") > 0
     True
     """
-    return Markup(" ").join(Markup("<wbr>").join(_PIECES.findall(word)) if len(word) > _SHORT
+    return Markup(" ").join(Markup("<wbr>").join(re.findall(_PIECES, word)) if len(word) > _SHORT
                             else word for word in clean_sentence(text).split(" "))
 
 
@@ -332,7 +332,7 @@ def name(text: object) -> Markup:
     shown = clean(text)
     if not shown.strip():
         return Markup('<span class="t">(a name that cannot be shown)</span>')
-    pieces = [shown] if len(shown) <= _SHORT else _PIECES.findall(shown)
+    pieces = [shown] if len(shown) <= _SHORT else re.findall(_PIECES, shown)
     return Markup('<code translate="no"><bdi>{}</bdi></code>').format(Markup("<wbr>").join(pieces))
 
 

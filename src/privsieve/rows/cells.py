@@ -36,7 +36,7 @@ from privsieve.public.columns import (
 from privsieve.rows.source import RawColumn
 
 #: A decimal number, in ASCII.
-NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 #: The exponent and the first 9 bits of the double below 2^-20, whose distance is the middle code.
 _SMALLEST = 512 * (1023 - 20) - 1
 #: Microseconds in a day.
@@ -185,7 +185,7 @@ def _number(cell: object, decimal: str) -> float:
             if "." in text:
                 return math.nan
             text = text.replace(decimal, ".")
-        return float(text) if NUMBER.fullmatch(text) else math.nan
+        return float(text) if re.fullmatch(NUMBER, text) else math.nan
     if isinstance(cell, (*_NUMBERS, Decimal)):
         return float(cell)
     return math.nan
@@ -222,7 +222,7 @@ def _parsed(text: str, form: str | None) -> int | None:
 Codes = npt.NDArray[np.uint16]
 Encode: TypeAlias = Callable[[RawColumn], Codes]
 
-_NOT_NUMBER = re.compile(r"[^0-9+\-.eE]")
+_NOT_NUMBER = r"[^0-9+\-.eE]"
 _PLAIN = frozenset((bool, int, float, type(None)))
 #: Among cells of one of these types, and None, those that are equal have the same text.
 _EQUAL_TEXT = frozenset((str, bool, int, float))
@@ -399,7 +399,7 @@ def _plain_numbers(cells: list[object], decimal: str) -> list[float] | None:
                     return None
                 joined = joined.replace(decimal, ".")
                 texts = [text.replace(decimal, ".") for text in texts]
-            if _NOT_NUMBER.search(joined):
+            if re.search(_NOT_NUMBER, joined):
                 return None
             return [float(text or "nan") for text in texts]
         if kinds <= _PLAIN:

@@ -9,6 +9,7 @@ different one.
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
@@ -198,7 +199,7 @@ def _is_name(name: str) -> bool:
         check_name(name)
     except DomainError:
         return False
-    return NUMBER.fullmatch(name.replace(",", ".")) is None
+    return re.fullmatch(NUMBER, name.replace(",", ".")) is None
 
 
 def readable(encoding: str) -> bool:

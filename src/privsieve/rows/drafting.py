@@ -44,7 +44,7 @@ _FORMS = (None, "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y%
 _YES, _NO = {"ja", "oui", "si", "sí", "tak", "sim"}, {"nein", "non", "nie", "nej", "não"}
 _FLAG_WORDS = FLAGS.keys() | _YES | _NO
 #: What is often written for a number that nobody knows.
-_CODES = re.compile(r"-?(9+|9*8|9*7|8+)|-1")
+_CODES = r"-?(9+|9*8|9*7|8+)|-1"
 
 
 def recognised(path: Path) -> Csv:
@@ -189,7 +189,7 @@ def _ranges(numbers: Mapping[str, float], count: Counter[str]) -> list[str]:
     """From where to where numbers go, what looks like a code for missing, and what is none."""
     odd = sorted(count.keys() - numbers.keys())
     values = sorted(set(numbers.values()))
-    rest = [value for value in values if not _CODES.fullmatch(f"{value:g}")]
+    rest = [value for value in values if not re.fullmatch(_CODES, f"{value:g}")]
     codes = [value for value in values if len(rest) > 1 and value not in rest and (
         2 * max(value - rest[-1], rest[0] - value) > rest[-1] - rest[0]
         or value < 0 <= rest[0])]

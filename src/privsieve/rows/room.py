@@ -41,7 +41,7 @@ LEAST_MEMORY = 64_000_000
 #: What a thread takes: batches in its hands, what is made of them, and what its allocator keeps.
 THREAD_MEMORY = 2 * LEAST_MEMORY
 _UNITS = {"": 1, "B": 1, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,6})?) ?(|B|MB|GB|TB)", re.IGNORECASE)
+_SIZE = r"(?i)([0-9]{1,18}(?:\.[0-9]{1,6})?) ?(|B|MB|GB|TB)"
 #: A file grows by so much where nobody knows how many rows will come.
 _GROWTH = 2**26
 
@@ -211,7 +211,7 @@ def _bytes(said: int | str) -> int:
     >>> _bytes("2GB"), _bytes("512 MB"), _bytes(10**8)
     (2000000000, 512000000, 100000000)
     """
-    found = _SIZE.fullmatch(str(said))
+    found = re.fullmatch(_SIZE, str(said))
     size = None if found is None or isinstance(said, bool) else (
         Fraction(found[1]) * _UNITS[found[2].upper()])
     if size is None or not LEAST_MEMORY <= size < 2**60:

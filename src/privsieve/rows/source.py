@@ -52,7 +52,7 @@ LARGEST_WIDTH = 100_000
 #: The name under which a source gives a `y` that came apart from its table (no column can be
 #: named so: it holds a control character).
 TARGET = "\0target"
-_FIELD = re.compile(r"c[1-9][0-9]{0,5}")
+_FIELD = r"c[1-9][0-9]{0,5}"
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ def field_position(name: str) -> int | None:
     >>> field_position("c1"), field_position("c07"), field_position("age")
     (0, None, None)
     """
-    if _FIELD.fullmatch(name) and int(name[1:]) <= LARGEST_WIDTH:
+    if re.fullmatch(_FIELD, name) and int(name[1:]) <= LARGEST_WIDTH:
         return int(name[1:]) - 1
     return None
 

@@ -44,16 +44,16 @@ _TYPES: dict[str, Type] = {
     **dict.fromkeys(("string", "char", "varchar", "binary"), "text"),
 }
 #: Steps of a query that make no cell: no row can stop them.
-_PLAIN = re.compile(
+_PLAIN = (
     r"(Project|Filter|SubqueryAlias|View|Repartition|RepartitionByExpression|Sort|Union|Join"
     r"|Relation|LocalRelation|Range)\b")
 #: Steps that leave each row in its place.
-_STILL = re.compile(r"(Project|SubqueryAlias|View|Relation \[.*\] parquet$)\b")
+_STILL = r"(Project|SubqueryAlias|View|Relation \[.*\] parquet$)\b"
 #: A function, arithmetic, a place in a list; a check for null, and a number that is written as one
 #: of another type, are none.
-_HARMLESS = re.compile(r"\b(?:isnotnull|isnull)(?=\()|\bcast\(-?[0-9.]+ as [a-z]+\)")
-_COMPUTES = re.compile(r"\w\(| (?:[-+*/%|^&]|div) |(?<!\w)-\w+#|#[0-9]+L?\[|subquery"
-                       r"|\.\.\. [0-9]+ more field")
+_HARMLESS = r"\b(?:isnotnull|isnull)(?=\()|\bcast\(-?[0-9.]+ as [a-z]+\)"
+_COMPUTES = (r"\w\(| (?:[-+*/%|^&]|div) |(?<!\w)-\w+#|#[0-9]+L?\[|subquery"
+             r"|\.\.\. [0-9]+ more field")
 _COMPUTED = ("X is a Spark query that computes, and one row could stop it while it is read; write "
              "it to Parquet, and give spark.read.parquet(...)")
 
@@ -149,7 +149,7 @@ def open_spark(frame: Any, y: Any) -> Source:
     types = [_TYPES.get(field.dataType.typeName(), "unreadable") for field in schema.fields]
     names = tuple(field.name for field in schema.fields)
     return Source(names, tuple(types), "name", count, lambda _positions, _rows: iter(()), path=True,
-                  cluster=Cluster(frame, all(map(_STILL.match, steps))))
+                  cluster=Cluster(frame, all(re.match(_STILL, step) for step in steps)))
 
 
 def _steps(frame: Any) -> list[str]:
@@ -173,12 +173,12 @@ def _plain(step: str) -> bool:
     >>> _plain("Filter (age#3 > 40)"), _plain("Filter (cast(age#3 as int) > 40)")
     (True, False)
     """
-    if not _PLAIN.match(step):
+    if not re.match(_PLAIN, step):
         return False
     if step.startswith("Relation "):
         return step.endswith((" parquet", " orc"))
     return step.startswith(("LocalRelation", "Range", "View", "SubqueryAlias")) or (
-        not _COMPUTES.search(_HARMLESS.sub("", step)))
+        not re.search(_COMPUTES, re.sub(_HARMLESS, "", step)))
 
 
 def _quoted(name: str) -> str:

@@ -41,7 +41,7 @@ MOST_SITES = 64
 #: Where the number of rows of a site is private, its positions begin at a multiple of this.
 _APART = 2**44
 _LARGEST_FILE = 2**20
-_NAME = re.compile("[a-z0-9][a-z0-9-]{0,39}")
+_NAME = "[a-z0-9][a-z0-9-]{0,39}"
 _FIELDS = {"format", "method", "options", "plan", "domain_sha256", "sites", "tie_key",
            "sites_see_sums", "software"}
 
@@ -254,7 +254,7 @@ def _demand_sites(sites: Mapping[str, int | None], domain: Domain) -> None:
     if not 2 <= len(sites) <= MOST_SITES:
         raise ParameterError(f"the study has {len(sites)} sites; name 2 to {MOST_SITES}, once each")
     for name, rows in sites.items():
-        if not _NAME.fullmatch(name) or name == COMBINER:
+        if not re.fullmatch(_NAME, name) or name == COMBINER:
             raise ParameterError(f"a site is called {name!r}; write 1 to 40 small letters, digits "
                                  f"and dashes, and not {COMBINER}")
         whole = isinstance(rows, int) and not isinstance(rows, bool)

@@ -43,7 +43,7 @@ LARGEST = 1024
 KERNELS = {"linear": "linear", "polynomial": "polynomial", "cosine": "cosine", "rbf": "fourier"}
 DEGREES = {"linear": 1, "polynomial": 2, "cosine": 3}
 #: As `exactly` writes it.
-_GAMMA = re.compile(r"[0-9]{1,60}(/[0-9]{1,60}|(\.[0-9]{1,30})?(e[+-]?[0-9]{1,2})?)")
+_GAMMA = r"[0-9]{1,60}(/[0-9]{1,60}|(\.[0-9]{1,30})?(e[+-]?[0-9]{1,2})?)"
 LARGEST_DEGREE, LARGEST_GAMMA, LARGEST_SEED = 16, 10**6, 2**53 - 1
 #: Binary places of fixed numbers here, and pi with so many.
 PLACES = 128
@@ -144,7 +144,7 @@ class Map:
             raise SchemaError(f"the release has features of a kind that is not known, {kind!r}")
         if kind == "fourier":
             gamma = str(said["gamma"])
-            if not _GAMMA.fullmatch(gamma):  # an exponent of many digits would never be read
+            if not re.fullmatch(_GAMMA, gamma):  # an exponent of many digits would never be read
                 raise SchemaError("the release has a gamma that is no short number")
             return map_of(columns, kernel, gamma=Fraction(gamma), features=said["features"],
                           seed=said["seed"])
