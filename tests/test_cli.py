@@ -181,6 +181,23 @@ def test_version(privsieve):
                            for kind in ("native", "numpy")}
 
 
+def test_the_command_leaves_when_all_has_ended():
+    """What was to be done at the end is done and written, and the code is that of the verb."""
+    program = ("import atexit, sys, threading, time\n"
+               "from privsieve import __main__, cli\n"
+               "def run():\n"
+               "    atexit.register(print, 'ended')\n"
+               "    threading.Thread(target=lambda: (time.sleep(.2), print('worked'))).start()\n"
+               "    sys.stderr.write('said')\n"
+               "    return 7\n"
+               "cli.run = run\n"
+               "__main__.main()\n")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          check=False)
+
+    assert (7, "worked\nended\n", "said") == (done.returncode, done.stdout, done.stderr)
+
+
 def test_select(privsieve):
     """A selection: names alone on stdout, words on stderr, a folder of its own, a charge."""
     code, out, err = privsieve(*select())

@@ -13,7 +13,6 @@ import re
 import stat
 from collections.abc import Mapping
 from dataclasses import field, replace
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Self
 
 from privsieve.check import verify as two_files
@@ -21,7 +20,7 @@ from privsieve.check.reasons import Unreadable
 from privsieve.check.verify import LARGEST_FILE, UNSIGNED, Source, Verification
 from privsieve.errors import CheckFailed, PrivsieveError
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import parsed, quoted, visible
+from privsieve.public.canonical import digest, parsed, quoted, visible
 from privsieve.public.plan import sentence
 from privsieve.release import WRONG
 
@@ -102,6 +101,8 @@ class Contents:
 
     def digest(self, name: str) -> str:
         """The digest of a file of any size."""
+        from hashlib import sha256  # of a large file it is the faster one
+
         made = sha256()
         try:
             with os.fdopen(self.opened(name), "rb") as file:
@@ -118,7 +119,7 @@ class Contents:
         """
         if any(not name.startswith(".") for name in self.others):
             raise Unreadable("the folder holds links or folders, which cannot be signed")
-        return {name: sha256(known[name]).hexdigest() if name in known else self.digest(name)
+        return {name: digest(known[name]) if name in known else self.digest(name)
                 for name in self.files if name != SIGNATURES and not name.startswith(".")}
 
 

@@ -5,13 +5,12 @@ A verb is a file, imported when it runs: help and completion cost no more than c
 
 from __future__ import annotations
 
-import gc
 import os
 import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
@@ -99,14 +98,6 @@ verbs = Verbs(
                          callback=_version, help="Say the version and the kernels in use.")],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-def main() -> NoReturn:
-    """Run the command line and leave with its exit code."""
-    gc.set_threshold(100_000)  # what is imported stays: to look through it again and again is time
-    code = run()
-    gc.freeze()  # and goes with the process: Python need not take it apart piece by piece
-    sys.exit(code)
 
 
 def run(args: Sequence[str] | None = None) -> int:

@@ -10,7 +10,6 @@ change without a hash in it ceasing to fit.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import os
 import re
 import unicodedata
@@ -24,7 +23,7 @@ from privsieve.errors import BudgetExceeded, LedgerError, ParameterError, Privsi
 from privsieve.frozen import dataclass
 from privsieve.ledger import account as accounts
 from privsieve.ledger.account import Account, Change, Charge, change_of, checked_name, facts
-from privsieve.public.canonical import Json, canonical, link, parsed
+from privsieve.public.canonical import Json, canonical, digest, link, parsed
 from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, Cost, units_of
 from privsieve.public.plan import FORMAT, Plan, terms
 
@@ -138,7 +137,7 @@ def request_id(population: str, name: str) -> str:
     if re.fullmatch(_DRAWN, name):
         return name
     said = b"privsieve-request/1\0" + canonical([population, name])
-    return hashlib.sha256(said).hexdigest()[:32]
+    return digest(said)[:32]
 
 
 def pays_nothing(population: str) -> ParameterError:

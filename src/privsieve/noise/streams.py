@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from math import log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError, ReleaseFailed
 
@@ -29,12 +29,12 @@ SHORT, LONG = 64, 192
 STEP, LONGEST = 64, LONG + 64 * 64
 #: So many logarithms take less time here than Arb, which is faster, takes to be imported.
 FEW = 2000
-#: From so many draws on doubles are asked first, all at once.
-SEVERAL = 8
-#: log 2 and log 4/3, and how far from a logarithm of doubles the true one is at most.
-LOG_2, LOG_4_3, BESIDE = 0.6931471805599453, 0.2876820724517809, 2.0**-39
-#: Smaller numbers of 64 digits say too little of U; of larger means doubles say too little.
-LEAST_DIGITS, LARGEST_MEAN = 2.0**41, 2**40
+#: From so many draws on they are looked at together, where their mean is small enough.
+SEVERAL, LARGEST_MEAN = 8, 2**24
+#: log 2 in units of 2^-56; in units of 2^-31 log 4/3, and what bounds the error of `near`.
+LOG_2, LOG_4_3, BESIDE = 49_946_518_145_322_873, 617_792_546, 16
+#: Smaller numbers of 64 digits say too little of U.
+LEAST_DIGITS = 2**33
 _FEW_DIGITS = Context(12, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX, traps=[])
 
 
@@ -153,26 +153,43 @@ def geometric(mean: Fraction, count: int, noise: Noise) -> list[int]:
 
 
 def glimpsed(digits: Sequence[int], mean: Fraction) -> list[int | None]:
-    """floor(-mean * log U) of streams of 64 digits where doubles tell it; None where they do not.
+    """floor(-mean * log U) of streams of 64 digits where integers of 63 bits tell it; else None.
 
     >>> glimpsed([2**63, 0], Fraction(10))
     [6, None]
     """
     import numpy as np
 
-    most = np.array(digits, np.uint64).astype(np.float64)
-    part, power = np.frexp(most)
-    # [series] the logarithm of part / 0.75 by that of (1 + s) / (1 - s), where |s| is 1/5 at most
-    s = (part - 0.75) / (part + 0.75)
-    square, total = s * s, np.zeros(len(s))
-    for odd in range(21, 0, -2):
-        total = total * square + 1 / odd
-    near = (64 - power) * LOG_2 + LOG_4_3 - 2 * s * total
+    m = np.array(digits, np.uint64)
+    # [guess-shift] of a double: what is wrong is seen
+    shift = np.clip(64 - np.frexp(m.astype(np.float64))[1], 0, 63).astype(np.int64)
+    by = shift.astype(np.uint64)
+    y = m << by
+    sure = (m >= LEAST_DIGITS) & (y >> np.uint64(63) == 1) & (y >> by == m)
+    near = (shift * LOG_2 >> 25) + LOG_4_3 - _log_of((y >> np.uint64(32)).astype(np.int64))
+    bits = 43 - int(mean).bit_length()
+    slope = int(mean * 2**bits)
+    low = _scaled(near - BESIDE, slope) >> 13 + bits
+    high = _scaled(near + BESIDE, slope + 1) + 1 >> 13 + bits
     # [glimpse] where both ends of what may be the logarithm have one floor, it is that
-    low, high = (np.floor(float(mean) * (near + end)) for end in (-BESIDE, BESIDE))
-    told = (most >= LEAST_DIGITS) & (low == high)
-    return [int(floor) if sure else None
-            for floor, sure in zip(low.tolist(), told.tolist(), strict=True)]
+    sure &= low == high
+    return [floor if told else None
+            for floor, told in zip(low.tolist(), sure.tolist(), strict=True)]
+
+
+def _scaled(x: Any, slope: int) -> Any:
+    """floor(x slope / 2^18), or one less; in two parts, of which no product passes 63 bits."""
+    return slope * (x >> 18) + (slope * (x & 2**18 - 1) >> 18)
+
+
+def _log_of(x: Any) -> Any:
+    """log(x / (3/4 2^32)) in units of 2^-31, for x from 2^31 to 2^32."""
+    # [series] of (1 + s) / (1 - s), where |s| is 1/5 at most
+    s = ((x - 3 * 2**30) << 31) // (x + 3 * 2**30)
+    square, total = s * s >> 31, 0 * s
+    for odd in range(21, 0, -2):
+        total = (total * square >> 31) + 2**31 // odd
+    return s * total >> 30
 
 
 def _told(streams: list[Uniform], mean: Fraction) -> list[int]:

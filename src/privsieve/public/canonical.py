@@ -12,16 +12,23 @@ direction of a line, and what ends one.  None of it reaches a terminal as it is.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
+import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
 from privsieve.errors import DomainError
+
+# As the standard library's `random` does: `hashlib` loads OpenSSL, which takes longer to load than
+# a certificate takes to be read.
+if sys.version_info >= (3, 12):
+    from _sha2 import sha256  # type: ignore[import-not-found, unused-ignore]
+else:
+    from _sha256 import sha256  # type: ignore[import-not-found, unused-ignore]
 
 Json = str | int | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
@@ -108,7 +115,8 @@ def digest(data: bytes) -> str:
     >>> digest(b"")[:8]
     'e3b0c442'
     """
-    return hashlib.sha256(data).hexdigest()
+    found: str = sha256(data).hexdigest()
+    return found
 
 
 def link(prev: str, payload: bytes) -> str:
@@ -117,7 +125,7 @@ def link(prev: str, payload: bytes) -> str:
     >>> link("00" * 32, b"{}")[:8]
     '6b3d8bb8'
     """
-    return hashlib.sha256(_CHAIN + bytes.fromhex(prev) + payload).hexdigest()
+    return digest(_CHAIN + bytes.fromhex(prev) + payload)
 
 
 def _write(value: Json) -> str:

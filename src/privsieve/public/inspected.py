@@ -6,9 +6,10 @@ every look, whatever the verdict, and holds the digest of the domain file alone.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
+
+from privsieve.public.canonical import digest as sha256
 
 ENDING = ".inspected"
 _TEXT = ("# privsieve inspect looked at a table with the domain file of this digest.\n"
@@ -18,7 +19,7 @@ _TEXT = ("# privsieve inspect looked at a table with the domain file of this dig
 def digest(domain_file: str | os.PathLike[str]) -> str | None:
     """SHA-256 of a domain file, byte for byte; None where it cannot be read."""
     try:
-        return hashlib.sha256(Path(domain_file).read_bytes()).hexdigest()
+        return sha256(Path(domain_file).read_bytes())
     except OSError:
         return None
 

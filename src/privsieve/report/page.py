@@ -9,7 +9,6 @@ where the last one ended.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import unicodedata
@@ -216,7 +215,7 @@ def document(*templates: str, **names: Any) -> bytes:
         style = file.read()
     known = blocks("base", *templates, **names,
                    version=__version__, style=Markup(style),  # noqa: S704  # our own file
-                   sha=b2a_base64(hashlib.sha256(style.encode()).digest(), newline=False).decode())
+                   sha=b2a_base64(bytes.fromhex(sha256(style.encode())), newline=False).decode())
     return f"{known['document']()}\n".encode()
 
 
