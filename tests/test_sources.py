@@ -293,7 +293,7 @@ import sys
 import numpy
 before = set(sys.modules)
 from privsieve.rows import open_source, resolve
-from privsieve.rows.batch import batches
+from privsieve.rows.batch import batches, demand_readable
 from privsieve.public.columns import *
 from privsieve.public.domain import *
 {0}
@@ -303,6 +303,7 @@ print(sorted(loaded & {{"pandas", "polars", "pyarrow", "scipy", "sklearn"}}))
 READ_FILE = """
 domain = Domain([Flag("f")])
 source = open_source({0!r})
+demand_readable(source, domain)
 list(batches(source, resolve(domain, source.shape(count_rows=True)), rows=1, entropy=bytes))
 """
 
