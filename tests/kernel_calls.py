@@ -148,6 +148,11 @@ class Calls:
         bins, starts, weight, *_ = self.pair_gain(grid)
         return bins, starts, weight, size, grid
 
+    def code_sums(self):
+        n, d, _ = self.shape()
+        classes = self.one(3, 8, 9)
+        return self.codes(d, n), self.labels(n, classes), classes
+
     def product_sums(self):
         return (*self.sign_pairs()[:5], self.one(2, 3))
 

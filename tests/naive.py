@@ -184,6 +184,12 @@ def slope_best(bins, labellings, slopes):
     return best
 
 
+def code_sums(codes, label, classes):
+    """What the codes of each column come to in each class."""
+    return [[sum(code for code, of in zip(column, label, strict=True) if of == c)
+             for column in codes] for c in range(classes)]
+
+
 def cell_sums(bins, label, weight, classes, size, grid):
     """The weight of the rows of each class in each cell of every set of columns."""
     sums = []

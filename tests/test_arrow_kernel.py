@@ -193,9 +193,13 @@ def test_a_batch_of_another_form_is_refused():
     native = contract.extension.ArrowColumns()
     native.add_bits(0, 1, 1)
     capsule = pa.record_batch({"x": [True, False]}).__arrow_c_array__()[1]
-    for which, shape in (([0, 0], (2, 2)), ([0], (1, 3)), ([0], (0, 2))):
+    for which, shape, where in (
+            ([0, 0], (2, 2), (0, 2, 0)), ([0], (1, 1), (0, 2, 0)), ([0], (0, 2), (0, 2, 0)),
+            ([0], (1, 3), (0, 3, 0)), ([0], (1, 3), (1, 2, 0)), ([0], (1, 3), (0, 2, 2)),
+            ([0], (1, 3), (0, 0, 4)), ([0], (1, 3), (3, 0, 0)), ([0], (1, 3), (2**64 - 1, 1, 0)),
+            ([0], (1, 3), (0, 2**64 - 1, 1))):
         with pytest.raises(ValueError, match="other columns or rows"):
-            native.read(capsule, np.array(which, np.int32), np.empty(shape, np.uint16))
+            native.read(capsule, np.array(which, np.int32), np.empty(shape, np.uint16), where)
 
 
 def test_a_table_is_read_alike_without_the_kernel(tmp_path, monkeypatch):

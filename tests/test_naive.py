@@ -288,6 +288,16 @@ def test_sums_of_products(seed):
 
 
 @pytest.mark.parametrize("seed", MANY)
+def test_sums_of_codes(seed):
+    """The codes of each class add up to what loops add up, for few classes and for many."""
+    t = Table(seed)
+    label = np.array(t.label, np.int32)
+    for classes in (t.classes, 12):
+        found = sums.code_sums(t.codes, label, classes).tolist()
+        assert naive.code_sums(t.codes.tolist(), t.label, classes) == found
+
+
+@pytest.mark.parametrize("seed", MANY)
 def test_sums_of_cells(seed):
     """The rows of each class in each cell of each set are those that loops count."""
     t = Table(seed)

@@ -182,15 +182,16 @@ size_t Columns::add_bits(u16 no, u16 yes, u16 missing) {
 }
 
 bool Columns::fits(const ArrowArray& batch, size_t columns, size_t rows) {
-    return batch.release && size_t(batch.n_children) == columns && size_t(batch.length) == rows;
+    return batch.release && size_t(batch.n_children) == columns && rows <= size_t(batch.length);
 }
 
-void Columns::read(const ArrowArray& batch, const std::int32_t* which, size_t rows,
+void Columns::read(const ArrowArray& batch, const std::int32_t* which, Window window,
                    u16* out) const {
-    for (size_t j = 0; rows && j < size_t(batch.n_children); j++) {
+    for (size_t j = 0; window.rows && j < size_t(batch.n_children); j++) {
         if (which[j] < 0) continue;
         const ArrowArray& cells = *batch.children[j];
-        column(cells, cells.offset + batch.offset, rows, rules[size_t(which[j])], out + j * rows);
+        column(cells, cells.offset + batch.offset + i64(window.from), window.rows,
+               rules[size_t(which[j])], out + j * window.stride);
     }
 }
 

@@ -37,6 +37,11 @@ struct Rule {
     Whole whole{};
 };
 
+// So many rows of a batch, from one on; rows of their codes lie `stride` apart.
+struct Window {
+    size_t from, rows, stride;
+};
+
 class Columns {
     std::vector<Rule> rules;
 
@@ -49,10 +54,10 @@ public:
     size_t add_whole(char type, Whole&& whole);
     size_t add_bits(u16 no, u16 yes, u16 missing);
     size_t size() const { return rules.size(); }
-    // Whether a batch has so many columns and rows.
+    // Whether a batch has so many columns, and at least so many rows.
     static bool fits(const ArrowArray& batch, size_t columns, size_t rows);
     // A row of `out` for each column that has a rule; -1: it has none, and its row stays.
-    void read(const ArrowArray& batch, const std::int32_t* which, size_t rows, u16* out) const;
+    void read(const ArrowArray& batch, const std::int32_t* which, Window window, u16* out) const;
 };
 
 }  // namespace privsieve::arrow

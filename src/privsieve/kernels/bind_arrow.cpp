@@ -44,14 +44,18 @@ size_t add_whole(Columns& self, char type, In<i64, 1> keys, In<u16, 1> codes, u1
     return self.add_whole(type, {other, held(keys), held(codes)});
 }
 
-void write_codes(const Columns& self, nb::handle batch, In<std::int32_t, 1> which, Codes out) {
+// Codes of so many rows of a batch, from `from` on; the first of them stands at `at`.
+void write_codes(const Columns& self, nb::handle batch, In<std::int32_t, 1> which, Codes out,
+                 std::tuple<size_t, size_t, size_t> where) {
     const auto* array = static_cast<const arrow::ArrowArray*>(
         PyCapsule_GetPointer(batch.ptr(), "arrow_array"));
     if (!array) throw nb::python_error();
-    const size_t columns = which.shape(0), rows = out.shape(1);
-    if (out.shape(0) < columns || !Columns::fits(*array, columns, rows))
+    const auto [from, rows, at] = where;
+    const size_t columns = which.shape(0), stride = out.shape(1);
+    if (out.shape(0) < columns || at > stride || rows > stride - at || from > ~rows ||
+        !Columns::fits(*array, columns, from + rows))
         throw nb::value_error("the batch has other columns or rows than its codes");
-    unlocked([&] { self.read(*array, which.data(), rows, out.data()); });
+    unlocked([&] { self.read(*array, which.data(), {from, rows, stride}, out.data() + at); });
 }
 
 }  // namespace
@@ -70,5 +74,6 @@ void bind_arrow(nb::module_& m) {
         .def("add_whole", add_whole, nb::arg("type"), strict("keys"), strict("codes"),
              nb::arg("other"))
         .def("add_bits", &Columns::add_bits, nb::arg("no"), nb::arg("yes"), nb::arg("missing"))
-        .def("read", write_codes, nb::arg("batch"), strict("which"), strict("out"));
+        .def("read", write_codes, nb::arg("batch"), strict("which"), strict("out"),
+             nb::arg("where"));
 }

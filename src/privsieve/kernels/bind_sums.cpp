@@ -9,6 +9,13 @@ static size_t sets_of(size_t d, size_t size) {
     return many;
 }
 
+static Out<i64> py_code_sums(In<u16, 2> codes, In<std::int32_t, 1> label, size_t classes) {
+    const size_t columns = codes.shape(0);
+    Buffer<i64> out(classes * columns);
+    unlocked([&] { code_sums(matrix(codes), label.data(), classes, out.at(0)); });
+    return give(std::move(out), {classes, columns});
+}
+
 static Out<i64> py_cell_sums(In<u8, 2> bins, In<i64, 1> starts, Maybe<In<i64, 1>> weight,
                              size_t size, size_t grid) {
     const size_t sets = sets_of(bins.shape(0), size), classes = starts.shape(0) - 1;
@@ -70,6 +77,7 @@ static nb::tuple py_tied(In<u16, 2> codes, In<u64, 2> ids, u64 key, In<i64, 2> p
 
 void bind_sums(nb::module_& m) {
     const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
+    m.def("code_sums", py_code_sums, strict("codes"), strict("label"), nb::arg("classes"));
     m.def("cell_sums", py_cell_sums, strict("bins"), strict("starts"), strict("weight").none(),
           nb::arg("size"), nb::arg("grid"));
     m.def("product_sums", py_product_sums, strict("planes"), strict("masks").none(),

@@ -88,6 +88,7 @@ void slope_best(const Bins& bins, i64* best);
 
 // Rows of each class in each cell of sets of so many columns, in lexicographic order; at most 4096
 // cells a set.  Neither labellings but for their number of classes, nor nominal is read.
+void code_sums(Matrix<u16> codes, const std::int32_t* label, size_t classes, i64* sums);
 void cell_sums(const Bins& bins, size_t size, i64* cells);
 
 // Rows of a column that share a code; a column's place is the feature that its keys are of.

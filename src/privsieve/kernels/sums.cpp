@@ -8,6 +8,55 @@
 namespace privsieve {
 namespace {
 
+// [code-sums]
+// Rows at a time: their sums are below 2^28, and their codes stay in a cache for each class.
+constexpr size_t AT_A_TIME = 4096;
+// So many classes are looked at one after another, each of all rows; more are told apart row by row.
+constexpr size_t FEW_CLASSES = 8;
+
+// All bits of the rows of one class, none of the others: so that no row is a branch.
+void mask_of(const std::int32_t* label, size_t rows, size_t of, u16* mask) {
+    for (size_t i = 0; i < rows; i++) mask[i] = u16(-(label[i] == std::int32_t(of)));
+}
+
+u32 masked_sum(const u16* code, const u16* mask, size_t rows) {
+    u32 sum = 0;
+    for (size_t i = 0; i < rows; i++) sum += u32(code[i] & mask[i]);
+    return sum;
+}
+
+// Sums of one column, each row added to its class.
+void sums_by_row(const u16* code, const std::int32_t* label, size_t rows, std::vector<i64>& sums) {
+    std::fill(sums.begin(), sums.end(), 0);
+    for (size_t i = 0; i < rows; i++) sums[size_t(label[i])] += code[i];
+}
+
+}  // namespace
+
+void code_sums(Matrix<u16> codes, const std::int32_t* label, size_t classes, i64* sums) {
+    const size_t d = codes.rows, n = codes.columns;
+    std::fill_n(sums, classes * d, 0);
+    if (classes > FEW_CLASSES) {
+        std::vector<i64> own(classes);
+        for (size_t j = 0; j < d; j++) {
+            sums_by_row(codes[j], label, n, own);
+            for (size_t c = 0; c < classes; c++) sums[c * d + j] = own[c];
+        }
+        return;
+    }
+    u16 mask[FEW_CLASSES][AT_A_TIME];
+    for (size_t from = 0; from < n; from += AT_A_TIME) {
+        const size_t rows = std::min(AT_A_TIME, n - from);
+        for (size_t c = 0; c < classes; c++) mask_of(label + from, rows, c, mask[c]);
+        for (size_t j = 0; j < d; j++)
+            for (size_t c = 0; c < classes; c++)
+                sums[c * d + j] += masked_sum(codes[j] + from, mask[c], rows);
+    }
+}
+// [/code-sums]
+
+namespace {
+
 // [cell-sums]
 constexpr size_t MOST = 4096, BLOCK = 1024, NONE = ~size_t(0);
 

@@ -11,8 +11,10 @@ from itertools import combinations
 import numpy as np
 
 from privsieve.kernels.contract import (
+    I32,
     I64,
     MOST_BINNED,
+    MOST_ROWS,
     U8,
     U16,
     U64,
@@ -26,13 +28,38 @@ from privsieve.kernels.contract import (
 )
 from privsieve.kernels.rules import known_signs, tie_keys
 
-__all__ = ["TOPS", "cell_sums", "product_sums", "tie_counts", "tied"]
+__all__ = ["TOPS", "cell_sums", "code_sums", "product_sums", "tie_counts", "tied"]
 
 #: Cells of a set at most.
 MOST_CELLS = 4096
 #: Keys fall into so many parts by their top bits.
 TOPS = 4096
 _SHIFT = np.uint64(52)
+
+
+def _demand_codes(codes: U16, label: I32, classes: int) -> None:
+    demand_array("codes", codes, np.uint16, 2)
+    demand_array("label", label, np.int32, 1)
+    demand_equal("rows of codes and label", codes.shape[1], len(label))
+    demand_whole("rows", len(label), 0, MOST_ROWS)
+    demand_whole("classes", classes, 1, 65536)
+    if label.min(initial=0) < 0 or label.max(initial=0) >= classes:
+        raise ValueError("labels must be from 0 to the number of classes, less one")
+
+
+@kernel(_demand_codes)
+def code_sums(codes: U16, label: I32, classes: int) -> I64:
+    """What the codes of each column come to in each class: int64[classes, columns].
+
+    Rows come in any order.
+
+    >>> codes = np.array([[1, 2, 65535], [0, 0, 7]], np.uint16)
+    >>> code_sums(codes, np.array([0, 1, 1], np.int32), 2).tolist()
+    [[1, 0], [65537, 7]]
+    """
+    # [exact-sums] NumPy adds weights as doubles: whole numbers, and exact below 2^53
+    found = [np.bincount(label, column, classes) for column in codes]
+    return np.array(found, np.int64).reshape(-1, classes).T.copy()
 
 
 def _demand_cells(bins: U8, starts: I64, weight: I64 | None, size: int, grid: int) -> None:

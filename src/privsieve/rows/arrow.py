@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, groupby
 from math import inf
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from privsieve.rows.pages import Pages
 from privsieve.rows.room import Room, limited
 
 if limited() is not None:
@@ -59,9 +60,13 @@ _LETTERS = {pa.int8(): "c", pa.uint8(): "C", pa.int16(): "s", pa.uint16(): "S", 
             pa.uint32(): "I", pa.int64(): "l", pa.uint64(): "L", pa.float16(): "e",
             pa.float32(): "f", pa.float64(): "g", pa.bool_(): "b", pa.date32(): "D",
             pa.date64(): "3"}
-#: So many times the codes of a part have to fit into the memory for each thread.
-_ASIDE = 16
-Coded = TypeVar("Coded")
+#: So many times the codes of a part have to fit into the memory for each thread: where all of its
+#: columns are decoded at once, and where some are after others.
+_ASIDE, _ASIDE_BY_COLUMNS = 16, 8
+#: Bytes of codes of a part that is read by columns, at most; and cells that are decoded at once.
+_LARGEST_PART, _AT_ONCE = 2**26, 2**16
+#: Codes of some rows, and for each column that Python codes, its cells in pieces.
+Coded = tuple[dict[int, list[Any]], Codes]
 #: Types of which pyarrow tells the values apart.
 _HASHED = ("string", "large_string", "binary", "large_binary")
 _TIMES = {"s": "0", "ms": "3", "us": "6", "ns": "9"}
@@ -69,10 +74,15 @@ _TIMES = {"s": "0", "ms": "3", "us": "6", "ns": "9"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stretch:
-    """Some rows that can be read apart from the others: how many, and their batches."""
+    """Some rows that can be read apart from the others: how many, and their batches.
+
+    some : (first, end, rows) -> batches of the columns from one place to another, of at most so
+        many rows; None where all come at once.
+    """
 
     rows: int
     batches: Callable[[], Iterator[Any]]
+    some: Callable[[int, int, int], Iterator[Any]] | None = None
 
 
 #: (positions, most rows of a batch) -> parts of the rows, in order, with the columns in that order
@@ -186,7 +196,7 @@ def source_of(schema: Any, count: Callable[[], int] | None, parts: Parts, y: Raw
                 yield [column(array) for array in batch.columns]
 
     def piece(j: int) -> RawColumn:
-        # As both ways to read make them; `pa.array` of a list would load pandas, a sixth of a second.
+        # As both ways to read make them; `pa.array` of a list would load pandas.
         return column(pa.nulls(0, schema.types[j]))
 
     return Source(tuple(schema.names), types, "name", count, read, y,
@@ -238,36 +248,110 @@ def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: 
 
     # Of the others, and of persons, Python makes something, one after another in their order.
     later = sorted({*coder.others, *([len(positions) - 1] if domain.person is not None else [])})
-
-    def read(batch: Any) -> tuple[dict[int, Any], Codes]:
-        batch.validate()
-        # A row for the person too: it is not written.
-        codes = np.empty((max(len(parts), len(positions)), batch.num_rows), np.uint16)
-        coder.write(batch, codes)
-        return {j: batch.column(j) for j in later}, codes
+    # A row for the person too: it is not written.
+    reader = _Reader(coder, later, (max(len(parts), len(positions)), len(positions)), most)
 
     at = 0
-    for held, codes in _read(source.arrow.parts(positions, most), read, len(parts), room):
+    for held, codes in _read(source.arrow.parts(positions, most), reader, room):
         coder.write_others(held, codes)
         many = codes.shape[1]
         if apart is not None and source.y is not None:
             codes[len(inside)] = apart(source.y[at:at + many])
         at += many
-        yield codes[:len(parts)], None if domain.person is None else column(held[later[-1]])
+        yield codes[:len(parts)], None if domain.person is None else _joined(held[later[-1]])
 
 
-def _read(parts: Iterator[Stretch], read: Callable[[Any], Coded], columns: int, room: Room,
-          ) -> Iterator[Coded]:
-    """What is made of each batch: by threads, a part each, while there is room for their codes."""
-    def whole(part: Stretch) -> list[Coded]:
-        return list(map(read, part.batches()))
+def _read(parts: Iterator[Stretch], reader: _Reader, room: Room) -> Iterator[Coded]:
+    """What is made of each part: by threads, a part each, while there is room for their codes."""
+    def way(part: Stretch) -> Callable[[Stretch], list[Coded]] | None:
+        size = reader.size(part)
+        if part.some is not None and size <= _LARGEST_PART and room.holds(
+                size * _ASIDE_BY_COLUMNS * (room.jobs + 1)):
+            return reader.by_columns
+        return reader.by_rows if room.jobs > 1 and room.holds(
+            size * _ASIDE * (room.jobs + 1)) else None
 
-    for few, some in groupby(parts, lambda part: room.jobs > 1 and room.holds(
-            2 * part.rows * columns * _ASIDE * (room.jobs + 1))):
-        if few:
-            yield from chain.from_iterable(room.each(some, whole))
+    for how, some in groupby(parts, way):
+        if how is not None:
+            yield from chain.from_iterable(room.each(some, how))
         else:
-            yield from map(read, chain.from_iterable(part.batches() for part in some))
+            yield from map(reader.read, chain.from_iterable(part.batches() for part in some))
+
+
+class _Reader:
+    """Batches of Arrow as codes.
+
+    later : the columns whose cells are kept for Python.
+    shape : rows of codes, and columns of a batch.
+    most : rows that come out together, at most.
+    """
+
+    def __init__(self, coder: _Coder, later: list[int], shape: tuple[int, int], most: int) -> None:
+        self.coder, self.later, self.most = coder, later, most
+        self.height, self.columns = shape
+        self.pages = Pages()
+
+    def size(self, part: Stretch) -> int:
+        """Bytes of the codes of a part."""
+        return 2 * part.rows * self.height
+
+    def read(self, batch: Any) -> Coded:
+        """Of a batch with all columns."""
+        batch.validate()
+        codes = np.empty((self.height, batch.num_rows), np.uint16)
+        self.coder.write(batch, codes, 0, (0, batch.num_rows, 0))
+        return {j: [batch.column(j)] for j in self.later}, codes
+
+    def by_rows(self, part: Stretch) -> list[Coded]:
+        """Of a part, one batch after another."""
+        return list(map(self.read, part.batches()))
+
+    def by_columns(self, part: Stretch) -> list[Coded]:
+        """Of a part, some columns after others: what is decoded stays in a cache.
+
+        All columns of a batch at once would be several times its codes, fetched from the system
+        again and again.
+        """
+        made = list(self._blank(part.rows))
+        wide = min(self.columns, max(1, _AT_ONCE // max(1, part.rows)))
+        for first in range(0, self.columns, wide):
+            self._some(part, (first, min(first + wide, self.columns)), _AT_ONCE // wide, made)
+        return made
+
+    def _blank(self, rows: int) -> Iterator[Coded]:
+        """Room for the codes of a part, in one piece of memory, and for other cells."""
+        memory = self.pages.lend(self.height * rows)
+        for at in range(0, rows, self.most):
+            end = min(at + self.most, rows)
+            codes = memory[self.height * at:self.height * end].reshape(self.height, end - at)
+            yield {j: [] for j in self.later}, codes
+
+    def _some(self, part: Stretch, columns: tuple[int, int], rows: int, made: list[Coded]) -> None:
+        """The columns from one place to another, so many rows at a time."""
+        assert part.some is not None
+        (first, end), at = columns, 0
+        for batch in part.some(first, end, rows):
+            batch.validate()
+            # A batch ends where its reader wants.
+            begin = 0
+            while begin < batch.num_rows:
+                held, codes = made[at // self.most]
+                place = at % self.most
+                many = min(codes.shape[1] - place, batch.num_rows - begin)
+                self.coder.write(batch, codes[first:end], first, (begin, many, place))
+                for j in self.later:
+                    if first <= j < end:
+                        held[j].append(batch.column(j - first).slice(begin, many))
+                begin, at = begin + many, at + many
+        if at != part.rows:
+            raise ValueError  # its footer is wrong, and codes would be what was in memory before
+
+
+def _joined(arrays: list[Any]) -> RawColumn:
+    """Pieces of a column as one."""
+    if len(arrays) == 1:
+        return column(arrays[0])
+    return [cell for array in arrays for cell in column(array)]
 
 
 class _Coder:
@@ -289,17 +373,25 @@ class _Coder:
                         if rule is None}
         self._which = np.array([-1 if rule is None else rule for rule in found], np.int32)
 
-    def write(self, batch: Any, codes: Codes) -> None:
-        """A row of codes for each column that the kernel knows."""
+    def write(self, batch: Any, codes: Codes, first: int, where: tuple[int, int, int]) -> None:
+        """A row of codes for each column that the kernel knows.
+
+        first : where the first column of the batch stands among all
+        where : the first row, how many, and where their codes stand
+        """
         if self._native:
             which = np.full(batch.num_columns, -1, np.int32)
-            which[:len(self._which)] = self._which
-            self._native.read(batch.__arrow_c_array__()[1], which, codes)
+            mine = self._which[first:first + batch.num_columns]
+            which[:len(mine)] = mine
+            self._native.read(batch.__arrow_c_array__()[1], which, codes, where)
 
-    def write_others(self, arrays: Mapping[int, Any], codes: Codes) -> None:
+    def write_others(self, arrays: Mapping[int, list[Any]], codes: Codes) -> None:
         """A row of codes for each other column."""
         for j, encode in self.others.items():
-            codes[j] = _coded(arrays[j], encode)
+            at = 0
+            for array in arrays[j]:
+                codes[j, at:at + len(array)] = _coded(array, encode)
+                at += len(array)
 
     def _rule(self, kind: Any, part: Column | Target) -> int | None:
         """The rule of `cells.encoder` in the kernel's words; None where it has none."""

@@ -50,8 +50,9 @@ def open_parquet(path: Path) -> Source:
         for one in paths:
             readers = _Readers(one, first if one == paths[0] else _opened(one)[0])
             held = _values(one.relative_to(path)) if keys else {}
-            yield from (Stretch(many, partial(readers.batches, groups, wanted, held, most))
-                        for many, groups in _groups(readers.footer, most))
+            for many, groups in _groups(readers.footer, most):
+                some = partial(readers.some, groups, wanted, held)
+                yield Stretch(many, partial(some, 0, len(wanted), most), some)
 
     return source_of(schema, lambda: rows, parts, None, path=True, partitioned=bool(keys))
 
@@ -62,14 +63,15 @@ class _Readers:
     def __init__(self, path: Path, first: Any) -> None:
         self.path, self.idle, self.footer = path, deque([first]), first.metadata
 
-    def batches(self, groups: list[int], names: list[str], keys: Mapping[str, str | None],
-                most: int) -> Iterator[Any]:
-        """These columns of some groups of rows."""
+    def some(self, groups: list[int], names: list[str], keys: Mapping[str, str | None],
+             *what: int) -> Iterator[Any]:
+        """The columns from one place to another of some groups of rows, so many rows at a time."""
+        first, end, most = what
         try:
             file = self.idle.pop()
         except IndexError:
             file, _ = _opened(self.path)
-        yield from _batches(file, names, keys, (groups, most))
+        yield from _batches(file, names[first:end], keys, (groups, most))
         self.idle.append(file)
 
 
@@ -85,9 +87,10 @@ def _opened(path: Path) -> tuple[Any, int]:
     def footer() -> tuple[Any, int]:
         try:
             # Pages are taken from where the system has the file: no copy, and no memory of ours.
-            file = pq.ParquetFile(path, memory_map=True)
+            # Nor are they asked for ahead: threads of Arrow would be waited for at each column.
+            file = pq.ParquetFile(path, memory_map=True, pre_buffer=False)
         except OSError:  # where a limit lets addresses run out, or a disk knows no maps
-            file = pq.ParquetFile(path, buffer_size=_BUFFER)
+            file = pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
         file.schema_arrow  # noqa: B018  # a type that it does not know is refused here
         return file, _rows_of(file.metadata, path.stat().st_size)
 

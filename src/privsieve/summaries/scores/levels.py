@@ -63,26 +63,6 @@ def tally(levels: Ints, levels_count: int, batch: Batch, weight: Ints | None, cl
     return sums.astype(np.int64).reshape(classes, levels_count)
 
 
-#: Rows that are made doubles at a time: they stay in a cache.
-_SLICE = 2**13
-
-
-def class_sums(codes: npt.NDArray[np.uint16], label: npt.NDArray[np.int32], classes: int) -> Ints:
-    """What the codes of each column come to in each class: classes x columns.
-
-    >>> codes = np.array([[1, 2, 65535], [0, 0, 7]], np.uint16)
-    >>> class_sums(codes, np.array([0, 1, 1], np.int32), 2).tolist()
-    [[1, 0], [65537, 7]]
-    """
-    total = np.zeros((classes, len(codes)), np.int64)
-    for at in range(0, len(label), _SLICE):
-        member = label[at:at + _SLICE] == np.arange(classes)[:, None]
-        # [exact-sums] doubles, and exact in any order: whole numbers below 2^16 times 2^13
-        part = member.astype(np.float64) @ codes[:, at:at + _SLICE].T.astype(np.float64)
-        total += part.astype(np.int64)
-    return total
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class LevelCounts(Summary):
     """The table of all columns: classes x levels; the levels of a column lie together."""

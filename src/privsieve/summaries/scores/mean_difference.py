@@ -72,13 +72,14 @@ class MeanDifference:
         """The sums of some rows."""
         import numpy as np
 
-        from privsieve.summaries.scores.levels import class_sums, tally
+        from privsieve.kernels.sums import code_sums
+        from privsieve.summaries.scores.levels import tally
 
         domain = self.public.domain
-        one = np.ones(len(batch), np.int64) if weight is None else weight
+        whole = None if weight is not None else code_sums(
+            np.ascontiguousarray(batch.codes.T), batch.label, domain.classes)
         inside = batch.label == np.arange(domain.classes)[:, None]
-        counts = inside @ one
-        whole = class_sums(batch.codes.T, batch.label, domain.classes) if weight is None else None
+        counts = inside.sum(axis=1) if weight is None else inside @ weight
         sums, levels = [], [np.zeros((domain.classes, 0), np.int64)]
         for j, column in enumerate(domain.columns):
             times, less = _line(column)
@@ -92,7 +93,7 @@ class MeanDifference:
                 at = codes if isinstance(column, Category) else (codes != ONE).astype(np.int64)
                 levels.append(tally(at, beyond + 1, batch, weight, domain.classes)[:, :beyond])
                 value[at < beyond] = 0
-            sums.append(inside @ (one * value))
+            sums.append(inside @ (value if weight is None else weight * value))
         return Sums(np.array(sums, np.int64).T.astype(object), np.concatenate(levels, axis=1),
                     tuple(counts.tolist()))
 
