@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from types import SimpleNamespace
 
 import numpy as np
@@ -228,6 +229,50 @@ def test_a_table_is_read_alike_without_the_kernel(tmp_path, monkeypatch):
             expected = answer()
 
         assert expected == answer()
+
+
+@needs_kernel
+def test_columns_one_after_another_give_the_same_rows(tmp_path, monkeypatch):
+    """However many cells are decoded at once, and where none is read by columns: the same batches."""
+    rng = np.random.default_rng(1)
+    n = 700
+    path = tmp_path / "table.parquet"
+    pq.write_table(pa.table({
+        "a": pa.array(rng.normal(size=n), mask=rng.random(n) < .2), "b": rng.integers(0, 3, n),
+        "c": pa.array(rng.choice(["A", "B", "?"], n)), "id": rng.integers(0, 90, n).astype(str),
+        "t": rng.integers(0, 2, n)}), path, row_group_size=130)
+    domain = Domain([Number("a", -3, 3), Category("b", [0, 1]), Category("c", ["A", "B"])],
+                    target=Label("t", [0, 1]), person="id", persons=100)
+
+    def answer():
+        count = iter(range(10**6))
+        # All are held at once: memory that is lent again too early would show.
+        return [[getattr(one, name).tolist() for name in ("codes", "label", "unit", "row")]
+                for one in list(read(path, domain, batch_rows=64, rows=n,
+                                     entropy=lambda k: next(count).to_bytes(k, "little")))]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reading, "_LARGEST_PART", -1)
+        expected = answer()
+    for cells in (1, 7, 50, 150, 400, 2**16):
+        monkeypatch.setattr(reading, "_AT_ONCE", cells)
+
+        found = answer()
+        for at in range(4):
+            assert list(chain(*(one[at] for one in expected))) == list(
+                chain(*(one[at] for one in found)))
+
+
+@needs_kernel
+def test_a_column_of_other_rows_ends_it():
+    """No code is what was in memory before: a part has as many rows as it says, in each column."""
+    coder = reading._Coder([(pa.int64(), Number("x", 0, 9))], ".")
+    reader = reading._Reader(coder, [], (1, 1), 4)
+    batch = pa.record_batch({"x": [1, 2, 3]})
+    for rows in (0, 2, 5):
+        part = reading.Stretch(rows, lambda: iter((batch,)), lambda *_: iter((batch,)))
+        with pytest.raises(ValueError, match=r"^$"):
+            reader.by_columns(part)
 
 
 def test_bits_of_a_slice_are_its_own():

@@ -332,9 +332,10 @@ class _Reader:
         (first, end), at = columns, 0
         for batch in part.some(first, end, rows):
             batch.validate()
-            # A batch ends where its reader wants.
+            # Its footer is wrong, and codes would be what was in memory before.
+            _demand(at + batch.num_rows <= part.rows)
             begin = 0
-            while begin < batch.num_rows:
+            while begin < batch.num_rows:  # a batch ends where its reader wants
                 held, codes = made[at // self.most]
                 place = at % self.most
                 many = min(codes.shape[1] - place, batch.num_rows - begin)
@@ -343,8 +344,13 @@ class _Reader:
                     if first <= j < end:
                         held[j].append(batch.column(j - first).slice(begin, many))
                 begin, at = begin + many, at + many
-        if at != part.rows:
-            raise ValueError  # its footer is wrong, and codes would be what was in memory before
+        _demand(at == part.rows)
+
+
+def _demand(good: bool) -> None:
+    """What `guarded` makes one text of."""
+    if not good:
+        raise ValueError
 
 
 def _joined(arrays: list[Any]) -> RawColumn:
