@@ -233,7 +233,7 @@ def test_a_table_is_read_alike_without_the_kernel(tmp_path, monkeypatch):
 
 @needs_kernel
 def test_columns_one_after_another_give_the_same_rows(tmp_path, monkeypatch):
-    """However many cells are decoded at once, and where none is read by columns: the same batches."""
+    """However many cells are decoded at once, and where none is read by columns: the same rows."""
     rng = np.random.default_rng(1)
     n = 700
     path = tmp_path / "table.parquet"

@@ -347,7 +347,7 @@ class _Reader:
         _demand(at == part.rows)
 
 
-def _demand(good: bool) -> None:
+def _demand(good: object) -> None:
     """What `guarded` makes one text of."""
     if not good:
         raise ValueError
