@@ -63,8 +63,7 @@ if TYPE_CHECKING:
     from privsieve.summaries.rules import RuleTables, Weighing
 
 METHOD = "rule-sieve/3"
-#: How a target that is a number is compared.
-WAYS = ("auto", "ranks", "median-cut", "median-and-spread")
+WAYS = ("auto", "ranks", "median-cut", "median-and-spread")  # to compare numbers of a target
 
 
 @declared
@@ -226,8 +225,7 @@ class Rules(RuleSieveOptions):
 
     @property
     def sizes(self) -> Sizes:
-        """What the switch is decided by."""
-        # Without all cuts a pair may have no value.
+        """What the switch is decided by: without all cuts a pair may have no value."""
         grid = self.grid if self.cuts or not self.domain.gridless else 0
         return Sizes(self.k, len(self.domain.columns), self.units,
                      _halvings(self.domain, self.class_prior), grid, self.max_ops,
