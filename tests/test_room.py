@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 
@@ -104,6 +105,85 @@ def test_a_limit_of_addresses_is_not_taken_by_a_pool(tmp_path):
         "1", "--top", "1", "--ledger", "budget.db", "--population", "people", "--out", "first",
         "--anyway"], cwd=tmp_path, check=True, capture_output=True, text=True)
     assert int(done.stdout.split()[-1]) < 8e8
+
+
+#: Pages that a process asks its system for while it reads a file.
+FAULTS = """
+import os, resource, sys
+from pathlib import Path
+import privsieve as ps
+from privsieve.rows import open_source
+from privsieve.rows.batch import batches
+from privsieve.rows.room import Room
+
+domain = ps.Domain([ps.Number(f"x{j}", 0, 1) for j in range(8)])
+source, room = open_source(Path(sys.argv[1])), Room.usual(jobs=int(sys.argv[2]))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+rows = sum(map(len, batches(source, domain, rows=None, entropy=os.urandom, room=room)))
+print(rows, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="of glibc's allocator")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_memory_that_was_read_into_is_used_again(tmp_path, jobs):
+    """What is decoded of one part of a file lies where that of another lay: 33,000 pages of it."""
+    rows, group = 2**21, 2**17
+    numbers = np.random.default_rng(0).random(rows)
+    pq.write_table(pa.table({f"x{j}": numbers for j in range(8)}), tmp_path / "t.parquet",
+                   row_group_size=group)
+    done = subprocess.run([sys.executable, "-c", FAULTS, tmp_path / "t.parquet", jobs], check=True,
+                          capture_output=True, text=True,
+                          env={**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"})
+    read, faults = map(int, done.stdout.split())
+
+    assert read == rows
+    assert faults < 16_000
+
+
+#: A table whose file another program cuts off once it has been opened, and charged.
+CUT = """
+import os, sys
+from pathlib import Path
+import privsieve as ps
+from privsieve.errors import ReleaseFailed
+from privsieve.fit import fit
+from privsieve.rows import open_source, parquet, resolve
+from privsieve.rows.room import Room
+
+path = Path(sys.argv[1])
+domain = ps.Domain([ps.Number("a", 0, 1), ps.Number("b", 0, 1)], target=ps.Label("y", [0, 1]))
+source = open_source(path)
+domain = resolve(domain, source.shape(count_rows=True))
+plan = ps.plan("noisy-top-k", domain, rows=source.count(), epsilon=1, k=1)
+ledger = ps.Ledger("budget.db", population="people")
+ledger.grant(epsilon=1)
+read = parquet._batches
+
+def cut(*what):
+    for batch in read(*what):
+        yield batch
+        os.truncate(path, 4)
+
+parquet._batches = cut
+try:
+    fit(plan, source, ledger=ledger, room=Room(jobs=int(sys.argv[2])))
+except ReleaseFailed:
+    print("failed", ledger.left())
+"""
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("groups", [1000, 100_000])
+def test_a_file_that_is_cut_off_while_it_is_read_ends_the_release(tmp_path, groups, jobs):
+    """And not the process: the charge stands, and somebody is told."""
+    half = np.random.default_rng(0).random(1_000_000)
+    pq.write_table(pa.table({"a": half, "b": half, "y": (half > .5).astype(int)}),
+                   tmp_path / "t.parquet", row_group_size=groups, compression="none")
+    done = subprocess.run([sys.executable, "-c", CUT, "t.parquet", jobs], cwd=tmp_path, check=True,
+                          capture_output=True, text=True)
+
+    assert done.stdout.split() == ["failed", "0"]
 
 
 def test_kept_rows_are_read_again():

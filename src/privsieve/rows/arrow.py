@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.rows.pages import Pages
 from privsieve.rows.room import Room, limited
 
 if limited() is not None:
@@ -63,8 +62,9 @@ _LETTERS = {pa.int8(): "c", pa.uint8(): "C", pa.int16(): "s", pa.uint16(): "S", 
 #: So many times the codes of a part have to fit into the memory for each thread: where all of its
 #: columns are decoded at once, and where some are after others.
 _ASIDE, _ASIDE_BY_COLUMNS = 16, 8
-#: Bytes of codes of a part that is read by columns, at most; and cells that are decoded at once.
-_LARGEST_PART, _AT_ONCE = 2**26, 2**16
+#: Bytes of codes of a part that is read by columns, at most; and cells that are decoded at once:
+#: two megabytes, for each call has its price, and threads take turns to make one.
+_LARGEST_PART, _AT_ONCE = 2**26, 2**18
 #: Codes of some rows, and for each column that Python codes, its cells in pieces.
 Coded = tuple[dict[int, list[Any]], Codes]
 #: Types of which pyarrow tells the values apart.
@@ -289,7 +289,6 @@ class _Reader:
     def __init__(self, coder: _Coder, later: list[int], shape: tuple[int, int], most: int) -> None:
         self.coder, self.later, self.most = coder, later, most
         self.height, self.columns = shape
-        self.pages = Pages()
 
     def size(self, part: Stretch) -> int:
         """Bytes of the codes of a part."""
@@ -320,7 +319,7 @@ class _Reader:
 
     def _blank(self, rows: int) -> Iterator[Coded]:
         """Room for the codes of a part, in one piece of memory, and for other cells."""
-        memory = self.pages.lend(self.height * rows)
+        memory = np.empty(self.height * rows, np.uint16)
         for at in range(0, rows, self.most):
             end = min(at + self.most, rows)
             codes = memory[self.height * at:self.height * end].reshape(self.height, end - at)

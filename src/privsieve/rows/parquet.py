@@ -85,12 +85,9 @@ def _opened(path: Path) -> tuple[Any, int]:
     import pyarrow.parquet as pq
 
     def footer() -> tuple[Any, int]:
-        try:
-            # Pages are taken from where the system has the file: no copy, and no memory of ours.
-            # Nor are they asked for ahead: threads of Arrow would be waited for at each column.
-            file = pq.ParquetFile(path, memory_map=True, pre_buffer=False)
-        except OSError:  # where a limit lets addresses run out, or a disk knows no maps
-            file = pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
+        # Read, and not mapped: who cuts the file off meanwhile ends a release, and no process.  Nor
+        # are pages asked for ahead: threads of Arrow would be waited for at each column.
+        file = pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
         file.schema_arrow  # noqa: B018  # a type that it does not know is refused here
         return file, _rows_of(file.metadata, path.stat().st_size)
 

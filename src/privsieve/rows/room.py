@@ -42,6 +42,8 @@ LEAST_MEMORY = 64_000_000
 THREAD_MEMORY = 2 * LEAST_MEMORY
 _UNITS = {"": 1, "B": 1, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _SIZE = r"(?i)([0-9]{1,18}(?:\.[0-9]{1,6})?) ?(|B|MB|GB|TB)"
+#: The largest block that teaches the allocator, with what it adds.
+_KEPT = 2**25 - 2**16
 #: A file grows by so much where nobody knows how many rows will come.
 _GROWTH = 2**26
 
@@ -75,6 +77,7 @@ class Room:
             raise ParameterError(f"n_jobs is {quoted(jobs)}; write a whole number from 1 to "
                                  f"{MOST_JOBS}, or -1 for all cores")
         jobs = jobs if jobs and jobs > 0 else os.cpu_count() or 1
+        _keep_freed()
         if memory is not None:
             return cls(held := _bytes(memory), jobs=max(1, min(jobs, held // LEAST_MEMORY)))
         free = free_memory()
@@ -203,6 +206,15 @@ class Room:
                 self._file.write(bytes(2**20))
             self._file.flush()
         self._taken = size
+
+
+def _keep_freed() -> None:
+    """Let the allocator keep what is freed, of up to 32 MB, for whoever asks next.
+
+    That of Linux takes large blocks from the system and gives them back, and each of their pages is
+    a fault that all threads wait for: until it has seen a block of such a size come back.
+    """
+    np.empty(_KEPT, np.uint8)
 
 
 def _bytes(said: int | str) -> int:
