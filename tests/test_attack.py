@@ -115,10 +115,9 @@ def test_every_mode_has_a_pair_of_neighbours(method, mode):
 
 
 #: What leaves of many tries is little: only a far larger price shows in some hundred runs.
-LOOSE = {("private-tuning", ""), ("private-tuning", "known")}
+LOOSE = {("private-tuning", "")}
 #: Of which a run takes long; 600 runs are made elsewhere.
-FEWER = {("private-tuning", ""): 250, ("private-tuning", "known"): 300,
-         ("objective-fwell", ""): 300, ("rule-sieve", "number"): 400}
+FEWER = {("private-tuning", ""): 300, ("objective-fwell", ""): 300, ("rule-sieve", "number"): 400}
 
 
 @pytest.mark.slow
@@ -168,7 +167,7 @@ def test_weights_at_twice_their_claim_are_found_out():
 @pytest.mark.slow
 def test_a_whole_tuning_of_a_known_cut_loses_what_is_computed():
     """x0 is released of each table as often as the law says, at one in a million: 1.2 at 2."""
-    made = pair("private-tuning", "known")
+    made = pair("private-tuning")
     attacked, runs = made.attacked(2), 1500
     computed = Whole(share=.2, behind=2, gap=-1, score=0, step=0, good=5, stride=0).parts(2)[0]
 

@@ -57,13 +57,14 @@ def test_a_method_that_spends_more_is_refuted(cli, monkeypatch):
 
 
 @pytest.mark.parametrize(("args", "runs"), [
-    (("felp",), 3000), (("private-tuning", "--mode", "known"), 50_000),
-    (("private-tuning", "--mode", "known", "--runs", 120), 120),
+    (("felp",), 3000), (("private-tuning",), 50_000), (("private-tuning", "--runs", 120), 120),
+    (("private-tuning", "--mode", "stopped"), 3000),
 ])
 def test_a_mode_has_a_number_of_runs_of_its_own(cli, monkeypatch, args, runs):
     """Where no number is given each table gets the mode's; where one is, that one."""
     monkeypatch.setattr(pairs.Pair, "attacked", lambda _pair, _epsilon: lambda _table: "the same")
-    monkeypatch.setattr(pairs.TryPair, "attacked", pairs.Pair.attacked)
+    for kind in (pairs.TryPair, pairs.StopPair):
+        monkeypatch.setattr(kind, "attacked", pairs.Pair.attacked)
 
     assert 2 * runs == json.loads(cli("audit", *args, "--json")[1])["runs"]
 

@@ -32,17 +32,17 @@ def open_parquet(path: Path) -> Source:
     are columns of texts, as Hive writes them.
     """
     paths = _files(path) if path.is_dir() else [path]
-    first, rows = _opened(paths[0])
-    columns = _columns(first)
+    first, of_first, rows = _opened(paths[0])
+    columns = _columns(of_first)
     for at, one in enumerate(paths[1:], 2):
-        file, more = _opened(one)
-        if _columns(file) != columns:
+        _, of_file, more = _opened(one)
+        if _columns(of_file) != columns:
             raise SchemaError(f"file {at} of {len(paths)} in the folder, in the order of their "
                               "names, has other columns or types than the first; write all with "
                               "the same, or give each apart")
         rows += more
     keys = _keys([one.relative_to(path) for one in paths] if path.is_dir() else [])
-    schema = pa.schema([*first.schema_arrow, *(pa.field(key, _KEY) for key in keys)])
+    schema = pa.schema([*of_first, *(pa.field(key, _KEY) for key in keys)])
     names = schema.names  # made anew each time that it is asked for
 
     def parts(positions: Sequence[int], most: int) -> Iterator[Stretch]:
@@ -70,26 +70,26 @@ class _Readers:
         try:
             file = self.idle.pop()
         except IndexError:
-            file, _ = _opened(self.path)
+            file = _opened(self.path)[0]
         yield from _batches(file, names[first:end], keys, (groups, most))
         self.idle.append(file)
 
 
-def _columns(file: Any) -> list[tuple[str, Any]]:
-    schema = file.schema_arrow
+def _columns(schema: Any) -> list[tuple[str, Any]]:
     return sorted(zip(schema.names, schema.types, strict=True), key=lambda one: str(one[0]))
 
 
-def _opened(path: Path) -> tuple[Any, int]:
-    """A Parquet file, and how many rows its footer says it has."""
+def _opened(path: Path) -> tuple[Any, Any, int]:
+    """A Parquet file, its schema, and how many rows its footer says it has."""
     import pyarrow.parquet as pq
 
-    def footer() -> tuple[Any, int]:
+    def footer() -> tuple[Any, Any, int]:
         # Read, and not mapped: who cuts the file off meanwhile ends a release, and no process.  Nor
         # are pages asked for ahead: threads of Arrow would be waited for at each column.
         file = pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
-        file.schema_arrow  # noqa: B018  # a type that it does not know is refused here
-        return file, _rows_of(file.metadata, path.stat().st_size)
+        # Made anew each time that it is asked for; a type that it does not know is refused here.
+        schema = file.schema_arrow
+        return file, schema, _rows_of(file.metadata, path.stat().st_size)
 
     return foreign(footer, SchemaError(
         "the Parquet file is truncated or not one: its footer cannot be read; copy or write it "
