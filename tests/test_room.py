@@ -141,6 +141,45 @@ def test_memory_that_was_read_into_is_used_again(tmp_path, jobs):
     assert faults < 16_000
 
 
+#: A release of a table of which one page holds all rows of a column, within 400 MB more.
+PAGES = """
+import resource, sys, warnings
+from pathlib import Path
+import privsieve as ps
+from privsieve.fit import fit
+from privsieve.rows import open_source
+from privsieve.rows.room import Room, _of_limits
+
+warnings.simplefilter("ignore")
+path, columns, free = Path(sys.argv[1]), 40, 400_000_000
+resource.setrlimit(resource.RLIMIT_DATA, (2**40, 2**40))
+source = open_source(path)
+domain = ps.Domain([ps.Number(f"x{j}", 0, 1) for j in range(columns)],
+                   target=ps.Label("y", [0, 1]))
+plan = ps.plan("noisy-top-k", domain, rows=source.count(), epsilon=1, k=1)
+limit = 2**40 - _of_limits() + free
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+print(*fit(plan, source, room=Room.usual(jobs=int(sys.argv[2]))).selected)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of data are Linux's")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_pages_as_long_as_the_table_fit_one_after_another(tmp_path, jobs):
+    """A column at a time: a release never fails because a file was written in one piece."""
+    rng = np.random.default_rng(0)
+    numbers, rows = rng.random(10**6), 10**6
+    names = [*(f"x{j}" for j in range(40)), "y"]
+    pq.write_table(pa.table([*[numbers] * 40, rng.integers(0, 2, rows)], names),
+                   tmp_path / "t.parquet", row_group_size=rows, use_dictionary=False,
+                   data_page_size=2**30, max_rows_per_page=rows, write_batch_size=rows)
+    done = subprocess.run([sys.executable, "-c", PAGES, tmp_path / "t.parquet", jobs], check=True,
+                          capture_output=True, text=True)
+
+    assert done.stdout.strip() in names
+
+
 #: A table whose file another program cuts off once it has been opened, and charged.
 CUT = """
 import os, sys

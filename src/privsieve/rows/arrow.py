@@ -65,6 +65,8 @@ _ASIDE, _ASIDE_BY_COLUMNS = 16, 8
 #: Bytes of codes of a part that is read by columns, at most; and cells that are decoded at once:
 #: two megabytes, for each call has its price, and threads take turns to make one.
 _LARGEST_PART, _AT_ONCE = 2**26, 2**18
+#: Bytes of a row of one column, where a page holds all rows of a part: as it is written, and read.
+_PAGE_ROW = 16
 #: Codes of some rows, and for each column that Python codes, its cells in pieces.
 Coded = tuple[dict[int, list[Any]], Codes]
 #: Types of which pyarrow tells the values apart.
@@ -262,20 +264,28 @@ def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: 
 
 
 def _read(parts: Iterator[Stretch], reader: _Reader, room: Room) -> Iterator[Coded]:
-    """What is made of each part: by threads, a part each, while there is room for their codes."""
-    def way(part: Stretch) -> Callable[[Stretch], list[Coded]] | None:
-        size = reader.size(part)
-        if part.some is not None and size <= _LARGEST_PART and room.holds(
-                size * _ASIDE_BY_COLUMNS * (room.jobs + 1)):
-            return reader.by_columns
-        return reader.by_rows if room.jobs > 1 and room.holds(
-            size * _ASIDE * (room.jobs + 1)) else None
+    """What is made of each part: by threads, a part each, while there is room for their codes.
 
-    for how, some in groupby(parts, way):
-        if how is not None:
-            yield from chain.from_iterable(room.each(some, how))
-        else:
+    A page may hold all rows of a part, and pages of all columns are there at once where rows are
+    read: a large part is read by columns, too, while its codes find room.
+    """
+    def way(part: Stretch) -> tuple[Callable[[Stretch], list[Coded]] | None, int]:
+        size, threads = reader.size(part), room.jobs + 1
+        if part.some is not None and size <= _LARGEST_PART and room.holds(
+                size * _ASIDE_BY_COLUMNS * threads):
+            return reader.by_columns, room.jobs
+        if room.jobs > 1 and room.holds(size * _ASIDE * threads):
+            return reader.by_rows, room.jobs
+        alone = part.some is not None and room.holds(size + _PAGE_ROW * part.rows)
+        return reader.by_columns if alone else None, 1
+
+    for (how, jobs), some in groupby(parts, way):
+        if how is None:
             yield from map(reader.read, chain.from_iterable(part.batches() for part in some))
+        elif jobs == 1:
+            yield from chain.from_iterable(map(how, some))
+        else:
+            yield from chain.from_iterable(room.each(some, how))
 
 
 class _Reader:
