@@ -267,7 +267,8 @@ def _read(parts: Iterator[Stretch], reader: _Reader, room: Room) -> Iterator[Cod
     """What is made of each part: by threads, a part each, while there is room for their codes.
 
     A page may hold all rows of a part, and pages of all columns are there at once where rows are
-    read: a large part is read by columns, too, while its codes find room.
+    read: a large part is read by columns, too, while its codes find room.  Cells that Python codes
+    would all be kept till then, and nobody knows how long they are.
     """
     def way(part: Stretch) -> tuple[Callable[[Stretch], list[Coded]] | None, int]:
         size, threads = reader.size(part), room.jobs + 1
@@ -276,7 +277,8 @@ def _read(parts: Iterator[Stretch], reader: _Reader, room: Room) -> Iterator[Cod
             return reader.by_columns, room.jobs
         if room.jobs > 1 and room.holds(size * _ASIDE * threads):
             return reader.by_rows, room.jobs
-        alone = part.some is not None and room.holds(size + _PAGE_ROW * part.rows)
+        alone = part.some is not None and not reader.later and room.holds(
+            size + _PAGE_ROW * part.rows)
         return reader.by_columns if alone else None, 1
 
     for (how, jobs), some in groupby(parts, way):
