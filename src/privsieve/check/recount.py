@@ -14,7 +14,7 @@ from typing import Any
 from privsieve.check.facts import Facts, common
 from privsieve.check.schema import of_first, release_faults
 from privsieve.check.theorems import BESIDE
-from privsieve.public.cost import RHO_UNITS, TOP
+from privsieve.public.canonical import RHO_UNITS, TOP
 
 #: The module that recounts a method, a kind, or a part of one; loaded when it is asked for.
 KINDS = {"selection": "recount_choice", "weights": "recount_weights", "histogram": "recount_table",

@@ -24,8 +24,14 @@ from privsieve.check.schema import CONTAINMENT, RELEASE_FORMAT, certificate_faul
 from privsieve.check.theorems import claim_reasons
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import canonical, digest, parsed
-from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, units_of
+from privsieve.public.canonical import (
+    DELTA_UNITS,
+    EPSILON_UNITS,
+    canonical,
+    digest,
+    parsed,
+    units_of,
+)
 from privsieve.public.plan import FORMAT, KINDS, UNIT
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.verb import Verb
 from privsieve.errors import CheckFailed, PrivsieveError, SchemaError
-from privsieve.public.cost import EPSILON_UNITS, decimal
+from privsieve.public.canonical import EPSILON_UNITS, decimal
 from privsieve.release import WRONG
 
 if TYPE_CHECKING:

@@ -13,8 +13,15 @@ from privsieve.cli import words
 from privsieve.cli.options import asking, head, refuse
 from privsieve.cli.verb import VerbGroup
 from privsieve.errors import CheckFailed, LedgerError
-from privsieve.public.canonical import Json, parsed
-from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, decimal
+from privsieve.public.canonical import (
+    DELTA_UNITS,
+    EPSILON_UNITS,
+    RHO_UNITS,
+    TOP,
+    Json,
+    decimal,
+    parsed,
+)
 
 if TYPE_CHECKING:
     from privsieve.ledger.account import Account

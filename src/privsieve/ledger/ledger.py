@@ -25,9 +25,16 @@ from privsieve.ledger import chain, sql
 from privsieve.ledger import head as heads
 from privsieve.ledger.account import Account, checked_name
 from privsieve.ledger.chain import ChainReport, Entry, Publication, Request, imported, replay
-from privsieve.public.canonical import Json, canonical, parsed
-from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Cost, decimal
-from privsieve.public.plan import conversion
+from privsieve.public.canonical import (
+    DELTA_UNITS,
+    EPSILON_UNITS,
+    RHO_UNITS,
+    Json,
+    canonical,
+    decimal,
+    parsed,
+)
+from privsieve.public.plan import Cost, conversion
 from privsieve.public.printed import Printed
 
 if TYPE_CHECKING:

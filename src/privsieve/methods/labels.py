@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.methods.branches import worth
-from privsieve.public.cost import exact
+from privsieve.public.canonical import exact
 from privsieve.public.domain import EXACT_ROWS, Domain
 
 if TYPE_CHECKING:

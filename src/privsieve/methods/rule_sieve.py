@@ -49,10 +49,9 @@ from privsieve.methods.labels import (
 )
 from privsieve.public.canonical import Json
 from privsieve.public.columns import CODES, Number
-from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, option, settings, settled
-from privsieve.public.plan import Chosen, Plan, Scoring, Takes
+from privsieve.public.plan import Chosen, Cost, Plan, Scoring, Takes
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race

@@ -26,12 +26,11 @@ from privsieve.methods.branches import ONE, cuts_fit, joint_of, pairs_said
 from privsieve.methods.choosing import Forecast, Places, among, charged, expected, fewer, selection
 from privsieve.methods.labels import NUMBER
 from privsieve.methods.wishes import WISHES
-from privsieve.public.canonical import quoted
+from privsieve.public.canonical import EPSILON_UNITS, quoted
 from privsieve.public.columns import CODES, Label, Number
-from privsieve.public.cost import EPSILON_UNITS, Cost
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, settings
-from privsieve.public.plan import Chosen, Plan, Scoring, Takes, assumed
+from privsieve.public.plan import Chosen, Cost, Plan, Scoring, Takes, assumed
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from privsieve.public.cost import exact
+from privsieve.public.canonical import exact
 from privsieve.public.plan import UNIT
 from privsieve.report.officer import WEAK, Spending, literal
 from privsieve.report.page import clean, count
