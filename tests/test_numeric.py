@@ -13,7 +13,6 @@ from privsieve import kernels
 from privsieve.kernels import ranks
 from privsieve.public.columns import Number
 from privsieve.public.domain import Domain
-from privsieve.summaries.layout import Layout
 from privsieve.summaries.numbers import (
     CUTS,
     HALVES,
@@ -25,7 +24,8 @@ from privsieve.summaries.numbers import (
     scores,
     spread,
 )
-from privsieve.summaries.rules import at_ranks
+from privsieve.summaries.ranks import at_ranks
+from privsieve.summaries.rules import Layout
 from test_merge import cut
 
 
@@ -60,7 +60,7 @@ def score(batches, domain, *, order=3, grid=4, key=0, part_rows=2**20, offset=0)
 
 
 def _kind(column):
-    from privsieve.summaries.layout import _kind as kind
+    from privsieve.summaries.rules import _kind as kind
 
     return kind(column)
 

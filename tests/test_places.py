@@ -29,8 +29,8 @@ from privsieve.noise.streams import Noise, replay, system
 from privsieve.public.option import Choosing
 from privsieve.report import html
 from privsieve.rows import open_source
-from privsieve.summaries.layout import Layout
-from privsieve.summaries.rules import set_scores
+from privsieve.summaries.rules import Layout
+from privsieve.summaries.sets import set_scores
 from test_race import close, enumerated, worst_loss
 from test_report import Page
 

@@ -26,21 +26,12 @@ from privsieve import kernels
 from privsieve.kernels.ranks import rank_intervals
 from privsieve.public.columns import CODES, Label
 from privsieve.public.domain import Domain
-from privsieve.rows.batch import Batch, Passes
+from privsieve.rows.batch import Batch, Part, Passes
 from privsieve.summaries import Summary
 from privsieve.summaries.cuts import AllCuts
-from privsieve.summaries.layout import Layout, Part
 from privsieve.summaries.persons import by_person
-from privsieve.summaries.rules import (
-    PART_ROWS,
-    Bins,
-    Ints,
-    Record,
-    Runs,
-    Signs,
-    at_ranks,
-    median_cuts,
-)
+from privsieve.summaries.ranks import Record, at_ranks
+from privsieve.summaries.rules import PART_ROWS, Bins, Ints, Layout, Runs, Signs, median_cuts
 
 if TYPE_CHECKING:
     from privsieve.summaries.sums import CellSums, SignSums
