@@ -15,7 +15,7 @@ import privsieve as ps
 import tables
 from attacks import RUNS, near, refuted, stands
 from exact import LAWS, within_law
-from privsieve.check import places as recount
+from privsieve.check import recount
 from privsieve.check.verify import verify
 from privsieve.errors import ParameterError
 from privsieve.fit import fit

@@ -108,7 +108,8 @@ def verify(releases: tuple[str, ...], path: str | None, export: str | None, head
     RELEASES are folders of releases: an older copy of the ledger lacks an entry that a later
     release knows of.  Exit code 7 where something does not add up.
     """
-    from privsieve.ledger.ledger import known, recount, recount_export
+    from privsieve.ledger.head import known
+    from privsieve.ledger.ledger import recount, recount_export
 
     refuse((path is None) == (export is None), "name the ledger (--ledger FILE), or an export of "
            "it (--export FILE), and one of them only")

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
-from privsieve.kernels.ranks import rank_intervals
+from privsieve.kernels.rules import rank_intervals
 from privsieve.public.columns import CODES, Label
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch, Part, Passes
