@@ -56,8 +56,8 @@ MOST_WIDE = 8
 MOST_FILES = 32
 #: Lines of a module at most: what would be longer with its importer stays apart.
 MOST_OF_MODULE = 500
-#: Lists that name modules: who adds a method, a score, a verb or a form of tables adds a file.
-REGISTRIES = ("METHODS", "SCORES", "KINDS", "VERBS", "STORES", "_FORMS")
+#: Lists that name modules: who adds a method, a score or a form of tables adds a file.
+REGISTRIES = ("METHODS", "SCORES", "KINDS", "STORES", "_FORMS")
 #: Rooms with a file for each paper, or for each form of another tool: whoever adds one adds a file.
 ROOMS_OF_KINDS = ("papers", "bridges")
 
@@ -173,7 +173,9 @@ def is_kind(name):
     lists = [node for other, (_, tree) in trees().items() if room(other) == room(name)
              for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)
              and getattr(getattr(node, "target", None) or node.targets[0], "id", "") in REGISTRIES]
-    return leaf in {word for each in lists for node in ast.walk(each) for word in said(node)}
+    entries = [entry for each in lists for entry in (
+        each.value.values if isinstance(each.value, ast.Dict) else [each.value])]
+    return leaf in {word for entry in entries for node in ast.walk(entry) for word in said(node)}
 
 
 def said(node):

@@ -8,7 +8,7 @@
                 a rare class, "centred"
     "centred"   the label less its mean: no count leaves, and no epsilon is spent
     "unbalanced"  "auto", and "centred" where counts would cost more than they bring
-    "average"   more than two classes, all at once: see `summaries.rules`; no epsilon
+    "average"   more than two classes, all at once: see `summaries.sets`; no epsilon
 
     "number"  classes that cut a number, lowest first: two halves; or four, taken as halves and as
                 the middle against the ends; what a numeric target comes to
