@@ -13,9 +13,8 @@ from pathlib import Path
 from measure import Goal
 from privsieve.ledger.ledger import Ledger
 from privsieve.methods import plan
-from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
-from privsieve.public.plan import terms
+from privsieve.public.plan import Cost, terms
 
 #: Bare transactions come to this part of the time at least; and releases that came before.
 LEAST, BEFORE = 0.4, 200

@@ -22,7 +22,7 @@ import privsieve as ps
 from measure import Goal, call
 from privsieve.methods.ridge.answers import Memory, Task, solved
 from privsieve.methods.ridge.dual import Basis, Kernel
-from privsieve.public.cost import Cost
+from privsieve.public.plan import Cost
 from privsieve.rows import open_source
 from privsieve.rows.batch import batches
 

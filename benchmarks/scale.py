@@ -33,10 +33,9 @@ from measure import Goal, call, program
 from privsieve import kernels
 from privsieve.fit import fit
 from privsieve.rows import open_source, resolve
-from privsieve.rows.batch import Batch, batches
+from privsieve.rows.batch import Batch, Part, batches
 from privsieve.rows.room import Room
-from privsieve.summaries.layout import Layout, Part
-from privsieve.summaries.rules import Signs, median_cuts
+from privsieve.summaries.rules import Layout, Signs, median_cuts
 
 GIB = 2**30
 COLUMNS = 20

@@ -22,7 +22,7 @@ from panels import panels
 from privsieve.local import constants
 from privsieve.papers.fwell import argmin
 from privsieve.papers.private_fwell import gamma_noise, objective_budget
-from privsieve.public.cost import exact
+from privsieve.public.canonical import exact
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,7 +18,7 @@ import numpy as np
 from privsieve.methods.ridge import choice
 from privsieve.methods.ridge.sensitivity import of_predictions
 from privsieve.papers.kernel_ridge import printed_sensitivity
-from privsieve.public.cost import exact
+from privsieve.public.canonical import exact
 from protocol import write
 
 FEATURES = 60

@@ -23,8 +23,8 @@ from privsieve.methods import plan
 from privsieve.methods.local_weights import VectorNoise
 from privsieve.methods.objective_fwell import Perturbing, perturbed
 from privsieve.noise.streams import replay
-from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
+from privsieve.public.plan import Cost
 from privsieve.rows import open_source
 from privsieve.rows.batch import batches
 

@@ -12,8 +12,7 @@ from importlib import import_module
 import numpy as np
 
 from privsieve.kernels.covers_twin import Covers, State
-from privsieve.kernels.patterns import rule_facts
-from privsieve.kernels.search import Found
+from privsieve.kernels.patterns import Found, rule_facts
 
 #: More columns than this, and conflicts of pairs are found when they occur.
 PAIRS = 300
@@ -22,7 +21,7 @@ CUTS = 200
 
 
 def search(cells, y, weights, rule, start=(), seconds=None):
-    """The heaviest set that keeps the rule, as `kernels.search` says it; `nodes` are rounds.
+    """The heaviest set that keeps the rule, as `patterns.search` says it; `nodes` are rounds.
 
     It takes no `suppress`.
     """

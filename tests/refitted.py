@@ -9,8 +9,7 @@ import contextlib
 import copy
 from fractions import Fraction
 
-from privsieve.public.canonical import canonical, digest, link
-from privsieve.public.cost import EPSILON_UNITS, RHO_UNITS, decimal
+from privsieve.public.canonical import EPSILON_UNITS, RHO_UNITS, canonical, decimal, digest, link
 
 
 class Forger:

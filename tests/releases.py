@@ -9,9 +9,8 @@ from math import prod
 from privsieve.ledger.chain import certificate
 from privsieve.public.canonical import canonical, digest
 from privsieve.public.columns import Category, Flag, Label, Number
-from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
-from privsieve.public.plan import NoiseSize, Plan, terms
+from privsieve.public.plan import Cost, NoiseSize, Plan, terms
 from privsieve.release import Release
 
 SOFTWARE = {"privsieve": "0.0.1"}

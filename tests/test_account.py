@@ -17,8 +17,8 @@ from privsieve.fit import ConvertedWarning
 from privsieve.ledger import account as accounts
 from privsieve.ledger.account import Account, Change, Charge, steps
 from privsieve.ledger.ledger import Ledger
-from privsieve.public.cost import RHO_UNITS, TOP, Cost
-from privsieve.public.plan import UNIT
+from privsieve.public.canonical import RHO_UNITS, TOP
+from privsieve.public.plan import UNIT, Cost
 
 CHANGES = [Change(unit, neighbours) for unit in ("row", "person")
            for neighbours in ("replace-one", "add-remove")]

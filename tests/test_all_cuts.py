@@ -20,12 +20,12 @@ from privsieve.noise.streams import replay
 from privsieve.public.columns import CODES, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
-from privsieve.rows.batch import batches
+from privsieve.rows.batch import Part, batches
 from privsieve.summaries.cuts import ZOOMS, AllCuts
-from privsieve.summaries.layout import Layout, Part
 from privsieve.summaries.numbers import Depth, number_tables
 from privsieve.summaries.numbers import scores as number_scores
-from privsieve.summaries.rules import _subsets, class_scores, rule_tables, set_scores
+from privsieve.summaries.rules import Layout, rule_tables
+from privsieve.summaries.sets import _subsets, class_scores, set_scores
 from test_naive import Table
 from test_rules import score as scored
 from test_rules import weighing

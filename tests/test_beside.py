@@ -19,7 +19,7 @@ from privsieve.methods import plan
 from privsieve.methods.beside import KINDS, shares
 from privsieve.noise.streams import replay
 from privsieve.public.canonical import canonical, digest
-from privsieve.public.cost import Cost
+from privsieve.public.plan import Cost
 from privsieve.release import Selection
 from privsieve.report import html
 from test_cli import ASKED, DOMAIN, privsieve, rows, select, spent  # noqa: F401  # a fixture

@@ -24,15 +24,8 @@ from privsieve.methods.rule_sieve import summarise, weighed
 from privsieve.noise import streams as noises
 from privsieve.noise.streams import replay, system
 from privsieve.public.domain import Domain
-from privsieve.summaries.layout import Layout
-from privsieve.summaries.rules import (
-    Weighing,
-    binned,
-    class_scores,
-    rule_tables,
-    scores,
-    set_values,
-)
+from privsieve.summaries.rules import Layout, Weighing, rule_tables, scores
+from privsieve.summaries.sets import binned, class_scores, set_values
 from test_rules import T1, T2, T4, T5, T6
 from test_sensitivity import _joined, _person, random_pair
 

@@ -21,7 +21,7 @@ from privsieve import __version__
 from privsieve.cli import VERBS, releasing, verbs
 from privsieve.errors import LedgerError
 from privsieve.ledger.ledger import Ledger
-from privsieve.public.cost import DELTA_UNITS, decimal
+from privsieve.public.canonical import DELTA_UNITS, decimal
 from privsieve.public.domain import Domain
 from privsieve.rows import Source
 from privsieve.rows import batch as reader

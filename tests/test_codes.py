@@ -215,16 +215,11 @@ def test_methods_that_compute_refuse(method, place):
 
 
 def test_what_is_typical():
-    """Declared, or the middle of the bounds and an eighth of their width."""
-    assert (140.0, 5.0) == Number("x", 0, 999, typical=[140, 5]).typical_centre_and_spread()
-    assert (50.0, 12.5) == Number("x", 0, 100).typical_centre_and_spread()
-    assert Number("x").typical_centre_and_spread() is None
-    assert Number("x", 0, 9, near=3).typical_centre_and_spread() is None
-    for part in (Number("x", 0, 999, typical=[140, 5]), Number("x", 0, 100)):
-        centre, spread = part.typical_centre_and_spread()
-
+    """The middle code is what was declared, or the middle of the bounds; its spread an eighth."""
+    for part, centre, spread in ((Number("x", 0, 999, typical=[140, 5]), 140, 5),
+                                 (Number("x", 0, 100), 50, 12.5)):
         assert [32768, 40960, 24576] == encoder(part)(
-            np.array([centre, centre + spread, centre - spread])).tolist()
+            np.array([centre, centre + spread, centre - spread], float)).tolist()
 
 
 def test_which_columns_have_no_grid():

@@ -5,7 +5,8 @@ from fractions import Fraction
 import pytest
 
 from privsieve.errors import ParameterError
-from privsieve.public.cost import Cost, decimal, exact
+from privsieve.public.canonical import decimal, exact
+from privsieve.public.plan import Cost
 
 
 def test_ten_tenths_are_one():

@@ -12,11 +12,9 @@ import pytest
 from privsieve.cli import run
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Ledger
-from privsieve.report.acro import results
-from privsieve.report.label import label
+from privsieve.report.exports import entry, label, results
 from privsieve.report.officer import form, markdown
 from privsieve.report.page import clean
-from privsieve.report.registry import entry
 from releases import KINDS, true
 from test_report import HOSTILE, ROWS, Page, publication, selection, swapped
 from test_report import html as page_of

@@ -17,20 +17,20 @@ SRC = Path(privsieve.__file__).parent
 #: Lines of Python that came since version 0.1.0, which is folded into 25,500 (it had 32,311).
 SINCE = {
     "units and accounts": 2_633,
-    "publication against an honest attacker": 7_910,
-    "RuleSieve's third part": 5_470,
+    "publication against an honest attacker": 7_895,
+    "RuleSieve's third part": 5_430,
     "a ledger's file, its head and its verbs": 800,
     "ready to be paid, and finished after a crash": 750,
     "the closed world of `verify`, which recounts what a maker wrote": 1_450,
     "signatures and whole folders": 1_450,
     "an auditor with more eyes, and a quicker start": 800,
     "what a session's function said, bound to its charge": 120,
-    "exports, the form at the end of a page, and a policy": 990,
+    "exports, the form at the end of a page, and a policy": 965,
     "a ledger on a server": 560,
     "a session's function that is loaded again, and pages that count sources": 150,
     "words that a page explains": 40,
     "a publication noted on a server, signatures that a policy wants": 108,
-    "a look at a table with verdicts, places and how its file is written, its page and note": 1_070,
+    "a look at a table with verdicts, places and how its file is written, its page and note": 1_060,
     "what each epsilon buys, and the forecast beside the names": 220,
     "an auditor that adds up what the parts of an output say, and one try of a tuning": 210,
     "pairs that lose more, and what 100,000 edits found": 76,
@@ -52,15 +52,14 @@ SINCE = {
 MOST_LINES = 25_500 + sum(SINCE.values())
 #: Functions with more than six arguments.
 MOST_WIDE = 8
-#: Files of which a function runs in one selection from a CSV file: 32, and one each for where rows
-#: lie and for passes over them.
-MOST_FILES = 34
+#: Files of which a function runs in one selection from a CSV file.
+MOST_FILES = 32
 #: Lines of a module at most: what would be longer with its importer stays apart.
 MOST_OF_MODULE = 500
-#: Lists that name modules, which are imported when somebody asks for them.
-REGISTRIES = ("METHODS", "SCORES", "KINDS", "VERBS", "STORES")
-#: Forms of tables, a file each: whoever adds one adds a file.
-FORMS = ("rows/npz.py", "rows/svmlight.py", "rows/long_log.py", "rows/basket.py")
+#: Lists that name modules: who adds a method, a score or a form of tables adds a file.
+REGISTRIES = ("METHODS", "SCORES", "KINDS", "STORES", "_FORMS")
+#: Rooms with a file for each paper, or for each form of another tool: whoever adds one adds a file.
+ROOMS_OF_KINDS = ("papers", "bridges")
 
 
 @cache
@@ -115,26 +114,43 @@ def test_a_name_has_one_meaning():
 
 
 def test_a_module_has_more_than_one_importer():
-    """A module with one importer in its own room is a part of it, if both fit into one file.
+    """A module with one importer is a part of it, if both fit into one file.
 
-    Faces are not (homes of public names, verbs), nor what a list of the package names in a string
-    (methods, scores, kinds of pages), forms of tables, and twins of kernels.
+    Between two rooms is a wall; there such a module is one with whatever else of its room the same
+    importer alone imports, if both fit.  Faces are not (homes of public names, verbs), nor kinds:
+    what a list of its room names, and what lies in a room of kinds.
     """
-    from privsieve import _HOMES
-
-    faces = {f"privsieve.{home}" for home in _HOMES.values()} | {
-        f"privsieve.cli.{verb}" for verb in VERBS} | {"privsieve.__main__", "privsieve._version"}
-    alone = []
-    for name, (path, _) in trees().items():
-        by = importers()[name]
-        kind = path.relative_to(SRC).as_posix()
-        if (len(by) > 1 or name in faces or path.name == "__init__.py" or kind in FORMS
-                or name.endswith("_twin") or named(name, kind)):
-            continue
-        if not by or (room(name) == room(*by) and length(name) + length(*by) <= MOST_OF_MODULE):
-            alone.append(f"{kind} <- {', '.join(by) or 'nobody'}")
+    once = {name: by for name, by in only().items() if not is_face(name) and not is_kind(name)}
+    alone = [f"{name} <- {by or 'nobody'}" for name, by in once.items() if not by or any(
+        room(other) == room(name) and length(name) + length(other) <= MOST_OF_MODULE
+        for other in [by, *(each for each, its in once.items()
+                            if its == by and room(by) != room(name) and each != name)])]
 
     assert [] == alone
+
+
+def only():
+    """The modules with one importer, or none, and who that is."""
+    return {name: next(iter(importers()[name]), None) for name, (path, _) in trees().items()
+            if len(importers()[name]) < 2 and path.name != "__init__.py"}
+
+
+def is_face(name):
+    """Whether it is where a public name lives, or a verb."""
+    from privsieve import _HOMES
+
+    return name in {f"privsieve.{home}" for home in _HOMES.values()} | {
+        f"privsieve.cli.{verb}" for verb in VERBS} | {"privsieve.__main__", "privsieve._version"}
+
+
+def test_the_lists_of_modules_are_there():
+    """Each list by which a module is excused is found, and each room of kinds has files."""
+    found = {getattr(target, "id", "") for _, tree in trees().values() for node in tree.body
+             if isinstance(node, ast.Assign | ast.AnnAssign)
+             for target in getattr(node, "targets", None) or [node.target]}
+
+    assert set() == set(REGISTRIES) - found
+    assert set() == set(ROOMS_OF_KINDS) - {room(name) for name in trees()}
 
 
 def room(name):
@@ -147,21 +163,27 @@ def length(name):
     return len(trees()[name][0].read_text(encoding="utf-8").splitlines())
 
 
-def named(name, kind):
-    """Whether a list of its room names the module, or a page of the documents does.
-
-    Papers as printed are for experiments and tests alone.
-    """
+def is_kind(name):
+    """Whether it is one of several: by its room, a list of its room, or a page of the documents."""
     leaf, docs = name.rsplit(".", 1)[1], Path(__file__).parents[1] / "docs"
     documented = not importers()[name] and any(name in page.read_text(encoding="utf-8")
                                                for page in docs.glob("*.md"))
-    if kind.startswith("papers/") or documented:
+    if room(name) in ROOMS_OF_KINDS or documented:
         return True
     lists = [node for other, (_, tree) in trees().items() if room(other) == room(name)
              for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)
              and getattr(getattr(node, "target", None) or node.targets[0], "id", "") in REGISTRIES]
-    return any(leaf == node.value.rsplit(".", 1)[-1] for each in lists for node in ast.walk(each)
-               if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    entries = [entry for each in lists for entry in (
+        each.value.values if isinstance(each.value, ast.Dict) else [each.value])]
+    return leaf in {word for entry in entries for node in ast.walk(entry) for word in said(node)}
+
+
+def said(node):
+    """The module that an entry of a list names: "folder.module", or module.function."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value.rsplit(".", 1)[-1]
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        yield node.value.id
 
 
 def test_functions_take_few_arguments():

@@ -35,9 +35,9 @@ from privsieve.noise import race as race_module
 from privsieve.noise import streams
 from privsieve.noise.race import Race, top_k
 from privsieve.noise.streams import replay
-from privsieve.summaries import rules as tabled
-from privsieve.summaries.layout import Layout
-from privsieve.summaries.rules import best_partition, scores, set_scores, set_values
+from privsieve.summaries import sets as tabled
+from privsieve.summaries.rules import Layout, scores
+from privsieve.summaries.sets import best_partition, set_scores, set_values
 from test_naive import Table
 from test_rules import T5, weighing
 

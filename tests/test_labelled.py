@@ -27,7 +27,7 @@ from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.publish import project
 from privsieve.containment.publishable import by_sources, largest_k, publishable
 from privsieve.errors import NothingFits, ParameterError
-from privsieve.kernels import patterns, search
+from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
 
@@ -162,7 +162,7 @@ def test_optimum(part):
     chosen = 0
     for case in cases(part, 25, most=12):
         for worth in (case.weights, None):
-            found = search.search(case.cells, case.label, worth, case.rule)
+            found = patterns.search(case.cells, case.label, worth, case.rule)
             best = naive_search.best(case.rows, case.y, case.hidden, worth, case.rule, case.d)
             chosen += len(found.selected) > 0
 

@@ -20,7 +20,7 @@ from privsieve.ledger import file as ledger_file
 from privsieve.ledger import sql as ledger_sql
 from privsieve.ledger.chain import Entry, replay
 from privsieve.ledger.ledger import Ledger, populations
-from privsieve.public.cost import Cost
+from privsieve.public.plan import Cost
 
 DIGEST = "ab" * 32
 CLAIM = {"claim": {"epsilon": "0.5"}, "software": {}}

@@ -24,7 +24,7 @@ import privsieve
 from privsieve.errors import BudgetExceeded, LedgerError
 from privsieve.ledger import file as ledger_file
 from privsieve.ledger.ledger import Ledger, recount
-from privsieve.public.cost import Cost
+from privsieve.public.plan import Cost
 
 HERE = Path(__file__).parent
 SOURCES = str(Path(privsieve.__file__).parents[1])
@@ -39,7 +39,7 @@ DYING = """
 import ctypes, json, os, shutil, sys
 from privsieve.ledger import file, sql
 from privsieve.ledger import ledger as module
-from privsieve.public.cost import Cost
+from privsieve.public.plan import Cost
 base, torn, step, plant = sys.argv[1:]
 claim = {}
 exec(plant)
@@ -272,7 +272,7 @@ FILLING = """
 import resource, sys
 from privsieve.errors import LedgerError
 from privsieve.ledger.ledger import Ledger
-from privsieve.public.cost import Cost
+from privsieve.public.plan import Cost
 path, most = sys.argv[1:]
 if int(most):
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(most), int(most)))

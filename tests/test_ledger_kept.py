@@ -28,8 +28,7 @@ from privsieve.ledger import ledger as ledger_module
 from privsieve.ledger.account import Account, Charge, raised
 from privsieve.ledger.chain import Entry, exported, imported, replay
 from privsieve.ledger.ledger import Ledger, backup, populations, recount, recount_export
-from privsieve.public.cost import Cost
-from privsieve.public.plan import UNIT
+from privsieve.public.plan import UNIT, Cost
 
 GOLDEN = Path(__file__).parent / "golden"
 SOURCES = str(Path(privsieve.__file__).parents[1])
@@ -208,7 +207,7 @@ FORKED = """
 import os, sys
 from privsieve.ledger import file
 from privsieve.ledger.ledger import Ledger
-from privsieve.public.cost import Cost
+from privsieve.public.plan import Cost
 
 ledger = Ledger(sys.argv[1], "p")
 ledger.grant(2)
@@ -488,7 +487,7 @@ READING = """
 import os, sys, tempfile
 from privsieve.errors import PrivsieveError
 from privsieve.ledger.ledger import Ledger, recount
-from privsieve.public.cost import Cost
+from privsieve.public.plan import Cost
 with tempfile.TemporaryDirectory() as folder:  # what nobody may import is imported before
     ledger = Ledger(folder + "/b.db", "p")
     ledger.grant(1), ledger.reserve(Cost.of("0.1"), {}), recount(ledger.path)

@@ -74,7 +74,7 @@ SLOTS = 8
 #: Reserve, witness, commit, witness, for ever.  A witness is on the disk before work goes on.
 WORKER = """
 import os, random, sys, time
-from privsieve.public.cost import Cost
+from privsieve.public.plan import Cost
 from privsieve.errors import BudgetExceeded
 from privsieve.ledger import account, file, sql
 from privsieve.ledger import ledger as module

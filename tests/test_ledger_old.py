@@ -17,8 +17,7 @@ from privsieve.errors import BudgetExceeded, LedgerError
 from privsieve.ledger import sql as ledger_schema
 from privsieve.ledger.chain import Entry, replay
 from privsieve.ledger.ledger import Ledger, populations, recount
-from privsieve.public.cost import Cost
-from privsieve.public.plan import UNIT
+from privsieve.public.plan import UNIT, Cost
 
 GOLDEN = Path(__file__).parent / "golden" / "ledger-0.1.0.sql"
 FOLDERS = Path(__file__).parent / "golden" / "0.1.0"

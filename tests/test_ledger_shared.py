@@ -25,7 +25,7 @@ from privsieve.ledger import server, sql
 from privsieve.ledger.chain import exported
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Ledger, populations, recount, recount_export
-from privsieve.public.cost import Cost
+from privsieve.public.plan import Cost
 from test_ledger_kill import PLANTED, WORKER, grant, kill_many, wrong_of
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg, which reaches PostgreSQL, is missing")

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 import privsieve as ps
 from every_method import ESTIMATORS
 from privsieve.errors import DomainError, ParameterError
-from privsieve.public.cost import Cost
+from privsieve.public.plan import Cost
 from privsieve.public.shown import FEW, MANY, Shown
 from privsieve.release import Release
 

@@ -10,10 +10,8 @@ import naive_numbers
 import tables
 from kernel_calls import serve
 from privsieve import kernels
-from privsieve.kernels import ranks
 from privsieve.public.columns import Number
 from privsieve.public.domain import Domain
-from privsieve.summaries.layout import Layout
 from privsieve.summaries.numbers import (
     CUTS,
     HALVES,
@@ -25,7 +23,8 @@ from privsieve.summaries.numbers import (
     scores,
     spread,
 )
-from privsieve.summaries.rules import at_ranks
+from privsieve.summaries.ranks import at_ranks
+from privsieve.summaries.rules import Layout
 from test_merge import cut
 
 
@@ -60,7 +59,7 @@ def score(batches, domain, *, order=3, grid=4, key=0, part_rows=2**20, offset=0)
 
 
 def _kind(column):
-    from privsieve.summaries.layout import _kind as kind
+    from privsieve.summaries.rules import _kind as kind
 
     return kind(column)
 
@@ -86,7 +85,7 @@ def test_kernels_equal_loops(seed):
 
     assert [[naive_numbers.covariance(x, (part <= c).tolist(), k) * 2
              for x, k in zip(columns, kind, strict=True)] for c in range(3)] == (
-        ranks.rank_intervals(kernels.runs(codes, starts, weight), kind).tolist())
+        kernels.rank_intervals(kernels.runs(codes, starts, weight), kind).tolist())
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -101,7 +100,7 @@ def test_implementations_agree_on_long_columns(seed, monkeypatch):
     answers = []
     for which in ("native", "numpy"):
         serve(which, monkeypatch)
-        answers.append(ranks.rank_intervals(runs, kind))
+        answers.append(kernels.rank_intervals(runs, kind))
     one, two = answers
     assert one.dtype == two.dtype
     assert one.tolist() == two.tolist()
@@ -118,7 +117,7 @@ def by_ranks(x, y, wanted):
         rows = np.argsort(label, kind="stable")
         runs = kernels.runs(np.array([x], np.uint16)[:, rows].copy(),
                             np.array([0, r, len(y)]), None)
-        found.append(int(ranks.rank_intervals(runs, np.zeros(1, np.uint8))[0, 0]) // 2)
+        found.append(int(kernels.rank_intervals(runs, np.zeros(1, np.uint8))[0, 0]) // 2)
     return found
 
 

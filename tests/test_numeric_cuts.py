@@ -26,8 +26,8 @@ from privsieve.public.domain import Domain
 from privsieve.rows import open_source
 from privsieve.rows.batch import Passes
 from privsieve.summaries import numbers
-from privsieve.summaries.layout import Layout
-from privsieve.summaries.rules import set_scores
+from privsieve.summaries.rules import Layout
+from privsieve.summaries.sets import set_scores
 from test_numeric_sensitivity import neighbours_of, utilities
 
 BOX = ps.Domain.box(0, 1, columns=12, target=(-20, 20))

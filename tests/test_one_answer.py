@@ -7,6 +7,7 @@ Clusters and sites have the same law beside their own tests: `test_cluster.py`, 
 from __future__ import annotations
 
 import random
+from importlib.util import find_spec
 
 import polars as pl
 import pyarrow as pa
@@ -68,7 +69,8 @@ FORMS = (
     lambda frame, _folder: open_source(frame),
     lambda frame, _folder: open_source(pl.from_arrow(arrow(frame))),
     lambda frame, _folder: open_source(arrow(frame)),
-    of_array, of_csv, of_parquet, of_folder, of_stream, of_query,
+    of_array, of_csv, of_parquet, of_folder, of_stream,
+    *([of_query] if find_spec("duckdb") else []),
 )
 
 
@@ -80,6 +82,13 @@ def answer(method, source, room, size):
     # A line of a file has a name of its own, and a query is said.
     plan = {name: said for name, said in body["plan"].items() if name not in ("record", "query")}
     return canonical({**body, "plan": plan})
+
+
+def test_a_query_is_one_of_the_forms():
+    """Where DuckDB is there; else this says that queries were left out."""
+    pytest.importorskip("duckdb", reason="the extra `db` is not installed")
+
+    assert of_query in FORMS
 
 
 @pytest.mark.parametrize("method", ESTIMATORS, ids=repr)

@@ -16,9 +16,8 @@ from privsieve import methods
 from privsieve.cli.options import OfMethod, given
 from privsieve.errors import ParameterError
 from privsieve.methods.estimators import Selector
-from privsieve.public.cost import Cost
 from privsieve.public.option import Choosing, declared, estimator, option, settings
-from privsieve.public.plan import Plan
+from privsieve.public.plan import Cost, Plan
 
 DOMAIN = ps.Domain.box(0, 1, columns=3)
 

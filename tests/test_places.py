@@ -15,7 +15,7 @@ import privsieve as ps
 import tables
 from attacks import RUNS, near, refuted, stands
 from exact import LAWS, within_law
-from privsieve.check import places as recount
+from privsieve.check import recount
 from privsieve.check.verify import verify
 from privsieve.errors import ParameterError
 from privsieve.fit import fit
@@ -29,8 +29,8 @@ from privsieve.noise.streams import Noise, replay, system
 from privsieve.public.option import Choosing
 from privsieve.report import html
 from privsieve.rows import open_source
-from privsieve.summaries.layout import Layout
-from privsieve.summaries.rules import set_scores
+from privsieve.summaries.rules import Layout
+from privsieve.summaries.sets import set_scores
 from test_race import close, enumerated, worst_loss
 from test_report import Page
 

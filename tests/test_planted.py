@@ -80,7 +80,7 @@ FAULTS = {
         "        self.scores_ = [1.0] * len(domain.columns)\n        self.n_features_in_ = ",
         HOLDS),
     "upward-import": (
-        "public/cost.py", "from privsieve.errors import ParameterError\n",
+        "public/plan.py", "from privsieve.errors import ParameterError\n",
         "from privsieve.errors import ParameterError\nfrom privsieve import rows  # noqa\n",
         LAYERS),
 }

@@ -108,7 +108,7 @@ def test_the_table_of_the_documents_is_computed():
 def test_gaussian_noise_is_taken_only_where_it_is_shorter(d):
     """In the mean and in the mean square it is below that of Gamma length; its rho is known."""
     from privsieve.methods.local_weights import VectorNoise
-    from privsieve.public.cost import Cost
+    from privsieve.public.plan import Cost
 
     pure, made = (VectorNoise.of(d, Fraction(1), Cost.of(1, delta=delta)) for delta in (0, "1e-6"))
     beta = 1 / float(pure.scale)

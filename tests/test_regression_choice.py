@@ -11,7 +11,7 @@ from privsieve.errors import ParameterError
 from privsieve.methods.ridge import choice
 from privsieve.methods.ridge.sensitivity import ridge
 from privsieve.papers.kernel_ridge import printed_sensitivity
-from privsieve.public.cost import Cost
+from privsieve.public.plan import Cost
 
 
 @pytest.mark.parametrize(("r", "slope"), [(0.25, -2 / 9), (0.5, -1 / 3), (1, -1 / 3)])

@@ -41,8 +41,8 @@ from privsieve.methods.ridge.sensitivity import sensitivity
 from privsieve.methods.ridge.session import KernelRidgeSession, codes_of
 from privsieve.noise.streams import replay
 from privsieve.public.columns import Category, Flag, Number
-from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
+from privsieve.public.plan import Cost
 from privsieve.rows import open_source
 
 MIXED = Domain([Number("age", 0, 110), Number("dose", 1, 9, missing="level"), Flag("smoker"),

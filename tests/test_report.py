@@ -23,7 +23,7 @@ from privsieve.fit import fit
 from privsieve.kernels.patterns import Rule
 from privsieve.ledger.folder import Folder
 from privsieve.public.canonical import canonical, digest
-from privsieve.public.cost import Cost
+from privsieve.public.plan import Cost
 from privsieve.report import html, internal_html
 from privsieve.report.page import belief, clean, factor, name, share_up
 from privsieve.rows import open_source

@@ -17,12 +17,12 @@ from privsieve.noise import race
 from privsieve.noise.streams import replay
 from privsieve.rows import batch as reading
 from privsieve.rows import open_source
-from privsieve.rows.batch import Batch
+from privsieve.rows.batch import Batch, Part
 from privsieve.rows.room import Room
 from privsieve.summaries import passes
-from privsieve.summaries.layout import Part
 from privsieve.summaries.passes import Ranks
-from privsieve.summaries.rules import Runs, at_ranks
+from privsieve.summaries.ranks import at_ranks
+from privsieve.summaries.rules import Runs
 from privsieve.summaries.stages import Stages
 
 ROWS = 300

@@ -14,9 +14,8 @@ from privsieve.kernels.slopes import SIDE, SLOPES, slope_best
 from privsieve.methods.branches import Sizes, slopes
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Domain, person_weight
-from privsieve.summaries.layout import Layout
-from privsieve.summaries.rules import rule_tables, set_scores
-from privsieve.summaries.slopes import slope_values
+from privsieve.summaries.rules import Layout, rule_tables
+from privsieve.summaries.sets import set_scores, slope_values
 from test_naive import Table
 from test_rules import weighing
 

@@ -17,9 +17,8 @@ from privsieve.methods import plan
 from privsieve.methods.rule_sieve import choose
 from privsieve.noise.streams import replay
 from privsieve.public.domain import person_weight
-from privsieve.summaries.layout import Layout
-from privsieve.summaries.rules import rule_tables, scores
-from privsieve.summaries.third import third_scores
+from privsieve.summaries.rules import Layout, rule_tables, scores
+from privsieve.summaries.sets import third_scores
 from test_joint import grown, left, losses, replaced
 from test_rules import T5, weighing
 from test_slopes import _joined, _person

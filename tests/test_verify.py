@@ -19,9 +19,8 @@ from privsieve.ledger.chain import certificate
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import canonical, digest, link
 from privsieve.public.columns import Flag, Label, Number
-from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
-from privsieve.public.plan import FORMAT, conversion, sentence, terms
+from privsieve.public.plan import FORMAT, Cost, conversion, sentence, terms
 from privsieve.release import Release
 
 SOFTWARE = {"privsieve": "0.0.1"}

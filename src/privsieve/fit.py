@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from privsieve._version import __version__
 from privsieve.errors import BudgetExceeded, ParameterError, PrivsieveError, ReleaseFailed
 from privsieve.ledger.folder import CERTIFICATE, NOTE, RELEASE
-from privsieve.public.canonical import canonical, digest
-from privsieve.public.cost import EPSILON_UNITS, decimal
+from privsieve.public.canonical import EPSILON_UNITS, canonical, decimal, digest
 from privsieve.public.plan import Plan
 from privsieve.release import Release
 from privsieve.report import ready, write_report

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from privsieve.errors import SchemaError
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import Json, canonical, digest, parsed, quoted
-from privsieve.public.cost import exact
+from privsieve.public.canonical import Json, canonical, digest, exact, parsed, quoted
 from privsieve.public.plan import Plan, chosen_by, sought
 from privsieve.public.printed import Printed
 

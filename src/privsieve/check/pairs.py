@@ -228,7 +228,7 @@ class SessionPair(Pair):
 
         from privsieve.methods.ridge import answers, dual
         from privsieve.noise.streams import system
-        from privsieve.public.cost import Cost
+        from privsieve.public.plan import Cost
 
         kernel = dual.Kernel.of(self.domain, "rbf")
         points = dual.coordinates(np.array([[0], [40_000]], np.uint16)[:1 + (self.kind != "one")],

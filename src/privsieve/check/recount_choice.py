@@ -15,8 +15,8 @@ from privsieve.check.facts import Facts, classes_of
 from privsieve.check.reasons import Unreadable, failed
 from privsieve.check.theorems import BESIDE
 from privsieve.frozen import dataclass
+from privsieve.public.canonical import EPSILON_UNITS, decimal
 from privsieve.public.columns import Number
-from privsieve.public.cost import EPSILON_UNITS, decimal
 from privsieve.public.domain import Domain, after_coding
 
 #: Gaps for which a forecast says what is found, and costs beside its own.

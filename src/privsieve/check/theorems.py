@@ -11,8 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from privsieve.check.reasons import failed
-from privsieve.public.cost import LARGEST_EPSILON
-from privsieve.public.plan import SENTENCES, THEOREMS
+from privsieve.public.plan import LARGEST_EPSILON, SENTENCES, THEOREMS
 
 #: The theorem of each method, by its name without a version.
 OF_METHOD: Mapping[str, str] = {

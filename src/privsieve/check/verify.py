@@ -16,16 +16,21 @@ from dataclasses import field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from privsieve.check import places
 from privsieve.check.entries import bound
 from privsieve.check.reasons import Unreadable, failed
-from privsieve.check.recount import release_reasons, rho_holds, unseen
+from privsieve.check.recount import WISHES, agrees, release_reasons, rho_holds, unseen
 from privsieve.check.schema import CONTAINMENT, RELEASE_FORMAT, certificate_faults
 from privsieve.check.theorems import claim_reasons
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import canonical, digest, parsed
-from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, units_of
+from privsieve.public.canonical import (
+    DELTA_UNITS,
+    EPSILON_UNITS,
+    canonical,
+    digest,
+    parsed,
+    units_of,
+)
 from privsieve.public.plan import FORMAT, KINDS, UNIT
 
 if TYPE_CHECKING:
@@ -313,9 +318,9 @@ def checks(kind: str, plan: Mapping[str, Any], release: Mapping[str, Any]) -> di
         if kind == "weights" and count == POSITIVE:
             q = _on_grid(release.get("values")) or []
             count = max(1, sum(weight > 0 for weight in q))
-        wishes = any(settings.get(name) is not None for name in places.WISHES)
+        wishes = any(settings.get(name) is not None for name in WISHES)
         found["the release does not select as many columns as planned"] = (
-            places.agrees(settings, columns, selected) if wishes
+            agrees(settings, columns, selected) if wishes
             else type(count) is int and len(selected) == count)
         most = settings.get("at_most")
         found["the plan names more columns than were asked for at most"] = (

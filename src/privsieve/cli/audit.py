@@ -41,7 +41,7 @@ def command(method: str, mode: str, epsilon: str, runs: int | None, as_json: boo
     """
     from privsieve.check.audit import audit
     from privsieve.check.pairs import pair
-    from privsieve.public.cost import Cost
+    from privsieve.public.plan import Cost
 
     claimed, tables = Cost.of(epsilon, allow_weak=True), pair(method, mode)
     name = f"{method}, {mode}" if mode else method

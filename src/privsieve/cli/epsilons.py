@@ -13,8 +13,7 @@ from privsieve.cli import options as asked
 from privsieve.cli import words
 from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import Json
-from privsieve.public.cost import EPSILON_UNITS
+from privsieve.public.canonical import EPSILON_UNITS, Json
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan
 
@@ -106,7 +105,7 @@ def _plans(domain: Domain, rows: int | None, options: Mapping[str, Any]) -> Iter
 
 
 def _bought(plan: Plan, account: Account | None, options: Mapping[str, Any]) -> Buys:
-    from privsieve.public.cost import factor
+    from privsieve.public.canonical import factor
     from privsieve.report.page import belief, percent
 
     epsilon = plan.cost.epsilon

@@ -11,7 +11,7 @@ from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.verb import Verb
 from privsieve.errors import CheckFailed, PrivsieveError, SchemaError
-from privsieve.public.cost import EPSILON_UNITS, decimal
+from privsieve.public.canonical import EPSILON_UNITS, decimal
 from privsieve.release import WRONG
 
 if TYPE_CHECKING:
@@ -74,23 +74,17 @@ def _checked(place: Path, ledger: str | None) -> FolderCheck:
 
 
 def _made(form: str, checked: FolderCheck, ledger: str | None) -> bytes:
+    from privsieve.report import exports, officer
+
     release, certificate = checked.release, checked.body
     if form == "registry":
-        from privsieve.report.registry import entry
-
-        return entry(release, certificate).encode()
+        return exports.entry(release, certificate).encode()
     if form == "acro":
-        from privsieve.report.acro import results
-
-        return results(release, certificate, [
+        return exports.results(release, certificate, [
             name for name in checked.contents.files if not name.startswith(".")])
     sums = _sums(checked, ledger)
     if form == "label":
-        from privsieve.report.label import label
-
-        return label(release, certificate, sums).encode()
-    from privsieve.report import officer
-
+        return exports.label(release, certificate, sums).encode()
     title = f"Release {certificate['release_sha256'][:12]}: to be signed"
     return officer.markdown(officer.form(release, certificate, sums), title).encode()
 

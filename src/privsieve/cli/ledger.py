@@ -13,8 +13,15 @@ from privsieve.cli import words
 from privsieve.cli.options import asking, head, refuse
 from privsieve.cli.verb import VerbGroup
 from privsieve.errors import CheckFailed, LedgerError
-from privsieve.public.canonical import Json, parsed
-from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, decimal
+from privsieve.public.canonical import (
+    DELTA_UNITS,
+    EPSILON_UNITS,
+    RHO_UNITS,
+    TOP,
+    Json,
+    decimal,
+    parsed,
+)
 
 if TYPE_CHECKING:
     from privsieve.ledger.account import Account
@@ -101,7 +108,8 @@ def verify(releases: tuple[str, ...], path: str | None, export: str | None, head
     RELEASES are folders of releases: an older copy of the ledger lacks an entry that a later
     release knows of.  Exit code 7 where something does not add up.
     """
-    from privsieve.ledger.ledger import known, recount, recount_export
+    from privsieve.ledger.head import known
+    from privsieve.ledger.ledger import recount, recount_export
 
     refuse((path is None) == (export is None), "name the ledger (--ledger FILE), or an export of "
            "it (--export FILE), and one of them only")

@@ -13,7 +13,7 @@ from privsieve.cli import words
 from privsieve.cli.verb import Verb
 from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import METHODS, options_of, plan
-from privsieve.public.cost import exact
+from privsieve.public.canonical import exact
 from privsieve.public.domain import Domain
 from privsieve.public.option import About, abouts, read_several, whole_number, yes_or_no
 from privsieve.public.plan import Plan

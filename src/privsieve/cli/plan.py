@@ -14,8 +14,7 @@ from privsieve.cli import options as asked
 from privsieve.cli import words
 from privsieve.errors import ParameterError
 from privsieve.methods import METHODS
-from privsieve.public.canonical import Json, visible
-from privsieve.public.cost import exact
+from privsieve.public.canonical import Json, exact, visible
 from privsieve.public.plan import Plan, Takes
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from warnings import catch_warnings, simplefilter
 
 from privsieve.cli import words
 from privsieve.errors import CheckFailed, LedgerError, ParameterError, ReleaseFailed
-from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, decimal
+from privsieve.public.canonical import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, decimal
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-from privsieve.public.canonical import Json, canonical, hidden, visible
-from privsieve.public.cost import EPSILON_UNITS, decimal
+from privsieve.public.canonical import EPSILON_UNITS, Json, canonical, decimal, hidden, visible
 from privsieve.public.printed import fitted
 
 #: Lines fit into 80 columns; labels take the first ones.

@@ -29,8 +29,7 @@ from privsieve.containment.labelled import (
 )
 from privsieve.errors import SchemaError
 from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
-from privsieve.public.canonical import Json, text_of
-from privsieve.public.cost import decimal
+from privsieve.public.canonical import Json, decimal, text_of
 from privsieve.rows.matrix import Items, Sensitive
 
 #: Rows are counted of which the group has at least such a share of one value.

@@ -34,8 +34,7 @@ from privsieve.containment.labelled import Bools, Labelled, cells, narrowed, row
 from privsieve.errors import NothingFits, ParameterError
 from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
-from privsieve.public.canonical import Json, quoted
-from privsieve.public.cost import EPSILON_UNITS, decimal
+from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, quoted
 
 _DECIMAL = r"\d{1,9}(\.\d{1,9})?"
 #: What each limit is of, as a sentence says it, and how it is asked for.

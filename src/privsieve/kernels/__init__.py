@@ -18,6 +18,7 @@ from privsieve.kernels.rules import (
     mix64,
     pair_best,
     pair_gain,
+    rank_intervals,
     runs,
     sign_pairs,
     sign_planes,
@@ -27,5 +28,6 @@ from privsieve.kernels.rules import (
 
 __all__ = [
     "implementation", "interval", "median_cut", "merge_runs", "mix64", "pair_best", "pair_gain",
-    "plane_words", "reason", "runs", "sign_pairs", "sign_planes", "sign_triples", "tie_keys",
+    "plane_words", "rank_intervals", "reason", "runs", "sign_pairs", "sign_planes",
+    "sign_triples", "tie_keys",
 ]  # fmt: skip

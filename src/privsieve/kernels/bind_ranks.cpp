@@ -1,4 +1,4 @@
-// The doors to the kernels of a numeric target.  `ranks.py` has checked what comes in.
+// The doors to the kernels of a numeric target.  `rules.py` has checked what comes in.
 #include "bind.h"
 #include "ranks.h"
 

@@ -21,8 +21,10 @@ from privsieve.kernels.contract import (
     Runs,
     demand_array,
     demand_bins,
+    demand_column_rows,
     demand_column_weights,
     demand_equal,
+    demand_kind,
     demand_middle,
     demand_rows,
     demand_runs,
@@ -36,6 +38,9 @@ from privsieve.kernels.contract import (
 )
 
 _MISSING = 65535
+#: Values of cuts at ranks are below n^2 in size: so many rows keep them in 60 bits.  A plan allows
+#: half as many.
+FEW_ROWS = 2**30
 
 
 @kernel(lambda z: demand_array("z", z, np.uint64, np.ndim(z)))
@@ -179,6 +184,37 @@ def _ordered(value: I64) -> I64:
     total = level[:, -1]
     best: I64 = np.maximum(np.maximum(2 * up - total, total + 2 * down), np.abs(total))
     return best
+
+
+def _demand_few_runs(runs: Runs, kind: U8) -> None:
+    top = demand_runs("runs", runs)
+    demand_kind(kind, "runs", len(runs[0]) - 1)
+    demand_column_rows(runs, top, FEW_ROWS)
+
+
+@kernel(_demand_few_runs)
+def rank_intervals(runs: Runs, kind: U8) -> I64:
+    """Twice the best rule of each column against each cut between two classes: int64[C - 1, d].
+
+    With r of n rows below the cut, a rule that says yes to n_I rows, of which n_Ir lie below, is
+    worth |n n_Ir - r n_I|: n times a covariance.  Rules are those of `interval`.
+
+    >>> codes, starts = np.array([[0, 1, 2, 3]], np.uint16), np.array([0, 1, 2, 4])
+    >>> rank_intervals(runs(codes, starts), np.zeros(1, np.uint8)).tolist()
+    [[6], [8]]
+    """
+    indptr, code, count = runs
+    out = np.zeros((max(0, count.shape[1] - 1), len(kind)), np.int64)
+    for j, (first, last) in enumerate(pairwise(indptr)):
+        low = np.cumsum(count[first:last].astype(np.int64), axis=1)
+        if len(out):
+            out[:, j] = _best_of_cuts(low[:, :-1].T, low[:, -1], code[first:last], kind[j])
+    return out
+
+
+def _best_of_cuts(low: I64, every: I64, code: U16, kind: int) -> I64:
+    """Twice the best rule, for each row of `low`: the rows of each code below a cut."""
+    return best_rules(every.sum() * low - low.sum(axis=1, keepdims=True) * every, code, kind)
 
 
 @kernel(demand_middle)

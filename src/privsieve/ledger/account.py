@@ -18,8 +18,15 @@ from math import isqrt
 from typing import Any, NamedTuple
 
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
-from privsieve.public.canonical import Json
-from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, decimal, units_of
+from privsieve.public.canonical import (
+    DELTA_UNITS,
+    EPSILON_UNITS,
+    RHO_UNITS,
+    TOP,
+    Json,
+    decimal,
+    units_of,
+)
 from privsieve.public.domain import LARGEST_ROWS
 from privsieve.public.plan import UNIT
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privsieve.errors import PrivsieveError
-from privsieve.public.cost import DELTA_UNITS, decimal
+from privsieve.public.canonical import DELTA_UNITS, decimal
 from privsieve.public.shown import Shown, names
 
 if TYPE_CHECKING:

@@ -23,9 +23,19 @@ from privsieve.errors import BudgetExceeded, LedgerError, ParameterError, Privsi
 from privsieve.frozen import dataclass
 from privsieve.ledger import account as accounts
 from privsieve.ledger.account import Account, Change, Charge, change_of, checked_name, facts
-from privsieve.public.canonical import Json, canonical, digest, link, parsed
-from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, TOP, Cost, units_of
-from privsieve.public.plan import FORMAT, Plan, terms
+from privsieve.public.canonical import (
+    DELTA_UNITS,
+    EPSILON_UNITS,
+    RHO_UNITS,
+    TOP,
+    Json,
+    canonical,
+    digest,
+    link,
+    parsed,
+    units_of,
+)
+from privsieve.public.plan import FORMAT, Cost, Plan, terms
 
 EXPORT = "privsieve-ledger-export/1"
 GENESIS = "00" * 32

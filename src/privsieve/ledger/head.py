@@ -103,6 +103,15 @@ def of_release(path: str) -> tuple[Head, ...]:
     return found
 
 
+def known(head: str | None, releases: Iterable[str] = ()) -> tuple[Head, ...]:
+    """The entries that a head file and release folders know of."""
+    newest = read(head) if head is not None else None
+    if head is not None and newest is None:
+        raise LedgerError("there is no head file at this place; name the one that --head wrote")
+    found = [newest] if newest else []
+    return (*found, *(one for path in releases for one in of_release(path)))
+
+
 def set_back(known: Iterable[Head], holds: Callable[[int, str], bool]) -> str | None:
     """In a sentence, that a chain lacks one of these entries; None where it has them all.
 

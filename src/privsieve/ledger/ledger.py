@@ -25,16 +25,23 @@ from privsieve.ledger import chain, sql
 from privsieve.ledger import head as heads
 from privsieve.ledger.account import Account, checked_name
 from privsieve.ledger.chain import ChainReport, Entry, Publication, Request, imported, replay
-from privsieve.public.canonical import Json, canonical, parsed
-from privsieve.public.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Cost, decimal
-from privsieve.public.plan import conversion
+from privsieve.public.canonical import (
+    DELTA_UNITS,
+    EPSILON_UNITS,
+    RHO_UNITS,
+    Json,
+    canonical,
+    decimal,
+    parsed,
+)
+from privsieve.public.plan import Cost, conversion
 from privsieve.public.printed import Printed
 
 if TYPE_CHECKING:
     from privsieve.public.shown import Shown
 
-__all__ = ["ChainReport", "Entry", "Ledger", "Publication", "backup", "known", "populations",
-           "recount", "recount_export"]
+__all__ = ["ChainReport", "Entry", "Ledger", "Publication", "backup", "populations", "recount",
+           "recount_export"]
 
 LARGEST_K = 2**40
 _SHA256 = r"[0-9a-f]{64}"
@@ -406,7 +413,7 @@ class Ledger(Printed):
         A file that was cut back consistently passes, unless a head or a release folder is given
         that knows of a later entry.
         """
-        return recount(self.path, known(self.head, releases))[0]
+        return recount(self.path, heads.known(self.head, releases))[0]
 
     @contextmanager
     def _writing(self) -> Iterator[sql.Database]:
@@ -449,15 +456,6 @@ def populations(path: str, head: str | None = None) -> tuple[Ledger, ...]:
     with sql.store(path).reading(sql.checked_path(path)) as db:
         found = [row[0] for row in db.execute("SELECT id FROM population ORDER BY id")]
     return tuple(Ledger(path, population=name, head=head) for name in found)
-
-
-def known(head: str | None, releases: Iterable[str] = ()) -> tuple[heads.Head, ...]:
-    """The entries that a head file and release folders know of."""
-    newest = heads.read(head) if head is not None else None
-    if head is not None and newest is None:
-        raise LedgerError("there is no head file at this place; name the one that --head wrote")
-    found = [newest] if newest else []
-    return (*found, *(one for path in releases for one in heads.of_release(path)))
 
 
 def recount(path: str, known: Iterable[heads.Head] = (),

@@ -20,8 +20,8 @@ from typing import Any, Protocol
 from privsieve.errors import LedgerError, ParameterError
 from privsieve.ledger.account import Account, Charge, alike, check_new_name, check_unlike
 from privsieve.ledger.chain import GENESIS, Balance, ChainReport, Entry, Request, Tally, replay
-from privsieve.public.canonical import Json
-from privsieve.public.cost import DELTA_UNITS, RHO_UNITS, TOP, Cost, decimal
+from privsieve.public.canonical import DELTA_UNITS, RHO_UNITS, TOP, Json, decimal
+from privsieve.public.plan import Cost
 
 
 class Answer(Protocol):

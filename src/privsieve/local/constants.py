@@ -17,7 +17,7 @@ from flint import arb, fmpq
 from privsieve.errors import ParameterError
 from privsieve.local.limits import distance, ridge
 from privsieve.noise.balls import arithmetic
-from privsieve.public.cost import exact
+from privsieve.public.canonical import exact
 
 #: Working precision, and binary places of what leaves.
 PRECISION, PLACES = 192, 64

@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import ceil, log
 
 from privsieve.errors import ParameterError
-from privsieve.public.cost import exact
+from privsieve.public.canonical import exact
 
 #: The ridge that is allowed: below it, rounding is no longer small beside it.
 SMALLEST_LAM, LARGEST_LAM = Fraction(1, 10**6), Fraction(10**6)

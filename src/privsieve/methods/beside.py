@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from privsieve.errors import ParameterError
 from privsieve.methods import wishes
-from privsieve.public.canonical import Json, quoted
-from privsieve.public.cost import EPSILON_UNITS, Cost, exact
+from privsieve.public.canonical import EPSILON_UNITS, Json, exact, quoted
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing
-from privsieve.public.plan import SENTENCES, Chosen, Plan, assumed
+from privsieve.public.plan import SENTENCES, Chosen, Cost, Plan, assumed
 from privsieve.summaries.stages import Stages, Summarise, adding, together
 
 if TYPE_CHECKING:

@@ -28,10 +28,10 @@ from privsieve.methods.choosing import (
     fewer,
     selection,
 )
-from privsieve.public.cost import Cost, exact
+from privsieve.public.canonical import exact
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, option, settings, settled
-from privsieve.public.plan import Plan, Scoring
+from privsieve.public.plan import Cost, Plan, Scoring
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race

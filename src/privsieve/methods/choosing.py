@@ -24,11 +24,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
 from privsieve.methods.branches import Extent, takes
-from privsieve.public.canonical import Json, quoted
-from privsieve.public.cost import EPSILON_UNITS, Cost, decimal, exact
+from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, exact, quoted
 from privsieve.public.domain import Domain, after_coding
 from privsieve.public.option import Choosing
-from privsieve.public.plan import NoiseSize, Plan, assumed
+from privsieve.public.plan import Cost, NoiseSize, Plan, assumed
 from privsieve.release import exactly
 
 if TYPE_CHECKING:
@@ -282,7 +281,7 @@ def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
 
     before : what is spent under zCDP before the race, by what is pure
 
-    >>> from privsieve.public.cost import Cost
+    >>> from privsieve.public.plan import Cost
     >>> from privsieve.noise.race import Race
     >>> one, tiny = Fraction(1), Fraction(1, 10**6)
     >>> [charged(Cost(one, tiny), Race(100, k, 1, one, delta=tiny)).delta_text for k in (3, 20)]

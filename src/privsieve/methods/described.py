@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import LARGEST, Json, text_of
 from privsieve.public.columns import CODES, MISSING, Category, Date, Flag, Label, Number
-from privsieve.public.cost import Cost
 from privsieve.public.description import ClassFigures, Described, Figure
 from privsieve.public.domain import Domain
+from privsieve.public.plan import Cost
 
 if TYPE_CHECKING:
     from privsieve.noise.streams import Noise

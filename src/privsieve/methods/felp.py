@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from privsieve.errors import ParameterError
 from privsieve.methods.local_weights import MOST_NUMBERS, Learning, VectorNoise, vector_plan
 from privsieve.methods.output_fwell import OutputOptions
-from privsieve.public.cost import Cost, exact
+from privsieve.public.canonical import exact
 from privsieve.public.domain import Domain
 from privsieve.public.option import declared, integer, option
-from privsieve.public.plan import Plan
+from privsieve.public.plan import Cost, Plan
 
 if TYPE_CHECKING:
     from privsieve.noise.streams import Noise

@@ -8,7 +8,7 @@
                 a rare class, "centred"
     "centred"   the label less its mean: no count leaves, and no epsilon is spent
     "unbalanced"  "auto", and "centred" where counts would cost more than they bring
-    "average"   more than two classes, all at once: see `summaries.rules`; no epsilon
+    "average"   more than two classes, all at once: see `summaries.sets`; no epsilon
 
     "number"  classes that cut a number, lowest first: two halves; or four, taken as halves and as
                 the middle against the ends; what a numeric target comes to
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.methods.branches import worth
-from privsieve.public.cost import exact
+from privsieve.public.canonical import exact
 from privsieve.public.domain import EXACT_ROWS, Domain
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from privsieve.methods.rule_sieve import Rules
     from privsieve.noise.streams import Noise
-    from privsieve.summaries.layout import Layout
+    from privsieve.summaries.rules import Layout
 
 #: Weights are multiples of 1/4096: the smallest share of a class that they can balance.
 FINEST = 4096
@@ -365,7 +365,7 @@ def offsets(labels: Labellings, layout: Layout, scale: int) -> npt.NDArray[np.in
     """
     import numpy as np
 
-    from privsieve.summaries.layout import SUBSETS
+    from privsieve.summaries.rules import SUBSETS
 
     found = np.zeros((len(labels.squares), len(layout.kind)), np.int64)
     for cut, squares in enumerate(labels.squares):

@@ -18,11 +18,10 @@ from privsieve.errors import ParameterError
 from privsieve.methods.blocks import Blocked, digest_of, parts_of, public_rows, sizes
 from privsieve.methods.branches import Extent, takes
 from privsieve.methods.choosing import count
-from privsieve.public.canonical import Json
-from privsieve.public.cost import Cost, exact
+from privsieve.public.canonical import Json, exact
 from privsieve.public.domain import Domain
 from privsieve.public.option import declared, option, settings
-from privsieve.public.plan import NoiseSize, Plan, Takes, assumed
+from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
 from privsieve.release import ColumnWeights, GridNumbers, NoiseLaw, exactly, figure
 
 if TYPE_CHECKING:

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 from privsieve.errors import ParameterError
 from privsieve.methods.choosing import Forecast, Places, among, charged, expected, fewer, selection
 from privsieve.methods.labels import FINE, Labellings, balanced, equal, shares, written_shares
-from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, option, settings, settled
-from privsieve.public.plan import Plan, Scoring
+from privsieve.public.plan import Cost, Plan, Scoring
 from privsieve.summaries.scores import SCORES, Public, Score, ScoreSummary, score_of
 from privsieve.summaries.stages import adding
 

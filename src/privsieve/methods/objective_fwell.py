@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
 from privsieve.methods.local_weights import Learning, WeightOptions, weights_plan
-from privsieve.public.cost import LARGEST_EPSILON, Cost
 from privsieve.public.domain import Domain
 from privsieve.public.option import declared, option
-from privsieve.public.plan import Plan
+from privsieve.public.plan import LARGEST_EPSILON, Cost, Plan
 from privsieve.release import figure
 
 if TYPE_CHECKING:

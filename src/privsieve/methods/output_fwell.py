@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from privsieve.methods.local_weights import Learning, VectorNoise, WeightOptions, vector_plan
-from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.public.option import declared, option
-from privsieve.public.plan import Plan
+from privsieve.public.plan import Cost, Plan
 
 if TYPE_CHECKING:
     from privsieve.noise.streams import Noise

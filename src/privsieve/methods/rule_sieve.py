@@ -49,18 +49,16 @@ from privsieve.methods.labels import (
 )
 from privsieve.public.canonical import Json
 from privsieve.public.columns import CODES, Number
-from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, option, settings, settled
-from privsieve.public.plan import Chosen, Plan, Scoring, Takes
+from privsieve.public.plan import Chosen, Cost, Plan, Scoring, Takes
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
-    from privsieve.summaries.layout import Layout
     from privsieve.summaries.passes import RuleSums
-    from privsieve.summaries.rules import RuleTables, Weighing
+    from privsieve.summaries.rules import Layout, RuleTables, Weighing
 
 METHOD = "rule-sieve/3"
 WAYS = ("auto", "ranks", "median-cut", "median-and-spread")  # to compare numbers of a target
@@ -313,9 +311,8 @@ def _ended(found: tuple[Any, ...], *, rules: Rules) -> RuleTables:
 
 def _sums(rules: Rules) -> RuleSums:
     """Which sums the tables take."""
-    from privsieve.summaries.layout import Layout
     from privsieve.summaries.passes import RuleSums
-    from privsieve.summaries.rules import grids
+    from privsieve.summaries.rules import Layout, grids
 
     return RuleSums(Layout.of(rules.domain), rules.depth, rules.grid,
                     grids(rules.sets, slopes=rules.slopes))
@@ -324,8 +321,7 @@ def _sums(rules: Rules) -> RuleSums:
 # [mechanism]
 def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, ...]:
     """Tables meet noise: weights, scores, race."""
-    from privsieve.summaries.layout import Layout
-    from privsieve.summaries.rules import scores
+    from privsieve.summaries.rules import Layout, scores
 
     places = rules.places
     if places.certain and not rules.ordered:
@@ -347,8 +343,8 @@ def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, 
 
 def valued(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[list[int], int]:
     """Tables meet noise: weights, scores of single columns, and how far a unit moves one."""
-    from privsieve.summaries.layout import Layout
-    from privsieve.summaries.rules import class_scores, scores
+    from privsieve.summaries.rules import Layout, scores
+    from privsieve.summaries.sets import class_scores
 
     layout = Layout.of(rules.domain)
     if rules.class_prior == "average":
@@ -363,8 +359,7 @@ def _set_first(summary: RuleTables, how: tuple[Layout, Weighing, Branch, Rules],
                spend: tuple[int, Fraction], noise: Noise) -> tuple[int, ...]:
     """A set first, then single columns, both among those that are not in already."""
     from privsieve.noise.race import Race, top_k
-    from privsieve.summaries.rules import set_scores
-    from privsieve.summaries.third import third_scores
+    from privsieve.summaries.sets import set_scores, third_scores
 
     def race(raced: Sequence[int], k: int, sensitivity: int, epsilon: Fraction) -> tuple[int, ...]:
         # [delta] after a set one race at most names several columns: it gets the delta

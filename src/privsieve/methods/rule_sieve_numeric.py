@@ -26,12 +26,11 @@ from privsieve.methods.branches import ONE, cuts_fit, joint_of, pairs_said
 from privsieve.methods.choosing import Forecast, Places, among, charged, expected, fewer, selection
 from privsieve.methods.labels import NUMBER
 from privsieve.methods.wishes import WISHES
-from privsieve.public.canonical import quoted
+from privsieve.public.canonical import EPSILON_UNITS, quoted
 from privsieve.public.columns import CODES, Label, Number
-from privsieve.public.cost import EPSILON_UNITS, Cost
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, settings
-from privsieve.public.plan import Chosen, Plan, Scoring, Takes, assumed
+from privsieve.public.plan import Chosen, Cost, Plan, Scoring, Takes, assumed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,9 +40,9 @@ if TYPE_CHECKING:
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
-    from privsieve.summaries.layout import Layout
     from privsieve.summaries.numbers import Held, NumberTables
     from privsieve.summaries.passes import NumberSums
+    from privsieve.summaries.rules import Layout
     from privsieve.summaries.stages import AllRows, Stages
 
 METHOD = "rule-sieve-numeric/2"
@@ -186,9 +185,9 @@ def _ended(found: tuple[Any, ...], *, rules: NumberRules) -> NumberTables:
 
 def _sums(rules: NumberRules) -> NumberSums:
     """Which sums the tables take."""
-    from privsieve.summaries.layout import Layout
     from privsieve.summaries.numbers import halved
     from privsieve.summaries.passes import NumberSums
+    from privsieve.summaries.rules import Layout
 
     return NumberSums(Layout.of(halved(rules.domain)), rules.depth, rules.grid)
 
@@ -208,8 +207,8 @@ def valued(summary: NumberTables, _noise: Noise, *, rules: NumberRules) -> tuple
 
 def scored(summary: NumberTables, rules: NumberRules) -> tuple[list[int], int]:
     """Integer scores, and how far one unit moves any of them; private."""
-    from privsieve.summaries.layout import Layout
     from privsieve.summaries.numbers import PARTS, Depth, halved, scores
+    from privsieve.summaries.rules import Layout
 
     layout = Layout.of(halved(rules.domain))
     n = summary.rows
@@ -227,8 +226,8 @@ def _offsets(n: int, layout: Layout) -> npt.NDArray[np.int64]:
     """
     import numpy as np
 
-    from privsieve.summaries.layout import SUBSETS
     from privsieve.summaries.numbers import CUTS, PARTS, spread
+    from privsieve.summaries.rules import SUBSETS
 
     below = spread(n, CUTS)
     found = np.zeros((len(below), len(layout.kind)), np.int64)

@@ -171,7 +171,7 @@ def associations(runs: Runs, chosen: Sequence[int], domain: Domain) -> list[int]
 
     from privsieve import kernels
     from privsieve.methods.labels import centred
-    from privsieve.summaries.layout import ORDERED, ORDERED_WITH_MISSING, Layout
+    from privsieve.summaries.rules import ORDERED, ORDERED_WITH_MISSING, Layout
 
     indptr, code, count = runs.table
     here = [slice(indptr[j], indptr[j + 1]) for j in chosen]

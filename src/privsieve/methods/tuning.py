@@ -22,8 +22,7 @@ from privsieve.methods.beside import KINDS as BESIDE
 from privsieve.methods.branches import Extent
 from privsieve.methods.choosing import COSTS
 from privsieve.noise.stopping import PRICE
-from privsieve.public.canonical import Json
-from privsieve.public.cost import EPSILON_UNITS, Cost
+from privsieve.public.canonical import EPSILON_UNITS, Json
 from privsieve.public.domain import Domain
 from privsieve.public.option import (
     Options,
@@ -33,7 +32,7 @@ from privsieve.public.option import (
     read_several,
     whole_number,
 )
-from privsieve.public.plan import Plan, Takes, assumed
+from privsieve.public.plan import Cost, Plan, Takes, assumed
 from privsieve.release import Selection
 
 if TYPE_CHECKING:

@@ -22,10 +22,9 @@ from privsieve.frozen import dataclass
 from privsieve.methods.choosing import Forecast, Places, among, expected, fewer, selection
 from privsieve.methods.wishes import WISHES
 from privsieve.public.columns import Category, Label, Number
-from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, settings
-from privsieve.public.plan import Plan
+from privsieve.public.plan import Cost, Plan
 from privsieve.summaries.stages import adding
 
 if TYPE_CHECKING:

@@ -24,12 +24,11 @@ from typing import TYPE_CHECKING, Any
 from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
 from privsieve.methods.choosing import Places, among, amount, charged
-from privsieve.public.canonical import Json, quoted
+from privsieve.public.canonical import EPSILON_UNITS, Json, quoted
 from privsieve.public.columns import Category, Column, Flag, Label, Number, Target
-from privsieve.public.cost import EPSILON_UNITS, Cost
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing
-from privsieve.public.plan import Chosen, Plan, Scoring, assumed
+from privsieve.public.plan import Chosen, Cost, Plan, Scoring, assumed
 from privsieve.release import exactly
 from privsieve.summaries.stages import Summarise, seen, together
 

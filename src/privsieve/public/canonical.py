@@ -6,6 +6,9 @@ Floats are refused: their canonical form is where implementations differ.
 A number and a text that writes it are one level, and so are true and the ways to write it.  No rule
 looks at another cell, so that no cell decides how another one is read.
 
+An amount of privacy is an exact fraction where it is read and computed, an integer of small units
+where it is stored, and one decimal text where it is said.
+
 A name, a level or a field of a file may hold what a terminal obeys (escapes), what turns the
 direction of a line, and what ends one.  None of it reaches a terminal as it is.
 """
@@ -18,10 +21,12 @@ import re
 import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
 from json.encoder import encode_basestring
 from typing import Any
 
-from privsieve.errors import DomainError
+from privsieve.errors import DomainError, ParameterError
 
 # As the standard library's `random` does: `hashlib` loads OpenSSL, which takes longer to load than
 # a certificate takes to be read.
@@ -61,6 +66,18 @@ LARGEST_QUOTE = 80
 _OBEYED = frozenset(("Cc", "Cs", "Zl", "Zp"))
 #: What sets or turns a direction; other formats join letters, and belong to how words are written.
 _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+#: Units per 1: the ledger adds integers, so no sum depends on its order.
+EPSILON_UNITS = 10**9
+DELTA_UNITS = 10**18
+RHO_UNITS = 10**12
+#: The largest amount that an account holds, of any kind: more is as much as this.
+TOP = 2**62 - 1
+#: Digits of e^epsilon that are computed: far more than are shown.
+EXACT = Context(prec=60)
+#: Above this epsilon the factor is a number that nobody reads.
+LARGEST_FACTOR = 25
+_NUMBER = r"\+?[0-9]{1,18}(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,2})?"
 
 
 def canonical(value: Json) -> bytes:
@@ -308,3 +325,73 @@ def check_name(name: object) -> None:
             unicodedata.category(c) in _NOT_IN_NAMES for c in name):
         raise DomainError("a column name holds control or direction characters, or ends a line; "
                           "rename the column")
+
+
+# --- amounts --------------------------------------------------------------------------------------
+
+def exact(value: object, name: str) -> Fraction:
+    """Read a privacy parameter as the fraction that its decimal text says.
+
+    >>> exact(0.1, "epsilon")
+    Fraction(1, 10)
+    >>> exact("1e-6", "epsilon")
+    Fraction(1, 1000000)
+    """
+    if isinstance(value, Fraction):
+        return value
+    text = quoted(value) if isinstance(value, int) else str(value).strip(" ")
+    if isinstance(value, bool) or not re.fullmatch(_NUMBER, text):
+        raise ParameterError(f"{name} is {quoted(text)}; write a positive decimal number such "
+                             "as 0.5")
+    return Fraction(text)
+
+
+def factor(epsilon: Fraction) -> str | None:
+    """e^epsilon in three digits, rounded up; None where it says nothing to anybody.
+
+    >>> factor(Fraction(1, 2)), factor(Fraction(10)), factor(Fraction(26))
+    ('1.65', '22,100', None)
+    """
+    if epsilon > LARGEST_FACTOR:
+        return None
+    times = power(epsilon)
+    return short(times.quantize(Decimal(1).scaleb(times.adjusted() - 2), rounding=ROUND_CEILING,
+                                context=EXACT))
+
+
+def power(epsilon: Fraction) -> Decimal:
+    """e^epsilon."""
+    return EXACT.exp(EXACT.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator)))
+
+
+def short(value: Decimal) -> str:
+    """Digits without an exponent and without zeros at the end, thousands parted.
+
+    >>> short(Decimal("1200.50"))
+    '1,200.5'
+    """
+    text = f"{value:,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def decimal(units: int, per: int = EPSILON_UNITS) -> str:
+    """Units, of 1e-9 or of 1e-18, as a decimal text.
+
+    >>> decimal(2_500_000_000), decimal(3_000_000_000), decimal(0), decimal(10**12, DELTA_UNITS)
+    ('2.5', '3', '0', '0.000001')
+    """
+    whole, rest = divmod(units, per)
+    return f"{whole}.{rest:0{len(str(per)) - 1}d}".rstrip("0").rstrip(".")
+
+
+def units_of(text: object, per: int) -> int | None:
+    """The integer units of a decimal text, if it is the one text for them.
+
+    >>> units_of("0.5", 10**9), units_of("0.50", 10**9)
+    (500000000, None)
+    """
+    try:
+        units = exact(text, "an amount") * per
+    except ParameterError:
+        return None
+    return int(units) if units.denominator == 1 and decimal(int(units), per) == text else None

@@ -132,21 +132,6 @@ class Number(_Graded):
             raise DomainError(no_grid(self.name))
         return self.reach
 
-    def typical_centre_and_spread(self) -> tuple[float, float] | None:
-        """As declared, else the middle of the bounds and an eighth of their width.
-
-        None where neither is known, or the scale is log.  On the grid of the codes this is always
-        the middle code and an eighth of all codes.
-
-        >>> Number("age", 0, 112).typical_centre_and_spread()
-        (56.0, 14.0)
-        """
-        if self.gridless or self.scale == "log":
-            return None
-        low, high = self.ends
-        centre, spread = self.typical or (low + (high - low) / 2, (high - low) / 8)
-        return centre, spread
-
 
 @dataclass(frozen=True)
 class Date(_Graded):

@@ -1,4 +1,4 @@
-"""Plan: all that is decided before a row is read, what is promised, and what that assumes.
+"""Plan: all that is decided before a row is read, what it costs, is promised, and assumes.
 
 A selector writes `plan(domain, …) -> Plan` and never sees rows.  What happens with rows and noise
 is two functions that the plan carries; `fit.fit` is the one place that calls them, in the one
@@ -19,14 +19,129 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
 from privsieve.public import strangers
-from privsieve.public.canonical import Json
-from privsieve.public.cost import Cost, exact, factor
+from privsieve.public.canonical import (
+    DELTA_UNITS,
+    EPSILON_UNITS,
+    RHO_UNITS,
+    TOP,
+    Json,
+    decimal,
+    exact,
+    factor,
+)
 from privsieve.public.domain import Domain
 from privsieve.public.printed import Printed
 
 if TYPE_CHECKING:
     from privsieve.displays import PlanDisplay
     from privsieve.rows.batch import Batch
+
+#: Above this a claim says little; it needs `allow_weak`.
+WEAK_EPSILON = 10
+#: Above this it says nothing at all, and is refused.
+LARGEST_EPSILON = 1000
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A cost: epsilon, exact to 1e-9, and delta, exact to 1e-18.  Pure where delta is 0.
+
+    rho : what the release spends as concentrated privacy (zCDP), where that is known of it.
+
+    >>> Cost.of("0.3").units, Cost.of("0.3", delta="1e-6").delta_units
+    (300000000, 1000000000000)
+    """
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    rho: Fraction | None = None
+
+    @classmethod
+    def of(cls, epsilon: object, *, delta: object = 0, allow_weak: bool = False) -> Cost:
+        """Check an epsilon, and a delta, that a person wrote."""
+        value = exact(epsilon, "epsilon")
+        if value <= 0:
+            raise ParameterError(f"epsilon is {epsilon}; it must be larger than 0")
+        if value * EPSILON_UNITS % 1:
+            raise ParameterError(f"epsilon is {epsilon}; nine decimals are kept: shorten it")
+        if value > LARGEST_EPSILON:
+            raise ParameterError(f"epsilon is {epsilon}; above {LARGEST_EPSILON} nothing is "
+                                 "promised to anybody")
+        if value > WEAK_EPSILON and not allow_weak:
+            raise ParameterError(f"epsilon is {epsilon}; above {WEAK_EPSILON} the promise is weak: "
+                                 "choose a smaller one, or say allow_weak (--allow-weak)")
+        also = exact(delta, "delta")
+        if not 0 <= also < 1:
+            raise ParameterError(f"delta is {delta}; it must be 0, or lie between 0 and 1")
+        if also * DELTA_UNITS % 1:
+            raise ParameterError(f"delta is {delta}; eighteen decimals are kept: shorten it")
+        return cls(value, also)
+
+    def check_units(self, units: int) -> None:
+        """Refuse a delta of 1/n or more, for n units: it would let one of them out whole.
+
+        >>> Cost.of(1, delta="1e-6").check_units(5000)
+        """
+        if self.delta and self.delta * units >= 1:
+            raise ParameterError(f"delta is {self.delta_text} and {units} units are protected; "
+                                 f"above 1/{units} the whole of somebody's rows could be released "
+                                 "within the promise: choose a delta far below that, such as 1e-9")
+
+    @property
+    def account(self) -> str:
+        """What kind of promise it pays for: "pure", or "approximate" where there is a delta."""
+        return "approximate" if self.delta else "pure"
+
+    @property
+    def units(self) -> int:
+        """Integer units of 1e-9, rounded up: a charge is never too small."""
+        return -(-self.epsilon * EPSILON_UNITS // 1)
+
+    @property
+    def delta_units(self) -> int:
+        """Integer units of 1e-18, rounded up."""
+        return -(-self.delta * DELTA_UNITS // 1)
+
+    @property
+    def rho_units(self) -> int | None:
+        """Integer units of 1e-12, rounded up; None where nothing is known of rho.
+
+        A pure release spends at most epsilon^2 / 2, whatever else is known of it.
+
+        >>> Cost.of(1).rho_units, Cost.of(1, delta="1e-6").rho_units
+        (500000000000, None)
+        """
+        known = [self.rho] if self.rho is not None else []
+        if not self.delta:
+            known.append(self.epsilon**2 / 2)
+        return min(TOP, -(-min(known) * RHO_UNITS // 1)) if known else None
+
+    @property
+    def text(self) -> str:
+        """The decimal text of epsilon, exact.
+
+        >>> Cost.of("0.50").text
+        '0.5'
+        """
+        return decimal(self.units)
+
+    @property
+    def delta_text(self) -> str:
+        """The decimal text of delta, exact.
+
+        >>> Cost.of(1, delta="1e-6").delta_text, Cost.of(1).delta_text
+        ('0.000001', '0')
+        """
+        return decimal(self.delta_units, DELTA_UNITS)
+
+    @property
+    def words(self) -> str:
+        """Both, for people; delta where there is one.
+
+        >>> Cost.of(1, delta="1e-6").words, Cost.of(1).words
+        ('epsilon 1 and delta 0.000001', 'epsilon 1')
+        """
+        return f"epsilon {self.text}" + (f" and delta {self.delta_text}" if self.delta else "")
 
 
 class NoiseSize(NamedTuple):

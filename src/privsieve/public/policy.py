@@ -12,8 +12,7 @@ from typing import Any, Self
 
 from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import quoted
-from privsieve.public.cost import exact
+from privsieve.public.canonical import exact, quoted
 from privsieve.public.plan import Plan
 
 #: What a rule that lists may list; methods are called as a plan is asked for, keys by fingerprint.

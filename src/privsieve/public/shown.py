@@ -14,8 +14,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import visible
-from privsieve.public.cost import exact
+from privsieve.public.canonical import exact, visible
 from privsieve.public.domain import fields_of
 from privsieve.public.printed import fitted
 

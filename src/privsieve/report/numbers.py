@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from privsieve.frozen import dataclass
-from privsieve.public.cost import EXACT
+from privsieve.public.canonical import EXACT
 from privsieve.release import (
     ANSWERS,
     ColumnWeights,

@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from privsieve.public.canonical import canonical, digest
-from privsieve.public.cost import exact, factor
+from privsieve.public.canonical import canonical, digest, exact, factor
 from privsieve.public.plan import SENTENCES, UNIT, conversion, sentence
 from privsieve.public.strangers import known, spoken
 from privsieve.release import ANSWERS

@@ -28,9 +28,8 @@ from markupsafe import Markup, escape
 from privsieve._version import __version__
 from privsieve.errors import SchemaError
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import Json, canonical
+from privsieve.public.canonical import EXACT, Json, canonical, factor, power, short
 from privsieve.public.canonical import digest as sha256
-from privsieve.public.cost import EXACT, factor, power, short
 from privsieve.public.plan import sentence
 from privsieve.release import WRONG
 

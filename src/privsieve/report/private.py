@@ -13,8 +13,7 @@ from markupsafe import Markup
 
 from privsieve._version import __version__
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import canonical, digest
-from privsieve.public.cost import exact
+from privsieve.public.canonical import canonical, digest, exact
 from privsieve.public.description import Described
 from privsieve.public.plan import SENTENCES, UNIT, chosen_by, conversion, items, sought
 from privsieve.release import Release, Selection, exactly, number

@@ -129,16 +129,6 @@ class File:
         return found if (len(found) >= need if self.width is None else len(found) == self.width) \
             else None
 
-    def open_quotes(self, positions: Sequence[int]) -> int:
-        """How many lines are no record and hold an odd number of quotes.  PRIVATE, for `inspect`.
-
-        A line break in a cell leaves such lines, where the cell begins and where it ends.
-        """
-        need = max(positions) + 1
-        return sum(line is not None and line.count(b'"') % 2 == 1
-                   and self.record(line, need) is None
-                   for lines in self.lines(self.longest(positions)) for line in lines)
-
 
 def _quoted(text: str, delimiter: str) -> list[str] | None:
     import csv

@@ -19,7 +19,8 @@ from privsieve.kernels.cuts import cut_best
 from privsieve.summaries import Summary
 
 if TYPE_CHECKING:
-    from privsieve.summaries.layout import Layout, Part
+    from privsieve.rows.batch import Part
+    from privsieve.summaries.rules import Layout
 
 Ints = npt.NDArray[np.int64]
 #: Codes of a bin of a number without bounds, where scores are for many classes at once.

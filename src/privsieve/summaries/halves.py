@@ -17,8 +17,8 @@ from privsieve import kernels
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import LARGEST_BATCH, Batch, Passes
 from privsieve.rows.room import Room
-from privsieve.summaries.layout import Layout
 from privsieve.summaries.persons import row_weights
+from privsieve.summaries.rules import Layout
 
 Ints = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]

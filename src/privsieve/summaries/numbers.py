@@ -23,24 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
-from privsieve.kernels.ranks import rank_intervals
 from privsieve.public.columns import CODES, Label
 from privsieve.public.domain import Domain
-from privsieve.rows.batch import Batch, Passes
+from privsieve.rows.batch import Batch, Part, Passes
 from privsieve.summaries import Summary
 from privsieve.summaries.cuts import AllCuts
-from privsieve.summaries.layout import Layout, Part
 from privsieve.summaries.persons import by_person
-from privsieve.summaries.rules import (
-    PART_ROWS,
-    Bins,
-    Ints,
-    Record,
-    Runs,
-    Signs,
-    at_ranks,
-    median_cuts,
-)
+from privsieve.summaries.ranks import Record, at_ranks
+from privsieve.summaries.rules import PART_ROWS, Bins, Ints, Layout, Runs, Signs, median_cuts
 
 if TYPE_CHECKING:
     from privsieve.summaries.sums import CellSums, SignSums
@@ -201,7 +191,7 @@ def scores(tables: NumberTables, layout: Layout, by: Depth) -> Ints:
     cuts of the target, g, X and Y over pairs and products against its halves.
     """
     n = tables.rows
-    alone = rank_intervals(tables.alone.table, layout.kind)
+    alone = kernels.rank_intervals(tables.alone.table, layout.kind)
     nothing = -np.iinfo(np.int64).max // 2  # where there is no cut: fewer than two rows
     best: Ints = (4 * alone - by.offset[:len(alone)]).max(axis=0, initial=nothing)
     if by.grid and tables.bins is not None and len(layout.kind) > 1:

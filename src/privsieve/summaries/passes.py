@@ -25,26 +25,22 @@ from privsieve.kernels.joint import GRIDS
 from privsieve.kernels.sums import tie_counts, tied
 from privsieve.public.columns import MISSING
 from privsieve.public.domain import Domain
-from privsieve.rows.batch import Batch, Passes
+from privsieve.rows.batch import Batch, Part, Passes
 from privsieve.summaries import Summary
-from privsieve.summaries.layout import (
-    ORDERED_WITH_MISSING,
-    Layout,
-    Part,
-)
 from privsieve.summaries.numbers import CUTS, NumberTables, bins, halves, spread
 from privsieve.summaries.persons import by_person
+from privsieve.summaries.ranks import Record, bucket
 from privsieve.summaries.rules import (
+    ORDERED_WITH_MISSING,
     PAIR,
     Cuts,
     Ints,
     Keys,
-    Record,
+    Layout,
     Rows,
     RuleTables,
     Runs,
     Signs,
-    bucket,
     parts_of,
 )
 from privsieve.summaries.stages import PART_CELLS, Stages

@@ -13,10 +13,9 @@ columns share would make tied columns copies of each other (or of a file sorted 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import reduce, wraps
-from itertools import chain, combinations
 from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,13 +26,12 @@ from privsieve import kernels
 from privsieve.frozen import dataclass
 from privsieve.kernels.joint import GRIDS, class_gain, joint_best
 from privsieve.kernels.slopes import SIDE, slope_best
-from privsieve.public.columns import CODES, MISSING
+from privsieve.public.columns import CODES, MISSING, Category, Column, Number, adds_up
 from privsieve.public.domain import Domain
-from privsieve.rows.batch import Batch, Passes
+from privsieve.rows.batch import Batch, Part, Passes
 from privsieve.summaries import Summary
-from privsieve.summaries.layout import ORDERED_WITH_MISSING, SUBSETS, Layout, Part
 from privsieve.summaries.persons import by_person
-from privsieve.summaries.slopes import slope_values
+from privsieve.summaries.ranks import Ranked, at_ranks, where
 
 if TYPE_CHECKING:
     from privsieve.summaries.cuts import AllCuts
@@ -43,8 +41,6 @@ Ints = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
 #: Rows that are units; or rows of persons, with what each weighs, and whether it stands for one.
 Rows = Batch | tuple[Batch, Ints, npt.NDArray[np.bool_]]
-#: Of some rows the code of one column, the unit and the row.
-Ranked = tuple[npt.NDArray[np.integer], Keys, Keys]
 #: Of each column the code, tie key and row of its median record, and how many rows it has.
 Cuts = tuple[npt.NDArray[np.uint16], Keys, Keys, Ints]
 
@@ -52,8 +48,88 @@ Cuts = tuple[npt.NDArray[np.uint16], Keys, Keys, Ints]
 PART_ROWS = 2**23
 #: The size of sets that have slopes, and of those that may be cut into a pair and a column.
 PAIR, TRIPLE = 2, 3
-#: Bins of a single column, where scores are for many classes at once.
-CLASS_GRID = 16
+#: kinds of the interval kernel
+ORDERED, ORDERED_WITH_MISSING, SUBSETS, ONE_LEVEL = range(4)
+#: Up to so many levels a rule may pick any subset of them; a subset rule's null grows with the
+#: square root of the number of levels.
+LARGEST_SUBSET = 8
+
+
+# How columns enter the rules
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Layout:
+    """Kinds of the columns and the number of classes."""
+
+    kind: npt.NDArray[np.uint8]
+    levels: npt.NDArray[np.int64]  # 0 for numbers
+    classes: int
+    sloped: npt.NDArray[np.intp]  # the positions of the columns whose codes are added up
+    gridless: tuple[int, ...] = ()  # the positions of numbers whose codes are no equal steps
+
+    @classmethod
+    def of(cls, domain: Domain) -> Layout:
+        """The layout of a domain."""
+        return cls(
+            np.array([_kind(column) for column in domain.columns], np.uint8),
+            np.array([column.levels or 0 for column in domain.columns], np.int64),
+            domain.classes,
+            np.array(sloped(domain), np.intp),
+            gridless=tuple(j for j, column in enumerate(domain.columns)
+                           if isinstance(column, Number) and column.gridless),
+        )
+
+    @property
+    def nominal(self) -> npt.NDArray[np.uint8]:
+        """1 for columns whose levels have no order."""
+        return (self.kind >= SUBSETS).astype(np.uint8)
+
+    @property
+    def gridded(self) -> npt.NDArray[np.intp]:
+        """The positions of the columns whose bins say something."""
+        kept = np.ones(len(self.kind), np.bool_)
+        kept[list(self.gridless)] = False
+        return np.flatnonzero(kept)
+
+    @property
+    def ordered(self) -> npt.NDArray[np.intp]:
+        """The positions of the columns that have ranks."""
+        return np.flatnonzero(self.kind < SUBSETS)
+
+    def bins(self, codes: npt.NDArray[np.uint16], grid: int) -> npt.NDArray[np.uint8]:
+        """Codes on the public grid: 0..grid-1, by shifts and products of integers.
+
+        Where missing is a level, it is the last bin and values use the others; of a category,
+        the first grid-1 levels stand alone and the rest is the last bin.
+        """
+        found = np.empty(codes.shape, np.uint8)
+        for j, column in enumerate(codes):
+            found[j] = self.bin(j, column, grid)
+        return found
+
+    def bin(self, j: int, codes: npt.NDArray[np.uint16], grid: int) -> npt.NDArray[np.uint8]:
+        """Codes of column j on the public grid."""
+        if self.kind[j] == ORDERED_WITH_MISSING:
+            return (codes.astype(np.uint32) * (grid - 1) // MISSING).astype(np.uint8)
+        if self.levels[j]:
+            return np.minimum(codes, grid - 1).astype(np.uint8)
+        return (codes >> (16 - (grid.bit_length() - 1))).astype(np.uint8)
+
+
+def sloped(domain: Domain) -> tuple[int, ...]:
+    """The columns whose codes are equal parts of declared bounds, so that two can be added up.
+
+    >>> sloped(Domain.box(0, 1, columns=3))
+    (0, 1, 2)
+    """
+    return tuple(j for j, column in enumerate(domain.columns) if adds_up(column))
+
+
+def _kind(column: Column) -> int:
+    if isinstance(column, Category):
+        return SUBSETS if column.levels <= LARGEST_SUBSET else ONE_LEVEL
+    return ORDERED_WITH_MISSING if column.missing_level else ORDERED
 
 
 # What rows become
@@ -293,20 +369,6 @@ def parts_of(rows: Rows, classes: int) -> tuple[Part, Part]:
             Part.of(batch.take(np.flatnonzero(first)), classes))
 
 
-# Records of given ranks
-
-
-class Record(NamedTuple):
-    """The record of a rank: rows that stand at it or above are those that compare no lower."""
-
-    code: int
-    tie: int
-    row: int
-
-    def __repr__(self) -> str:
-        return object.__repr__(self)  # its fields are private
-
-
 def median_cuts(parts: Sequence[Part], key: int, kind: npt.NDArray[np.uint8]) -> Cuts:
     """The record of middle rank of each ordered column: its code, tie key, row, and the count."""
     if len(parts) == 1:
@@ -318,64 +380,11 @@ def median_cuts(parts: Sequence[Part], key: int, kind: npt.NDArray[np.uint8]) ->
     for j in np.flatnonzero(kind < SUBSETS).tolist():
         pieces: list[Ranked] = [(part.codes[j], part.ids[0], part.ids[1]) for part in parts]
         if kind[j] == ORDERED_WITH_MISSING:
-            pieces = [_where(piece, piece[0] != MISSING) for piece in pieces]
+            pieces = [where(piece, piece[0] != MISSING) for piece in pieces]
         if count := sum(len(codes) for codes, _unit, _row in pieces):
             record = at_ranks(pieces, [count // 2], j, key)[0]
             cuts[0][j], cuts[1][j], cuts[2][j], cuts[3][j] = *record, count
     return cuts
-
-
-def at_ranks(pieces: Sequence[Ranked], ranks: Sequence[int], feature: int, key: int,
-             ) -> list[Record]:
-    """The records of these 0-based ranks by (code, tie key, row), over all pieces.
-
-    The codes are counted; inside the tie group of the one that holds the rank the top 16 bits of
-    the keys are; and of the few rows in that bucket the exact one is picked.
-
-    >>> rows = np.arange(3, dtype=np.uint64)
-    >>> records = at_ranks([(np.array([9, 3, 5]), rows, rows)], [0, 2], 1, key=7)
-    >>> [record.code for record in records]
-    [3, 9]
-    """
-    counts = _counted(codes for codes, _unit, _row in pieces)
-    ties: dict[int, list[tuple[Keys, Keys]]] = {}
-    records = []
-    for rank in ranks:
-        # [at-ranks] the code that holds this rank, then its place in the tie group
-        code, left = bucket(counts, rank)
-        if code not in ties:
-            ties[code] = [(kernels.tie_keys(unit, feature, key), row) for _codes, unit, row in
-                          (_where(piece, piece[0] == code) for piece in pieces)]
-        top, left = bucket(_counted(_top(keys) for keys, _row in ties[code]), left)
-        few: list[tuple[int, int]] = []
-        for keys, row in ties[code]:
-            inside = _top(keys) == top
-            few += zip(keys[inside].tolist(), row[inside].tolist(), strict=True)
-        records.append(Record(code, *sorted(few)[left]))
-    return records
-
-
-def _where(piece: Ranked, inside: npt.NDArray[np.bool_]) -> Ranked:
-    codes, unit, row = piece
-    return codes[inside], unit[inside], row[inside]
-
-
-def _counted(pieces: Iterable[npt.NDArray[np.integer]]) -> Ints:
-    counts = np.zeros(CODES, np.int64)
-    for codes in pieces:
-        counts += np.bincount(codes, minlength=CODES)
-    return counts
-
-
-def _top(keys: Keys) -> Ints:
-    return (keys >> np.uint64(48)).astype(np.int64)
-
-
-def bucket(counts: Ints, rank: int) -> tuple[int, int]:
-    """The bucket that holds this rank, and the rank inside it."""
-    ends = np.cumsum(counts)
-    bucket = int(np.searchsorted(ends, rank, side="right"))
-    return bucket, rank - int(ends[bucket] - counts[bucket])
 
 
 # What tables become
@@ -469,129 +478,3 @@ def grids(sizes: Iterable[int], *, slopes: bool = False) -> tuple[int, ...]:
     return (*(GRIDS[size] for size in sizes if size in GRIDS), *((SIDE,) if slopes else ()))
 
 
-# [set-values]
-def set_values(tables: RuleTables, layout: Layout, by: Weighing, size: int) -> Ints:
-    """Twice the value of the best rule of each set of `size` columns, in lexicographic order."""
-    if size not in GRIDS:
-        assert tables.bins is not None
-        pairs: Ints = tables.bins.pairs(by.labellings, by.grid, layout)
-        if tables.cuts is not None:
-            pairs = np.maximum(pairs, tables.cuts.pairs(by.labellings, layout).max(axis=0))
-        return pairs
-    return tables.joint[GRIDS[size]].sets(by.labellings, size, layout)
-
-
-@once
-def set_scores(tables: RuleTables, layout: Layout, by: Weighing, size: int) -> tuple[Ints, Ints]:
-    """24 times what sets of `size` columns, and single ones, are worth for each of their columns.
-
-    Where labellings are apart the mean over them, rounded down: the largest would be that of copies
-    of one column where one labelling stands out.  Sets are in lexicographic order.
-    """
-    ways = by.ways()
-    mean = floor_mean((_both(tables, layout, one, size) for one in ways), len(ways))
-    return mean[:-len(layout.kind)], mean[-len(layout.kind):]
-
-
-def _both(tables: RuleTables, layout: Layout, by: Weighing, size: int) -> Ints:
-    """What sets, and then single columns, are worth by one labelling, or by all at once."""
-    score = scores(tables, layout, by)
-    # A triple may be a pair and a column; of four columns only all, or each alone, are asked.
-    together = {part: 12 * _together(tables, layout, by, part)
-                for part in ((PAIR, TRIPLE) if size == TRIPLE else (size,))}
-    if size == PAIR:
-        together[PAIR] -= by.by_cells[0]
-    return np.concatenate([best_partition(size, together, score), score])
-
-
-def floor_mean(values: Iterable[Ints], many: int) -> Ints:
-    """The mean, rounded down.
-
-    >>> floor_mean([np.array([3, -3]), np.array([4, -4])], 2).tolist()
-    [3, -4]
-    """
-    whole, rest = (np.zeros(1, np.int64) for _ in range(2))
-    for one in values:
-        # [mean-over-cuts] quotients and remainders, so that no sum grows with the labellings
-        parts = np.divmod(one, many)
-        whole, rest = whole + parts[0], rest + parts[1]
-    mean: Ints = whole + rest // many
-    return mean
-
-
-def _together(tables: RuleTables, layout: Layout, by: Weighing, size: int) -> Ints:
-    """Twice the value of the best rule of each set; a slope is a rule of a pair."""
-    values = set_values(tables, layout, by, size)
-    return values if size != PAIR else np.maximum(values, slope_values(tables, layout, by))
-
-
-def best_partition(size: int, together: Mapping[int, Ints], score: Ints) -> Ints:
-    """The best way to cut each set into parts; a part counts for each of its columns alike.
-
-    together : by size, what sets are worth as one part, in lexicographic order.
-
-    >>> best_partition(2, {2: np.array([5, 9, 2])}, np.array([8, 3, 0])).tolist()
-    [5, 9, 2]
-    """
-    d = len(score)
-    columns = np.fromiter(chain.from_iterable(combinations(range(d), size)), np.int64)
-    members = columns.reshape(-1, size)
-    # Floor division of integers, also below 0.
-    best: Ints = np.maximum(together[size], score[members].sum(axis=1) // size)
-    if size == TRIPLE:
-        for alone in range(size):
-            a, b = (members[:, one] for one in range(size) if one != alone)
-            pair = together[PAIR][a * d - a * (a + 1) // 2 + b - a - 1]
-            best = np.maximum(best, (2 * pair + score[members[:, alone]]) // size)
-    return best
-# [/set-values]
-
-
-# [class-scores]
-@once
-def class_scores(tables: RuleTables, layout: Layout, grid: int) -> Ints:
-    """For any number of classes at once, the average of two ways to be of use; 4 n-fold.
-
-    S is the best "value in B -> class in A" over sets B of a public family and all sets A of
-    classes, less what chance would give; O the number of units that the best guess of the class
-    from the column's bin gets right.  S sees a class that is told from all others, O that many are
-    told apart.  n is the weight of all units: max(2 n S, n (P - M)) + 2 n O, where P - M is what a
-    partner adds on the pair grid.
-    """
-    total = int(tables.runs.counts.sum())
-    best, right = np.zeros((2, len(layout.kind)), np.int64)
-    for j in range(len(layout.kind)):
-        for inside in binned(tables.runs, layout, j):
-            best[j] = max(best[j], 2 * _subsets(inside, intervals=bool(layout.kind[j] < SUBSETS)))
-            right[j] = max(right[j], inside.max(axis=1).sum())
-    if grid and tables.bins is not None and len(layout.kind) > 1:
-        best = np.maximum(best, tables.bins.classes(grid, layout))
-    scored: Ints = best + 2 * total * right
-    return scored
-
-
-def binned(runs: Runs, layout: Layout, j: int) -> Iterator[Ints]:
-    """How much of each class lies in each bin of column j; on all grids that it has."""
-    indptr, code, count = runs.table
-    here = slice(indptr[j], indptr[j + 1])
-    if j in layout.gridless:
-        from privsieve.summaries.cuts import windows
-
-        yield from windows(code[here], count[here], CLASS_GRID)
-        return
-    found = np.zeros((CLASS_GRID, count.shape[1]), np.int64)
-    np.add.at(found, layout.bin(j, code[here], CLASS_GRID), count[here])
-    yield found
-
-
-def _subsets(inside: Ints, *, intervals: bool) -> int:
-    """Best of n n(A, B) - n(A) n(B) over class sets A, and intervals or single bins B."""
-    if intervals:
-        level = np.concatenate([np.zeros_like(inside[:1]), np.cumsum(inside, axis=0)])
-        sets = level[:, None] - level[None]
-    else:
-        sets = inside[None]
-    surplus = inside.sum() * sets - inside.sum(axis=0) * sets.sum(axis=-1, keepdims=True)
-    # The best A takes each class whose surplus is above zero.
-    return int(np.maximum(surplus, 0).sum(axis=-1).max())
-# [/class-scores]

@@ -38,7 +38,7 @@ def same(batch: Batch) -> Batch:
 
 def by_class(batch: Batch) -> Batch:
     """Rows in the order of their classes: sorted once, where they are kept."""
-    from privsieve.summaries.layout import in_classes
+    from privsieve.rows.batch import in_classes
 
     return in_classes(batch)
 

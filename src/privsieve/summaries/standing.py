@@ -16,8 +16,7 @@ import numpy as np
 
 from privsieve.public.columns import Label
 from privsieve.public.domain import Domain
-from privsieve.rows.batch import Batch, Passes
-from privsieve.summaries.layout import Part
+from privsieve.rows.batch import Batch, Part, Passes
 from privsieve.summaries.persons import by_person
 from privsieve.summaries.rules import Runs
 

@@ -25,9 +25,9 @@ from privsieve.frozen import dataclass
 from privsieve.kernels.joint import class_gain, joint_best
 from privsieve.kernels.slopes import SIDE, slope_best
 from privsieve.kernels.sums import cell_sums, product_sums
+from privsieve.rows.batch import Part
 from privsieve.summaries import Summary
-from privsieve.summaries.layout import Layout, Part
-from privsieve.summaries.rules import Ints, Signs, of_pair
+from privsieve.summaries.rules import Ints, Layout, Signs, of_pair
 
 Places = npt.NDArray[np.intp]
 

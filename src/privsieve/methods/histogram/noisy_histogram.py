@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from privsieve.errors import ParameterError
 from privsieve.methods.choosing import count
 from privsieve.methods.rule_sieve import RuleSieveOptions
-from privsieve.public.canonical import Json
+from privsieve.public.canonical import EPSILON_UNITS, Json, exact
 from privsieve.public.columns import (
     CODES,
     MISSING,
@@ -32,10 +32,9 @@ from privsieve.public.columns import (
     Number,
     Target,
 )
-from privsieve.public.cost import EPSILON_UNITS, Cost, exact
 from privsieve.public.domain import Domain
 from privsieve.public.option import Options, current, declared, integer, option, settled, yes_or_no
-from privsieve.public.plan import NoiseSize, Plan, assumed
+from privsieve.public.plan import Cost, NoiseSize, Plan, assumed
 from privsieve.release import Histogram, NoiseLaw, figure
 from privsieve.summaries.stages import adding
 

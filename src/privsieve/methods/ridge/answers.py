@@ -45,8 +45,7 @@ from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.noise.streams import Noise
 from privsieve.noise.values import Grid, gamma, gaussian, laplace
 from privsieve.public.canonical import LARGEST, Json
-from privsieve.public.cost import Cost
-from privsieve.public.plan import NoiseSize, Plan, assumed
+from privsieve.public.plan import Cost, NoiseSize, Plan, assumed
 from privsieve.release import ANSWERS, GridNumbers, NoiseLaw, Regression, figure
 from privsieve.rows.batch import Batch
 

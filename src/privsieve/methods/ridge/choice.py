@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.methods.ridge.sensitivity import LARGEST_LAM, SMALLEST_LAM, of_predictions
-from privsieve.public.cost import exact
+from privsieve.public.canonical import exact
 
 #: Up to here exp(epsilon) - 1 <= 2 epsilon, by which the paper's bounds are derived.
 LARGEST_EPSILON = 1.25

@@ -25,9 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.public.canonical import Json
+from privsieve.public.canonical import Json, exact
 from privsieve.public.columns import MISSING, Category, Column, Date, Flag, Label, Number, Target
-from privsieve.public.cost import exact
 from privsieve.public.option import integer
 from privsieve.release import exactly
 

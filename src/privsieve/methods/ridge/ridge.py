@@ -37,9 +37,8 @@ from privsieve.noise.streams import Noise
 from privsieve.noise.values import Grid, gamma, gaussian
 from privsieve.public.canonical import LARGEST, Json
 from privsieve.public.columns import Column, Label, Number
-from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain, part_of
-from privsieve.public.plan import NoiseSize, Plan, assumed
+from privsieve.public.plan import Cost, NoiseSize, Plan, assumed
 from privsieve.release import (
     ANSWERS,
     WRONG,

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from privsieve.errors import ParameterError
 from privsieve.noise.approximate import root_up, rounded_up
-from privsieve.public.cost import exact
+from privsieve.public.canonical import exact
 
 #: The ridge that is allowed: below it rounding is not small, and above it nothing is learned.
 SMALLEST_LAM, LARGEST_LAM = Fraction(1, 10**6), Fraction(10**6)

@@ -35,10 +35,9 @@ from privsieve.methods.ridge.ridge import column_of, predicted
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.streams import Noise
 from privsieve.public.columns import Number
-from privsieve.public.cost import Cost
 from privsieve.public.domain import Domain, demand_grids
 from privsieve.public.option import estimator, option
-from privsieve.public.plan import Plan
+from privsieve.public.plan import Cost, Plan
 from privsieve.release import ANSWERS, WRONG, Regression, Release
 from privsieve.rows import Source, open_source, resolve
 from privsieve.rows.batch import Batch, batches

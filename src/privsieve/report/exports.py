@@ -1,21 +1,30 @@
-"""Registry: a release as an entry of the Differential Privacy Deployments Registry, in YAML.
+"""Exports: a release in forms that others ask for; the officer's form is `officer.py`.
 
-A certificate knows how a release is protected; a person knows what it is for.  What only people
-know stands as a comment that says what to write, with a placeholder where the form needs one.
-Strings are written as JSON, which is YAML: no name can end them.
+registry : an entry of the Differential Privacy Deployments Registry, in YAML.  A certificate knows
+    how a release is protected; a person knows what it is for.  What only people know stands as a
+    comment that says what to write, with a placeholder where the form needs one.  Strings are
+    written as JSON, which is YAML: no name can end them.
+label : a small table that a reader takes in at a glance.  Its rows are those of the privacy labels
+    of arXiv 2507.15997, and a last one names what lies in a range that is not ideal.  The ranges
+    are ours, and are said in the docs.
+results : results.json for the SACRO viewer, for who checks what leaves a TRE.  Its form is that of
+    ACRO 0.4.11 (`Records.finalise_json`): one output, of the type "custom", to be reviewed.  The
+    viewer opens a copy of the folder with this file in it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 from privsieve.errors import ParameterError
+from privsieve.public.canonical import exact
 from privsieve.public.plan import SENTENCES, UNIT, sentence
 from privsieve.release import ANSWERS
-from privsieve.report.officer import odds, quoted, what
-from privsieve.report.page import clean, clean_sentence
+from privsieve.report.officer import WEAK, Spending, literal, odds, quoted, what
+from privsieve.report.page import clean, clean_sentence, count
 
 #: What stands where a person has to write.
 FILL = "TO BE FILLED IN"
@@ -23,7 +32,19 @@ _PRODUCTS = {"regression": "Machine learning model"}
 _NOUNS = {words: noun for noun, words in UNIT.items()}
 #: Nobody released anything of ours on this day.
 _NO_DAY = "1970-01-01"
+#: Up to here a cost is called usual.
+USUAL = 1
+#: Above this product of delta and units a delta is called large: whole rows of so many may leave.
+LARGE = Fraction(1, 100)
+#: Crowds below this are called small.
+SMALL = 5
+#: The version whose form this is; the viewer takes it and later ones.
+VERSION = "0.4.11"
+#: Of a release without a ledger nothing says when it was made.
+_NO_TIME = "1970-01-01T00:00:00"
 
+
+# --- registry -------------------------------------------------------------------------------------
 
 def entry(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> str:
     """The entry; a publication has no epsilon, and is refused."""
@@ -155,3 +176,95 @@ def _people() -> Iterator[str]:
     yield "    # sources: <- where the result and its report can be read"
     yield "    registry_authors:"
     yield f'      - "{FILL}" # <- who fills this in'
+
+
+# --- label ----------------------------------------------------------------------------------------
+
+def label(release: Mapping[str, Any], certificate: Mapping[str, Any], sums: Spending | None = None,
+          ) -> str:
+    """The label as a table of Markdown."""
+    claim = certificate["claim"]
+    rows = (_crowd(claim) if claim["kind"] == "containment" else
+            _budget(release, certificate, sums))
+    said = [f"| {literal(name)} | {literal(value)} |" for name, value in rows]
+    head = ["| Privacy label | |", "|---|---|"]
+    digest = clean(certificate["release_sha256"])
+    return "\n".join([*head, *said, f"| Release | {digest} |", ""])
+
+
+def _budget(release: Mapping[str, Any], certificate: Mapping[str, Any], sums: Spending | None,
+            ) -> Iterator[tuple[str, str]]:
+    claim, ledger = certificate["claim"], certificate["ledger"]
+    if sums is not None:
+        total, left = f"epsilon {sums.limit}", f"epsilon {sums.left}"
+    else:
+        total = left = "stands in the ledger" if ledger else "no ledger keeps it"
+    yield "Total budget", total
+    yield "Remaining", left
+    yield "Unit", claim["unit"]
+    yield "Neighbours", ("one is replaced by another" if claim["neighbours"] == "replace-one" else
+                         "one is added or removed")
+    yield "Epsilon", claim["epsilon"]
+    yield "Delta", claim["delta"]
+    yield "Not ideal", "; ".join(not_ideal(claim, release["plan"].get("units"), sums)) or (
+        "nothing" if ledger else "no ledger adds up what else is released")
+
+
+def not_ideal(claim: Mapping[str, Any], units: int | None, sums: Spending | None) -> Iterator[str]:
+    """What lies in a range that is not ideal, in words.
+
+    >>> claim = {"epsilon": "6", "delta": "0", "unit": "one row of the table"}
+    >>> list(not_ideal(claim, 100, None))[0]
+    'epsilon is 5 or more: a weak promise'
+    """
+    epsilon, delta = exact(claim["epsilon"], "epsilon"), exact(claim["delta"], "delta")
+    if epsilon >= WEAK:
+        yield f"epsilon is {WEAK} or more: a weak promise"
+    elif epsilon > USUAL:
+        yield f"epsilon is above {USUAL}: a middling promise"
+    if sums is not None and exact(sums.limit, "a limit") >= WEAK:
+        yield f"the total budget is {WEAK} or more: all releases together promise little"
+    if delta and units is not None and delta * int(units) > LARGE:
+        yield "delta times the number of units is above 0.01: it should be far smaller"
+    if claim["unit"] != UNIT["person"]:
+        yield f"{claim['unit']} is protected: a person who has several is protected less"
+
+
+def _crowd(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    sources = bool(claim.get("counted"))
+    # of so many sources at least; the level is of rows
+    small = int(claim["k"] if sources else claim["level"]) < SMALL
+    crowd = (f"{count(claim['level'])} rows, of at least {count(claim['k'])} different sources"
+             if sources else f"{count(claim['level'])} rows (k = {count(claim['k'])})")
+    yield "Total budget", "none: a level does not add up"
+    yield "Remaining", "none"
+    yield "Unit", "one source of rows" if sources else "one row of the table"
+    yield "Neighbours", "none: this is not differential privacy"
+    yield "Epsilon", "none"
+    yield "Delta", "none"
+    yield "Smallest crowd", crowd
+    yield "Not ideal", "no epsilon: whoever knows more than was counted is not held back" + (
+        f"; the smallest crowd is below {SMALL} {'sources' if sources else 'rows'}" if small
+        else "")
+
+
+# --- acro -----------------------------------------------------------------------------------------
+
+def results(release: Mapping[str, Any], certificate: Mapping[str, Any], files: Iterable[str],
+            ) -> bytes:
+    """results.json of one folder; `files` are the names of what lies in it."""
+    claim, uid = certificate["claim"], f"privsieve-{certificate['release_sha256'][:12]}"
+    made = (certificate["ledger"] or {}).get("reserved_at")
+    method = claim.get("mechanism", claim.get("model"))
+    checked = ("Checked by privsieve verify when this file was made; what it cannot check stands "
+               "in the officer's form (privsieve export officer)")
+    output = {
+        "uid": uid, "status": "review", "type": "custom", "properties": {},
+        "files": [{"name": name, "sdc": {}} for name in sorted(files)],
+        "outcome": {}, "command": f"privsieve: {clean(method)}",
+        "summary": f"review; {what(release, claim)}",
+        "timestamp": clean(made).removesuffix("Z") if made else _NO_TIME,
+        "comments": [clean_sentence(sentence(certificate)), checked],
+        "exception": ""}
+    said = {"version": VERSION, "results": {uid: output}}
+    return f"{json.dumps(said, indent=4)}\n".encode()
