@@ -447,6 +447,17 @@ def test_a_release_that_the_ledger_notes_otherwise_is_refused(privsieve, monkeyp
         ps.recover("first")
 
 
+def test_a_release_that_was_edited_is_not_called_finished(privsieve):  # noqa: F811  # the fixture
+    """Of a folder without a note the two files have to belong together."""
+    privsieve(*select())
+    assert "finished" == ps.recover("first").state
+    made = Path("first/release.json")
+    made.write_bytes(made.read_bytes().replace(b'"epsilon":"', b'"epsilon":"9'))
+
+    with pytest.raises(SchemaError, match="not the one that its certificate speaks of"):
+        ps.recover("first")
+
+
 @pytest.mark.parametrize("step", ["stage", "link", "sync"])
 def test_a_free_release_that_fails_was_not_charged(privsieve, monkeypatch, step):  # noqa: F811
     """What costs nothing never says that a budget is charged."""

@@ -131,6 +131,12 @@ def _recovered(left: Folder, ledger: str | Path | Ledger | None) -> Recovered:
 def _without_note(left: Folder) -> Recovered:
     """Without a note there was no charge, or all was done."""
     if left.state == "finished":
+        spoken: Any = None
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            spoken = parsed(left.read(CERTIFICATE, LARGEST_FILE))["release_sha256"]
+        if spoken != digest(left.read(RELEASE)):
+            raise SchemaError("the release in the folder is not the one that its certificate "
+                              "speaks of; `privsieve verify DIR` says more")
         page = () if NAME in left else ("it has no page: `privsieve report DIR` writes it",)
         return Recovered("finished", ("the release was finished before", *page))
     names = left.names()

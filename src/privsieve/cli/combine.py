@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -66,15 +65,11 @@ def study(study: str, **options: Any) -> None:
         from privsieve.sites.study import COMBINER, Study, put
 
         key = SiteKey.make()
-        with new_file(options["key_file"], "of the private key") as file:
-            try:
-                made = Study.begin(study, (options["method"], domain, asked.asked_for(options)),
-                                   sites, see=options["see"])
-                put(made.pub(COMBINER), key.public.pem)
-                file.write(key.pem)
-            except BaseException:
-                Path(options["key_file"]).unlink(missing_ok=True)
-                raise
+        with new_file(options["key_file"], "of the private key") as write:
+            made = Study.begin(study, (options["method"], domain, asked.asked_for(options)),
+                               sites, see=options["see"])
+            put(made.pub(COMBINER), key.public.pem)
+            write(key.pem)
     if options["as_json"]:
         words.json({"study": study, "key": options["key_file"], "rounds": len(made.words),
                     "fingerprint": key.public.fingerprint})

@@ -46,8 +46,8 @@ def command(form: str, release: str, ledger: str | None, out: str | None,
         raise SchemaError("release.json or certificate.json lacks what the form says; take the "
                           "files as privsieve wrote them") from None
     if out is not None:
-        with new_file(out, "of the export") as file:
-            file.write(made)
+        with new_file(out, "of the export") as write:
+            write(made)
         words.say("export", out)
     if as_json:
         words.json({"form": form, "text": made.decode(), "written": out})
@@ -100,11 +100,11 @@ def _sums(checked: FolderCheck, ledger: str | None) -> Spending | None:
     kept = checked.body["ledger"]
     if ledger is None or not kept or "reserve" not in kept:
         return None
-    from privsieve.ledger import file, sql
+    from privsieve.ledger import sql
     from privsieve.report.officer import Spending
 
     population, seq = str(checked.body["population"]), int(kept["reserve"]["seq"])
-    with file.reading(ledger) as db:
+    with sql.store(ledger).reading(sql.checked_path(ledger)) as db:
         account, charges = sql.account_of(db, population), sql.charges_of(db, population)
     units = [(one.seq, one.units) for one in charges]
     before, after = (sum(cost for at, cost in units if at < end) for end in (seq, seq + 1))

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from privsieve.cli import words
-from privsieve.cli.private import new_file, new_page
+from privsieve.cli.private import new_file
 from privsieve.cli.verb import VerbGroup
 from privsieve.errors import ParameterError
 from privsieve.trust.envelope import Envelope, of_rotation
@@ -54,8 +54,8 @@ def show(file: str, out: str | None, as_json: bool) -> None:  # noqa: FBT001  # 
     elif out is None:
         click.echo(public.pem.decode(), nl=False)
     if out is not None:
-        with new_file(out, "of the public key", 0o644) as made:
-            made.write(public.pem)
+        with new_file(out, "of the public key", 0o644) as write:
+            write(public.pem)
     click.echo(public.fingerprint, err=True)
 
 
@@ -69,7 +69,7 @@ def show(file: str, out: str | None, as_json: bool) -> None:  # noqa: FBT001  # 
 def rotate(old: str, new: str, out: str, passphrase: bool, as_json: bool) -> None:  # noqa: FBT001  # click gives them by name
     """Make a key in the new file NEW that takes the place of OLD, and state it."""
     first = opened(old)
-    with new_page(out, "of the rotation") as write:
+    with new_file(out, "of the rotation") as write:
         second = _made(new, encrypt=passphrase)
         said = Envelope.of(of_rotation(first.public, second.public))
         write(said.signed(first).signed(second).encoded)
@@ -101,8 +101,8 @@ def _made(path: str, *, encrypt: bool) -> PrivateKey:
         key = PrivateKey.make()
         word = _asked(new=True) if encrypt else None
         data = key.pem(word)
-    with new_file(path, "of the private key") as file:
-        file.write(data)
+    with new_file(path, "of the private key") as write:
+        write(data)
     return key
 
 
