@@ -38,6 +38,7 @@ from privsieve.public.canonical import (
     quoted,
     visible,
 )
+from privsieve.public.domain import Csv
 from privsieve.rows import open_source
 from privsieve.rows.items import items_of
 from privsieve.trust.envelope import PLANNED
@@ -427,6 +428,16 @@ def test_no_name_or_level_that_a_terminal_obeys_is_taken(obeyed):
         assert 3 == refused("check", path)[0]
     assert 2 == refused(*plan(DOMAIN.replace('"age"', json.dumps(bad))))[0]
     assert 2 == refused(*plan(DOMAIN.replace("[0, 1]", json.dumps(["A", bad]))))[0]
+
+
+@pytest.mark.parametrize("how", ["utf-8", "cp1252", "CP1252"])
+def test_another_encoding_is_proposed_than_the_one_that_failed(how):
+    """Who is told that a file is not written so is not told to say so."""
+    Path("t.csv").write_bytes(b"a\x81,b\n1,2\n")
+    with pytest.raises(SchemaError, match=f"not written in {how}") as caught:
+        open_source(Path("t.csv"), csv=Csv(encoding=how)).shape(count_rows=False)
+
+    assert f'example to "{how.lower()}"' not in str(caught.value)
 
 
 def test_a_cell_of_5000_digits_is_a_cell():

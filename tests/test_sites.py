@@ -626,6 +626,15 @@ def test_what_a_round_came_to_is_for_its_site_alone(two_rounds, tmp_path, budget
 
 # --- the command line ----------------------------------------------------------------------------
 
+@pytest.mark.parametrize("name", ["nowhere", "empty", "a file"])
+def test_what_is_no_study_is_called_none(tmp_path, name):
+    """Who names something else is told of a study, and not of a domain file."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a file").write_text("x")
+    with pytest.raises(ParameterError, match="name the folder that privsieve combine study made"):
+        Study.read(tmp_path / name)
+
+
 def test_a_study_by_commands(tmp_path, capsys, monkeypatch):
     """Three folders, three keys, one release: every command of a study."""
     monkeypatch.chdir(tmp_path)

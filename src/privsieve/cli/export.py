@@ -38,6 +38,8 @@ def command(form: str, release: str, ledger: str | None, out: str | None,
     officer signs.  What only people know is left to be filled in.
     """
     checked = _checked(Path(release), ledger)
+    for name, why in checked.found(None).unchecked.items():
+        words.say("unchecked", f"{name}: {why}", fg="yellow")
     try:
         made = _made(form, checked, ledger)
     except PrivsieveError:
@@ -83,7 +85,8 @@ def _made(form: str, checked: FolderCheck, ledger: str | None) -> bytes:
         from privsieve.report.acro import results
 
         return results(release, certificate, [
-            name for name in checked.contents.files if not name.startswith(".")])
+            name for name in checked.contents.files if name not in checked.unchecked],
+            checked.found(None).unchecked)
     sums = _sums(checked, ledger)
     if form == "label":
         from privsieve.report.label import label
