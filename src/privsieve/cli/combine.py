@@ -141,6 +141,7 @@ def add(study: str, **options: Any) -> None:
                 "anyway": True, "max_memory": None, "jobs": 1,
                 "domain_file": str(found.place / "domain.toml")}
     asked.demand_allowed(plan, options)
+    _demand_unsigned(options["policy"])
     if engine.last:
         _release(plan, engine, options)
         return
@@ -150,6 +151,17 @@ def add(study: str, **options: Any) -> None:
         words.json({"round": engine.present, "rounds": len(found.words), "study": found.agreed})
     words.say("added", f"round {engine.present} of {len(found.words)}; the budget is charged")
     words.say("next", "each site: privsieve sum add again; then combine add again")
+
+
+def _demand_unsigned(policy: str | None) -> None:
+    """Refuse a policy that wants a signed plan, before the first round, which is charged."""
+    if policy is not None:
+        from privsieve.public.policy import Policy
+
+        asked.refuse(Policy.load(policy).signed_by is not None,
+                     "the policy allows no release of several sites: its signed_by asks for a plan "
+                     "that was signed before, and that of a study is agreed on by its sites "
+                     "instead; take a policy without signed_by for studies; nothing was added")
 
 
 def _ledger(options: dict[str, Any]) -> Any:
