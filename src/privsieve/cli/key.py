@@ -34,7 +34,9 @@ def command() -> None:
 @_passphrase
 def make(file: str, passphrase: bool, as_json: bool) -> None:  # noqa: FBT001  # click gives them by name
     """Make a private key in the new FILE, which only its owner can read."""
-    key = _made(file, encrypt=passphrase)
+    key, data = _new(encrypt=passphrase)
+    with new_file(file, "of the private key") as write:
+        write(data)
     if as_json:
         words.json({"fingerprint": key.public.fingerprint, "key": file})
     else:
@@ -69,9 +71,11 @@ def show(file: str, out: str | None, as_json: bool) -> None:  # noqa: FBT001  # 
 def rotate(old: str, new: str, out: str, passphrase: bool, as_json: bool) -> None:  # noqa: FBT001  # click gives them by name
     """Make a key in the new file NEW that takes the place of OLD, and state it."""
     first = opened(old)
-    with new_file(out, "of the rotation") as write:
-        second = _made(new, encrypt=passphrase)
-        said = Envelope.of(of_rotation(first.public, second.public))
+    second, data = _new(encrypt=passphrase)
+    said = Envelope.of(of_rotation(first.public, second.public))
+    # Neither stays without the other.
+    with new_file(out, "of the rotation") as write, new_file(new, "of the private key") as keep:
+        keep(data)
         write(said.signed(first).signed(second).encoded)
     if as_json:
         words.json({"fingerprint": second.public.fingerprint, "key": new, "rotation": out})
@@ -96,14 +100,11 @@ def needing_cryptography() -> Iterator[None]:
                              "install privsieve[sign]") from None
 
 
-def _made(path: str, *, encrypt: bool) -> PrivateKey:
+def _new(*, encrypt: bool) -> tuple[PrivateKey, bytes]:
+    """A new key, and its file's bytes."""
     with needing_cryptography():
         key = PrivateKey.make()
-        word = _asked(new=True) if encrypt else None
-        data = key.pem(word)
-    with new_file(path, "of the private key") as write:
-        write(data)
-    return key
+        return key, key.pem(_asked(new=True) if encrypt else None)
 
 
 def _asked(*, new: bool = False) -> str:
