@@ -688,6 +688,10 @@ def test_the_verbs_of_a_ledger(ledger, tmp_path, capsys):
     code, said, words = out(capsys, "orphans", *at, *head)
     assert "rule-sieve/3, 5 columns" in said
     assert "never given back" in words
+    assert "no charge is without its release" not in said
+    Ledger(str(tmp_path / "new.db"), "p").grant(1)
+    assert (0, "no charge is without its release\n", "") == out(
+        capsys, "orphans", "--ledger", str(tmp_path / "new.db"))
     assert 0 == out(capsys, "raise", *at, *head, "--population", "p", "--epsilon", "3", "--reason",
                     "more", "--by", "A", "--and", "B")[0]
     assert 0 == out(capsys, "export", *at, "--out", text)[0]

@@ -190,9 +190,11 @@ def orphans(path: str, population: str | None, head: str | None, as_json: bool) 
     if as_json:
         words.json({"orphans": lost})
         return
-    words.table(("entry", "reserved at", "population", "epsilon", "request", "plan"),
-                [[str(value) for value in one.values()] for one in lost])
-    if lost:
+    if not lost:
+        words.show("no charge is without its release")
+    else:
+        words.table(("entry", "reserved at", "population", "epsilon", "request", "plan"),
+                    [[str(value) for value in one.values()] for one in lost])
         words.say("what now", "a charge is never given back: who looks and cancels would look for "
                   "free.  If the program is still at work, wait; if it was killed, `privsieve "
                   "recover DIR` finishes what lies in its folder, or says that it is lost")
