@@ -725,6 +725,20 @@ def test_a_passphrase(privsieve, monkeypatch):  # noqa: F811  # the fixture
     assert (2, True) == (code, "passphrase is wrong" in err)
 
 
+@pytest.mark.parametrize("word", ["x" * 1024, "\udcff"])
+def test_a_passphrase_that_no_key_takes_is_refused(privsieve, monkeypatch, word):  # noqa: F811  # the fixture
+    """What is too long, or no text, gets a sentence where a key is made and where it is read."""
+    monkeypatch.setenv(key_verb.VARIABLE, "x" * 1023)
+    assert 0 == privsieve("key", "make", "kept.pem", "--passphrase")[0]
+    assert 0 == privsieve("key", "show", "kept.pem")[0]
+    monkeypatch.setenv(key_verb.VARIABLE, word)
+    for verb in (("make", "new.pem", "--passphrase"), ("show", "kept.pem")):
+        code, _, err = privsieve("key", *verb)
+        assert 2 == code
+        assert "more than 1023 bytes, or is no plain text" in err
+    assert not Path("new.pem").exists()
+
+
 def test_a_policy_names_who_signs_a_plan(privsieve):  # noqa: F811  # the fixture
     """Without the signatures that it wants, under this very plan, nothing is charged or read."""
     keys = [privsieve("key", "make", f"{name}.pem")[1].strip() for name in ("anna", "ben", "eve")]

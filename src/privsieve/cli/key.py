@@ -19,6 +19,8 @@ from privsieve.trust.keys import LARGEST_KEY, PrivateKey, PublicKey
 
 #: Where a passphrase may stand for programs; people are asked.
 VARIABLE = "PRIVSIEVE_PASSPHRASE"
+#: So much OpenSSL takes.
+MOST = 1023
 
 _passphrase = click.option("--passphrase", is_flag=True,
                            help=f"Encrypt the key; asks, or takes ${VARIABLE}.")
@@ -115,6 +117,10 @@ def _asked(*, new: bool = False) -> str:
                             err=True)
     if not said:
         raise ParameterError(f"the key needs a passphrase, and nobody can be asked; set {VARIABLE}")
+    if len(said.encode("utf-8", "surrogateescape")) > MOST or any(
+            "\ud800" <= c <= "\udfff" for c in said):
+        raise ParameterError(f"the passphrase has more than {MOST} bytes, or is no plain text in "
+                             "UTF-8; take another")
     return said
 
 
