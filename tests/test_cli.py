@@ -681,7 +681,7 @@ def test_verify(privsieve):
     said = json.loads(out)
     assert (7, False) == (code, said["valid"])
     assert said["reasons"]
-    assert err.startswith("privsieve: the certificate does not hold, for 1 reason")
+    assert err.startswith("privsieve: it does not hold, for 1 reason")
     code, out, err = privsieve("verify", "none")
     assert 7 == code
     assert out.startswith("NOT VALID")

@@ -115,6 +115,24 @@ def test_an_output_has_its_fields():
         assert ["a", "b"] == [one["name"] for one in output["files"]]
 
 
+def test_a_file_that_nobody_checked_is_no_output(charged, capsys):
+    """What lies beside a release is not listed as checked, and is named; each form says so."""
+    place, _made = charged
+    for name in ("patients.csv", ".hidden"):
+        (place / "out" / name).write_text("age\n41\n")
+    for form_ in ("acro", "label", "officer", "registry"):
+        assert 0 == run(["export", form_, str(place / "out")])
+        out, err = capsys.readouterr()
+        assert "patients.csv: no file of a release" in err
+        if form_ == "acro":
+            (output,) = json.loads(out)["results"].values()
+
+    assert {"certificate.json", "release.json"} <= {one["name"] for one in output["files"]}
+    assert "patients.csv" not in {one["name"] for one in output["files"]}
+    assert {f"Not checked, and not listed: {name}" for name in ("patients.csv", ".hidden")} == set(
+        output["comments"][2:])
+
+
 def told(release, certificate):
     """A release in every form of text."""
     texts = [label(release, certificate), markdown(form(release, certificate), "Form"),

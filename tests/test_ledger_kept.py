@@ -254,7 +254,9 @@ def test_a_limit_rises_with_its_entry(ledger):
 @pytest.mark.parametrize(("epsilon", "more", "said"), [
     (2, {}, "only raised"), (1, {}, "only raised"), (None, {}, "only raised"),
     (3, {"delta": "1e-6"}, "is pure"), (3, {"by": ("A", "A")}, "two people"),
-    (3, {"by": ("A. Clerk", "a. clerk")}, "two people"), (3, {"by": ("A",)}, "two people"),
+    (3, {"by": ("A. Clerk", "a. clerk")}, "two people"),
+    (3, {"by": ("A. Clerk", "A.  Clerk")}, "two people"),
+    (3, {"by": ("A. O'Brien", "A. O\u2019Brien")}, "two people"), (3, {"by": ("A",)}, "two people"),
     (3, {"by": "AB"}, "two people"), (3, {"by": ("A", "")}, "who signs"),
     (3, {"by": ("A", "\x1b")}, "who signs"), (3, {"reason": ""}, "reason is"),
     (3, {"reason": "a\nb"}, "reason is"), (1001, {}, "nothing is promised"),
@@ -423,6 +425,33 @@ def test_a_stale_file_is_not_taken_for_a_new_ledgers(tmp_path, ending):
     (tmp_path / f"b.db{ending}").write_bytes(b"old")
     with pytest.raises(LedgerError, match=f"a {ending} file of a deleted ledger"):
         Ledger(str(tmp_path / "b.db"), "p").grant(1)
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-journal"])
+def test_a_stale_file_is_not_taken_for_a_copys(ledger, tmp_path, ending):
+    """No copy is made where what another file left would be read into it."""
+    (tmp_path / f"copy.db{ending}").write_bytes(b"old")
+    with pytest.raises(LedgerError, match=f"a {ending} file of a deleted ledger"):
+        ledger.backup(str(tmp_path / "copy.db"))
+
+    assert not (tmp_path / "copy.db").exists()
+
+
+def test_a_full_disk_of_a_copy_is_the_copys(ledger, tmp_path, monkeypatch):
+    """What has no room is named: the ledger's own disk is not."""
+    connect = ledger_file._connect
+
+    def small(path, *more):
+        db = connect(path, *more)
+        if "copy.db" in path:
+            db.execute("PRAGMA max_page_count=2")
+        return db
+
+    monkeypatch.setattr(ledger_file, "_connect", small)
+    with pytest.raises(LedgerError, match="the disk of the copy is full"):
+        ledger.backup(str(tmp_path / "copy.db"))
+
+    assert ["away", "b.db"] == sorted(item.name for item in tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("change", ["population SET spent = 0", "request SET state = 'reserved'",
@@ -658,11 +687,15 @@ def test_the_verbs_of_a_ledger(ledger, tmp_path, capsys):
     code, said, words = out(capsys, "orphans", *at, *head)
     assert "rule-sieve/3, 5 columns" in said
     assert "never given back" in words
+    assert "no charge is without its release" not in said
+    Ledger(str(tmp_path / "new.db"), "p").grant(1)
+    assert (0, "no charge is without its release\n", "") == out(
+        capsys, "orphans", "--ledger", str(tmp_path / "new.db"))
     assert 0 == out(capsys, "raise", *at, *head, "--population", "p", "--epsilon", "3", "--reason",
                     "more", "--by", "A", "--and", "B")[0]
     assert 0 == out(capsys, "export", *at, "--out", text)[0]
     assert Path(text).read_text() == out(capsys, "export", *at)[1]
-    assert 4 == out(capsys, "export", *at, "--out", text)[0]
+    assert 2 == out(capsys, "export", *at, "--out", text)[0]
     code, said, _ = out(capsys, "verify", *at, *head, "--json")
     assert (0, True, 5, 1) == (code, *(json.loads(said)[key] for key in (
         "valid", "entries", "known_outside")))

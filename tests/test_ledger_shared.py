@@ -281,14 +281,17 @@ def test_a_server_that_does_not_answer_is_said_so(cli, nobody, tmp_path, monkeyp
     assert not (tmp_path / "second").exists()
 
 
-def test_a_release_is_paid_by_a_server(tmp_path, postgres, base):
+def test_a_release_is_paid_by_a_server(cli, tmp_path, postgres, base):
     """A release is charged, finished and verified; its folder notes the URL as it is."""
     ledger = Ledger(postgres.url(base), population="clinic", request="spring")
     ledger.grant(1)
     made = ps.RuleSieve(1, epsilon="0.5", domain=ps.Domain.box(0, 1, columns=3), ledger=ledger)
     made.fit([[0, 1, 1], [1, 0, 1]] * 50, [0, 1] * 50)
+    made.release_.save(tmp_path / "first")
 
     assert (Fraction(1, 2), ()) == (ledger.spent(), ledger.orphans())
+    assert "| Remaining | epsilon 0.5 |" in cli("export", "label", tmp_path / "first", "--ledger",
+                                                ledger.path)[1]
     with pytest.raises(ParameterError, match="charged before"):
         made.fit([[0, 1, 1], [1, 0, 1]] * 50, [0, 1] * 50)
     with Folder.create(tmp_path / "out") as folder:

@@ -38,8 +38,11 @@ from privsieve.public.canonical import (
     quoted,
     visible,
 )
+from privsieve.public.domain import Csv
 from privsieve.rows import open_source
 from privsieve.rows.items import items_of
+from privsieve.trust.envelope import PLANNED
+from privsieve.trust.keys import PrivateKey
 
 DEEP = 50_000
 LONG = "9" * 5000
@@ -427,6 +430,16 @@ def test_no_name_or_level_that_a_terminal_obeys_is_taken(obeyed):
     assert 2 == refused(*plan(DOMAIN.replace("[0, 1]", json.dumps(["A", bad]))))[0]
 
 
+@pytest.mark.parametrize("how", ["utf-8", "cp1252", "CP1252"])
+def test_another_encoding_is_proposed_than_the_one_that_failed(how):
+    """Who is told that a file is not written so is not told to say so."""
+    Path("t.csv").write_bytes(b"a\x81,b\n1,2\n")
+    with pytest.raises(SchemaError, match=f"not written in {how}") as caught:
+        open_source(Path("t.csv"), csv=Csv(encoding=how)).shape(count_rows=False)
+
+    assert f'example to "{how.lower()}"' not in str(caught.value)
+
+
 def test_a_cell_of_5000_digits_is_a_cell():
     """Long numbers and far dates in rows are normal input: a release, and nothing said."""
     body = [f"{cell},{i % 9 + 1},{i % 2}" for i, cell in enumerate(
@@ -526,6 +539,83 @@ def test_a_note_of_a_request_that_is_none_of_ours_is_refused_in_a_sentence(text)
 def test_a_folder_of_any_name_is_refused_in_a_sentence(verb, name):
     """U+2028, escapes, and what no system takes as a name, for each verb that reads a folder."""
     assert refused(*verb, name)[0] in (2, 3)
+
+
+WRITES = [
+    ("key", "make", "new"), ("key", "show", "key.pem", "--out", "new"),
+    ("key", "rotate", "key.pem", "next.pem", "--out", "new"),
+    ("sign", "plan.json", "--key", "key.pem", "--out", "new"),
+    ("ledger", "export", "--ledger", "budget.db", "--out", "new"),
+    ("report", "selection", "--out", "new"),
+    *(("export", form, "selection", "--out", "new") for form in ("registry", "label", "officer")),
+    ("synthesize", "--from", "histogram", "--rows", "9", "--out", "new"),
+    ("predict", "regression", "new.csv", "--out", "new"),
+    ("domain", "new.csv", "--out", "new"),
+    ("inspect", "t.csv", "--domain", "d.toml", "--private-output", "new")]
+
+
+@pytest.mark.parametrize("verb", WRITES, ids=lambda verb: "-".join(verb[:2]))
+def test_a_full_disk_leaves_no_part_of_a_file(golden, verb, monkeypatch):
+    """Whatever a verb writes is whole, or taken away with a sentence: it may be asked for again."""
+    for item in golden[0].iterdir():
+        Path(item.name).symlink_to(item)
+    Path("t.csv").write_text("age,dose\n1,2\n")
+    Path("d.toml").write_text(DOMAIN)
+    key, found = PrivateKey.make(), parsed((golden[0] / "selection/certificate.json").read_bytes())
+    Path("key.pem").write_bytes(key.pem(None))
+    Path("key.pem").chmod(0o600)
+    Path("plan.json").write_bytes(canonical({"terms": {name: found[name] for name in PLANNED}}))
+
+    def full(_handle):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        code, _, said = command(*verb)
+    assert 2 == code
+    assert "its disk fails, or is full; make room" in said
+    assert not Path("new").exists()
+    assert 0 == command(*verb)[0]
+    assert Path("new").stat().st_size
+
+
+def test_a_rotation_and_its_key_are_both_there_or_neither(monkeypatch):
+    """Where the disk is full between the two, the same may be asked for again."""
+    Path("key.pem").write_bytes(PrivateKey.make().pem(None))
+    Path("key.pem").chmod(0o600)
+    verb, calls, fsync = ("key", "rotate", "key.pem", "next.pem", "--out", "new"), [], os.fsync
+
+    def full(handle):
+        calls.append(handle)
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
+        fsync(handle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        assert 2 == refused(*verb)[0]
+    assert not Path("new").exists()
+    assert not Path("next.pem").exists()
+    assert 0 == command(*verb)[0]
+    assert Path("new").stat().st_size
+    assert Path("next.pem").stat().st_size
+
+
+@pytest.mark.parametrize("verb", [
+    ("show", "--ledger", "budget.db", "--head", "/dev/zero"), ("verify", "--export", "/dev/zero"),
+    ("verify", "--ledger", "budget.db", "/dev/zero")], ids=" ".join)
+def test_a_file_without_an_end_is_not_read(verb):
+    """A file that is far longer than what is looked for is refused, and fills no memory."""
+    import resource
+
+    ps.Ledger("budget.db", population="clinic").grant(epsilon=2)
+    limits, room = resource.getrlimit(resource.RLIMIT_AS), 2**30
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + room, limits[1]))
+    try:
+        assert refused("ledger", *verb)[0] in (2, 4)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
 @pytest.mark.parametrize("name", ["request.json", "release.json", "certificate.json"])

@@ -447,6 +447,33 @@ def test_a_release_that_the_ledger_notes_otherwise_is_refused(privsieve, monkeyp
         ps.recover("first")
 
 
+def test_a_release_that_was_edited_is_not_called_finished(privsieve):  # noqa: F811  # the fixture
+    """Of a folder without a note the two files have to belong together."""
+    privsieve(*select())
+    assert "finished" == ps.recover("first").state
+    made = Path("first/release.json")
+    made.write_bytes(made.read_bytes().replace(b'"epsilon":"', b'"epsilon":"9'))
+
+    with pytest.raises(SchemaError, match="not the one that its certificate speaks of"):
+        ps.recover("first")
+
+
+@pytest.mark.parametrize("noted", [False, True])
+def test_a_link_in_the_place_of_a_release_is_not_followed(privsieve, monkeypatch, noted):  # noqa: F811
+    """Whoever put it there gets a sentence; nothing is finished of what lies elsewhere."""
+    if noted:
+        staged(privsieve, monkeypatch)
+        Path("first/.release.json").rename("elsewhere.json")
+    else:
+        privsieve(*select())
+        Path("first/release.json").rename("elsewhere.json")
+    Path("first/release.json").symlink_to("../elsewhere.json")
+    code, out, err = privsieve("recover", "first")
+
+    assert (6 if noted else 3, "") == (code, out)
+    assert "internal" not in err
+
+
 @pytest.mark.parametrize("step", ["stage", "link", "sync"])
 def test_a_free_release_that_fails_was_not_charged(privsieve, monkeypatch, step):  # noqa: F811
     """What costs nothing never says that a budget is charged."""

@@ -628,6 +628,29 @@ def test_signers_at_the_same_time_wait_for_each_other(plain):
     assert 4 == len(ps.verify(plain).signed)
 
 
+@pytest.mark.parametrize("name", ["my notes.txt", "\xe4.txt", "n" * 101])
+def test_a_name_that_no_statement_takes_is_not_signed(plain, name):
+    """What nobody could verify afterwards is refused before it is written, and says the way out."""
+    (plain / name).write_text("x")
+    with pytest.raises(CheckFailed, match=r"whose name no release has.* take it away; nothing was"):
+        sign_folder(plain, MAKER, "maker")
+    assert not (plain / "signatures.json").exists()
+    (plain / name).unlink()
+    sign_folder(plain, MAKER, "maker")
+    (plain / name).write_text("x")
+
+    assert any("take it away" in reason for reason in ps.verify(plain).reasons)
+
+
+def test_a_folder_that_is_not_there_is_no_plan(privsieve):  # noqa: F811  # the fixture
+    """Who misspells a folder is told what can be signed, and not that a plan has no maker."""
+    privsieve("key", "make", "maker.pem")
+    code, _, err = privsieve("sign", "frist", "--key", "maker.pem", "--as", "maker")
+
+    assert 2 == code
+    assert "neither a release folder nor" in err
+
+
 def test_signatures_stay_if_they_cannot_be_written(folder, monkeypatch):
     """A full disk leaves the old envelope, and nothing beside it."""
     before = (folder / "signatures.json").read_bytes()
@@ -702,6 +725,20 @@ def test_a_passphrase(privsieve, monkeypatch):  # noqa: F811  # the fixture
     assert (2, True) == (code, "passphrase is wrong" in err)
 
 
+@pytest.mark.parametrize("word", ["x" * 1024, "\udcff"])
+def test_a_passphrase_that_no_key_takes_is_refused(privsieve, monkeypatch, word):  # noqa: F811  # the fixture
+    """What is too long, or no text, gets a sentence where a key is made and where it is read."""
+    monkeypatch.setenv(key_verb.VARIABLE, "x" * 1023)
+    assert 0 == privsieve("key", "make", "kept.pem", "--passphrase")[0]
+    assert 0 == privsieve("key", "show", "kept.pem")[0]
+    monkeypatch.setenv(key_verb.VARIABLE, word)
+    for verb in (("make", "new.pem", "--passphrase"), ("show", "kept.pem")):
+        code, _, err = privsieve("key", *verb)
+        assert 2 == code
+        assert "more than 1023 bytes, or is no plain text" in err
+    assert not Path("new.pem").exists()
+
+
 def test_a_policy_names_who_signs_a_plan(privsieve):  # noqa: F811  # the fixture
     """Without the signatures that it wants, under this very plan, nothing is charged or read."""
     keys = [privsieve("key", "make", f"{name}.pem")[1].strip() for name in ("anna", "ben", "eve")]
@@ -744,13 +781,17 @@ def test_a_plan_that_was_signed_first(privsieve):  # noqa: F811  # the fixture
     assert 0 == privsieve("sign", "plan.signed.json", "--key", "anna.pem")[0]
     assert 0 == privsieve(*select())[0]
     assert 0 == privsieve("verify", "first", "--plan", "plan.signed.json")[0]
+    said = " ".join(privsieve("verify", "first", "--plan", "plan.signed.json")[1].split())
+    assert "nobody said whose signature of the plan is wanted; it is signed by sha256:" in said
+    assert maker[:20] in said
     code, out, _ = privsieve("verify", "first", "--plan", "dear.signed.json")
     assert (7, True) == (code, "what was planned and signed is not what was done" in out)
     assert 7 == privsieve("verify", "first", "--plan", "plan.json")[0]
     assert 7 == privsieve("verify", "first", "--plan", "missing.json")[0]
     privsieve("sign", "first", "--key", "anna.pem", "--as", "approver")
     by = ("verify", "first", "--signed-by", maker)
-    assert 0 == privsieve(*by, "--plan", "plan.signed.json")[0]
+    code, out, _ = privsieve(*by, "--plan", "plan.signed.json")
+    assert (0, False) == (code, "nobody said whose" in out)
     code, out, _ = privsieve(*by, "--plan", "dear.signed.json")
     assert (7, True) == (code, "signed by none of the keys" in " ".join(out.split()))
     Path("revoked.txt").write_text(f"{maker}\n")

@@ -566,6 +566,20 @@ def combined(study, files, tmp_path, *more):
             "--out", tmp_path / "out", *more)
 
 
+def test_a_policy_that_wants_a_signed_plan_refuses_a_study_before_its_first_round(
+        two_rounds, tmp_path, budget, capsys):
+    """No round is charged of which the last one would be refused."""
+    study, files, _ = two_rounds
+    (tmp_path / "policy.toml").write_text(f'signed_by = ["sha256:{"0a" * 32}"]\n')
+    sent(study, files, tabled(WARD))
+    capsys.readouterr()
+
+    assert 2 == run([*map(str, combined(study, files, tmp_path, "--policy",
+                                        tmp_path / "policy.toml"))])
+    assert "the policy allows no release of several sites" in capsys.readouterr().err
+    assert 3 == budget.left()
+
+
 def test_two_rounds_are_one_charge(two_rounds, tmp_path, budget):
     """The first round charges and tells the sites; the second releases, of the same request."""
     study, files, seen = two_rounds
@@ -626,6 +640,15 @@ def test_what_a_round_came_to_is_for_its_site_alone(two_rounds, tmp_path, budget
 
 # --- the command line ----------------------------------------------------------------------------
 
+@pytest.mark.parametrize("name", ["nowhere", "empty", "a file"])
+def test_what_is_no_study_is_called_none(tmp_path, name):
+    """Who names something else is told of a study, and not of a domain file."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a file").write_text("x")
+    with pytest.raises(ParameterError, match="name the folder that privsieve combine study made"):
+        Study.read(tmp_path / name)
+
+
 def test_a_study_by_commands(tmp_path, capsys, monkeypatch):
     """Three folders, three keys, one release: every command of a study."""
     monkeypatch.chdir(tmp_path)
@@ -670,7 +693,8 @@ def test_a_study_by_commands(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.parametrize(("words", "said"), [
     (("sum", "join", "shared", "--site", "east", "--key", "east.pem"), "no site 'east'"),
-    (("sum", "join", "nowhere", "--site", "east", "--key", "east.pem"), "domain file"),
+    (("sum", "join", "nowhere", "--site", "east", "--key", "east.pem"),
+     "is not in the folder of the study"),
     (("combine", "study", "shared", "--domain", "domain.toml", "--epsilon", "1", "--top", "2",
       "--method", "noisy-top-k", "--site", "a=3", "--site", "b=4", "--key", "other.pem",
       "--anyway"), "cannot be made, or exists"),

@@ -166,6 +166,30 @@ def test_an_edited_published_table_is_found(copy):
     assert "the table is not the certified one" in ps.verify(folder).reasons
 
 
+def test_a_table_that_is_given_does_not_stand_for_the_one_in_the_folder(copy, tmp_path):
+    """Whichever table is counted, that of the folder is looked at, too."""
+    folder = copy("containment")
+    true = shutil.copy(folder / "table.csv", tmp_path / "true.csv")
+    assert ps.verify(folder, table=true).valid
+    lines = (folder / "table.csv").read_text().splitlines()
+    (folder / "table.csv").write_text("\n".join([lines[0], *lines[:0:-1], ""]))
+
+    assert ("the table in the folder is not the certified one",) == (
+        ps.verify(folder, table=true).reasons)
+
+
+def test_a_table_of_a_publication_that_does_not_hold_is_called_a_table(copy):
+    """What was not looked at is not called a stranger."""
+    folder = copy("containment")
+    data = (folder / "release.json").read_bytes()
+    (folder / "release.json").write_bytes(data.replace(b'"complete":', b'"completed":'))
+    found = ps.verify(folder)
+
+    assert not found.valid
+    assert {module.UNSURE} == set(found.unchecked.values())
+    assert {"report.html", "table.csv"} == set(found.unchecked)
+
+
 def test_what_lies_beside_a_release_that_does_not_hold_is_not_called_checked(copy):
     """Where the two files contradict each other nothing is made of them."""
     folder = copy("histogram")
@@ -252,3 +276,13 @@ def test_many_unchecked_files_are_counted(copy, cli):
 
     assert "and 10 more" in cli("verify", str(folder))[1]
     assert 40 == len(ps.verify(folder).unchecked)
+
+
+@pytest.mark.parametrize("begin", ["n" * 200, "\x1b" * 100])
+def test_names_that_begin_alike_are_two_files(copy, begin):
+    """Each file that was not checked is named, whatever it is called."""
+    folder = copy("selection")
+    for end in "ab":
+        (folder / f"{begin}{end}").write_text("")
+
+    assert 2 == len(ps.verify(folder).unchecked)

@@ -99,9 +99,10 @@ def recover(folder: str | Path, *, ledger: str | Path | Ledger | None = None) ->
         try:
             return _recovered(left, ledger)
         except OSError:  # the disk again: what was kept is kept
-            if left.adopt(RELEASE) is None:
-                raise ReleaseFailed("unknown") from None
-            raise ReleaseFailed(left.state) from None
+            kept = None
+            with suppress(OSError):  # a link is not followed, and nothing is known of it
+                kept = left.adopt(RELEASE)
+            raise ReleaseFailed("unknown" if kept is None else left.state) from None
 
 
 def _recovered(left: Folder, ledger: str | Path | Ledger | None) -> Recovered:
@@ -131,6 +132,13 @@ def _recovered(left: Folder, ledger: str | Path | Ledger | None) -> Recovered:
 def _without_note(left: Folder) -> Recovered:
     """Without a note there was no charge, or all was done."""
     if left.state == "finished":
+        same = False
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            spoken = parsed(left.read(CERTIFICATE, LARGEST_FILE))["release_sha256"]
+            same = spoken == digest(left.read(RELEASE))
+        if not same:
+            raise SchemaError("the release in the folder is not the one that its certificate "
+                              "speaks of; `privsieve verify DIR` says more")
         page = () if NAME in left else ("it has no page: `privsieve report DIR` writes it",)
         return Recovered("finished", ("the release was finished before", *page))
     names = left.names()

@@ -36,6 +36,8 @@ REPORT, ROWS = "report.html", "synthetic.csv"
 TABLES = ("table.csv", "table.parquet")
 #: Files of a release that say nothing of it to others.
 NOT_CHECKED = {"request.json": "what was asked for, of a release that was not finished"}
+#: Of what is made of the two files, where something was found against them before.
+UNSURE = "it was not looked at, because of the reasons that were found before"
 #: A page is a few hundred kilobytes; what is far larger was not written by privsieve.
 LARGEST_PAGE = 256 * 2**20
 #: Names of columns that a sentence holds, and files that are named; of the others their number.
@@ -117,10 +119,16 @@ class Contents:
 
         Bytes that were read already are not read again.
         """
+        from privsieve.trust.envelope import NAME
+
         if any(not name.startswith(".") for name in self.others):
             raise Unreadable("the folder holds links or folders, which cannot be signed")
+        names = [name for name in self.files if name != SIGNATURES and not name.startswith(".")]
+        if not all(re.fullmatch(NAME, name) for name in names):
+            raise Unreadable("the folder holds a file whose name no release has, and which cannot "
+                             "be signed: take it away")
         return {name: digest(known[name]) if name in known else self.digest(name)
-                for name in self.files if name != SIGNATURES and not name.startswith(".")}
+                for name in names}
 
 
 def verify(certificate: Source, release: Source | None = None, *,
@@ -149,9 +157,11 @@ def verify(certificate: Source, release: Source | None = None, *,
         checked.beside()
         checked.signatures(signers)
         if plan is not None:
-            from privsieve.check.signatures import plan_reasons
+            from privsieve.check.signatures import plan_found
 
-            checked.reasons.extend(plan_reasons(plan, checked.body, signers))
+            reasons, notes = plan_found(plan, checked.body, signers)
+            checked.reasons.extend(reasons)
+            checked.notes.extend(notes)
         return checked.found(signers)
     except Unreadable as error:
         said = str(error)
@@ -166,7 +176,7 @@ def verify(certificate: Source, release: Source | None = None, *,
 class FolderCheck:
     """What a check of a folder comes to; `body` is its certificate, if the two files hold.
 
-    `known`, `reasons`, `unchecked` and `signed` grow while it is checked.
+    `known`, `reasons`, `notes`, `unchecked` and `signed` grow while it is checked.
     """
 
     contents: Contents
@@ -177,12 +187,14 @@ class FolderCheck:
     body: Mapping[str, Any]
     release: Mapping[str, Any]
     signed: dict[str, Role] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, contents: Contents, ledger: str | Path | Ledger | None, table: object) -> Self:
         """The two JSON files and, of a publication, the table."""
         known = {name: contents.read(name) for name in (CERTIFICATE, RELEASE)}
         inside = [name for name in TABLES if name in contents.files]
+        given = table
         if table is None and len(inside) == 1:
             table = contents.at(inside[0])
         first = two_files.verify(known[CERTIFICATE], known[RELEASE], ledger=ledger, table=table)
@@ -190,17 +202,21 @@ class FolderCheck:
         made = cls(contents, known, first, list(first.reasons), dict(contents.others), body, said)
         published = bool(body) and body["claim"]["kind"] == "containment"
         checked = {*known, REPORT, ROWS, SIGNATURES, *(inside if published else ())}
-        made.unchecked.update((name, NOT_CHECKED.get(name, "no file of a release"))
+        why = NOT_CHECKED if body else {**NOT_CHECKED, **dict.fromkeys(TABLES, UNSURE)}
+        made.unchecked.update((name, why.get(name, "no file of a release"))
                               for name in contents.files if name not in checked)
         if published and len(inside) > 1:
             made.reasons.append("the folder holds two tables, and one was certified")
+        elif published and given is not None and inside and (  # another one was counted
+                contents.digest(inside[0]) != body["claim"]["table_sha256"]):
+            made.reasons.append("the table in the folder is not the certified one")
         return made
 
     def beside(self) -> None:
         """What is made of the two files, made or counted again."""
         for name, check in ((REPORT, self._page), (ROWS, self._rows)):
             if name in self.contents.files:
-                why = check() if self.body else "the two JSON files do not hold"
+                why = check() if self.body else UNSURE
                 if why is not None:
                     self.unchecked[name] = why
 
@@ -246,7 +262,7 @@ class FolderCheck:
             self.reasons.extend(["the folder holds no signatures, and some are wanted"] * due)
             return
         if not self.body:
-            self.unchecked[SIGNATURES] = "the two JSON files do not hold"
+            self.unchecked[SIGNATURES] = UNSURE
             return
         from privsieve.check.signatures import signed_parts
         from privsieve.trust.envelope import LARGEST_ENVELOPE, Envelope
@@ -275,7 +291,8 @@ class FolderCheck:
 
     def found(self, signers: Signers | None) -> Verification:
         """What is to be said of it."""
-        notes = [note for note in self.first.notes if not self.signed or note != UNSIGNED]
+        notes = [*(note for note in self.first.notes if not self.signed or note != UNSIGNED),
+                 *self.notes]
         if self.signed and not (signers and signers.wanted):
             notes.append("nobody said whose signatures are wanted: anybody can sign with a key of "
                          "their own; compare the fingerprints")
@@ -317,4 +334,5 @@ def _shown(name: str) -> str:
     >>> _shown("notes.txt"), _shown("a\x1b[31m")
     ('notes.txt', "'a\\x1b[31m'")
     """
-    return name if re.fullmatch("[A-Za-z0-9._-]{1,100}", name) else quoted(name)
+    # Whole: two names that begin alike are two files.
+    return name if re.fullmatch("[A-Za-z0-9._-]{1,100}", name) else repr(name)

@@ -6,9 +6,10 @@ It is loaded where something is signed; an unsigned folder pays nothing for it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from privsieve.check.folder import SHORT
 from privsieve.errors import CheckFailed, ParameterError
 from privsieve.trust.envelope import LARGEST_ENVELOPE, Envelope, Statement, of_plan, of_release
 from privsieve.trust.keys import PublicKey
@@ -45,20 +46,25 @@ def _maker(said: Statement) -> PublicKey | None:
         raise CheckFailed(f"what was signed names no maker: {error}") from None
 
 
-def plan_reasons(plan: str | Path, body: Mapping[str, Any], signers: Signers | None,
-                 ) -> Iterator[str]:
-    """Whether a plan that was signed before is the one of the certificate."""
+def plan_found(plan: str | Path, body: Mapping[str, Any], signers: Signers | None,
+               ) -> tuple[list[str], list[str]]:
+    """What speaks against a plan that was signed before: reasons, and notes."""
     try:
         promised, by = _plan(plan)
     except CheckFailed as error:
-        yield str(error)
-        return
-    if "domain_sha256" not in body or promised != of_plan(body):
-        yield "what was planned and signed is not what was done"
+        return [str(error)], []
+    found = [] if "domain_sha256" in body and promised == of_plan(body) else [
+        "what was planned and signed is not what was done"]
     if signers is not None:
-        yield from signers.revocations(by)
-        if signers.wanted and not any(map(signers.wants, by)):
-            yield "the plan was signed by none of the keys that are wanted"
+        found += signers.revocations(by)
+    if signers is None or not signers.wanted:
+        who = ", ".join(f"{key[:SHORT]}…" for key in by)
+        said = (f"nobody said whose signature of the plan is wanted; it is signed by {who}, at a "
+                "time that nothing shows")
+        return found, [said]
+    if not any(map(signers.wants, by)):
+        found.append("the plan was signed by none of the keys that are wanted")
+    return found, []
 
 
 def demand_signed(plan: str | Path, promised: Mapping[str, Any], signers: Signers) -> None:

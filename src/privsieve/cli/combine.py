@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -66,15 +65,11 @@ def study(study: str, **options: Any) -> None:
         from privsieve.sites.study import COMBINER, Study, put
 
         key = SiteKey.make()
-        with new_file(options["key_file"], "of the private key") as file:
-            try:
-                made = Study.begin(study, (options["method"], domain, asked.asked_for(options)),
-                                   sites, see=options["see"])
-                put(made.pub(COMBINER), key.public.pem)
-                file.write(key.pem)
-            except BaseException:
-                Path(options["key_file"]).unlink(missing_ok=True)
-                raise
+        with new_file(options["key_file"], "of the private key") as write:
+            made = Study.begin(study, (options["method"], domain, asked.asked_for(options)),
+                               sites, see=options["see"])
+            put(made.pub(COMBINER), key.public.pem)
+            write(key.pem)
     if options["as_json"]:
         words.json({"study": study, "key": options["key_file"], "rounds": len(made.words),
                     "fingerprint": key.public.fingerprint})
@@ -146,6 +141,7 @@ def add(study: str, **options: Any) -> None:
                 "anyway": True, "max_memory": None, "jobs": 1,
                 "domain_file": str(found.place / "domain.toml")}
     asked.demand_allowed(plan, options)
+    _demand_unsigned(options["policy"])
     if engine.last:
         _release(plan, engine, options)
         return
@@ -155,6 +151,17 @@ def add(study: str, **options: Any) -> None:
         words.json({"round": engine.present, "rounds": len(found.words), "study": found.agreed})
     words.say("added", f"round {engine.present} of {len(found.words)}; the budget is charged")
     words.say("next", "each site: privsieve sum add again; then combine add again")
+
+
+def _demand_unsigned(policy: str | None) -> None:
+    """Refuse a policy that wants a signed plan, before the first round, which is charged."""
+    if policy is not None:
+        from privsieve.public.policy import Policy
+
+        asked.refuse(Policy.load(policy).signed_by is not None,
+                     "the policy allows no release of several sites: its signed_by asks for a plan "
+                     "that was signed before, and that of a study is agreed on by its sites "
+                     "instead; take a policy without signed_by for studies; nothing was added")
 
 
 def _ledger(options: dict[str, Any]) -> Any:

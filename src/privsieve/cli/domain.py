@@ -137,8 +137,8 @@ def _write(draft: str, options: dict[str, Any]) -> None:
         if not options["as_json"]:
             click.echo(draft, nl=False)
         return
-    with new_file(options["out"], "of --out", 0o600 if options["look"] else 0o666) as file:
-        file.write(draft.encode())
+    with new_file(options["out"], "of --out", 0o600 if options["look"] else 0o666) as write:
+        write(draft.encode())
     words.say("written", f"{options['out']}"
                          f"{' (private: only its owner may read it)' * options['look']}")
 

@@ -10,7 +10,7 @@ import click
 
 from privsieve.cli import words
 from privsieve.cli.options import asking, refuse
-from privsieve.cli.private import new_page
+from privsieve.cli.private import new_file
 from privsieve.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def explore(table: Labelled, rule: Rule, options: Mapping[str, Any], *,
     """
     path = options["explore"]
     _check(table, options)
-    with new_page(path, "of --explore") as write:
+    with new_file(path, "of --explore") as write:
         from privsieve.report import explored_html
 
         told = _explored(table, rule, options, population)

@@ -38,6 +38,8 @@ def command(form: str, release: str, ledger: str | None, out: str | None,
     officer signs.  What only people know is left to be filled in.
     """
     checked = _checked(Path(release), ledger)
+    for name, why in checked.found(None).unchecked.items():
+        words.say("unchecked", f"{name}: {why}", fg="yellow")
     try:
         made = _made(form, checked, ledger)
     except PrivsieveError:
@@ -46,8 +48,8 @@ def command(form: str, release: str, ledger: str | None, out: str | None,
         raise SchemaError("release.json or certificate.json lacks what the form says; take the "
                           "files as privsieve wrote them") from None
     if out is not None:
-        with new_file(out, "of the export") as file:
-            file.write(made)
+        with new_file(out, "of the export") as write:
+            write(made)
         words.say("export", out)
     if as_json:
         words.json({"form": form, "text": made.decode(), "written": out})
@@ -81,7 +83,8 @@ def _made(form: str, checked: FolderCheck, ledger: str | None) -> bytes:
         return exports.entry(release, certificate).encode()
     if form == "acro":
         return exports.results(release, certificate, [
-            name for name in checked.contents.files if not name.startswith(".")])
+            name for name in checked.contents.files if name not in checked.unchecked],
+            checked.found(None).unchecked)
     sums = _sums(checked, ledger)
     if form == "label":
         return exports.label(release, certificate, sums).encode()
@@ -94,11 +97,11 @@ def _sums(checked: FolderCheck, ledger: str | None) -> Spending | None:
     kept = checked.body["ledger"]
     if ledger is None or not kept or "reserve" not in kept:
         return None
-    from privsieve.ledger import file, sql
+    from privsieve.ledger import sql
     from privsieve.report.officer import Spending
 
     population, seq = str(checked.body["population"]), int(kept["reserve"]["seq"])
-    with file.reading(ledger) as db:
+    with sql.store(ledger).reading(sql.checked_path(ledger)) as db:
         account, charges = sql.account_of(db, population), sql.charges_of(db, population)
     units = [(one.seq, one.units) for one in charges]
     before, after = (sum(cost for at, cost in units if at < end) for end in (seq, seq + 1))

@@ -44,8 +44,8 @@ def command(data: str, domain_file: str, private_output: str | None, *, as_json:
     seen = digest(domain_file)
     found = inspect(data, Domain.from_toml(domain_file))
     if private_output is not None:
-        with new_file(private_output, "of --private-output") as file:
-            file.write(_written(found, private_output, as_json=as_json))
+        with new_file(private_output, "of --private-output") as write:
+            write(_written(found, private_output, as_json=as_json))
         words.say("written", f"{private_output} (private: only its owner may read it)")
     elif as_json:
         words.json(found.told())

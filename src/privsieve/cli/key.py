@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from privsieve.cli import words
-from privsieve.cli.private import new_file, new_page
+from privsieve.cli.private import new_file
 from privsieve.cli.verb import VerbGroup
 from privsieve.errors import ParameterError
 from privsieve.trust.envelope import Envelope, of_rotation
@@ -19,6 +19,8 @@ from privsieve.trust.keys import LARGEST_KEY, PrivateKey, PublicKey
 
 #: Where a passphrase may stand for programs; people are asked.
 VARIABLE = "PRIVSIEVE_PASSPHRASE"
+#: So much OpenSSL takes.
+MOST = 1023
 
 _passphrase = click.option("--passphrase", is_flag=True,
                            help=f"Encrypt the key; asks, or takes ${VARIABLE}.")
@@ -34,7 +36,9 @@ def command() -> None:
 @_passphrase
 def make(file: str, passphrase: bool, as_json: bool) -> None:  # noqa: FBT001  # click gives them by name
     """Make a private key in the new FILE, which only its owner can read."""
-    key = _made(file, encrypt=passphrase)
+    key, data = _new(encrypt=passphrase)
+    with new_file(file, "of the private key") as write:
+        write(data)
     if as_json:
         words.json({"fingerprint": key.public.fingerprint, "key": file})
     else:
@@ -54,8 +58,8 @@ def show(file: str, out: str | None, as_json: bool) -> None:  # noqa: FBT001  # 
     elif out is None:
         click.echo(public.pem.decode(), nl=False)
     if out is not None:
-        with new_file(out, "of the public key", 0o644) as made:
-            made.write(public.pem)
+        with new_file(out, "of the public key", 0o644) as write:
+            write(public.pem)
     click.echo(public.fingerprint, err=True)
 
 
@@ -69,9 +73,11 @@ def show(file: str, out: str | None, as_json: bool) -> None:  # noqa: FBT001  # 
 def rotate(old: str, new: str, out: str, passphrase: bool, as_json: bool) -> None:  # noqa: FBT001  # click gives them by name
     """Make a key in the new file NEW that takes the place of OLD, and state it."""
     first = opened(old)
-    with new_page(out, "of the rotation") as write:
-        second = _made(new, encrypt=passphrase)
-        said = Envelope.of(of_rotation(first.public, second.public))
+    second, data = _new(encrypt=passphrase)
+    said = Envelope.of(of_rotation(first.public, second.public))
+    # Neither stays without the other.
+    with new_file(out, "of the rotation") as write, new_file(new, "of the private key") as keep:
+        keep(data)
         write(said.signed(first).signed(second).encoded)
     if as_json:
         words.json({"fingerprint": second.public.fingerprint, "key": new, "rotation": out})
@@ -96,14 +102,11 @@ def needing_cryptography() -> Iterator[None]:
                              "install privsieve[sign]") from None
 
 
-def _made(path: str, *, encrypt: bool) -> PrivateKey:
+def _new(*, encrypt: bool) -> tuple[PrivateKey, bytes]:
+    """A new key, and its file's bytes."""
     with needing_cryptography():
         key = PrivateKey.make()
-        word = _asked(new=True) if encrypt else None
-        data = key.pem(word)
-    with new_file(path, "of the private key") as file:
-        file.write(data)
-    return key
+        return key, key.pem(_asked(new=True) if encrypt else None)
 
 
 def _asked(*, new: bool = False) -> str:
@@ -114,6 +117,10 @@ def _asked(*, new: bool = False) -> str:
                             err=True)
     if not said:
         raise ParameterError(f"the key needs a passphrase, and nobody can be asked; set {VARIABLE}")
+    if len(said.encode("utf-8", "surrogateescape")) > MOST or any(
+            "\ud800" <= c <= "\udfff" for c in said):
+        raise ParameterError(f"the passphrase has more than {MOST} bytes, or is no plain text in "
+                             "UTF-8; take another")
     return said
 
 

@@ -11,6 +11,7 @@ import click
 
 from privsieve.cli import words
 from privsieve.cli.options import asking, head, refuse
+from privsieve.cli.private import new_file
 from privsieve.cli.verb import VerbGroup
 from privsieve.errors import CheckFailed, LedgerError
 from privsieve.public.canonical import (
@@ -121,7 +122,8 @@ def verify(releases: tuple[str, ...], path: str | None, export: str | None, head
 
 def _text(path: str) -> str:
     try:
-        return Path(path).read_bytes().decode()
+        place = Path(path)
+        return "" if place.is_char_device() else place.read_bytes().decode()  # some never end
     except (OSError, ValueError):
         raise LedgerError("the export cannot be read; name a file that `privsieve ledger export` "
                           "wrote") from None
@@ -183,13 +185,8 @@ def export(path: str, out: str | None, as_json: bool) -> None:  # noqa: FBT001  
         if not as_json:
             click.echo(text, nl=False)
         return
-    try:
-        with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w",
-                       encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except OSError:
-        raise LedgerError("the export cannot be written; name a file that does not exist, in a "
-                          "folder that does") from None
+    with new_file(out, "of the export") as write:
+        write(text.encode())
 
 
 @command.command("orphans", epilog="Example: privsieve ledger orphans --ledger budget.db")
@@ -201,9 +198,11 @@ def orphans(path: str, population: str | None, head: str | None, as_json: bool) 
     if as_json:
         words.json({"orphans": lost})
         return
-    words.table(("entry", "reserved at", "population", "epsilon", "request", "plan"),
-                [[str(value) for value in one.values()] for one in lost])
-    if lost:
+    if not lost:
+        words.show("no charge is without its release")
+    else:
+        words.table(("entry", "reserved at", "population", "epsilon", "request", "plan"),
+                    [[str(value) for value in one.values()] for one in lost])
         words.say("what now", "a charge is never given back: who looks and cancels would look for "
                   "free.  If the program is still at work, wait; if it was killed, `privsieve "
                   "recover DIR` finishes what lies in its folder, or says that it is lost")

@@ -42,8 +42,8 @@ def command(release: str, data: str, domain_file: str | None, out: str | None,
     resolve(model.domain, source.shape(count_rows=False), strict=False)
     values = [f"{value:.8g}" for value in model.predict(source)]
     if out is not None:
-        with new_file(out, "of --out") as file:
-            file.write(_text(model.target.name, values).encode())
+        with new_file(out, "of --out") as write:
+            write(_text(model.target.name, values).encode())
         words.say("written", out)
     if as_json:
         words.json({"target": model.target.name, "predictions": values, "written": out})

@@ -6,36 +6,46 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 from privsieve.errors import ParameterError
 
 
-def new_file(path: str | Path, what: str, mode: int = 0o600) -> BinaryIO:
-    """Open a new file for its owner alone; nothing is overwritten, no link is followed."""
+@contextmanager
+def new_file(path: str | Path, what: str, mode: int = 0o600) -> Iterator[Callable[[bytes], None]]:
+    """Make a file before the work, and give what writes it, whole and durably.
+
+    Nothing is overwritten, and no link is followed.  Where the work fails, or writes nothing, the
+    file is taken away: the same may be asked for again.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     try:
-        return os.fdopen(os.open(path, flags, mode), "wb")
+        file = os.fdopen(os.open(path, flags, mode), "wb", buffering=0)
     except FileExistsError:
         raise ParameterError(f"the file {what} exists; nothing is overwritten: name a new "
                              "one") from None
     except (OSError, ValueError):
         raise ParameterError(f"the file {what} cannot be written; its folder must exist and be "
                              "writable") from None
+    written = False
 
-
-@contextmanager
-def new_page(path: str, what: str) -> Iterator[Callable[[bytes], None]]:
-    """Make the file before the work; take it away if the work leaves it empty."""
-    file, written = new_file(path, what), False
-
-    def write(page: bytes) -> None:
+    def write(data: bytes) -> None:
         nonlocal written
-        written = bool(file.write(page))
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[file.write(rest):]
+            os.fsync(file.fileno())
+        except OSError:
+            raise ParameterError(f"the file {what} cannot be written: its disk fails, or is full; "
+                                 "make room, or name a file on another disk") from None
+        written = True
 
     try:
         with file:
             yield write
+    except BaseException:
+        written = False
+        raise
     finally:
         if not written:
             Path(path).unlink(missing_ok=True)

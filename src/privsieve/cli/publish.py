@@ -13,7 +13,7 @@ import click
 from privsieve.cli import explore, tables, words
 from privsieve.cli.check import USUAL_K
 from privsieve.cli.options import head, policy, refuse
-from privsieve.cli.private import new_page
+from privsieve.cli.private import new_file
 from privsieve.cli.progress import shown
 from privsieve.cli.verb import Verb
 from privsieve.errors import ParameterError
@@ -114,7 +114,7 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
         options["snapshot"], signed=options["other_people"], first=options["first"],
         key=options["fingerprint_key"]) if options["ledger"] else None
     page = options["internal_report"]
-    with new_page(page, "of --internal-report") if page else nullcontext() as write:
+    with new_file(page, "of --internal-report") if page else nullcontext() as write:
         with shown() as progress, listening(progress.known):
             progress.stage("reading the table")
             table, promise = _read(data, options, people)

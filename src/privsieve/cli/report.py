@@ -38,8 +38,8 @@ def command(release: str, out: str | None, check: bool, as_json: bool) -> None: 
         else:
             words.show("valid", "the report is what the release gives, byte for byte", fg="green")
         return
-    with new_file(place, "of the report") as file:
-        file.write(made)
+    with new_file(place, "of the report") as write:
+        write(made)
     words.say("report", str(place))
     if as_json:
         words.json({"report": str(place), "valid": None})

@@ -53,7 +53,7 @@ def command(what: str, key_file: str, role: str | None, out: str | None,
         if as_json:
             words.json({"signed": what, "as": role, "says": says})
         return
-    if role is not None:
+    if role is not None and folder.exists():
         raise ParameterError("a plan has neither maker nor approver; leave --as away")
     signed = _sign_plan(folder, opened(key_file), out)
     words.say("plan", signed)
@@ -90,9 +90,10 @@ def sign_folder(folder: Path, key: PrivateKey, role: str) -> str:
                 raise ParameterError("the folder is signed already, and the maker signs first: "
                                      "what is signed names the maker; sign it as approver")
         envelope = envelope.signed(key)
+        # Read as `verify` reads it before it is written: what nobody could check is not signed.
+        checked.signed.update(signed_parts(envelope, checked.body, files))
         mode = (folder / CERTIFICATE).stat().st_mode & 0o666
         _replace(folder / SIGNATURES, envelope.encoded, mode)
-        checked.signed.update(signed_parts(envelope, checked.body, files))
     found = checked.found(None)
     for name, why in found.unchecked.items():
         words.say("unchecked", f"{name}: {why}", fg="yellow")
@@ -119,8 +120,8 @@ def _sign_plan(path: Path, key: PrivateKey, out: str | None) -> str:
         return str(path)
     envelope = Envelope.of(_planned(said)).signed(key)
     place = out or str(path.with_suffix(".signed.json"))
-    with new_file(place, "of the signed plan", 0o644) as file:
-        file.write(envelope.encoded)
+    with new_file(place, "of the signed plan", 0o644) as write:
+        write(envelope.encoded)
     return place
 
 
@@ -150,10 +151,8 @@ def _replace(path: Path, data: bytes, mode: int) -> None:
     """Write a file whole or not at all, in the place of an older one."""
     hidden = path.with_name(f".{os.urandom(8).hex()}")
     try:
-        with new_file(hidden, "of the signatures", mode) as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        with new_file(hidden, "of the signatures", mode) as write:
+            write(data)
         hidden.replace(path)
     except OSError:
         hidden.unlink(missing_ok=True)

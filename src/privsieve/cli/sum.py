@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -38,13 +37,9 @@ def join(study: str, site: str, key_file: str, as_json: bool) -> None:  # noqa: 
         from privsieve.sites.study import Study
 
         found, key = Study.read(study), SiteKey.make()
-        with new_file(key_file, "of the private key") as file:
-            try:
-                found.join(site, key.public)
-                file.write(key.pem)
-            except BaseException:
-                Path(key_file).unlink(missing_ok=True)
-                raise
+        with new_file(key_file, "of the private key") as write:
+            found.join(site, key.public)
+            write(key.pem)
     if as_json:
         words.json({"site": site, "key": key_file, "fingerprint": key.public.fingerprint})
     else:

@@ -105,8 +105,8 @@ def _again(data: str | None, options: Mapping[str, Any]) -> None:
     asked.refuse(options["rows"] is None, "--rows is missing: say how many rows to make")
     made = rows_of(verified(options["from_folder"], "no row is made"), options["rows"])
     if options["out"] is not None:
-        with new_file(options["out"], "of synthetic rows") as file:
-            file.write(made)
+        with new_file(options["out"], "of synthetic rows") as write:
+            write(made)
         words.say("rows", f"{options['rows']} synthetic rows, at no cost")
         words.say("file", options["out"])
     if options["as_json"]:

@@ -54,7 +54,7 @@ def command(certificate: str, **options: Any) -> None:
         _show(found)
     if not found.valid:
         count = len(found.reasons)
-        raise CheckFailed(f"the certificate does not hold, for {count} "
+        raise CheckFailed(f"it does not hold, for {count} "
                           f"reason{'s' * (count > 1)}; do not rely on the release")
 
 

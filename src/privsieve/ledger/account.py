@@ -471,8 +471,9 @@ def _large(name: str) -> str:
 
 
 def _bare(name: str) -> str:
-    """Without accents, with plain hyphens and digits."""
-    return "".join("-" if unicodedata.category(c) == "Pd" or c == "\u2212"
-                   else str(unicodedata.digit(c, c))
-                   for c in unicodedata.normalize("NFKD", name)
-                   if unicodedata.category(c)[0] != "M")
+    """Without accents, with plain hyphens, apostrophes and digits, and one space for many."""
+    plain = "".join("-" if unicodedata.category(c) == "Pd" or c == "\u2212"
+                    else "'" if c in "\u2018\u2019" else str(unicodedata.digit(c, c))
+                    for c in unicodedata.normalize("NFKD", name)
+                    if unicodedata.category(c)[0] != "M")
+    return " ".join(plain.split())

@@ -63,11 +63,7 @@ def create(path: str) -> None:
     """Make an empty ledger, whole or not at all; leave one that exists."""
     if os.path.lexists(path):
         return
-    for left in ("-wal", "-journal"):
-        # Looked at again: somebody else may have made the ledger, and be writing.
-        if os.path.lexists(path + left) and not os.path.lexists(path):
-            raise LedgerError(f"a {left} file of a deleted ledger lies where the ledger should be "
-                              "made; move it away, or restore the ledger that it belongs to")
+    _demand_nothing_left(path)
     _demand_own_disk(os.path.realpath(path), mounted(_mounts()))
     # Built beside its place and linked into it: nobody ever opens half a ledger, and no file
     # descriptor of ours closes on a database that another thread has locked.
@@ -84,6 +80,15 @@ def create(path: str) -> None:
     except OSError:
         raise LedgerError("the ledger cannot be made there; its folder must exist and be "
                           "writable, on a disk of this machine") from None
+
+
+def _demand_nothing_left(path: str) -> None:
+    """Refuse a place of a new file where SQLite would take what an older one left for its own."""
+    for left in ("-wal", "-journal"):
+        # Looked at again: somebody else may have made the ledger, and be writing.
+        if os.path.lexists(path + left) and not os.path.lexists(path):
+            raise LedgerError(f"a {left} file of a deleted ledger lies where the ledger should be "
+                              "made; move it away, or restore the ledger that it belongs to")
 
 
 @contextmanager
@@ -136,13 +141,20 @@ def backup(path: str, copy: str) -> int:
     if os.path.lexists(copy):
         raise LedgerError("the copy exists; nothing is overwritten: name a file that does not "
                           "exist")
+    _demand_nothing_left(copy)
     draft = f"{copy}.{os.urandom(8).hex()}"
     try:
         with _draft(draft):
             with _spoken(), closing(_readable(path)) as db, closing(_connect(draft)) as made:
                 _version(db)
                 made.execute("PRAGMA synchronous=EXTRA")
-                db.backup(made)
+                try:
+                    db.backup(made)
+                except sqlite3.OperationalError as error:
+                    if _code(error) != sqlite3.SQLITE_FULL:
+                        raise
+                    raise LedgerError("the disk of the copy is full, and no copy was kept; make "
+                                      "room, or name a file on another disk") from None
                 made.execute("PRAGMA journal_mode=DELETE")
                 report = recounted(made)[0]
             if not report.valid:

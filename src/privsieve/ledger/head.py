@@ -19,6 +19,8 @@ from privsieve.public.canonical import canonical, parsed
 FORMAT = "privsieve-head/1"
 #: A head file is as long as this at most.
 _LONGEST = 200
+#: And a certificate is far shorter than this: more is no certificate, and no file may fill memory.
+_CERTIFICATE = 64 * 2**20
 
 
 class Head(NamedTuple):
@@ -31,7 +33,8 @@ class Head(NamedTuple):
 def read(path: str) -> Head | None:
     """The head that a file keeps; None where there is no file yet."""
     try:
-        body = parsed(Path(path).read_bytes().decode())
+        with Path(path).open("rb") as file:
+            body = parsed(file.read(_LONGEST + 1))
         head = Head(body["seq"], body["hash"]) if body["format"] == FORMAT else None
     except FileNotFoundError:
         return None
@@ -88,8 +91,8 @@ def of_release(path: str) -> tuple[Head, ...]:
     """The entries that a certificate knows of: a release folder, or its certificate.json."""
     place = Path(path)
     try:
-        file = place / "certificate.json" if place.is_dir() else place
-        known = parsed(file.read_bytes().decode())["ledger"]
+        with (place / "certificate.json" if place.is_dir() else place).open("rb") as file:
+            known = parsed(file.read(_CERTIFICATE + 1))["ledger"]
         found = () if known is None else tuple(
             Head(part["seq"], part["hash"]) for part in known.values() if isinstance(part, Mapping)
             and {"seq", "hash"} <= set(part))

@@ -251,8 +251,8 @@ def _crowd(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 # --- acro -----------------------------------------------------------------------------------------
 
 def results(release: Mapping[str, Any], certificate: Mapping[str, Any], files: Iterable[str],
-            ) -> bytes:
-    """results.json of one folder; `files` are the names of what lies in it."""
+            unchecked: Iterable[str] = ()) -> bytes:
+    """results.json of one folder: the names of what was checked in it, and of what was not."""
     claim, uid = certificate["claim"], f"privsieve-{certificate['release_sha256'][:12]}"
     made = (certificate["ledger"] or {}).get("reserved_at")
     method = claim.get("mechanism", claim.get("model"))
@@ -264,7 +264,8 @@ def results(release: Mapping[str, Any], certificate: Mapping[str, Any], files: I
         "outcome": {}, "command": f"privsieve: {clean(method)}",
         "summary": f"review; {what(release, claim)}",
         "timestamp": clean(made).removesuffix("Z") if made else _NO_TIME,
-        "comments": [clean_sentence(sentence(certificate)), checked],
+        "comments": [clean_sentence(sentence(certificate)), checked, *(
+            f"Not checked, and not listed: {clean(name)}" for name in unchecked)],
         "exception": ""}
     said = {"version": VERSION, "results": {uid: output}}
     return f"{json.dumps(said, indent=4)}\n".encode()

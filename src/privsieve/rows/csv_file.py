@@ -176,9 +176,10 @@ def _records(file: File, positions: Sequence[int], batch_rows: int) -> Iterator[
 
 def _header(head: bytes, first: list[str] | None, how: Csv) -> tuple[str, ...]:
     names = tuple(name.strip(BLANK) for name in first or ())
+    other = "latin-1" if how.encoding.lower() == "cp1252" else "cp1252"
     foreign(lambda: head.removeprefix(_BOM).decode(how.encoding), SchemaError(
         f"the first line is not written in {how.encoding}; set csv.encoding, "
-        'for example to "cp1252"'))
+        f'for example to "{other}"'))
     if not names or repeated(names) or not all(map(_is_name, names)):
         raise SchemaError(_NO_HEADER)
     return names

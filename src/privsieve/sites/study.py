@@ -97,9 +97,10 @@ class Study:
     def read(cls, place: str | Path) -> Self:
         """The study in a folder; one that this version would not begin so is refused."""
         folder = Path(place)
+        data = read(folder / STUDY)  # of a folder that is none this is said, and no domain file
         domain = Domain.from_toml(folder / DOMAIN)
         try:
-            said = parsed(read(folder / STUDY))
+            said = parsed(data)
             good = isinstance(said, dict) and said["format"] == FORMAT and set(said) == _FIELDS
             sites = {str(one["name"]): one["rows"] for one in said["sites"]} if good else {}
             tie_key = int(said["tie_key"])
