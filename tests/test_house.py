@@ -47,6 +47,7 @@ SINCE = {
     "persons that are weighed in shares, and what weights, tags and halves need of memory": 75,
     "a whole tuning before one who knows the cut, and modes that are attacked more often": 50,
     "draws that are glimpsed in integers, and a quick start and end of the command": 100,
+    "RuleSieve's cuts at several sites, and all rounds by one command": 450,
     "columns of Parquet one after another, into memory that is lent again; sums of codes": 160,
 }
 MOST_LINES = 25_500 + sum(SINCE.values())
