@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import privsieve as ps
@@ -16,7 +18,7 @@ from every_method import COSTS, WARD, table
 from privsieve import fit as fitting
 from privsieve import methods
 from privsieve.check.verify import verify
-from privsieve.cli import run
+from privsieve.cli import run, waiting
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
 from privsieve.noise.streams import replay
 from privsieve.public.canonical import canonical, parsed
@@ -26,6 +28,7 @@ from privsieve.sites import masks, parts
 from privsieve.sites.masks import SiteKey, Use, masked
 from privsieve.sites.parts import Combined, send
 from privsieve.sites.study import COMBINER, Study, put
+from privsieve.summaries import placed
 from privsieve.summaries.flat import flat, lengths, made_up, shaped
 from privsieve.summaries.stages import AtOnce, Stages
 
@@ -77,10 +80,10 @@ def tabled(domain):
     return table(sum(ROWS.values()))[[*domain.names, domain.target.name]]
 
 
-def sent(study, files, whole):
+def sent(study, files, whole, rows=ROWS):
     """All sites send the sum of the present round."""
-    for name, rows in cut(whole).items():
-        send(study, files[name], open_source(rows), agreed=study.agreed)
+    for name, part in cut(whole, rows).items():
+        send(study, files[name], open_source(part), agreed=study.agreed)
 
 
 @pytest.mark.parametrize("asked", ASKED, ids=lambda one: f"{one[0]} {list(one[2].values())[-1]}")
@@ -638,6 +641,158 @@ def test_what_a_round_came_to_is_for_its_site_alone(two_rounds, tmp_path, budget
         send(study, files["north"], open_source(cut(tabled(WARD))["north"]), agreed=study.agreed)
 
 
+# --- RuleSieve's rounds --------------------------------------------------------------------------
+
+#: Flags, categories, numbers with and without a missing level; ties nearly everywhere.
+TIED = ps.Domain(
+    (ps.Number("one", 0, 9, missing="level"), ps.Number("two", 0, 9), ps.Number("many", 0, 1),
+     ps.Number("none", 0, 9, missing="level"), ps.Flag("flag"), ps.Category("ward", ["A", "B"]),
+     ps.Number("some", 0, 1, missing="level")),
+    target=ps.Label("ill", [0, 1]))
+THREE = replace(TIED, target=ps.Label("ill", [0, 1, 2]))
+NUMBER = replace(TIED, target=ps.Number("cost", 0, 3))
+
+
+def tied(rows, domain):
+    """Rows of which each code has many; a column without a number."""
+    rng = np.random.default_rng(rows)
+    ward = pd.DataFrame({
+        "one": 5.0, "two": rng.choice([2, 7], rows), "many": rng.random(rows),
+        "none": np.full(rows, np.nan), "flag": rng.integers(0, 2, rows),
+        "ward": rng.choice(["A", "B"], rows), "some": rng.choice([0.1, 0.9, np.nan], rows)})
+    ward[domain.target.name] = rng.integers(0, 2 if domain is TIED else 3, rows)
+    return ward
+
+
+def all_rounds(study, files, whole, rows):
+    """The combiner before the last round is added."""
+    for at in range(1, len(study.words) + 1):
+        sent(study, files, whole, rows)
+        engine = Combined.of(study, files[COMBINER], agreed=study.agreed)
+        assert at == engine.present
+        if not engine.last:
+            engine.tell()
+    return engine
+
+
+#: Sites of which one has a single row, with an odd number of rows in all, and with an even one.
+ODD, EVEN = {"north": 60, "south": 1, "west": 40}, {"north": 33, "south": 1, "west": 28}
+#: What is asked of a label, and of a number by its ranks.
+SIEVED = [(TIED, {}, ODD), (TIED, {}, EVEN), (TIED, {"depth": 2}, ODD), (TIED, {"depth": 3}, EVEN),
+          (TIED, {"joint": "pair"}, ODD), (TIED, {"joint": "triple", "depth": 2}, EVEN),
+          (THREE, {"class_prior": "centred", "ordered": True}, ODD),
+          (NUMBER, {"numeric": "ranks"}, ODD), (NUMBER, {"numeric": "ranks", "depth": 3}, EVEN)]
+
+
+@pytest.mark.parametrize(("domain", "options", "rows"), SIEVED,
+                         ids=[f"{one.target.name} {more} {sum(rows.values())}"
+                              for one, more, rows in SIEVED])
+def test_rounds_of_sites_give_the_release_of_one_table(tmp_path, domain, options, rows,
+                                                       monkeypatch):
+    """In one order of ties RuleSieve's cuts are those of one table, and its release, bit by bit."""
+    monkeypatch.setattr(placed, "FEW", 0)
+    monkeypatch.setattr(parts, "_ties", lambda study, _name, _key: study.tie_key)
+    study, files = joined(tmp_path, ("rule-sieve", domain, {"k": 3, "epsilon": 9, **options}),
+                          rows, see=True, tie_key=replay(7).key())
+    whole = tied(sum(rows.values()), domain)
+    engine = all_rounds(study, files, whole, rows)
+    made = fitting.fit(study.keyed(), engine.source(), noise=replay(7))
+    alone = fitting.fit(study.plan, open_source(whole), noise=replay(7))
+
+    assert 6 == len(study.words)
+    told = {**made.body, "plan": {name: said for name, said in made.body["plan"].items()
+                                  if name != "sites"}}
+    assert canonical(alone.body) == canonical(told)
+
+
+class All:
+    """The keys of all sites, as those of one table."""
+
+    def __init__(self, study, files):
+        self._each = [parts._ties(study, name, SiteKey.read(files[name])) for name in study.sites]
+        self._ends = [study.first(name) for name in study.sites]
+
+    def keys(self, rows, column):
+        at = np.searchsorted(self._ends, rows, side="right") - 1
+        found = np.zeros_like(rows)
+        for place, one in enumerate(self._each):
+            found[at == place] = one.keys(rows[at == place], column)
+        return found
+
+
+@pytest.mark.parametrize(("domain", "options"), [(TIED, {}), (NUMBER, {"numeric": "ranks"})],
+                         ids=["label", "number"])
+def test_sites_with_orders_of_their_own_give_one_summary(tmp_path, domain, options):
+    """All integers are those of one table whose ties stand in the orders of the sites."""
+    study, files = joined(tmp_path, ("rule-sieve", domain, {"k": 3, "epsilon": 9, **options}),
+                          ODD, see=True)
+    whole, found = tied(sum(ODD.values()), domain), ()
+    made = all_rounds(study, files, whole, ODD).stages(study.plan, 0)
+    own = All(study, files)
+    read = list(batches(open_source(whole), domain, rows=101, entropy=bytes))
+    for at in range(len(study.words)):
+        found = (*found, study.stages.once(at, read, own, found))
+
+    assert 5 == len(study.words)
+    assert flat(study.stages.ended(found)).tolist() == flat(made).tolist()
+
+
+def test_an_order_of_ties_is_the_sites_own(tmp_path):
+    """Keys are the same in each round, distinct over all sites, others for each column and key."""
+    study, files = joined(tmp_path, ("rule-sieve", TIED, {"k": 3}), ODD, see=True)
+    rows, every = np.arange(101, dtype=np.uint64), All(study, files)
+    one, other = (every.keys(rows, column) for column in (0, 1))
+
+    assert one.tolist() == All(study, files).keys(rows, 0).tolist()
+    assert 202 == len({*one.tolist(), *other.tolist()})
+    assert [60, 1, 40] == np.bincount((one % 64).astype(int)).tolist()
+    assert int(one.max()) < 2**48
+    assert study.tie_key not in {*one.tolist()}
+    files["north"].unlink()
+    put(files["north"], SiteKey.make().pem, 0o600)
+    assert not set(All(study, files).keys(rows, 0)[:60].tolist()) & set(one.tolist())
+
+
+def test_keys_that_are_the_same_are_drawn_anew(tmp_path, monkeypatch):
+    """A draw in which two rows of a site have one key is not used, for none of them."""
+    study, files = joined(tmp_path, ("rule-sieve", TIED, {"k": 3}), ODD, see=True)
+    right, tried = parts.stream, []
+
+    def twice(secret, size):
+        tried.append(secret)
+        return right(secret, size) if len(tried) > 2 else np.full(size, 77, np.uint64)
+
+    monkeypatch.setattr(parts, "stream", twice)
+    own = parts._ties(study, "north", SiteKey.read(files["north"]))
+    assert 60 == len(set(own.keys(np.arange(60, dtype=np.uint64), 0).tolist()))
+    assert 3 == len(set(tried))
+
+
+def test_what_a_round_counts_is_no_public_place(tmp_path):
+    """With keys that all know, the counts would tell which rows have a median's code."""
+    study, files = joined(tmp_path, ("rule-sieve", TIED, {"k": 3}), ODD, see=True)
+    whole = tied(101, TIED)
+    for at in (1, 2):
+        sent(study, files, whole, ODD)
+        Combined.of(study, files[COMBINER], agreed=study.agreed).tell()
+        assert {at + 1} == {study.round(name) for name in ODD}
+    told = parts._told(study, "north", SiteKey.read(files["north"]), 3)
+    read = list(batches(open_source(whole), TIED, rows=101, entropy=bytes))
+    public = study.stages.once(1, read, study.tie_key, parts._founds(study, told[:1]))
+
+    assert told[1].sum() == public.sum()
+    assert (told[1].reshape(public.shape) * public).sum() < public.sum() / 10
+
+
+def test_several_rounds_need_rows_at_public_places(tmp_path):
+    """Where rows come and go their number is private; of too many the keys take too much room."""
+    for domain, sites in ((ADDED, dict.fromkeys(ROWS)), (WARD, {"north": 2**25, "south": 1})):
+        with pytest.raises(ParameterError, match="at any depth where rows are replaced"):
+            Study.begin(tmp_path / "study", ("rule-sieve", domain, {"k": 2, "epsilon": 1,
+                                                                    "depth": 2}), sites, see=True)
+        assert [] == list(tmp_path.iterdir())
+
+
 # --- the command line ----------------------------------------------------------------------------
 
 @pytest.mark.parametrize("name", ["nowhere", "empty", "a file"])
@@ -689,6 +844,64 @@ def test_a_study_by_commands(tmp_path, capsys, monkeypatch):
     names = {path.name for path in Path("shared").iterdir()}
     assert names == {"study.json", "domain.toml", "combiner.pub",
                      *(f"{name}.{end}" for name in ROWS for end in ("pub", "1.sum"))}
+
+
+@pytest.fixture
+def sieved(tmp_path, monkeypatch, budget):
+    """A study of RuleSieve at its defaults, its tables as files, and what a site says."""
+    monkeypatch.setattr(waiting, "PAUSE", 0.05)
+    study, files = joined(tmp_path, ("rule-sieve", WARD, {"k": 2, "epsilon": "1"}), ROWS, see=True)
+    for name, rows in cut(tabled(WARD)).items():
+        rows.to_csv(tmp_path / f"{name}.csv", index=False)
+
+    def adding(name):
+        return [str(one) for one in (
+            "sum", "add", study.place, tmp_path / f"{name}.csv", "--key", files[name], "--agreed",
+            study.agreed, "--all-rounds")]
+    return study, files, adding
+
+
+def test_all_rounds_by_one_command_each(sieved, tmp_path, budget):
+    """Sites and combiner wait for each other: one command each makes all rounds and a release."""
+    study, files, adding = sieved
+    with ThreadPoolExecutor(3) as sites:
+        ended = [sites.submit(run, adding(name)) for name in ROWS]
+        commanded(*combined(study, files, tmp_path, "--all-rounds"))
+        assert [0, 0, 0] == [one.result() for one in ended]
+
+    assert 2 == budget.left()
+    assert 5 == len(study.words)
+    made = ps.load(tmp_path / "out")
+    assert () == verify(made.certificate, made.body, ledger=budget.path).reasons
+    assert 2 == len(made.selected)
+
+
+def test_waiting_is_ended_by_hand_and_goes_on(sieved, tmp_path, budget, monkeypatch, capsys):
+    """Ctrl-C ends it with a sentence, a day without news does; the same command goes on."""
+    study, files, adding = sieved
+
+    def interrupted(_seconds):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(waiting, "sleep", interrupted)
+        for words in (adding("north"), adding("north"),
+                      [str(one) for one in combined(study, files, tmp_path, "--all-rounds")]):
+            assert 130 == run(words)
+            said = capsys.readouterr().err
+            assert "the same command goes on" in said
+            assert "nothing was charged" not in said
+    monkeypatch.setattr(waiting, "LONGEST", -1)
+    assert 2 == run(adding("north"))
+    assert "did not come within a day" in capsys.readouterr().err
+    for name in ("south", "west"):
+        assert 2 == run(adding(name))
+    assert 2 == run([str(one) for one in combined(study, files, tmp_path, "--all-rounds")])
+    assert "did not come within a day" in capsys.readouterr().err
+    assert {2} == {study.round(name) for name in ROWS}
+    assert 2 == budget.left()
+    assert 2 == run([*adding("north")[:5], str(files[COMBINER]), *adding("north")[6:]])
+    assert "combiner has no rows" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("words", "said"), [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +15,7 @@ from privsieve.cli.key import needing_cryptography
 from privsieve.cli.private import new_file
 from privsieve.cli.sum import agreeing
 from privsieve.cli.verb import VerbGroup
+from privsieve.cli.waiting import all_rounds, stopped_by_hand, wait
 from privsieve.errors import ParameterError
 from privsieve.methods import METHODS
 from privsieve.public.option import whole_number
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from privsieve.public.plan import Plan
     from privsieve.release import Release
     from privsieve.sites.parts import Combined
+    from privsieve.sites.study import Study
 
 
 @click.group("combine", cls=VerbGroup, epilog="Example: privsieve combine show study")
@@ -123,6 +126,7 @@ def show(study: str, as_json: bool) -> None:  # noqa: FBT001  # click gives it b
 @click.option("--key", "key_file", metavar="FILE", required=True,
               help="The combiner's private key, which combine study made.")
 @agreeing
+@all_rounds
 @asked.asking(*asked.paying(), asked.policy())
 def add(study: str, **options: Any) -> None:
     """Add the sums that all sites of STUDY have sent, and release after the last round.
@@ -131,25 +135,31 @@ def add(study: str, **options: Any) -> None:
     study is one request.  Where a site is missing, or sent what does not fit, nothing is charged.
     """
     with needing_cryptography():
-        from privsieve.sites.parts import Combined
+        from privsieve.sites.parts import Combined, demand_agreed
         from privsieve.sites.study import Study
 
         found = Study.read(study)
-        engine = Combined.of(found, options["key_file"], agreed=options["agreed"])
-    plan = found.keyed()
+        demand_agreed(found, options["agreed"])
+    plan, rounds = found.keyed(), len(found.words)
     options |= {"method": found.said["method"], "request": found.agreed, "signed_plan": None,
                 "anyway": True, "max_memory": None, "jobs": 1,
                 "domain_file": str(found.place / "domain.toml")}
     asked.demand_allowed(plan, options)
     _demand_unsigned(options["policy"])
-    if engine.last:
-        _release(plan, engine, options)
-        return
-    ledger = _ledger(options)
-    _round(plan, engine, ledger)
+    with stopped_by_hand():
+        while True:
+            if options["all_rounds"]:
+                wait(partial(_all_sent, found), "the sums of all sites")
+            engine = Combined.of(found, options["key_file"], agreed=options["agreed"])
+            if engine.last:
+                _release(plan, engine, options)
+                return
+            _round(plan, engine, _ledger(options))
+            words.say("added", f"round {engine.present} of {rounds}; the budget is charged")
+            if not options["all_rounds"]:
+                break
     if options["as_json"]:
-        words.json({"round": engine.present, "rounds": len(found.words), "study": found.agreed})
-    words.say("added", f"round {engine.present} of {len(found.words)}; the budget is charged")
+        words.json({"round": engine.present, "rounds": rounds, "study": found.agreed})
     words.say("next", "each site: privsieve sum add again; then combine add again")
 
 
@@ -162,6 +172,12 @@ def _demand_unsigned(policy: str | None) -> None:
                      "the policy allows no release of several sites: its signed_by asks for a plan "
                      "that was signed before, and that of a study is agreed on by its sites "
                      "instead; take a policy without signed_by for studies; nothing was added")
+
+
+def _all_sent(found: Study) -> bool:
+    """Whether all sites have sent their sums of the present round."""
+    at = min(map(found.round, found.sites))
+    return all(found.sent(name, at).exists() for name in found.sites)
 
 
 def _ledger(options: dict[str, Any]) -> Any:

@@ -288,34 +288,26 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: Rules, size: int = 0
 
 def _summary(rules: Rules, takes: Takes) -> Callable[[Iterable[Batch], int], RuleTables]:
     """How rows become tables: by sums over parts of them, where each row is a unit."""
-    from privsieve.summaries.stages import AllRows, Stages, by_class
+    from privsieve.summaries.stages import AllRows, by_class, of_sums, ranked_rows
 
     whole = partial(summarise, rules=rules, size=takes.bytes)
     if rules.domain.person is not None or rules.cuts:
         return whole
     many = 4 if rules.depth > 1 else 1
     few = AllRows(partial(summarise, rules=rules), branches.FEW, takes.bytes)
-    return Stages(tuple(partial(_stage, rules=rules, at=at) for at in range(many)),
-                  len(rules.domain.columns), partial(_ended, rules=rules), many > 1, by_class,
-                  few if rules.units <= branches.FEW else None)
+    return of_sums(partial(_sums, rules), many, ranked_rows(
+        rules.domain, rules.units) if many > 1 else 0,
+                   columns=len(rules.domain.columns), placed=many > 1, ready=by_class,
+                   whole=few if rules.units <= branches.FEW else None)
 
 
-def _stage(rows: Batch, key: int, found: tuple[Any, ...], *, rules: Rules, at: int) -> Any:
-    """One pass over the rows."""
-    return _sums(rules).stages[at](rows, key, found)
-
-
-def _ended(found: tuple[Any, ...], *, rules: Rules) -> RuleTables:
-    return _sums(rules).ended(found)
-
-
-def _sums(rules: Rules) -> RuleSums:
+def _sums(rules: Rules, rows: int = 0) -> RuleSums:
     """Which sums the tables take."""
     from privsieve.summaries.passes import RuleSums
     from privsieve.summaries.rules import Layout, grids
 
     return RuleSums(Layout.of(rules.domain), rules.depth, rules.grid,
-                    grids(rules.sets, slopes=rules.slopes))
+                    grids(rules.sets, slopes=rules.slopes), rows)
 
 
 # [mechanism]

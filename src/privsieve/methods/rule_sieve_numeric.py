@@ -18,7 +18,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from math import isqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from privsieve.errors import ParameterError
 from privsieve.methods import branches
@@ -161,11 +161,11 @@ def _summary(rules: NumberRules, takes: Takes) -> Callable[[Iterable[Batch], int
 
 
 def _staged(rules: NumberRules, whole: AllRows | None) -> Stages:
-    from privsieve.summaries.stages import Stages
+    from privsieve.summaries.stages import of_sums, ranked_rows
 
-    return Stages(tuple(partial(_stage, rules=rules, at=at) for at in range(4)),
-                  len(rules.domain.columns), partial(_ended, rules=rules), True,  # by rank
-                  _labelled, whole)
+    return of_sums(partial(_sums, rules), 4, ranked_rows(rules.domain, rules.units),
+                   columns=len(rules.domain.columns), placed=True,  # by rank
+                   ready=_labelled, whole=whole)
 
 
 def _labelled(batch: Batch) -> Batch:
@@ -174,22 +174,13 @@ def _labelled(batch: Batch) -> Batch:
     return labelled(batch)
 
 
-def _stage(rows: Batch, key: int, found: tuple[Any, ...], *, rules: NumberRules, at: int) -> Any:
-    """One pass over the rows."""
-    return _sums(rules).stages[at](rows, key, found)
-
-
-def _ended(found: tuple[Any, ...], *, rules: NumberRules) -> NumberTables:
-    return _sums(rules).ended(found)
-
-
-def _sums(rules: NumberRules) -> NumberSums:
+def _sums(rules: NumberRules, rows: int = 0) -> NumberSums:
     """Which sums the tables take."""
     from privsieve.summaries.numbers import halved
     from privsieve.summaries.passes import NumberSums
     from privsieve.summaries.rules import Layout
 
-    return NumberSums(Layout.of(halved(rules.domain)), rules.depth, rules.grid)
+    return NumberSums(Layout.of(halved(rules.domain)), rules.depth, rules.grid, rows)
 
 
 # [number-mechanism]

@@ -131,18 +131,29 @@ class SiteKey:
         return HKDF(SHA256(), 32, None, use.info(self.public, other)).derive(shared)
     # [/secret]
 
+    # [own]
+    def own(self, use: Use) -> bytes:
+        """32 bytes that nobody shares, for one use: the same each time."""
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+        info = use.info(self.public, self.public)
+        return HKDF(SHA256(), 32, None, info).derive(self._key.private_bytes_raw())
+    # [/own]
+
 
 @dataclass(frozen=True)
 class Use:
     """What a secret is for; no two uses share one.
 
-    word : a mask of two sites, a site's message to the combiner, or the combiner's to a site
+    word : a mask of two sites, a site's message to the combiner, the combiner's to a site, or the
+        order of a site's ties
     study : the digest of the study with all of its keys
-    at : the round
-    rests_on : the digest of what the rounds before came to
+    at : the round; of ties the column
+    rests_on : the digest of what the rounds before came to; of ties how often it was tried
     """
 
-    word: Literal["mask", "sum", "found"]
+    word: Literal["mask", "sum", "found", "ties"]
     study: str
     at: int
     rests_on: str = ""

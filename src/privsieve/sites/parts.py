@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,13 +25,15 @@ from privsieve.rows import Source, resolve
 from privsieve.rows.batch import Batch, Passes, batches, demand_readable
 from privsieve.rows.room import Room
 from privsieve.rows.source import Type, foreign
-from privsieve.sites.masks import SiteKey, masked, opened, sealed
-from privsieve.sites.study import COMBINER, Study, put, read
+from privsieve.sites.masks import SiteKey, masked, opened, sealed, stream
+from privsieve.sites.study import COMBINER, MOST_SITES, Study, put, read
 from privsieve.summaries.flat import Words, flat, shaped
 
 FORMAT = "privsieve-sum/1"
 #: A head is a few hundred bytes; a nonce and a tag are 28.
 _MOST_HEAD = 4096
+#: The last bits of a key say the site, so that keys of two sites are never the same.
+_SITE_BITS = (MOST_SITES - 1).bit_length()
 _FAILED = ("the sum failed, and nothing was sent: the table is damaged, or the machine failed; "
            "try again")
 
@@ -56,7 +59,7 @@ def send(study: Study, key_file: str | Path, source: Source, *, agreed: str,
                              "begin a new study")
     before = _told(study, name, key, at)
     # [silent] what fails while rows are there has one text
-    words = foreign(lambda: _summed(study, name, source, before, room or Room()),
+    words = foreign(lambda: _summed(study, (name, key), source, before, room or Room()),
                     SchemaError(_FAILED))
     head = canonical(_head(study, name, at, source.record))
     use = study.use("mask", at, _rests_on(before))
@@ -105,16 +108,63 @@ def _head(study: Study, name: str, at: int, record: str) -> dict[str, Any]:
 # [/head]
 
 
-def _summed(study: Study, name: str, source: Source, before: list[Words], room: Room) -> Words:
+def _summed(study: Study, site: tuple[str, SiteKey], source: Source, before: list[Words],
+            room: Room) -> Words:
     """The words of a site's part of a stage."""
+    name, key = site
     read_rows = batches(source, study.domain, rows=study.sites[name], entropy=os.urandom,
                         room=room)
     rows = Passes(_placed(read_rows, study.first(name)), room)
     at, found = len(before), _founds(study, before)
-    words = flat(study.stages.once(at, rows, study.tie_key, found))
+    words = flat(study.stages.once(at, rows, _ties(study, name, key), found))
     if len(words) != study.words[at]:
         raise ReleaseFailed
     return words
+
+
+# [own-order]
+def _ties(study: Study, name: str, key: SiteKey) -> Any:
+    """The order of ties: of several rounds a site's own, for their counts tell who is where."""
+    if len(study.words) == 1 or not study.stages.placed:
+        return study.tie_key
+    from privsieve.summaries.placed import Order
+
+    return OwnTies(study, name, key, Order(study.plan.units).bits)
+# [/own-order]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OwnTies:
+    """Keys of a site's rows: of each column others, distinct, and in every round the same.
+
+    bits : how long a key is.
+    """
+
+    study: Study
+    name: str
+    key: SiteKey
+    bits: int
+    _made: dict[int, Words] = field(default_factory=dict)
+
+    # [own-ties]
+    def keys(self, rows: Words, column: int) -> Words:
+        """The keys of the rows at these positions."""
+        if column not in self._made:
+            self._made[column] = self._of(column)
+        mine = rows - np.uint64(self.study.first(self.name))
+        return self._made[column][mine.astype(np.int64)]
+
+    def _of(self, column: int) -> Words:
+        many, site = self.study.sites[self.name], list(self.study.sites).index(self.name)
+        assert many is not None
+        for tried in count():
+            drawn = stream(self.key.own(self.study.use("ties", column, str(tried))), many)
+            found = drawn >> np.uint64(64 - self.bits + _SITE_BITS) << np.uint64(_SITE_BITS)
+            # All of them anew, where two are the same: that tells nothing of the others.
+            if len(np.unique(found)) == many:
+                return found | np.uint64(site)
+        raise AssertionError
+    # [/own-ties]
 
 
 def _placed(rows: Iterable[Batch], first: int) -> Iterator[Batch]:
@@ -256,8 +306,8 @@ def _received(study: Study, name: str, key: SiteKey, at: int,
     if not plain:
         raise refused("is no message of a site as privsieve writes it")
     due = _head(study, name, at, said["record"])
-    for field, what in _SAID.items():
-        if said.get(field) != due[field]:
+    for known, what in _SAID.items():
+        if said.get(known) != due[known]:
             raise refused(f"is {what}")
     text = opened(data, head, key, study.keys[name], study.use("sum", at))
     if text is None or len(text) != size:

@@ -48,12 +48,16 @@ _FIELDS = {"format", "method", "options", "plan", "domain_sha256", "sites", "tie
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Study:
-    """What is asked, and of whom; `plan` still lacks the keys of the sites (see `keyed`)."""
+    """What is asked, and of whom; `plan` still lacks the keys of the sites (see `keyed`).
+
+    words : how many the sum of each round has.
+    """
 
     place: Path
     said: Mapping[str, Any]
     domain: Domain
     plan: Plan
+    words: list[int]
 
     @classmethod
     def begin(cls, place: str | Path, asked: tuple[str, Domain, Mapping[str, Any]],
@@ -120,8 +124,8 @@ class Study:
         if canonical(plan.json()) != canonical(said["plan"]):
             raise ParameterError("the plan of the study does not follow from what it asks for; "
                                  "begin it anew")
-        _sizes(plan, see=said["sites_see_sums"] is True)
-        return cls(folder, said, domain, plan)
+        words = _sizes(plan, see=said["sites_see_sums"] is True)
+        return cls(folder, said, domain, plan, words)
 
     @cached_property
     def sites(self) -> dict[str, int | None]:
@@ -142,14 +146,9 @@ class Study:
 
     @property
     def stages(self) -> Stages:
-        """The passes over the rows, each of which is a sum."""
+        """The passes over the rows, each of which is a sum of a fixed number of integers."""
         assert isinstance(self.plan.summarise, Stages)
-        return self.plan.summarise
-
-    @cached_property
-    def words(self) -> list[int]:
-        """How many words the sum of each round has."""
-        return lengths(self.stages, self.domain, self.plan.method)
+        return self.plan.summarise.adding
 
     @cached_property
     def combiner(self) -> SitePublic:
@@ -237,11 +236,12 @@ def _sizes(plan: Plan, *, see: bool) -> list[int]:
     """How many words each round has; refused where a sum of sites cannot make the summary."""
     if not isinstance(plan.summarise, Stages):
         raise ParameterError(f"{plan.method} needs all rows in one place, and several sites can "
-                             "only add up sums; take noisy-top-k, noisy-histogram or kernel-ridge")
+                             "only add up sums; take noisy-top-k, rule-sieve, noisy-histogram or "
+                             "kernel-ridge")
     if not plan.cost.epsilon:
         raise ParameterError("what is asked costs nothing and needs no row of any site; ask "
                              "privsieve select")
-    found = lengths(plan.summarise, plan.domain, plan.method)
+    found = lengths(plan.summarise.adding, plan.domain, plan.method)
     if len(found) > 1 and not see:
         raise ParameterError(
             f"{plan.method} needs {len(found)} rounds, and after the first each site has to be "

@@ -159,7 +159,8 @@ def lengths(stages: Stages, domain: Domain, method: str) -> list[int]:
                 f"what {method} makes of the rows, as it was asked, is no sum of a fixed number "
                 "of integers, and sites cannot add it up under masks; take noisy-top-k, "
                 "kernel-ridge, noisy-histogram with named columns and without a delta, or "
-                "rule-sieve with depth=1")
+                "rule-sieve: at any depth where rows are replaced, and rows times columns are "
+                "below 134 million; else with depth=1")
         sizes.append(len(words))
         found = (*found, both)
     return sizes
