@@ -118,24 +118,39 @@ template <class Count> Runs<Count> runs(Matrix<u16> codes, const i64* starts, si
     return out;
 }
 
+// The runs of one column together, from place m on; returns the next place.
+template <size_t FIXED, class Count, class A, class B>
+static size_t merge_column(const RunsView<A>& a, const RunsView<B>& b, size_t j, Runs<Count>& out,
+                           size_t m) {
+    const size_t classes = FIXED ? FIXED : a.classes;
+    size_t x = size_t(a.indptr[j]), y = size_t(b.indptr[j]);
+    const size_t xs = size_t(a.indptr[j + 1]), ys = size_t(b.indptr[j + 1]);
+    const auto of_a = [&](size_t c) { return Count(a.count[x * classes + c]); };
+    const auto of_b = [&](size_t c) { return Count(b.count[y * classes + c]); };
+    const auto put = [&](u16 code, auto count) {
+        out.code[m] = code;
+        for (size_t c = 0; c < classes; c++) out.count[m * classes + c] = count(c);
+        m++;
+    };
+    while (x < xs && y < ys) {
+        const u16 left = a.code[x], right = b.code[y];
+        // Mostly so: of many rows each part has nearly all codes.
+        if (left == right) put(left, [&](size_t c) { return Count(of_a(c) + of_b(c)); }), x++, y++;
+        else if (left < right) put(left, of_a), x++;
+        else put(right, of_b), y++;
+    }
+    for (; x < xs; x++) put(a.code[x], of_a);
+    for (; y < ys; y++) put(b.code[y], of_b);
+    return m;
+}
+
 template <class Count, class A, class B>
 Runs<Count> merge_runs(const RunsView<A>& a, const RunsView<B>& b) {
-    const size_t d = a.columns, classes = a.classes;
-    Runs<Count> out(d, size_t(a.indptr[d] + b.indptr[d]), classes);
+    const size_t d = a.columns;
+    Runs<Count> out(d, size_t(a.indptr[d] + b.indptr[d]), a.classes);
     size_t m = out.indptr[0] = 0;
     for (size_t j = 0; j < d; j++) {
-        size_t x = size_t(a.indptr[j]), y = size_t(b.indptr[j]);
-        const size_t xs = size_t(a.indptr[j + 1]), ys = size_t(b.indptr[j + 1]);
-        for (; x < xs || y < ys; m++) {
-            const bool left = x < xs && (y >= ys || a.code[x] <= b.code[y]);
-            const bool right = y < ys && (x >= xs || b.code[y] <= a.code[x]);
-            out.code[m] = left ? a.code[x] : b.code[y];
-            for (size_t c = 0; c < classes; c++)
-                out.count[m * classes + c] = (left ? Count(a.count[x * classes + c]) : 0) +
-                                             (right ? Count(b.count[y * classes + c]) : 0);
-            x += left;
-            y += right;
-        }
+        m = a.classes == 2 ? merge_column<2>(a, b, j, out, m) : merge_column<0>(a, b, j, out, m);
         out.indptr[j + 1] = i64(m);
     }
     out.cut(m);

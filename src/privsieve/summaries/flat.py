@@ -160,7 +160,7 @@ def lengths(stages: Stages, domain: Domain, method: str) -> list[int]:
                 "of integers, and sites cannot add it up under masks; take noisy-top-k, "
                 "kernel-ridge, noisy-histogram with named columns and without a delta, or "
                 "rule-sieve: at any depth where rows are replaced, and rows times columns are "
-                "below 134 million; else with depth=1")
+                "below 134 million (of a number with numeric=ranks); else with depth=1")
         sizes.append(len(words))
         found = (*found, both)
     return sizes
