@@ -101,9 +101,10 @@ def lines():
     """The page, a line at a time."""
     yield HEAD
     yield from rows(METHODS)
-    yield ("Of `private-tuning` the whole is one release: the best of a secret number of tries. "
-           "`learned` and `judged` attack one try, at a price of its own, by somebody who knows "
-           "how the units were cut and sees what never leaves: the proof covers that, too. "
+    yield ("Of `private-tuning` the whole is one release: the best of a secret number of tries. It "
+           "is attacked by somebody who knows how the units were cut: the proof covers that. "
+           "`learned` and `judged` attack one try, at a price of its own, and see what never "
+           "leaves. "
            "`stopped` attacks what makes one release of many tries, where each try is as bad as "
            "its price allows.")
     yield from alarms()
