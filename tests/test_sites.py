@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import privsieve as ps
@@ -24,6 +25,7 @@ from privsieve.noise.streams import replay
 from privsieve.public.canonical import canonical, parsed
 from privsieve.rows import open_source
 from privsieve.rows.batch import batches
+from privsieve.rows.room import Room
 from privsieve.sites import masks, parts
 from privsieve.sites.masks import SiteKey, Use, masked
 from privsieve.sites.parts import Combined, send
@@ -928,3 +930,21 @@ def test_a_command_that_is_refused_leaves_no_key(tmp_path, capsys, monkeypatch, 
     assert 2 == run([*words])
     assert said in capsys.readouterr().err
     assert before == {path.name for path in tmp_path.iterdir()}
+
+
+def test_a_table_that_changed_between_rounds_is_refused(tmp_path):
+    """Its own site notices: nothing is sent, and the table as it was still is taken."""
+    asked = ("rule-sieve", WARD, {"k": 2, "depth": 2})
+    study, files = joined(tmp_path, asked, see=True)
+    whole = tabled(WARD)
+    sent(study, files, whole)
+    Combined.of(study, files[COMBINER], agreed=study.agreed).tell()
+    rows = cut(whole)["south"]
+    for other in (rows.iloc[::-1].reset_index(drop=True), rows.assign(age=rows["age"] + 1)):
+        with pytest.raises(SchemaError, match="not the one that was summed in round 1") as found:
+            send(study, files["south"], open_source(other), agreed=study.agreed)
+        assert "nothing was sent" in str(found.value)
+    assert not study.sent("south", 2).exists()
+    same = pa.Table.from_pandas(rows, preserve_index=False)  # in another container
+    assert 2 == send(study, files["south"], open_source(same), agreed=study.agreed,
+                     room=Room(jobs=2))

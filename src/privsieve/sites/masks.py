@@ -146,14 +146,14 @@ class SiteKey:
 class Use:
     """What a secret is for; no two uses share one.
 
-    word : a mask of two sites, a site's message to the combiner, the combiner's to a site, or the
-        order of a site's ties
+    word : a mask of two sites, a site's message to the combiner, the combiner's to a site, the
+        order of a site's ties, or its note of its rows
     study : the digest of the study with all of its keys
     at : the round; of ties the column
     rests_on : the digest of what the rounds before came to; of ties how often it was tried
     """
 
-    word: Literal["mask", "sum", "found", "ties"]
+    word: Literal["mask", "sum", "found", "ties", "rows"]
     study: str
     at: int
     rests_on: str = ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
+from hashlib import blake2b
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -57,16 +58,18 @@ def send(study: Study, key_file: str | Path, source: Source, *, agreed: str,
         raise ParameterError(f"site {name} has sent its sum of round {at}; a second one under the "
                              "same masks would show how the two differ: if it is lost or wrong, "
                              "begin a new study")
-    before = _told(study, name, key, at)
+    before, note = _told(study, name, key, at), Note(key.own(study.use("rows", 0)))
     # [silent] what fails while rows are there has one text
-    words = foreign(lambda: _summed(study, (name, key), source, before, room or Room()),
+    words = foreign(lambda: _summed(study, (name, key, note), source, before, room or Room()),
                     SchemaError(_FAILED))
+    if at > 1:
+        _demand_same(marker(key_file, study, 1), note)
     head = canonical(_head(study, name, at, source.record))
     use = study.use("mask", at, _rests_on(before))
     text = masked(words, key, list(study.keys.values()), use).astype("<u8").tobytes()
     data = sealed(text, head, key, study.combiner, study.use("sum", at))
     # [once] durable before anything leaves: these masks are never used for other words
-    put(once, b"", 0o600)
+    put(once, note.said, 0o600)
     put(study.sent(name, at), head + b"\n" + data)
     return at
 
@@ -74,6 +77,39 @@ def send(study: Study, key_file: str | Path, source: Source, *, agreed: str,
 def marker(key_file: str | Path, study: Study, at: int) -> Path:
     """The file beside a private key that says that a round was done with it."""
     return Path(f"{os.fspath(key_file)}.{study.agreed[:16]}.{at}")
+
+
+class Note:
+    """A digest of a site's rows, which nobody makes without its key.
+
+    >>> rows, cut = Batch.empty(2), Note(bytes(32))
+    >>> list(map(len, cut.taken([rows, rows]))), cut.said == Note(bytes(32)).said
+    ([0, 0], True)
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        self._codes, self._labels = blake2b(key=secret), blake2b(key=secret)
+
+    def taken(self, rows: Iterable[Batch]) -> Iterator[Batch]:
+        """The same rows, noted as they pass."""
+        for batch in rows:
+            # Row by row: however they are cut.
+            self._codes.update(np.ascontiguousarray(batch.codes).data)
+            self._labels.update(np.ascontiguousarray(batch.label).data)
+            yield batch
+
+    @property
+    def said(self) -> bytes:
+        """Of all rows that passed."""
+        return f"{self._codes.hexdigest()}{self._labels.hexdigest()}".encode()
+
+
+def _demand_same(first: Path, note: Note) -> None:
+    """Refuse other rows than those of the first round: places were found among these."""
+    if read(first) != note.said:
+        raise SchemaError("the table is not the one that was summed in round 1, or its rows stand "
+                          "in another order, and nothing was sent; name the table as it was then, "
+                          "or begin a new study")
 
 
 # [agreed]
@@ -108,13 +144,13 @@ def _head(study: Study, name: str, at: int, record: str) -> dict[str, Any]:
 # [/head]
 
 
-def _summed(study: Study, site: tuple[str, SiteKey], source: Source, before: list[Words],
+def _summed(study: Study, site: tuple[str, SiteKey, Note], source: Source, before: list[Words],
             room: Room) -> Words:
     """The words of a site's part of a stage."""
-    name, key = site
+    name, key, note = site
     read_rows = batches(source, study.domain, rows=study.sites[name], entropy=os.urandom,
                         room=room)
-    rows = Passes(_placed(read_rows, study.first(name)), room)
+    rows = Passes(_placed(note.taken(read_rows), study.first(name)), room)
     at, found = len(before), _founds(study, before)
     words = flat(study.stages.once(at, rows, _ties(study, name, key), found))
     if len(words) != study.words[at]:
