@@ -198,6 +198,23 @@ def test_runs(seed):
     assert np.dtype(np.int32 if t.weight is None else np.int64) == found[2].dtype
 
 
+@pytest.mark.parametrize("rows", [2**14 - 1, 2**14, 2**16 - 1, 2**16, 2**17 + 2**14 - 1])
+@pytest.mark.parametrize("levels", [1, 2, 2**16])
+def test_runs_of_many_rows(rows, levels):
+    """Those that two bytes count are added up: whatever is left over, and all of one code."""
+    rng = np.random.default_rng(rows)
+    codes = (2**16 - 1 - rng.integers(0, levels, (2, 3 * rows))).astype(np.uint16)
+    starts = np.array([0, rows, 3 * rows])
+    indptr, code, count = kernels.runs(codes, starts)
+    for j in range(2):
+        expected = np.stack([np.bincount(codes[j][a:b], minlength=2**16)
+                             for a, b in pairwise(starts.tolist())], axis=1)
+        here = slice(indptr[j], indptr[j + 1])
+
+        assert np.flatnonzero(expected.any(axis=1)).tolist() == code[here].tolist()
+        assert expected[code[here]].tolist() == count[here].tolist()
+
+
 @pytest.mark.parametrize("seed", MANY)
 def test_merge(seed):
     """The runs of parts, merged in any order, are the runs of the whole."""

@@ -9,21 +9,38 @@ namespace privsieve {
 namespace {
 
 constexpr size_t CODES = 65536;
+// Rows that two bytes can count; of fewer than a quarter of the codes it is not worth it.
+constexpr size_t MOST = 65535, FEW = CODES / 4;
 constexpr u16 MISSING = 65535;
 
 // One dense table per class and one byte per code that occurs: a store is cheaper than setting a bit.
 template <class Count> struct Tables {
     std::vector<Count> count;
     std::vector<u8> seen = std::vector<u8>(CODES);
+    std::vector<u16> brief = std::vector<u16>(CODES);
     size_t classes;
     explicit Tables(size_t classes) : count(classes * CODES), classes(classes) {}
 
     void add(const u16* code, size_t rows, const i64* weight, size_t label) {
         Count* h = count.data() + label * CODES;
         u8* flag = seen.data();
+        for (; !weight && rows >= FEW; code += std::min(rows, MOST), rows -= std::min(rows, MOST))
+            add_many(code, std::min(rows, MOST), h);
         for (size_t i = 0; i < rows; i++) {
             h[code[i]] += weight ? Count(weight[i]) : Count(1);
             flag[code[i]] = 1;
+        }
+    }
+
+    // A table of two bytes a code stays in a cache that cores share; it is added up in one sweep.
+    void add_many(const u16* code, size_t rows, Count* h) {
+        u16* few = brief.data();
+        u8* flag = seen.data();
+        for (size_t i = 0; i < rows; i++) few[code[i]]++;
+        for (size_t c = 0; c < CODES; c++) {
+            h[c] += Count(few[c]);
+            flag[c] |= few[c] != 0;
+            few[c] = 0;
         }
     }
 
