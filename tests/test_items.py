@@ -1,6 +1,7 @@
 """Law: items.  Whatever holds a table, its yes-or-no columns are the same."""
 
 import gzip
+import os
 from pathlib import Path
 
 import numpy as np
@@ -327,6 +328,8 @@ def test_labels_in_a_file_of_their_own(tmp_path):
         column_of(tmp_path / "y.parquet", None)
     with pytest.raises(SchemaError, match="cannot be read as text"):
         column_of(tmp_path / "none.txt", None)
+    with pytest.raises(SchemaError, match="no file"):  # and no wait for its end
+        column_of(Path(os.devnull), None)
 
 
 def test_random_tables_round_trip(tmp_path):

@@ -28,7 +28,7 @@ from privsieve.rows.batch import batches
 from privsieve.rows.room import Room
 from privsieve.sites import masks, parts
 from privsieve.sites.masks import SiteKey, Use, masked
-from privsieve.sites.parts import Combined, send
+from privsieve.sites.parts import Combined, marker, send
 from privsieve.sites.study import COMBINER, Study, put
 from privsieve.summaries import placed
 from privsieve.summaries.flat import flat, lengths, made_up, shaped
@@ -945,6 +945,11 @@ def test_a_table_that_changed_between_rounds_is_refused(tmp_path):
             send(study, files["south"], open_source(other), agreed=study.agreed)
         assert "nothing was sent" in str(found.value)
     assert not study.sent("south", 2).exists()
+    noted = marker(files["south"], study, 1)
+    away = noted.rename(tmp_path / "elsewhere")
+    with pytest.raises(ParameterError, match="which round 1 left beside the site's key"):
+        send(study, files["south"], open_source(rows), agreed=study.agreed)
+    away.rename(noted)
     same = pa.Table.from_pandas(rows, preserve_index=False)  # in another container
     assert 2 == send(study, files["south"], open_source(same), agreed=study.agreed,
                      room=Room(jobs=2))

@@ -134,6 +134,8 @@ def restricted(items: Items, columns: Sequence[str] | Mapping[Any, Any] | None) 
 def column_of(path: Path, name: str | None, csv: Csv | None = None) -> list[Any]:
     """One column: of a table the one of this name, of other files each line."""
     if path.suffix.lower() not in TABLES:
+        if path.exists() and not path.is_file():  # a device may have no end
+            raise SchemaError("the labels are no file; give a file with one label a line")
         try:
             return path.read_text(csv.encoding if csv else "utf-8").splitlines()
         except (OSError, UnicodeError):

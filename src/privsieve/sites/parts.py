@@ -58,12 +58,15 @@ def send(study: Study, key_file: str | Path, source: Source, *, agreed: str,
         raise ParameterError(f"site {name} has sent its sum of round {at}; a second one under the "
                              "same masks would show how the two differ: if it is lost or wrong, "
                              "begin a new study")
+    noted = _noted(marker(key_file, study, 1)) if at > 1 else None
     before, note = _told(study, name, key, at), Note(key.own(study.use("rows", 0)))
     # [silent] what fails while rows are there has one text
     words = foreign(lambda: _summed(study, (name, key, note), source, before, room or Room()),
                     SchemaError(_FAILED))
-    if at > 1:
-        _demand_same(marker(key_file, study, 1), note)
+    if noted not in (None, note.said):
+        raise SchemaError("the table is not the one that was summed in round 1, or its rows stand "
+                          "in another order, and nothing was sent; name the table as it was then, "
+                          "or begin a new study")
     head = canonical(_head(study, name, at, source.record))
     use = study.use("mask", at, _rests_on(before))
     text = masked(words, key, list(study.keys.values()), use).astype("<u8").tobytes()
@@ -104,12 +107,15 @@ class Note:
         return f"{self._codes.hexdigest()}{self._labels.hexdigest()}".encode()
 
 
-def _demand_same(first: Path, note: Note) -> None:
-    """Refuse other rows than those of the first round: places were found among these."""
-    if read(first) != note.said:
-        raise SchemaError("the table is not the one that was summed in round 1, or its rows stand "
-                          "in another order, and nothing was sent; name the table as it was then, "
-                          "or begin a new study")
+def _noted(first: Path) -> bytes:
+    """What was noted of the rows in the first round: places were found among these."""
+    try:
+        return first.read_bytes()
+    except OSError:
+        raise ParameterError(f"{first.name}, which round 1 left beside the site's key, is not "
+                             "there or cannot be read, and without it nobody can say that the "
+                             "table is the same; put it beside the key, or begin a new study",
+                             ) from None
 
 
 # [agreed]
