@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 from privsieve.check import recount_described
-from privsieve.check.facts import Facts, classes_of
 from privsieve.check.reasons import Unreadable, failed
+from privsieve.check.recount import Facts, classes_of
 from privsieve.check.theorems import BESIDE
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import EPSILON_UNITS, decimal

@@ -9,9 +9,9 @@ from fractions import Fraction
 from itertools import chain, pairwise
 from typing import Any
 
-from privsieve.check.facts import Facts, warned
 from privsieve.check.real import Between, said
 from privsieve.check.reasons import failed
+from privsieve.check.recount import Facts, warned
 from privsieve.frozen import dataclass
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.release import figure
