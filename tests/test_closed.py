@@ -17,7 +17,7 @@ import pytest
 from every_method import CHARGING
 from forged import golden, spots
 from privsieve.check import schema, settings
-from privsieve.check.recount_published import _crowd
+from privsieve.check.containment import _crowd
 from privsieve.check.theorems import OF_METHOD
 from privsieve.check.verify import verify
 from privsieve.containment.measures import crowd

@@ -26,7 +26,7 @@ from privsieve.public.plan import UNIT
 #: The module that recounts a method, a kind, or a part of one; loaded when it is asked for.
 KINDS = {"selection": "recount_choice", "weights": "recount_weights", "histogram": "recount_table",
          "kernel-ridge": "recount_model", "kernel-ridge-session": "recount_answers",
-         "described": "recount_described", "containment": "recount_published"}
+         "described": "recount_described", "containment": "containment"}
 #: How far a rho may be off that is recounted in floats.
 _NEAR = 1e-7
 #: The share of epsilon that a race by scores spends on class counts.
