@@ -13,8 +13,9 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
+from privsieve.check.certificate import of_first
 from privsieve.check.reasons import Unreadable, failed
-from privsieve.check.schema import of_first, release_faults
+from privsieve.check.schema import release_faults
 from privsieve.check.theorems import BESIDE
 from privsieve.errors import DomainError
 from privsieve.frozen import dataclass
