@@ -19,7 +19,7 @@ from forged import golden, spots
 from privsieve.check import schema
 from privsieve.check.certificate import NOW, certificate_form, of_first
 from privsieve.check.containment import _crowd
-from privsieve.check.theorems import OF_METHOD
+from privsieve.check.recount import OF_METHOD
 from privsieve.check.verify import verify
 from privsieve.containment.measures import crowd
 from privsieve.containment.publish import _said

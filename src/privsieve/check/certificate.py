@@ -21,6 +21,7 @@ from privsieve.check.form import (
     Text,
     WholeNumber,
 )
+from privsieve.public.canonical import canonical, link
 from privsieve.public.plan import FORMAT, KINDS, LONGEST_QUERY, SENTENCES, THEOREMS, UNIT
 
 #: The version whose files have forms of their own.
@@ -290,3 +291,12 @@ def certificate_faults(body: Mapping[str, Any]) -> Iterator[str]:
     found = certificate_form(kind, before=of_first(body)).fault(body, "")
     if found is not None:
         yield f"the certificate does not have the fields of {FORMAT}, at {found}"
+
+
+def bound(known: Mapping[str, Any], kind: str, content: Mapping[str, Any]) -> bool:
+    """Whether a ledger's entry of this content has the hash that a certificate knows of it."""
+    payload = canonical({**content, "kind": kind, "seq": known["seq"]})
+    try:
+        return bool(link(known["prev"], payload) == known["hash"])
+    except ValueError:  # prev is no hash
+        return False

@@ -15,8 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privsieve.check.certificate import CONTAINMENT, of_first
-from privsieve.check.entries import bound
+from privsieve.check.certificate import CONTAINMENT, bound, of_first
 from privsieve.check.reasons import Unreadable, failed
 from privsieve.check.schema import release_faults
 from privsieve.check.table import (

@@ -12,8 +12,7 @@ from typing import Any
 
 from privsieve.check import recount_described
 from privsieve.check.reasons import Unreadable, failed
-from privsieve.check.recount import Facts, classes_of
-from privsieve.check.theorems import BESIDE
+from privsieve.check.recount import BESIDE, Facts, classes_of
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import EPSILON_UNITS, decimal
 from privsieve.public.columns import Number
