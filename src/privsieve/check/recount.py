@@ -24,10 +24,10 @@ from privsieve.public.columns import Column, Label
 from privsieve.public.domain import LARGEST_ROWS, Domain, part_of
 from privsieve.public.plan import LARGEST_EPSILON, SENTENCES, THEOREMS, UNIT
 
-#: The module that recounts a method, a kind, or a part of one; loaded when it is asked for.
+#: The module that recounts a method or a kind; loaded when it is asked for.
 KINDS = {"selection": "recount_choice", "weights": "recount_weights", "histogram": "recount_table",
          "kernel-ridge": "recount_model", "kernel-ridge-session": "recount_answers",
-         "described": "recount_described", "containment": "containment"}
+         "containment": "containment"}
 #: The theorem of each method, by its name without a version.
 OF_METHOD: Mapping[str, str] = {
     "block-fwell": "block-fwell",
