@@ -13,7 +13,8 @@ import pytest
 
 from attacks import MANY, RUNS, again, near, refuted, run, stands
 from privsieve import audit
-from privsieve.check.pairs import joined, modes, pair, sides
+from privsieve.check.pairs import modes, pair
+from privsieve.check.pairs_choice import joined, sides
 from privsieve.fit import fit
 from privsieve.methods import METHODS, plan
 from privsieve.noise.stopping import best_of, tries

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from privsieve.check import pairs
+from privsieve.check import pairs, pairs_choice
 
 
 def test_an_attack_that_finds_nothing(cli):
@@ -63,7 +63,7 @@ def test_a_method_that_spends_more_is_refuted(cli, monkeypatch):
 def test_a_mode_has_a_number_of_runs_of_its_own(cli, monkeypatch, args, runs):
     """Where no number is given each table gets the mode's; where one is, that one."""
     monkeypatch.setattr(pairs.Pair, "attacked", lambda _pair, _epsilon: lambda _table: "the same")
-    for kind in (pairs.TryPair, pairs.StopPair):
+    for kind in (pairs_choice.TryPair, pairs_choice.StopPair):
         monkeypatch.setattr(kind, "attacked", pairs.Pair.attacked)
 
     assert 2 * runs == json.loads(cli("audit", *args, "--json")[1])["runs"]

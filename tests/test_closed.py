@@ -16,9 +16,10 @@ import pytest
 
 from every_method import CHARGING
 from forged import golden, spots
-from privsieve.check import schema, settings
-from privsieve.check.recount_published import _crowd
-from privsieve.check.theorems import OF_METHOD
+from privsieve.check import schema
+from privsieve.check.certificate import NOW, certificate_form, of_first
+from privsieve.check.containment import _crowd
+from privsieve.check.recount import OF_METHOD
 from privsieve.check.verify import verify
 from privsieve.containment.measures import crowd
 from privsieve.containment.publish import _said
@@ -307,11 +308,11 @@ def test_a_schema_and_the_checker_agree(folders):
     rng, differ, refused = random.Random(3), [], 0
     for name in [*KINDS, *rng.sample(sorted(folders), 20)]:
         release, certificate, _ = read(folders[name])
-        old = schema.of_first(certificate)
+        old = of_first(certificate)
         suffix = "-0.1.0.json" if old else ".json"
         for which, body, form, file in (
                 ("release", release, schema.release_form, release["kind"]),
-                ("certificate", certificate, schema.certificate_form, "certificate")):
+                ("certificate", certificate, certificate_form, "certificate")):
             validator = jsonschema.Draft202012Validator(schema.json_schemas()[file + suffix])
             assert validator.is_valid(body), (name, which)
             forger = Forger(release, certificate)
@@ -337,7 +338,7 @@ def test_a_schema_and_the_checker_agree(folders):
 
 def test_every_method_has_its_theorem_and_settings():
     """The checker knows each method by name, with a theorem that has assumptions."""
-    written = {name.partition("/")[0] for kind in settings.NOW.values() for name in kind}
+    written = {name.partition("/")[0] for kind in NOW.values() for name in kind}
 
     assert written == set(OF_METHOD)
     assert set(METHODS) - {"kernel-session"} <= written
@@ -347,7 +348,7 @@ def test_every_method_has_its_theorem_and_settings():
 @pytest.mark.parametrize("method", sorted(set(METHODS)))
 def test_settings_are_the_declared_options(method):
     """What an option declares that a release says of it, the forms have a field for."""
-    forms = [form for kind in settings.NOW.values() for name, form in kind.items()
+    forms = [form for kind in NOW.values() for name, form in kind.items()
              if name.startswith(method)]
     known = set(_fields(forms))
     declared = {about.setting or name for name, about in abouts(options_of(method)).items()

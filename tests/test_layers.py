@@ -73,10 +73,13 @@ UPWARD = {
     ("public/domain.py", "rows"): "`Domain.draft` asks a source for its names and types",
 }
 #: What attacks a method runs it; the rest of `check` shares no code with a maker.
-ATTACKS = {"check/pairs.py": {"methods", "noise", "rows", "summaries"}}
+ATTACKS = {"check/pairs.py": {"methods", "noise", "rows"},
+           "check/pairs_choice.py": {"methods", "noise", "rows", "summaries"},
+           "check/pairs_numbers.py": {"methods", "noise", "rows"}}
 #: What a room without NumPy may load all the same, by file.
-NEEDS = {"check/audit.py": {"numpy"}, "check/table.py": {"pyarrow"}, "check/pairs.py": {"numpy"},
-         "check/hard_rows.py": {"numpy"}, "check/views.py": {"numpy"}}
+NEEDS = {"check/audit.py": {"numpy"}, "check/table.py": {"pyarrow"}, "check/views.py": {"numpy"},
+         "check/pairs.py": {"numpy"}, "check/pairs_choice.py": {"numpy"},
+         "check/pairs_numbers.py": {"numpy"}}
 NOISES = ("noise", "streams")
 NUMPY = {"numpy", "pandas", "polars", "pyarrow", "scipy", "sklearn", "flint"}
 SLOW = {"pandas", "polars", "pyarrow", "scipy", "sklearn", "rich", "jinja2", "cryptography"}

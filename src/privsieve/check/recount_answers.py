@@ -14,9 +14,9 @@ from itertools import chain
 from operator import mul
 from typing import Any
 
-from privsieve.check.facts import Facts, warned
 from privsieve.check.real import Between, exponents, gaussian_sigma, said, used
 from privsieve.check.reasons import failed
+from privsieve.check.recount import Facts, warned
 from privsieve.check.recount_model import PURE_NOISE, longest, moved
 from privsieve.public.columns import Category, Flag, Number
 from privsieve.release import figure

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from privsieve.check.facts import Facts, warned
 from privsieve.check.real import Between, exponents, gaussian_sigma, said, used
 from privsieve.check.reasons import failed
+from privsieve.check.recount import Facts, warned
 from privsieve.public.columns import Category, Column, Date, Number
 from privsieve.release import figure
 

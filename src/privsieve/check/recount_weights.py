@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 
-from privsieve.check.facts import Facts, classes_of, warned
 from privsieve.check.real import (
     FINENESS,
     Between,
@@ -26,6 +25,7 @@ from privsieve.check.real import (
     used,
 )
 from privsieve.check.reasons import failed
+from privsieve.check.recount import Facts, classes_of, warned
 from privsieve.frozen import dataclass
 
 PART_UNITS, MOST_PARTS = 16_384, 1024

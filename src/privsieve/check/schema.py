@@ -1,8 +1,8 @@
-"""Schema: every field of a release and of a certificate, with its form.
+"""Schema: every field of a release, with its form, beside those of `check.certificate`.
 
-One closed declaration for each kind; from it `verify` checks, and `check/schemas/*.json` are made.
-Files of version 0.1.0 have fewer fields, and their own declaration.  What a form cannot say (that
-numbers follow from each other) is recounted in `check.recount`.
+One closed declaration for each kind; from both `verify` checks, and `check/schemas/*.json` are
+made.  Files of version 0.1.0 have fewer fields, and their own declaration.  What a form cannot say
+(that numbers follow from each other) is recounted in `check.recount`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,26 @@ from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from typing import Any
 
+from privsieve.check.certificate import (
+    AMOUNT,
+    CONTAINMENT,
+    COUNT,
+    COUNTED,
+    FIRST,
+    FLAG,
+    KERNELS,
+    KNOWN,
+    MAPS,
+    NAME,
+    NAMES,
+    NOTHING,
+    PART,
+    PUBLISHING,
+    ROWS,
+    YES,
+    certificate_form,
+    plans,
+)
 from privsieve.check.form import (
     ByWord,
     Either,
@@ -24,30 +44,9 @@ from privsieve.check.form import (
     WholeNumber,
     sentence,
 )
-from privsieve.check.settings import (
-    AMOUNT,
-    BEFORE,
-    COUNT,
-    DIGEST,
-    FLAG,
-    KERNELS,
-    MAPS,
-    NAME,
-    NAMES,
-    NOTHING,
-    NOW,
-    OF_SITES,
-    YES,
-    plan_of,
-)
-from privsieve.public.plan import FORMAT, KINDS, LONGEST_QUERY, SENTENCES, THEOREMS, UNIT
 
 #: What a release says of its format.
 RELEASE_FORMAT = "privsieve-release/1"
-#: The version whose files have forms of their own.
-FIRST = "0.1.0"
-#: The kind of certificates that promise a level, and no epsilon.
-CONTAINMENT = "containment"
 _NUMBER = r"[0-9][0-9.,]{0,24}(?:e[+-]?[0-9]{1,3})?%?"
 _FIGURE = Text(r"[0-9]{1,20}(\.[0-9]{1,20})?(e[+-]?[0-9]{1,3})?")
 _SIGNED = Text(r"-?[0-9]{1,20}(\.[0-9]{1,20})?(e[+-]?[0-9]{1,3})?")
@@ -114,12 +113,11 @@ _COLUMN = ByWord("kind", {
     "category": Fields({"kind": OneOf("category"), "name": NAME,
                         "values": Several(_SCALAR, least=1)}, {"role": _ROLE}),
 })
-_ROWS = Either(NOTHING, WholeNumber(1, 2**40))
 _DOMAIN = Fields({
     "columns": Several(_COLUMN, least=1),
     "target": Either(NOTHING, ByWord("kind", {"label": _LABEL, "number": _NUMERIC})),
-    "unit": OneOf("row", "person"), "person": Either(NOTHING, NAME), "rows_per_person": _ROWS,
-    "neighbours": OneOf("replace-one", "add-remove"), "rows": _ROWS, "persons": _ROWS})
+    "unit": OneOf("row", "person"), "person": Either(NOTHING, NAME), "rows_per_person": ROWS,
+    "neighbours": OneOf("replace-one", "add-remove"), "rows": ROWS, "persons": ROWS})
 
 # --- what a release says ------------------------------------------------------------------------
 
@@ -174,57 +172,36 @@ _OWN: Mapping[str, tuple[Mapping[str, Shaped], Mapping[str, Shaped]]] = {
                     "answers": Several(_SIGNED)}),
     "histogram": ({"forecast": _CELLS_OF, "cells": _CELLS, "noise": _law("discrete-laplace")}, {}),
 }
-#: SQL whose rows a table is: signs that can be shown, and ends of lines.
-_QUERY = Text(r"[^\x00-\x08\x0b-\x1f\x7f-\x9f]+", longest=LONGEST_QUERY)
 #: What version 0.1.0 did not say of a selection.
 _LATER = ("branch", "sure", "described")
 
 
-@cache
-def _plans(kind: str, *, before: bool) -> ByWord:
-    settings = (BEFORE if before else NOW)[kind]
-    more = {} if before else {"query": _QUERY}
-    sites = {} if before else {"sites": Several(Text("sha256:[0-9a-f]{64}"), least=2, most=64)}
-    return ByWord("method", {name: plan_of(name, one).also(
-        {}, **more, **(sites if name in OF_SITES else {})) for name, one in settings.items()})
-
-
 def _private(kind: str, *, before: bool) -> Fields:
     needed, optional = _OWN[kind]
-    return Fields({**_HEAD, "kind": OneOf(kind), "plan": _plans(kind, before=before), **needed},
+    return Fields({**_HEAD, "kind": OneOf(kind), "plan": plans(kind, before=before), **needed},
                   {name: form for name, form in optional.items()
                    if not (before and name in _LATER)})
 
 
 # --- a publication ------------------------------------------------------------------------------
 
-_COUNTED = WholeNumber(0, 2**40)
-_SHARE = Text(r"[01](\.[0-9]{1,9})?|[0-9]{1,9}(\.[0-9]{1,9})?")
-_MODELS = OneOf("containment", "k-anonymity")
-_PUBLISHING = Fields(
-    {"method": OneOf("profile", "greedy", "maximal", "exact"),
-     "profile": OneOf("few", "strict", "most", None),
-     "weights": OneOf("mutual-information", "hamming", "excess", "youden", "even", "distinct",
-                      "class-errors", None),
-     "k": WholeNumber(2, 2**40), "model": _MODELS, "l_diversity": WholeNumber(1, 2**40),
-     "suppress": _COUNTED}, {"counted": OneOf("sources")})
-_BINS = Several(Row((WholeNumber(1), Either(NOTHING, WholeNumber(1)), _COUNTED)), least=1)
-_OLD_CROWD = Fields({"average": _SHARE, "below": _COUNTED, "level": WholeNumber(1)})
-_CROWD = _OLD_CROWD.also({"alone": _COUNTED, "bins": _BINS})
+_BINS = Several(Row((WholeNumber(1), Either(NOTHING, WholeNumber(1)), COUNTED)), least=1)
+_OLD_CROWD = Fields({"average": PART, "below": COUNTED, "level": WholeNumber(1)})
+_CROWD = _OLD_CROWD.also({"alone": COUNTED, "bins": _BINS})
 _WHO = ("known", "known_class", "all", "all_class", "everything")
-_ITEMS = Several(Row((NAME, _COUNTED, Either(NOTHING, _COUNTED))), least=1)
-_MAYBE = Either(NOTHING, _COUNTED)
+_ITEMS = Several(Row((NAME, COUNTED, Either(NOTHING, COUNTED))), least=1)
+_MAYBE = Either(NOTHING, COUNTED)
 _TOLD = Fields({
-    "column": NAME, "role": OneOf("target", "sensitive"), "ordered": FLAG, "rows": _COUNTED,
-    "values": WholeNumber(1), "share": _SHARE, "above": Several(Row((_SHARE, _COUNTED))),
-    "distinct": WholeNumber(1), "entropy": _SHARE, "closeness": _SHARE})
+    "column": NAME, "role": OneOf("target", "sensitive"), "ordered": FLAG, "rows": COUNTED,
+    "values": WholeNumber(1), "share": PART, "above": Several(Row((PART, COUNTED))),
+    "distinct": WholeNumber(1), "entropy": PART, "closeness": PART})
 _MEASURED = Fields({
     "rows": WholeNumber(1), "patterns": WholeNumber(1), "promised": OneOf("known", "known_class"),
     "strangers": Fields({}, dict.fromkeys(_WHO, _CROWD)), "one_class": _MAYBE, "items": _ITEMS,
     "disclosure": Several(_TOLD)})
 _OLD_MEASURED = Fields({
     "rows": WholeNumber(1), "patterns": WholeNumber(1),
-    "has": _OLD_CROWD.also({"bins": _BINS}), "all": _OLD_CROWD.also({"alone": _COUNTED}),
+    "has": _OLD_CROWD.also({"bins": _BINS}), "all": _OLD_CROWD.also({"alone": COUNTED}),
     "one_class": _MAYBE, "one_class_equals": _MAYBE, "items": _ITEMS})
 
 
@@ -232,95 +209,14 @@ def _published(*, before: bool) -> Fields:
     return Fields({
         "format": OneOf(RELEASE_FORMAT), "kind": OneOf(CONTAINMENT),
         "columns": Several(NAME, least=1), "selected": Several(NAME, least=1),
-        "partial": Named(Several(NAME, least=1), NAME), "complete": FLAG, "plan": _PUBLISHING,
+        "partial": Named(Several(NAME, least=1), NAME), "complete": FLAG, "plan": PUBLISHING,
         "measured": _OLD_MEASURED if before else _MEASURED})
-
-
-_CONTAINED = Fields(
-    {"kind": OneOf(CONTAINMENT), "k": WholeNumber(2), "level": WholeNumber(2), "model": _MODELS,
-     "absent": NAMES, "l_diversity": WholeNumber(1), "suppressed": WholeNumber(),
-     "columns": Several(NAME, least=1), "target": Either(NOTHING, NAME), "table_sha256": DIGEST},
-    {"counted": OneOf("sources")})
-_LIMIT = Either(NOTHING, _SHARE)
-_ROLES = Fields({"presences": NAMES, "both": NAMES, "sensitive": NAMES,
-                 "target": Either(NOTHING, NAME), "target_known": FLAG})
-_CONTAINED_NOW = _CONTAINED.also({
-    "rows": WholeNumber(1), "origins": NAMES, "roles": _ROLES, "sensitive": NAMES,
-    "limits": Fields({"share": _LIMIT, "entropy": _LIMIT, "closeness": _LIMIT, "ordered": NAMES}),
-    "fingerprint": Either(NOTHING, DIGEST)})
-
-# --- the certificate ----------------------------------------------------------------------------
-
-_PLACE = Fields({"seq": WholeNumber(1), "prev": DIGEST, "hash": DIGEST})
-_PEOPLE = Text(longest=1024)
-_TIME = Text(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
-_VERSION = Text(r"[0-9]{1,4}(\.[0-9]{1,4}){1,3}([a-z.+][a-z0-9.]{0,30})?")
-_RHO = Either(NOTHING, AMOUNT)
-_NEIGHBOURS = OneOf("replace-one", "add-remove")
-_CLAIM: Mapping[str, Shaped] = {
-    "kind": OneOf(*KINDS), "account": OneOf("pure", "approximate"), "epsilon": AMOUNT,
-    "delta": AMOUNT, "unit": OneOf(*UNIT.values()), "neighbours": _NEIGHBOURS,
-    "mechanism": Text("[a-z-]{1,40}/[0-9]{1,3}"), "theorem": OneOf(*THEOREMS),
-    "assumes": Several(OneOf(*SENTENCES), least=1)}
-_CHARGE = Fields({"request": Text("[0-9a-f]{32}"), "reserved_at": _TIME, "reserve": _PLACE,
-                  "commit": _PLACE, "head": DIGEST})
-_CHARGED = _CHARGE.also({"rho": _RHO, "charged": Fields({
-    "unit": OneOf(*UNIT.values()), "neighbours": _NEIGHBOURS, "rows_per_person": _ROWS,
-    "factor": COUNT, "epsilon": AMOUNT, "delta": AMOUNT, "rho": _RHO})})
-_NOTED = Fields({"snapshot": _PEOPLE, "publish": _PLACE, "head": DIGEST})
-
-
-def _certificate(version: Shaped, claim: Shaped, plan: Shaped, ledger: Shaped) -> Fields:
-    return Fields({
-        "format": OneOf(FORMAT), "claim": claim, "plan": plan, "release_sha256": DIGEST,
-        "software": Fields({"privsieve": version}), "population": Either(NOTHING, _PEOPLE),
-        "ledger": Either(NOTHING, ledger), "key": Either(NOTHING, Text()),
-        "signature": Either(NOTHING, Text())})
-
-
-@cache
-def certificate_form(kind: str, *, before: bool) -> Shaped:
-    """The form of a certificate of a kind; made when it is asked for."""
-    version: Shaped = OneOf(FIRST) if before else _VERSION
-    if kind == CONTAINMENT:
-        return _certificate(version, _CONTAINED if before else _CONTAINED_NOW, _PUBLISHING, _NOTED)
-    return _certificate(version, Fields({**_CLAIM, "kind": OneOf(kind)}),
-                        _plans(kind, before=before),
-                        Either(_CHARGED, _CHARGE) if before else _CHARGED,
-                        ).also({"domain_sha256": DIGEST})
-
-
-_KNOWN = (*KINDS, CONTAINMENT)
 
 
 @cache
 def release_form(kind: str, *, before: bool) -> Shaped:
     """The form of a release of a kind; made when it is asked for."""
     return (_published if kind == CONTAINMENT else partial(_private, kind))(before=before)
-
-
-def of_first(certificate: Mapping[str, Any]) -> bool:
-    """Whether a certificate says that version 0.1.0 wrote it."""
-    software = certificate.get("software")
-    return isinstance(software, Mapping) and software.get("privsieve") == FIRST
-
-
-def kind_of(certificate: Mapping[str, Any]) -> str:
-    """The kind that a certificate claims; empty where it claims none that is known."""
-    claim = certificate.get("claim")
-    kind = claim.get("kind") if isinstance(claim, Mapping) else None
-    return kind if isinstance(kind, str) and kind in _KNOWN else ""
-
-
-def certificate_faults(body: Mapping[str, Any]) -> Iterator[str]:
-    """Why a certificate is not of the form of its kind."""
-    kind = kind_of(body)
-    if not kind:
-        yield f"the certificate does not have the fields of {FORMAT}: it claims no known kind"
-        return
-    found = certificate_form(kind, before=of_first(body)).fault(body, "")
-    if found is not None:
-        yield f"the certificate does not have the fields of {FORMAT}, at {found}"
 
 
 def release_faults(release: Mapping[str, Any], kind: str, *, before: bool) -> Iterator[str]:
@@ -334,8 +230,8 @@ def json_schemas() -> dict[str, dict[str, Any]]:
     """The published JSON Schemas, by the names of their files."""
     found = {}
     for before, version in ((False, ""), (True, f"-{FIRST}")):
-        forms = {kind: release_form(kind, before=before) for kind in _KNOWN}
-        certificates = Either(*(certificate_form(kind, before=before) for kind in _KNOWN))
+        forms = {kind: release_form(kind, before=before) for kind in KNOWN}
+        certificates = Either(*(certificate_form(kind, before=before) for kind in KNOWN))
         for name, form in {**forms, "certificate": certificates}.items():
             found[f"{name}{version}.json"] = {
                 "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -16,11 +16,17 @@ from dataclasses import field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from privsieve.check.entries import bound
+from privsieve.check.certificate import CONTAINMENT, bound, certificate_faults
 from privsieve.check.reasons import Unreadable, failed
-from privsieve.check.recount import WISHES, agrees, release_reasons, rho_holds, unseen
-from privsieve.check.schema import CONTAINMENT, RELEASE_FORMAT, certificate_faults
-from privsieve.check.theorems import claim_reasons
+from privsieve.check.recount import (
+    WISHES,
+    agrees,
+    claim_reasons,
+    release_reasons,
+    rho_holds,
+    unseen,
+)
+from privsieve.check.schema import RELEASE_FORMAT
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import (

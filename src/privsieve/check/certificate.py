@@ -1,12 +1,14 @@
-"""Settings: what a plan of each method says of its options, in the forms of `check.form`.
+"""Certificate: every field of one, with its form, and what its plan says of a method's options.
 
-A test holds them against what the makers declare and write.  Methods of version 0.1.0 have their
-own.
+A closed declaration for each kind, in the words of `check.form`; a test holds it against what the
+makers declare and write.  Files of version 0.1.0 have fewer fields, and their own declaration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
 
 from privsieve.check.form import (
     ByWord,
@@ -19,7 +21,14 @@ from privsieve.check.form import (
     Text,
     WholeNumber,
 )
+from privsieve.public.canonical import canonical, link
+from privsieve.public.plan import FORMAT, KINDS, LONGEST_QUERY, SENTENCES, THEOREMS, UNIT
 
+#: The version whose files have forms of their own.
+FIRST = "0.1.0"
+#: The kind of certificates that promise a level, and no epsilon; and all that are known.
+CONTAINMENT = "containment"
+KNOWN = (*KINDS, CONTAINMENT)
 NAME = Text(longest=128)
 NAMES = Several(NAME)
 #: An amount of epsilon or delta; a public number, exactly; a double as Python writes it.
@@ -33,6 +42,10 @@ NOTHING = OneOf(None)
 FLAG = OneOf(True, False)
 YES = OneOf(True)
 K = WholeNumber(1, 2**40)
+#: Rows or persons that are declared; rows that were counted; a part of one, rounded.
+ROWS = Either(NOTHING, WholeNumber(1, 2**40))
+COUNTED = WholeNumber(0, 2**40)
+PART = Text(r"[01](\.[0-9]{1,9})?|[0-9]{1,9}(\.[0-9]{1,9})?")
 
 #: What a choice of columns may be asked for beside its own options.
 WISHES: Mapping[str, Shaped] = {
@@ -177,3 +190,113 @@ BEFORE: Mapping[str, Mapping[str, Shaped]] = {
     "regression": REGRESSIONS,
     "histogram": {"noisy-histogram/1": _table(_OLD_CHOICES)},
 }
+#: SQL whose rows a table is: signs that can be shown, and ends of lines.
+_QUERY = Text(r"[^\x00-\x08\x0b-\x1f\x7f-\x9f]+", longest=LONGEST_QUERY)
+
+
+@cache
+def plans(kind: str, *, before: bool) -> ByWord:
+    """The form of a plan of a kind, in a certificate and in its release."""
+    settings = (BEFORE if before else NOW)[kind]
+    more = {} if before else {"query": _QUERY}
+    sites = {} if before else {"sites": Several(Text("sha256:[0-9a-f]{64}"), least=2, most=64)}
+    return ByWord("method", {name: plan_of(name, one).also(
+        {}, **more, **(sites if name in OF_SITES else {})) for name, one in settings.items()})
+
+
+# --- a publication ------------------------------------------------------------------------------
+
+_MODELS = OneOf("containment", "k-anonymity")
+#: The plan of a publication.
+PUBLISHING = Fields(
+    {"method": OneOf("profile", "greedy", "maximal", "exact"),
+     "profile": OneOf("few", "strict", "most", None),
+     "weights": OneOf("mutual-information", "hamming", "excess", "youden", "even", "distinct",
+                      "class-errors", None),
+     "k": WholeNumber(2, 2**40), "model": _MODELS, "l_diversity": WholeNumber(1, 2**40),
+     "suppress": COUNTED}, {"counted": OneOf("sources")})
+_CONTAINED = Fields(
+    {"kind": OneOf(CONTAINMENT), "k": WholeNumber(2), "level": WholeNumber(2), "model": _MODELS,
+     "absent": NAMES, "l_diversity": WholeNumber(1), "suppressed": WholeNumber(),
+     "columns": Several(NAME, least=1), "target": Either(NOTHING, NAME), "table_sha256": DIGEST},
+    {"counted": OneOf("sources")})
+_LIMIT = Either(NOTHING, PART)
+_ROLES = Fields({"presences": NAMES, "both": NAMES, "sensitive": NAMES,
+                 "target": Either(NOTHING, NAME), "target_known": FLAG})
+_CONTAINED_NOW = _CONTAINED.also({
+    "rows": WholeNumber(1), "origins": NAMES, "roles": _ROLES, "sensitive": NAMES,
+    "limits": Fields({"share": _LIMIT, "entropy": _LIMIT, "closeness": _LIMIT, "ordered": NAMES}),
+    "fingerprint": Either(NOTHING, DIGEST)})
+
+# --- the certificate ----------------------------------------------------------------------------
+
+_PLACE = Fields({"seq": WholeNumber(1), "prev": DIGEST, "hash": DIGEST})
+_PEOPLE = Text(longest=1024)
+_TIME = Text(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
+_VERSION = Text(r"[0-9]{1,4}(\.[0-9]{1,4}){1,3}([a-z.+][a-z0-9.]{0,30})?")
+_RHO = Either(NOTHING, AMOUNT)
+_NEIGHBOURS = OneOf("replace-one", "add-remove")
+_CLAIM: Mapping[str, Shaped] = {
+    "kind": OneOf(*KINDS), "account": OneOf("pure", "approximate"), "epsilon": AMOUNT,
+    "delta": AMOUNT, "unit": OneOf(*UNIT.values()), "neighbours": _NEIGHBOURS,
+    "mechanism": Text("[a-z-]{1,40}/[0-9]{1,3}"), "theorem": OneOf(*THEOREMS),
+    "assumes": Several(OneOf(*SENTENCES), least=1)}
+_CHARGE = Fields({"request": Text("[0-9a-f]{32}"), "reserved_at": _TIME, "reserve": _PLACE,
+                  "commit": _PLACE, "head": DIGEST})
+_CHARGED = _CHARGE.also({"rho": _RHO, "charged": Fields({
+    "unit": OneOf(*UNIT.values()), "neighbours": _NEIGHBOURS, "rows_per_person": ROWS,
+    "factor": COUNT, "epsilon": AMOUNT, "delta": AMOUNT, "rho": _RHO})})
+_NOTED = Fields({"snapshot": _PEOPLE, "publish": _PLACE, "head": DIGEST})
+
+
+def _certificate(version: Shaped, claim: Shaped, plan: Shaped, ledger: Shaped) -> Fields:
+    return Fields({
+        "format": OneOf(FORMAT), "claim": claim, "plan": plan, "release_sha256": DIGEST,
+        "software": Fields({"privsieve": version}), "population": Either(NOTHING, _PEOPLE),
+        "ledger": Either(NOTHING, ledger), "key": Either(NOTHING, Text()),
+        "signature": Either(NOTHING, Text())})
+
+
+@cache
+def certificate_form(kind: str, *, before: bool) -> Shaped:
+    """The form of a certificate of a kind; made when it is asked for."""
+    version: Shaped = OneOf(FIRST) if before else _VERSION
+    if kind == CONTAINMENT:
+        return _certificate(version, _CONTAINED if before else _CONTAINED_NOW, PUBLISHING, _NOTED)
+    return _certificate(version, Fields({**_CLAIM, "kind": OneOf(kind)}),
+                        plans(kind, before=before),
+                        Either(_CHARGED, _CHARGE) if before else _CHARGED,
+                        ).also({"domain_sha256": DIGEST})
+
+
+def of_first(certificate: Mapping[str, Any]) -> bool:
+    """Whether a certificate says that version 0.1.0 wrote it."""
+    software = certificate.get("software")
+    return isinstance(software, Mapping) and software.get("privsieve") == FIRST
+
+
+def kind_of(certificate: Mapping[str, Any]) -> str:
+    """The kind that a certificate claims; empty where it claims none that is known."""
+    claim = certificate.get("claim")
+    kind = claim.get("kind") if isinstance(claim, Mapping) else None
+    return kind if isinstance(kind, str) and kind in KNOWN else ""
+
+
+def certificate_faults(body: Mapping[str, Any]) -> Iterator[str]:
+    """Why a certificate is not of the form of its kind."""
+    kind = kind_of(body)
+    if not kind:
+        yield f"the certificate does not have the fields of {FORMAT}: it claims no known kind"
+        return
+    found = certificate_form(kind, before=of_first(body)).fault(body, "")
+    if found is not None:
+        yield f"the certificate does not have the fields of {FORMAT}, at {found}"
+
+
+def bound(known: Mapping[str, Any], kind: str, content: Mapping[str, Any]) -> bool:
+    """Whether a ledger's entry of this content has the hash that a certificate knows of it."""
+    payload = canonical({**content, "kind": kind, "seq": known["seq"]})
+    try:
+        return bool(link(known["prev"], payload) == known["hash"])
+    except ValueError:  # prev is no hash
+        return False
