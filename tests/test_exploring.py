@@ -38,7 +38,7 @@ from privsieve.containment.publishable import publishable
 from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import Rule
 from privsieve.report import explored_html
-from privsieve.report.exploring import (
+from privsieve.report.looks import (
     Alone,
     Area,
     Asked,

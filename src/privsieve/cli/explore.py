@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from privsieve.containment.exploring import Uniques, Way
     from privsieve.containment.labelled import Labelled
     from privsieve.kernels.patterns import Rule
-    from privsieve.report.exploring import Explored, Population
+    from privsieve.report.looks import Explored, Population
     from privsieve.rows.matrix import Items
 
 #: Seconds of the search, where nobody says more.
@@ -102,7 +102,7 @@ def _explored(table: Labelled, rule: Rule, options: Mapping[str, Any],
               population: Items | None) -> Explored:
     from privsieve.containment.choice import tell
     from privsieve.containment.exploring import costs, curve, ks_of, shut
-    from privsieve.report import exploring as page
+    from privsieve.report import looks as page
 
     ways, asked = _ways(rule, options), _asked(table, rule, options)
     people = options.get("population_size") if population is None else population
@@ -128,7 +128,7 @@ def _explored(table: Labelled, rule: Rule, options: Mapping[str, Any],
 
 
 def _asked(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Any:
-    from privsieve.report.exploring import Asked
+    from privsieve.report.looks import Asked
 
     origin = dict.fromkeys(table.items.origin)
     known = set() if rule.absent is None else {
@@ -165,7 +165,7 @@ def _population(table: Labelled, rule: Rule, selected: Mapping[str, Sequence[int
     """Rows that are alone on the columns of each way, and on all columns."""
     from privsieve.containment.exploring import counted, estimated
     from privsieve.containment.labelled import with_classes
-    from privsieve.report.exploring import Alone, Population
+    from privsieve.report.looks import Alone, Population
 
     def uniques(positions: Sequence[int]) -> Uniques:
         part = table.items.take(positions)

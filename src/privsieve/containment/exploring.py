@@ -47,7 +47,7 @@ from privsieve.containment.measures import in_population
 from privsieve.containment.publishable import by_sources, publishable, rule_of
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
 from privsieve.kernels.patterns import Rule, pattern_table
-from privsieve.report.exploring import Area, ColumnCost, CurvePoint, Findable, Shut, Strangers
+from privsieve.report.looks import Area, ColumnCost, CurvePoint, Findable, Shut, Strangers
 from privsieve.rows.matrix import Items
 
 #: Each k that agencies use, and some between them.
