@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from naive_containment import group
-from privsieve.cli import explore as command
+from privsieve.cli import publish as command
 from privsieve.cli import run
 from privsieve.cli.publish import command as publish
 from privsieve.containment import exploring
