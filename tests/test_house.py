@@ -120,7 +120,8 @@ def test_a_module_has_more_than_one_importer():
 
     Between two rooms is a wall; there such a module is one with whatever else of its room the same
     importer alone imports, if both fit.  Faces are not (homes of public names, verbs), nor kinds:
-    what a list of its room names, and what lies in a room of kinds.
+    what a list of its room names, what lies in a room of kinds, a kernel, and a method that a
+    release calls by a name of its own.
     """
     once = {name: by for name, by in only().items() if not is_face(name) and not is_kind(name)}
     alone = [f"{name} <- {by or 'nobody'}" for name, by in once.items() if not by or any(
@@ -170,7 +171,7 @@ def is_kind(name):
     leaf, docs = name.rsplit(".", 1)[1], Path(__file__).parents[1] / "docs"
     documented = not importers()[name] and any(name in page.read_text(encoding="utf-8")
                                                for page in docs.glob("*.md"))
-    if room(name) in ROOMS_OF_KINDS or documented:
+    if room(name) in ROOMS_OF_KINDS or documented or marked(name):
         return True
     lists = [node for other, (_, tree) in trees().items() if room(other) == room(name)
              for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)
@@ -178,6 +179,17 @@ def is_kind(name):
     entries = [entry for each in lists for entry in (
         each.value.values if isinstance(each.value, ast.Dict) else [each.value])]
     return leaf in {word for entry in entries for node in ast.walk(entry) for word in said(node)}
+
+
+def marked(name):
+    """Whether it says so itself: a kernel has its twin marked, a method the name in releases."""
+    tree = trees()[name][1]
+    marks = {word.id for node in tree.body for word in getattr(node, "decorator_list", ())
+             for word in ast.walk(word) if isinstance(word, ast.Name)}
+    names = {each.id for node in tree.body if isinstance(node, ast.Assign)
+             for each in node.targets if isinstance(each, ast.Name)}
+    return (room(name) == "kernels" and bool(marks & {"kernel", "native"})) or (
+        room(name) == "methods" and "METHOD" in names)
 
 
 def said(node):
