@@ -59,7 +59,7 @@ MOST_FILES = 32
 #: Lines of a module at most: what would be longer with its importer stays apart.
 MOST_OF_MODULE = 500
 #: Lists that name modules: who adds a method, a score or a form of tables adds a file.
-REGISTRIES = ("METHODS", "SCORES", "KINDS", "STORES", "_FORMS")
+REGISTRIES = ("METHODS", "SCORES", "KINDS", "STORES", "_FORMS", "OPENERS")
 #: Rooms with a file for each paper, or for each form of another tool: whoever adds one adds a file.
 ROOMS_OF_KINDS = ("papers", "bridges")
 
@@ -193,9 +193,9 @@ def marked(name):
 
 
 def said(node):
-    """The module that an entry of a list names: "folder.module", or module.function."""
+    """The module that an entry of a list names: "folder.module", "module.function", or neither."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield node.value.rsplit(".", 1)[-1]
+        yield from node.value.split(".")
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         yield node.value.id
 
