@@ -120,8 +120,8 @@ def test_a_module_has_more_than_one_importer():
 
     Between two rooms is a wall; there such a module is one with whatever else of its room the same
     importer alone imports, if both fit.  Faces are not (homes of public names, verbs), nor kinds:
-    what a list of its room names, what lies in a room of kinds, a kernel, and a method that a
-    release calls by a name of its own.
+    what a list of its room names, what lies in a room of kinds, a kernel, a summary, and a method
+    that a release calls by a name of its own.
     """
     once = {name: by for name, by in only().items() if not is_face(name) and not is_kind(name)}
     alone = [f"{name} <- {by or 'nobody'}" for name, by in once.items() if not by or any(
@@ -182,14 +182,20 @@ def is_kind(name):
 
 
 def marked(name):
-    """Whether it says so itself: a kernel has its twin marked, a method the name in releases."""
+    """Whether it says so itself.
+
+    A kernel has its twin marked, a method the name in releases, a summary how it adds up.
+    """
     tree = trees()[name][1]
     marks = {word.id for node in tree.body for word in getattr(node, "decorator_list", ())
              for word in ast.walk(word) if isinstance(word, ast.Name)}
     names = {each.id for node in tree.body if isinstance(node, ast.Assign)
              for each in node.targets if isinstance(each, ast.Name)}
-    return (room(name) == "kernels" and bool(marks & {"kernel", "native"})) or (
-        room(name) == "methods" and "METHOD" in names)
+    adds = any("__add__" in {getattr(each, "name", "") for each in node.body} or "Summary" in {
+        getattr(base, "id", "") for base in node.bases}
+        for node in tree.body if isinstance(node, ast.ClassDef))
+    return {"kernels": bool(marks & {"kernel", "native"}), "methods": "METHOD" in names,
+            "summaries": adds}.get(room(name), False)
 
 
 def said(node):
