@@ -12,7 +12,8 @@ import numpy as np
 
 from measure import Goal, call
 from privsieve.containment.choice import weights
-from privsieve.kernels.patterns import Rule, search
+from privsieve.kernels.patterns import Rule
+from privsieve.kernels.search import search
 from privsieve.rows.matrix import Items
 
 

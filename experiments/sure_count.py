@@ -24,7 +24,7 @@ from privsieve.noise.streams import replay
 from privsieve.public.columns import MISSING, Category, Flag, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
-from privsieve.summaries.standing import standing
+from privsieve.summaries.persons import standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -26,8 +26,8 @@ import marginal_peer
 import protocol
 from privsieve.fit import fit
 from privsieve.methods import plan
+from privsieve.methods.histogram.noisy_histogram import on_axes
 from privsieve.methods.histogram.released import CountTable
-from privsieve.methods.histogram.tables import on_axes
 from privsieve.noise.streams import replay
 from privsieve.public.columns import Flag, Label, Number
 from privsieve.public.domain import Domain

@@ -11,8 +11,9 @@ from importlib import import_module
 
 import numpy as np
 
-from privsieve.kernels.covers_twin import Covers, State
-from privsieve.kernels.patterns import Found, rule_facts
+from privsieve.kernels.covers import Covers, State
+from privsieve.kernels.patterns import rule_facts
+from privsieve.kernels.search import Found
 
 #: More columns than this, and conflicts of pairs are found when they occur.
 PAIRS = 300
@@ -21,7 +22,7 @@ CUTS = 200
 
 
 def search(cells, y, weights, rule, start=(), seconds=None):
-    """The heaviest set that keeps the rule, as `patterns.search` says it; `nodes` are rounds.
+    """The heaviest set that keeps the rule, as `search` says it; `nodes` are rounds.
 
     It takes no `suppress`.
     """

@@ -29,7 +29,7 @@ from privsieve.bridges.arx import Settings, arx, hierarchy_of, java_string, read
 from privsieve.bridges.sdcmicro import r_string, sdcmicro
 from privsieve.bridges.table import Variable, exported, grouped, write_folder
 from privsieve.cli import run
-from privsieve.cli.publish import export
+from privsieve.cli.export import for_tool
 from privsieve.containment.labelled import Labelled, Roles
 from privsieve.containment.limits import Limits
 from privsieve.errors import CheckFailed, ParameterError, SchemaError
@@ -426,7 +426,7 @@ def publish(data, export_, **options):
     domain = Domain.from_toml(options["domain_file"]) if options["domain_file"] else None
     table = labelled(data, ("age", "ward"), columns=["age", "ward"], domain=domain)
     roles = Roles(both=("age", "ward"), sensitive=("income",), target="ill")
-    export(data, table, roles, {**options, "export": export_})
+    for_tool(data, table, roles, {**options, "export": export_})
 
 
 def test_the_command_writes_and_says_so(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ import pytest
 
 import privsieve as ps
 from privsieve.cli import plan as numbers
+from privsieve.cli import planned
 from releases import FORECASTS, KINDS, plan_of
 
 DOMAIN = """
@@ -52,11 +53,11 @@ def test_a_plan_of_numbers_is_told(kind, capsys):
     assert {"weights": "a weight for each of 3 columns; the 2 largest are chosen",
             "regression": "a model from which predictions are free",
             "histogram": "a table of 24 counts over 2 of 3 columns",
-            }[kind] == numbers._what(plan)
+            }[kind] == planned._what(plan)
     assert ["*", "0.5"] == rows[0][:2]
     assert "3" == rows[1][0]
     for key in told:
-        assert numbers.figure(FORECASTS[kind][key]) in rows[0]
+        assert planned.figure(FORECASTS[kind][key]) in rows[0]
         assert "9.87" in rows[1]
     assert max(map(len, out.splitlines())) <= 79
 
@@ -69,11 +70,11 @@ def test_noise_is_set_against_the_longest_weights(capsys):
 
     assert ["*", "0.5", "0.123", "0.214", "12", "%"] == line.split()
     assert ("standard deviation 0.123 on each weight; together about 0.214 long, where the weights "
-            "without it are at most 1.9 long: 12 % of that") == numbers.noise(plan)
+            "without it are at most 1.9 long: 12 % of that") == planned.noise(plan)
     loud = plan_of("weights", forecast={**FORECASTS["weights"], "noise_length": "328"})
-    assert numbers.noise(loud).endswith("at most 1.9 long: 173 times that")
+    assert planned.noise(loud).endswith("at most 1.9 long: 173 times that")
     for k, said in ((1, "the largest one is chosen"), ("positive", "those above zero are chosen")):
-        assert numbers._what(plan_of("weights", settings={"k": k})).endswith(said)
+        assert planned._what(plan_of("weights", settings={"k": k})).endswith(said)
 
 
 def test_a_regression_is_planned(privsieve):

@@ -25,7 +25,7 @@ from privsieve.public.description import descriptions
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
 from privsieve.rows.batch import batches
-from privsieve.summaries.standing import standing
+from privsieve.summaries.persons import standing
 
 TOP = 65535
 KINDS = (Number("n", 0, 110), Number("m", 0, 1, missing="level"), Number("l", 1, 1000, scale="log"),

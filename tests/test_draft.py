@@ -18,7 +18,7 @@ from privsieve.public.domain import Csv, Domain
 from privsieve.public.domain_file import parse
 from privsieve.public.draft import ID, TEXT, Proposal, TableFacts, draft, proposed
 from privsieve.rows import open_source
-from privsieve.rows.drafting import guess, looked_at, recognised
+from privsieve.rows.written import guess, looked_at, recognised
 
 names = st.text(st.characters(exclude_categories=("C", "Zl", "Zp")), min_size=1, max_size=8).filter(
     str.strip)

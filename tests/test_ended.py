@@ -21,7 +21,7 @@ from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.publish import body_of, project
 from privsieve.containment.publishable import publishable
 from privsieve.errors import NothingFits
-from privsieve.kernels import covers_twin, implementation, patterns
+from privsieve.kernels import covers, implementation, patterns
 from privsieve.rows.matrix import Items
 
 posix = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signal")
@@ -129,7 +129,7 @@ def ending(kernel, after):
     """A kernel that is ended by the user after so many accepted items."""
     def ended(*arguments):
         found = kernel(*arguments)
-        return np.append(found[:after], covers_twin.ENDED) if len(found) > after else found
+        return np.append(found[:after], covers.ENDED) if len(found) > after else found
 
     return ended
 
@@ -158,7 +158,7 @@ def test_the_twin_is_ended_in_the_same_way(monkeypatch):
     items, y = nested(60, 12)
     cells, order = (items.indptr, items.indices), np.arange(12)
     facts = patterns.rule_facts(cells, y, order, patterns.Rule(2, 2))
-    keeps, calls = covers_twin.Covers.keeps, []
+    keeps, calls = covers.Covers.keeps, []
 
     def third(covers, state, item):
         calls.append(item)
@@ -166,11 +166,11 @@ def test_the_twin_is_ended_in_the_same_way(monkeypatch):
             raise KeyboardInterrupt
         return keeps(covers, state, item)
 
-    monkeypatch.setattr(covers_twin.Covers, "keeps", third)
+    monkeypatch.setattr(covers.Covers, "keeps", third)
     none = np.empty(0, np.int64)
-    for found in (lambda: covers_twin.greedy(cells, y, order, *facts),
-                  lambda: covers_twin.lazy_distinct(cells, y, order, none, *facts),
-                  lambda: covers_twin.class_errors(cells, y, order, none, *facts)):
+    for found in (lambda: covers.greedy(cells, y, order, *facts),
+                  lambda: covers.lazy_distinct(cells, y, order, none, *facts),
+                  lambda: covers.class_errors(cells, y, order, none, *facts)):
         calls.clear()
         accepted, complete = patterns.finished(found())
 

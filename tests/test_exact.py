@@ -18,7 +18,8 @@ from kernel_calls import serve
 from privsieve.containment.choice import gap, weights
 from privsieve.containment.exact import Solving, exact
 from privsieve.errors import ParameterError
-from privsieve.kernels.patterns import Effort, Rule, search
+from privsieve.kernels.patterns import Rule
+from privsieve.kernels.search import Effort, search
 from privsieve.rows.matrix import Items
 from real_data import adult
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from naive_containment import group
-from privsieve.cli import explore as command
+from privsieve.cli import publish as command
 from privsieve.cli import run
 from privsieve.cli.publish import command as publish
 from privsieve.containment import exploring
@@ -38,7 +38,7 @@ from privsieve.containment.publishable import publishable
 from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import Rule
 from privsieve.report import explored_html
-from privsieve.report.exploring import (
+from privsieve.report.looks import (
     Alone,
     Area,
     Asked,

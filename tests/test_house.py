@@ -59,7 +59,7 @@ MOST_FILES = 32
 #: Lines of a module at most: what would be longer with its importer stays apart.
 MOST_OF_MODULE = 500
 #: Lists that name modules: who adds a method, a score or a form of tables adds a file.
-REGISTRIES = ("METHODS", "SCORES", "KINDS", "STORES", "_FORMS")
+REGISTRIES = ("METHODS", "SCORES", "KINDS", "STORES", "_FORMS", "OPENERS")
 #: Rooms with a file for each paper, or for each form of another tool: whoever adds one adds a file.
 ROOMS_OF_KINDS = ("papers", "bridges")
 
@@ -120,7 +120,8 @@ def test_a_module_has_more_than_one_importer():
 
     Between two rooms is a wall; there such a module is one with whatever else of its room the same
     importer alone imports, if both fit.  Faces are not (homes of public names, verbs), nor kinds:
-    what a list of its room names, and what lies in a room of kinds.
+    what a list of its room names, what lies in a room of kinds, a kernel, a summary, and a method
+    that a release calls by a name of its own.
     """
     once = {name: by for name, by in only().items() if not is_face(name) and not is_kind(name)}
     alone = [f"{name} <- {by or 'nobody'}" for name, by in once.items() if not by or any(
@@ -170,7 +171,7 @@ def is_kind(name):
     leaf, docs = name.rsplit(".", 1)[1], Path(__file__).parents[1] / "docs"
     documented = not importers()[name] and any(name in page.read_text(encoding="utf-8")
                                                for page in docs.glob("*.md"))
-    if room(name) in ROOMS_OF_KINDS or documented:
+    if room(name) in ROOMS_OF_KINDS or documented or marked(name):
         return True
     lists = [node for other, (_, tree) in trees().items() if room(other) == room(name)
              for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)
@@ -180,10 +181,27 @@ def is_kind(name):
     return leaf in {word for entry in entries for node in ast.walk(entry) for word in said(node)}
 
 
+def marked(name):
+    """Whether it says so itself.
+
+    A kernel has its twin marked, a method the name in releases, a summary how it adds up.
+    """
+    tree = trees()[name][1]
+    marks = {word.id for node in tree.body for word in getattr(node, "decorator_list", ())
+             for word in ast.walk(word) if isinstance(word, ast.Name)}
+    names = {each.id for node in tree.body if isinstance(node, ast.Assign)
+             for each in node.targets if isinstance(each, ast.Name)}
+    adds = any("__add__" in {getattr(each, "name", "") for each in node.body} or "Summary" in {
+        getattr(base, "id", "") for base in node.bases}
+        for node in tree.body if isinstance(node, ast.ClassDef))
+    return {"kernels": bool(marks & {"kernel", "native"}), "methods": "METHOD" in names,
+            "summaries": adds}.get(room(name), False)
+
+
 def said(node):
-    """The module that an entry of a list names: "folder.module", or module.function."""
+    """The module that an entry of a list names: "folder.module", "module.function", or neither."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield node.value.rsplit(".", 1)[-1]
+        yield from node.value.split(".")
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         yield node.value.id
 

@@ -15,9 +15,9 @@ from privsieve.errors import SchemaError
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows.batch import batches
-from privsieve.rows.finding import look
-from privsieve.rows.inspect import inspect
-from privsieve.rows.verdict import FROM_ROWS, fixes, lines, verdict
+from privsieve.rows.finding import look, verdict
+from privsieve.rows.inspect import fixes, inspect, lines
+from privsieve.rows.written import FROM_ROWS
 
 CELLS = [cell for cell in HOSTILE if not isinstance(cell, np.ndarray)]
 

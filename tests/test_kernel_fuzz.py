@@ -21,6 +21,7 @@ from privsieve.kernels import (
     mining,
     nearest,
     patterns,
+    search,
     slopes,
     sums,
 )
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.skipif(kernels.implementation() != "native",
                                 reason="the native kernels are not built")
 
 CALLS = int(os.environ.get("PRIVSIEVE_FUZZ", "150"))
-MODULES = (kernels, blocks, cuts, joint, mining, nearest, patterns, slopes, sums)
+MODULES = (kernels, blocks, cuts, joint, mining, nearest, patterns, search, slopes, sums)
 #: Public, and no kernel.
 PLAIN = {"implementation", "reason", "finished", "plane_words"}
 ENTRIES = [0, 1, -1, 2, 3, 7, 64, 255, 4096, 65535, 2**31 - 1, -2**31, 2**40, 2**53, 2**58, 2**60,
@@ -132,7 +133,7 @@ def bits(value):
     """An answer as something that compares bit by bit."""
     if isinstance(value, mining.Top):  # which nodes were looked at, each search may say for itself
         return bits((value.sets, value.value, value.bound)) if value.ended == "all" else "ended"
-    if isinstance(value, patterns.Found):  # nor which of the best sets it is
+    if isinstance(value, search.Found):  # nor which of the best sets it is
         return value.value, value.bound, bool(value.proved)
     if isinstance(value, mining.Sets):
         return bits((value.indptr, value.items, value.support))

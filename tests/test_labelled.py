@@ -29,6 +29,7 @@ from privsieve.containment.publishable import by_sources, largest_k, publishable
 from privsieve.errors import NothingFits, ParameterError
 from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
+from privsieve.kernels.search import search
 from privsieve.rows.matrix import Items
 
 PARTS, EACH = range(2), 60  # random tables: 120
@@ -162,7 +163,7 @@ def test_optimum(part):
     chosen = 0
     for case in cases(part, 25, most=12):
         for worth in (case.weights, None):
-            found = patterns.search(case.cells, case.label, worth, case.rule)
+            found = search(case.cells, case.label, worth, case.rule)
             best = naive_search.best(case.rows, case.y, case.hidden, worth, case.rule, case.d)
             chosen += len(found.selected) > 0
 

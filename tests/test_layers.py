@@ -49,6 +49,8 @@ BELOW = {
     "papers": ROWS | {"containment"},
     # A face: it tells what a release says, and knows no row.
     "report": WORDS | {"release"},
+    # A release and an account in a few lines: what they say, and no row.
+    "brief": WORDS | {"ledger", "release"},
     # Figures of plans and releases: what they say, and no row.
     "displays": WORDS | {"release", "report"},
     "fit": WORDS | {"rows", "summaries", "noise", "ledger", "release", "report"},
@@ -67,6 +69,8 @@ UPWARD = {
     ("release.py", "ledger.folder"): "`Release.save` is a word; the folder is asked for late",
     ("release.py", "report"): "`Release.save` writes the page, too, and asks for it late",
     ("check/folder.py", "report"): "a page is compared with the one that its two files give",
+    ("release.py", "brief"): "`repr` of a release: who writes its lines is asked for late",
+    ("ledger/ledger.py", "brief"): "`repr` of a ledger: who writes its lines is asked for late",
     ("release.py", "displays"): "`Release.plot` is a word; what draws is asked for late",
     ("public/plan.py", "displays"): "`Plan.plot` is a word; what draws is asked for late",
     ("public/plan.py", "rows.batch"): "a type: what is summarised",

@@ -26,7 +26,7 @@ from privsieve.noise import race
 from privsieve.noise.streams import replay, system
 from privsieve.public.columns import Flag, Label
 from privsieve.public.domain import Domain
-from privsieve.summaries.standing import standing
+from privsieve.summaries.persons import standing
 
 SURE = {"sure": "0.5", "independent_rows": True}
 

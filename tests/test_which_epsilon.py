@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from privsieve.cli.epsilons import LADDER
+from privsieve.cli.plan import LADDER
 from privsieve.ledger.ledger import Ledger
 from privsieve.release import Release
 from privsieve.rows import Source

@@ -74,9 +74,9 @@ class Release(Printed):
         }, None)
 
     def _shown(self) -> Shown:
-        from privsieve.report.brief import brief
+        from privsieve.brief import of_release
 
-        return brief(self)
+        return of_release(self)
 
     @property
     def selected(self) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ def show(study: str, as_json: bool) -> None:  # noqa: FBT001  # click gives it b
                     "combiner": found.combiner.fingerprint, "sent": sent,
                     "keys": {name: key.fingerprint for name, key in keys.items()}})
         return
-    from privsieve.cli.plan import heading
+    from privsieve.cli.planned import heading
 
     heading(found.keyed())
     words.show("combiner", found.combiner.fingerprint)

@@ -86,8 +86,8 @@ def _check(options: dict[str, Any]) -> None:
 
 def _csv(path: Path, options: dict[str, Any]) -> Csv:
     """How the file is written: as the options say, else as its first line does, or a look."""
-    from privsieve.rows.drafting import looked_at, recognised
     from privsieve.rows.source import TEXT_FILES
+    from privsieve.rows.written import looked_at, recognised
 
     if path.suffix.lower() not in TEXT_FILES:
         return Csv()

@@ -1,13 +1,18 @@
-"""`privsieve export`: a release in a form that others ask for, made of its folder alone."""
+"""`privsieve export`: a release in a form that others ask for, made of its folder alone.
+
+A table that goes to another tool before anything is published (`publish --export`) is here, too.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from privsieve.cli import words
+from privsieve.cli.options import refuse
 from privsieve.cli.private import new_file
 from privsieve.cli.verb import Verb
 from privsieve.errors import CheckFailed, PrivsieveError, SchemaError
@@ -16,10 +21,19 @@ from privsieve.release import WRONG
 
 if TYPE_CHECKING:
     from privsieve.check.folder import FolderCheck
+    from privsieve.containment.labelled import Labelled, Roles
     from privsieve.report.officer import Spending
 
 #: What can be made, and of what.
 FORMS = ("registry", "label", "acro", "officer")
+#: Other tools: their names, and what is to be done in their folder.
+_NAMES = {"sdcmicro": "sdcMicro", "arx": "ARX"}
+_NEXT = {
+    "sdcmicro": "Rscript sdc.R, in that folder; what it does beyond counting is sdcMicro's, and "
+                "stands in the script with a # before it",
+    "arx": "javac and java with libarx.jar, in that folder (Anonymize.java says how), or open its "
+           "data and hierarchies in ARX",
+}
 
 
 @click.command("export", cls=Verb, epilog="Example: privsieve export officer first --out form.md")
@@ -107,3 +121,38 @@ def _sums(checked: FolderCheck, ledger: str | None) -> Spending | None:
     before, after = (sum(cost for at, cost in units if at < end) for end in (seq, seq + 1))
     return Spending(*(decimal(amount, EPSILON_UNITS)
                   for amount in (account.limit, before, after, account.left)))
+
+
+# --- a table for other tools ---------------------------------------------------------------------
+
+def for_tool(data: str, table: Labelled, roles: Roles, options: Mapping[str, Any]) -> None:
+    """Write the folder that `publish --export` asks for.
+
+    `options` are its own; those of its limits and of its domain need not be there.
+    """
+    from privsieve.bridges.arx import arx, read_arx
+    from privsieve.bridges.sdcmicro import sdcmicro
+    from privsieve.bridges.table import exported, write_folder
+    from privsieve.cli import tables
+
+    kind = options["export"]
+    refuse(options.get("by_path") and kind != "sdcmicro",
+           "--by-path is for --export sdcmicro: ARX is given the cells in a form of its own; leave "
+           "it away")
+    limits = tables.limits_of(options.get("l_diversity"), options)
+    domain = tables.domain_of({"domain_file": None, **options})
+    found = exported(data, table, roles, options["k"], domain)
+    if kind == "sdcmicro":
+        files = sdcmicro(found, by_path=bool(options.get("by_path")))
+        write_folder(options["out"], files)
+    else:
+        write_folder(options["out"], arx(found, limits), read_arx)
+    words.say("level", f"{found.level} rows in the smallest group that is equal in all "
+                       f"{len(found.of('known'))} known columns, as {_NAMES[kind]} counts; "
+                       f"{found.below} rows in groups below k = {found.k}")
+    words.say("folder", f"{options['out']} (PRIVATE: not to be released)", fg="yellow")
+    words.say("next", _NEXT[kind])
+    if options.get("as_json"):
+        words.json({"folder": options["out"], "export": kind, "level": found.level,
+                    "known": [one.name for one in found.of("known")], "below": found.below,
+                    "k": found.k})

@@ -6,18 +6,32 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from privsieve.cli import options as asked
 from privsieve.cli import words
+from privsieve.cli.planned import (
+    FIGURES,
+    INDENT,
+    WISHES,
+    count,
+    figure,
+    heading,
+    meanings,
+    noise,
+    share,
+)
 from privsieve.errors import ParameterError
+from privsieve.frozen import dataclass
 from privsieve.methods import METHODS
-from privsieve.public.canonical import Json, exact, visible
+from privsieve.public.canonical import EPSILON_UNITS, Json, exact, visible
+from privsieve.public.domain import Domain
 from privsieve.public.plan import Plan, Takes
 
 if TYPE_CHECKING:
+    from privsieve.ledger.account import Account
     from privsieve.ledger.ledger import Ledger
     from privsieve.rows.source import Source
 
@@ -27,6 +41,13 @@ Forecasts = Mapping[Fraction, Mapping[str, Any]]
 OTHERS = ("0.1", "0.3", "1", "3")
 #: Tables that are smaller and larger, for machines.
 TIMES = (Fraction(1, 4), Fraction(1), Fraction(4))
+#: A ladder from what hides everybody to what is refused without a word of yours above it.
+LADDER = ("0.1", "0.3", "0.5", "1", "2", "3", "5", "10")
+#: Gaps of a forecast that stand for tables: of which the best columns stand out little, and much.
+TABLES = {"weak": "0.02", "usual": "0.1", "strong": "0.2"}
+_HALF, _FEW = Fraction(1, 2), Fraction(1, 100)
+_LONGEST = ("the same beside the longest that all can be without noise in any table; in most "
+            "tables they are shorter")
 
 
 @click.command("plan", cls=asked.OfMethod, methods=tuple(METHODS), epilog=(
@@ -51,9 +72,7 @@ def command(data: str | None, **options: Any) -> None:
         domain, source, rows = asked.opened(domain, data, options["connect"])
     record = "row" if source is None else source.record
     if options["epsilon"] is None:
-        from privsieve.cli import epsilons
-
-        epsilons.show(domain, rows, record, options)
+        _each_epsilon(domain, rows, record, options)
         return
     plan = replace(asked.planned(domain, rows, options), record=record,
                    query=None if source is None else source.query)
@@ -172,25 +191,6 @@ def _terms(plan: Plan) -> dict[str, Json]:
     return {name: said for name, said in terms(plan, SOFTWARE).items() if name != "software"}
 
 
-def heading(plan: Plan, *, settled: bool = True) -> None:
-    """Print what is planned, for whom and how; `settled` where an epsilon was."""
-    from privsieve.public.plan import UNIT
-
-    if plan.kind == "selection":
-        most = plan.settings.get("at_most")
-        asked_for = f", where at most {most} were asked for" if most is not None else ""
-        said = f"{count(plan)} of {len(plan.domain.columns)} columns{asked_for}"
-        words.show("choose", said if settled or most is None else
-                   f"at most {most} of {len(plan.domain.columns)} columns")
-        for word, said in _beforehand(plan.settings):
-            words.show(word, said)
-    else:
-        words.show("release", _what(plan))
-    words.show("protects", f"{UNIT[plan.protected]} ({plan.domain.neighbours})")
-    words.show(f"{plan.protected}s", f"{plan.units}")
-    words.show("method", plan.method)
-
-
 def _show(plan: Plan, forecasts: Forecasts) -> None:
     chosen, unit = plan.kind == "selection", f"{plan.protected}s"
     heading(plan)
@@ -199,7 +199,7 @@ def _show(plan: Plan, forecasts: Forecasts) -> None:
         words.show("rows of", f"{' '.join(plan.query.split())} (public; what it joins, adds up or "
                               "leaves out is your word)")
     words.show("settings", _said({name: value for name, value in plan.settings.items()
-                                  if name not in ("k", "at_most", *_WISHES)}))
+                                  if name not in ("k", "at_most", *WISHES)}))
     words.show("noise", _noise(plan, unit) if chosen else noise(plan))
     words.show("theorem", f"{plan.theorem}; assumes {', '.join(plan.assumes)}")
     if plan.takes is not None:
@@ -233,42 +233,12 @@ def _size(held: int) -> str:
     return f"{held / 1e9:.1f} GB" if held >= 1e9 else f"{held / 1e6:.0f} MB"
 
 
-#: Settings that have a line of their own.
-_WISHES = ("always", "never", "groups", "costs", "price", "targets", "over")
-
-
-def _beforehand(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is fixed in public, before a row is read."""
-    for word, option, said in (
-            ("always in", "always", "; a race is for the other places"),
-            ("never in", "never", "; not looked at")):
-        if option in settings:
-            yield word, ", ".join(settings[option]) + said
-    for group, columns in settings.get("groups", {}).items():
-        yield "as one", f"{', '.join(columns)} ({group}), in one place"
-    if "price" in settings:
-        costs = ", ".join(f"{name} {cost}" for name, cost in settings.get("costs", {}).items())
-        yield "price", (f"at most {settings['price']}, and at most {settings['k']} chosen; "
-                        f"{f'{costs}, each other 1' if costs else '1 each'}")
-    if "targets" in settings:
-        counts = "the mean over them" if "over" in settings else "the most for any"
-        yield "targets", f"also {', '.join(settings['targets'])}; {counts} counts"
-
-
 def _noise(plan: Plan, unit: str) -> str:
     """What the noise does to a score; only exponential noise has its scale as its mean."""
     law = "gumbel" if plan.cost.delta else plan.settings.get("mechanism", "exponential")
     scale = f"{words.number(plan.noise.amount)} {unit}"
     return (f"raises each column's score by {scale} on average" if law == "exponential" else
             f"{str(law).capitalize()} noise of scale {scale} on each score")
-
-
-def count(plan: Plan) -> str:
-    """How many columns are chosen; of a tuning, what its candidates say."""
-    candidates: Any = plan.settings.get("candidates")
-    if candidates is None:
-        return str(plan.settings["k"])
-    return " or ".join(str(k) for k in sorted({one["settings"]["k"] for one in candidates}))
 
 
 def _said(settings: Mapping[str, Any]) -> str:
@@ -318,90 +288,6 @@ def _table(forecasts: Forecasts, plan: Plan) -> None:
                                  initial_indent="  ", subsequent_indent="  "))
 
 
-_LONGEST = ("the same beside the longest that all can be without noise in any table; in most "
-            "tables they are shorter")
-#: Where the meanings of a table's columns begin.
-INDENT = 15
-#: From so many per cent on it is said how many times.
-_MANY = 1000
-_EXPECTED = ("by how much a prediction is expected to be off, beyond what no model could know, in "
-             "the same unit")
-_MOVED = ("the rows that noise moves to other cells, as a share of all rows; above 1 nothing of "
-          "the table is left")
-#: What a forecast may hold, by kind: the head of its column, and what it is.
-FIGURES = {
-    "weights": {
-        "noise_each": ("each weight", "the standard deviation of the noise on one weight"),
-        "noise_length": ("together", "how long the noise on all of them is together, about"),
-    },
-    "regression": {
-        "noise_each": ("each number", "the standard deviation of the noise on one number"),
-        "noise_prediction": ("prediction", "that of a prediction, in halves of the target's range"),
-        "expected_error": ("error", _EXPECTED),
-        "error_bound": ("error bound", "a bound of that"),
-    },
-    "histogram": {
-        "noise_each": ("each cell", "the standard deviation of the noise on one count"),
-        "expected_error": ("moved", _MOVED),
-    },
-}
-
-
-def _what(plan: Plan) -> str:
-    """What is released, in a few words."""
-    d, k = len(plan.domain.columns), plan.settings.get("k")
-    if plan.kind == "histogram":
-        least = plan.settings.get("threshold")
-        over = f" over {k} of {d} columns" if k is not None else ""
-        most = "at most " if plan.settings.get("choice") else ""
-        named = f"; those from {least} on are named" if least is not None else ""
-        cells = f"{int(str(plan.forecast['cells'])):,}".replace(",", " ")
-        return f"a table of {most}{cells} counts{over}{named}"
-    if plan.kind == "regression":
-        return "a model from which predictions are free"
-    chosen = "those above zero are chosen" if k == "positive" else (
-        "the largest one is chosen" if k == 1 else f"the {k} largest are chosen")
-    return f"a weight for each of {d} columns; {chosen}"
-
-
-def noise(plan: Plan) -> str:
-    """How strong the noise is, against what it hides where that is bounded."""
-    made = plan.forecast
-    if "noise_prediction" in made:
-        return _prediction(plan)
-    one = FIGURES[plan.kind]["noise_each"][0].removeprefix("each ")
-    said = f"standard deviation {figure(made['noise_each'])} on each {one}"
-    if "noise_length" in made and "longest" in made:
-        share = _share(made)
-        said += (f"; together about {figure(made['noise_length'])} long, where the {one}s without "
-                 f"it are at most {figure(made['longest'])} long: {share}"
-                 f"{' of' if '%' in share else ''} that")
-    return said
-
-
-def _prediction(plan: Plan) -> str:
-    """By how much noise moves a prediction, in the unit of the target where it has one."""
-    from privsieve.public.columns import Number
-
-    target, share = plan.domain.target, Fraction(str(plan.forecast["noise_prediction"]))
-    assert isinstance(target, Number)
-    low, high = target.ends
-    if target.scale == "log":
-        return f"a prediction errs by {figure(share)} of half the target's range, on its log scale"
-    return (f"a prediction of {target.name} errs by "
-            f"{figure(share * Fraction(high - low) / 2)} from noise (one standard "
-            "deviation)")
-
-
-def figure(value: object) -> str:
-    """A public number for people: three digits that matter.
-
-    >>> figure("0.0123456"), figure("0.0000001234"), figure("12345.6"), figure(None)
-    ('0.0123', '1.23e-07', '12346', '-')
-    """
-    return "-" if value is None else words.number(Fraction(str(value)))
-
-
 def _numbers(forecasts: Forecasts, plan: Plan) -> None:
     """Print forecasts by epsilon, and what their columns are."""
     figures = {key: told for key, told in FIGURES[plan.kind].items()
@@ -410,16 +296,162 @@ def _numbers(forecasts: Forecasts, plan: Plan) -> None:
     click.secho("Forecast: what noise does, by cost", bold=True)
     told = [*figures.values(), *([("of longest", _LONGEST)] * measured)]
     _by_epsilon([head for head, _ in told], forecasts, plan, lambda made: [
-        *(figure(made.get(key)) for key in figures), *([_share(made)] * measured)])
-    for head, meaning in told:
-        lines = click.wrap_text(meaning, words.WIDTH - INDENT).replace("\n", "\n" + " " * INDENT)
-        click.echo(f"  {head}".ljust(INDENT) + lines)
+        *(figure(made.get(key)) for key in figures), *([share(made)] * measured)])
+    meanings(told)
     click.echo("  *".ljust(INDENT) + "this plan")
 
 
-def _share(made: Mapping[str, Any]) -> str:
-    """The expected length of the noise beside the longest weights, rounded up."""
-    if "longest" not in made or "noise_length" not in made:
-        return "-"
-    percent = -(-100 * Fraction(made["noise_length"]) // Fraction(made["longest"]))
-    return f"{percent} %" if percent < _MANY else f"{-(-percent // 100)} times"
+# --- which epsilon? ------------------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Buys:
+    """What an epsilon buys: its plan, odds in words, what it leaves, and whether it is allowed.
+
+    left : of the account that was named; None where none was, or where it cannot pay
+    refused : why the policy of the place does not allow it
+    """
+
+    plan: Plan
+    odds: str
+    even: str
+    few: str
+    left: Fraction | None
+    refused: str | None
+
+    def json(self) -> dict[str, Json]:
+        """The same for programs."""
+        return {"epsilon": self.plan.cost.text, "delta": self.plan.cost.delta_text,
+                "odds_at_most": self.odds, "even_at_most": self.even,
+                "one_in_100_at_most": self.few, "forecast": dict(self.plan.forecast),
+                "warning": self.plan.warning, "refused": self.refused,
+                "left": None if self.left is None else words.amount(self.left)}
+
+
+def _each_epsilon(domain: Domain, rows: int | None, record: Literal["row", "line"],
+         options: Mapping[str, Any]) -> None:
+    """Print a line for each epsilon; nothing is read and nothing charged."""
+    ledger = ledger_of(options)
+    account = None if ledger is None else ledger.account()
+    found = [_bought(replace(made, record=record), account, options)
+             for made in _plans(domain, rows, options)]
+    first = found[0].plan
+    if options["as_json"]:
+        words.json({"method": first.method, "unit": first.protected, "units": str(first.units),
+                    "neighbours": first.domain.neighbours, "columns": len(first.domain.columns),
+                    "epsilons": [one.json() for one in found]})
+        return
+    heading(first, settled=False)
+    click.echo()
+    click.secho("What each epsilon buys", bold=True)
+    heads, cells = _columns(first, found)
+    words.table(("epsilon", *heads, "odds", "1 in 2", "1 in 100", *(["left"] if account else [])), [
+        (one.plan.cost.text, *cells(one.plan), one.odds, one.even, one.few,
+         *([_left(one)] if account else [])) for one in found])
+    meanings(_meanings(first, options))
+    for one in found:
+        if one.refused is not None:
+            words.show("not here", f"{one.plan.cost.text}: {one.refused}", fg="yellow")
+    poor = [one.plan.cost.text for one in found if one.plan.warning]
+    if poor:
+        words.show("warning", f"close to random on a usual table: epsilon {', '.join(poor)}",
+                   fg="yellow")
+    words.show("next", "the same with --epsilon E says all of one of them; who chose which, and "
+                       "what agencies say: the guide how-much-epsilon")
+
+
+def _plans(domain: Domain, rows: int | None, options: Mapping[str, Any]) -> Iterator[Plan]:
+    """A plan for each epsilon; where none can be made, the reason of the last."""
+    made, reason = 0, ParameterError("no epsilon can be planned")
+    for epsilon in LADDER:
+        try:
+            plan = asked.planned(domain, rows, options, epsilon=epsilon)
+        except ParameterError as error:
+            reason = error
+            continue
+        made += 1
+        yield plan
+        if not plan.cost.epsilon:
+            return  # all columns are asked for: that costs nothing at any epsilon
+    if not made:
+        raise reason
+
+
+def _bought(plan: Plan, account: Account | None, options: Mapping[str, Any]) -> Buys:
+    from privsieve.public.canonical import factor
+    from privsieve.report.page import belief, percent
+
+    epsilon = plan.cost.epsilon
+    odds = factor(epsilon)
+    return Buys(plan, "x -" if odds is None else f"x {odds}",
+                percent(belief(epsilon, _HALF)[1]), percent(belief(epsilon, _FEW)[1]),
+                None if account is None else _after(plan, account), _refused(plan, options))
+
+
+def _after(plan: Plan, account: Account) -> Fraction | None:
+    """What an account has left after a plan, converted as its charge would be; None: too little."""
+    from privsieve.fit import SOFTWARE
+    from privsieve.ledger import account as accounts
+    from privsieve.public.plan import terms
+
+    cost = plan.cost
+    has, factor = accounts.protecting(account, accounts.change_of(terms(plan, SOFTWARE)))
+    after = has.plus(accounts.charge(cost.units, cost.delta_units, cost.rho_units, factor))
+    return None if after is None else Fraction(after.left, EPSILON_UNITS)
+
+
+def _refused(plan: Plan, options: Mapping[str, Any]) -> str | None:
+    if options["policy"] is None:
+        return None
+    from privsieve.public.policy import Policy
+
+    try:
+        Policy.load(options["policy"]).demand_plan(plan, method=options["method"])
+    except ParameterError as error:
+        return str(error).removesuffix("; nothing was charged")
+    return None
+
+
+def _left(one: Buys) -> str:
+    return "too little" if one.left is None else words.amount(one.left)
+
+
+def _columns(plan: Plan, found: list[Buys]) -> tuple[tuple[str, ...], Any]:
+    """The heads of what a kind of release is worth, and its cells."""
+    if plan.kind != "selection":
+        told = {key: head for key, (head, _) in FIGURES[plan.kind].items()
+                if any(key in one.plan.forecast for one in found)}
+        return tuple(told.values()), lambda made: [figure(made.forecast.get(key)) for key in told]
+
+    def right(made: Plan) -> list[str]:
+        share: Any = made.forecast["found_percent"]
+        tenths = [_named(made) * share[gap] // 10 for gap in TABLES.values()]
+        return [str(_named(made)), *(f"{one // 10}.{one % 10}" for one in tenths)]
+
+    return ("names", *TABLES), right
+
+
+def _named(plan: Plan) -> int:
+    """How many places a race is for; of a tuning, those of the largest candidate."""
+    settings: Mapping[str, Any] = plan.settings
+    candidates = settings.get("candidates")
+    k = max(one["settings"]["k"] for one in candidates) if candidates else settings["k"]
+    return int(k) - len(settings.get("always", ()))
+
+
+def _meanings(plan: Plan, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The heads of the table, and what stands below them."""
+    one = f"one {plan.protected}"
+    if plan.kind == "selection":
+        yield "weak …", ("how many of the names are right on tables where the best columns "
+                                f"beat the others by 2 %, 10 % and 20 % of the {plan.protected}s "
+                                f"(a forecast; guessing: {plan.forecast['guessing_percent']} %)")
+    else:
+        yield from ((head, meaning) for key, (head, meaning) in FIGURES[plan.kind].items()
+                    if key in plan.forecast)
+    but = f", but for a chance of {plan.cost.delta_text}" if plan.cost.delta else ""
+    yield "odds", (f"by what factor the release can change anybody's odds of anything about {one}, "
+                   f"at most, in either direction{but}")
+    yield "1 in 2", f"how sure somebody becomes at most who was in two minds about {one}"
+    yield "1 in 100", "the same of somebody who thought it one chance in a hundred"
+    if options["ledger"] is not None:
+        yield "left", f"what {options['population']} has left after it"

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from privsieve.cli import explore, tables, words
+from privsieve.cli import tables, words
 from privsieve.cli.check import USUAL_K
-from privsieve.cli.options import head, policy, refuse
+from privsieve.cli.options import asking, head, policy, refuse
 from privsieve.cli.private import new_file
 from privsieve.cli.progress import shown
 from privsieve.cli.verb import Verb
@@ -21,10 +21,29 @@ from privsieve.public.canonical import Json
 
 if TYPE_CHECKING:
     from privsieve.containment.choice import Choice
+    from privsieve.containment.exploring import Uniques, Way
     from privsieve.containment.labelled import Labelled, Roles
     from privsieve.containment.publish import Issued, Promise, Snapshot
     from privsieve.kernels.patterns import Rule
+    from privsieve.report.looks import Explored, Population
+    from privsieve.rows.matrix import Items
 
+#: Seconds of the search, where nobody says more.
+SECONDS = 300
+#: Limits that `publish` checks after a choice, by the names of their options.
+_LIMITS = ("max_share", "entropy_l", "closeness")
+#: Options that speak of a release, and have no meaning where nothing is published.
+_RELEASE = ("out", "ledger", "other_people", "first", "internal_report", "suppress",
+            "publish_sensitive")
+#: Gives a command the options of exploring.
+_exploring = asking(
+    click.option("--explore", metavar="FILE",
+                 help="PRIVATE: publish nothing; write a page of what each k costs, to choose it."),
+    click.option("--population-size", metavar="N", type=int,
+                 help="With --explore: of so many people the rows are a random sample."),
+    click.option("--seconds", metavar="S", type=int,
+                 help=f"With --explore: how long to search ({SECONDS}, where nobody says)."),
+)
 
 @click.command("publish", cls=Verb, epilog=(
     "Example: privsieve publish patients.csv --target ill -k 5 --out columns"))
@@ -72,7 +91,7 @@ if TYPE_CHECKING:
               help="PRIVATE: instead of publishing, write DIR for another tool.")
 @click.option("--by-path", is_flag=True,
               help="With --export sdcmicro: the script names DATA, and no table is written.")
-@explore.options
+@_exploring
 @click.option("--internal-report", metavar="FILE",
               help="PRIVATE: a page that also speaks of closed columns, for the holder's eyes.")
 def command(data: str, **options: Any) -> None:
@@ -173,10 +192,12 @@ def _chosen(table: Labelled, promise: Promise, options: Mapping[str, Any],
 
 def _export(data: str, options: Mapping[str, Any]) -> None:
     """Write the folder for sdcMicro or ARX; nothing is chosen, and nothing is published."""
+    from privsieve.cli.export import for_tool
+
     with shown() as progress:
         progress.stage("reading the table")
         table = tables.opened(data, options)
-    export(data, table, _roles(table, options), options)
+    for_tool(data, table, _roles(table, options), options)
 
 
 def _explore(data: str, options: Mapping[str, Any]) -> None:
@@ -188,12 +209,12 @@ def _explore(data: str, options: Mapping[str, Any]) -> None:
         progress.stage("reading the table")
         table = tables.opened(data, asked)
         progress.stage("trying each k (Ctrl-C ends it)")
-        explore.explore(table, _promise(table, {**asked, "profile": None}).rule, options)
+        explore(table, _promise(table, {**asked, "profile": None}).rule, options)
 
 
 def _check(options: Mapping[str, Any]) -> None:
     """Refuse options that contradict each other, or speak of what was not asked for."""
-    explore.check(options)
+    _check_exploring(options)
     export, method, profile, weights, published = (options[name] for name in (
         "export", "method", "profile", "weights", "publish_target"))
     labelled = options["target"] or options["labels"] or options["domain_file"]
@@ -260,25 +281,14 @@ def _profile(options: Mapping[str, Any]) -> str | None:
 
 
 def _choose(options: Mapping[str, Any], table: Labelled, rule: Rule) -> Choice:
-    """Call the method; each is a function of items, classes and the rule."""
-    from privsieve.containment.greedy import greedy
-    from privsieve.containment.publishable import by_sources, publishable
+    """What the profile chooses, or the method."""
+    from privsieve.containment.publishable import by_method, publishable
 
-    items, y, profile = table.items, table.y, _profile(options)
+    profile = _profile(options)
     if profile:
         return publishable(table, rule, profile)
-    weights = tables.weights_of(table, options)
-    if table.sources is not None:
-        return by_sources(table, rule, weights)
-    if options["method"] == "greedy":
-        return greedy(items, y, rule, weights, prefix=table.counted)
-    if options["method"] == "maximal":
-        from privsieve.containment.maximal import Mining, maximal
-
-        return maximal(items, y, rule, weights, Mining(time_limit=options["time_limit"]))
-    from privsieve.containment.exact import Solving, exact
-
-    return exact(items, y, rule, weights, Solving(options["time_limit"]))
+    return by_method(table, rule, options["method"], tables.weights_of(table, options),
+                     options["time_limit"])
 
 
 def _plan(promise: Promise, options: Mapping[str, Any]) -> dict[str, Json]:
@@ -348,42 +358,143 @@ def _searched(choice: Choice) -> str:
             "at most")
 
 
-#: Other tools: their names, and what is to be done in their folder.
-_NAMES = {"sdcmicro": "sdcMicro", "arx": "ARX"}
-_NEXT = {
-    "sdcmicro": "Rscript sdc.R, in that folder; what it does beyond counting is sdcMicro's, and "
-                "stands in the script with a # before it",
-    "arx": "javac and java with libarx.jar, in that folder (Anonymize.java says how), or open its "
-           "data and hierarchies in ARX",
-}
+# --- a page for whom has to choose k -------------------------------------------------------------
+
+def _check_exploring(options: Mapping[str, Any]) -> None:
+    """Refuse what does not go together: a page of each k, or a release at one."""
+    if not options["explore"]:
+        for name in ("population_size", "seconds"):
+            refuse(options[name] is not None, f"{_option(name)} is for --explore; say --explore "
+                                              "FILE, or leave it away")
+        lacks = [said for name, said in (("k", "-k K"), ("out", "--out DIR"))
+                 if options[name] is None]
+        refuse(lacks, f"to publish, say {' and '.join(lacks)}; to see what each k costs, and "
+                      "publish nothing, --explore FILE")
+        return
+    for name in _RELEASE:
+        refuse(options[name], f"{_option(name)} is for a release, and --explore publishes nothing; "
+                              "leave one of them away")
 
 
-def export(data: str, table: Labelled, roles: Roles, options: Mapping[str, Any]) -> None:
-    """Write the folder that `--export` asks for.
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
-    `options` are those of `publish`; those of its limits and of its domain need not be there.
+
+def explore(table: Labelled, rule: Rule, options: Mapping[str, Any], *,
+            population: Items | None = None) -> None:
+    """Write the page to a new file that only its owner may read; it is taken away if that fails.
+
+    `rule` says which absences and whether the class count as known; its k is that of the tables on
+    costs.  `population` is a table of all people, of which the rows are a part.
     """
-    from privsieve.bridges.arx import arx, read_arx
-    from privsieve.bridges.sdcmicro import sdcmicro
-    from privsieve.bridges.table import exported, write_folder
-    kind = options["export"]
-    refuse(options.get("by_path") and kind != "sdcmicro",
-           "--by-path is for --export sdcmicro: ARX is given the cells in a form of its own; leave "
-           "it away")
-    limits = tables.limits_of(options.get("l_diversity"), options)
-    domain = tables.domain_of({"domain_file": None, **options})
-    found = exported(data, table, roles, options["k"], domain)
-    if kind == "sdcmicro":
-        files = sdcmicro(found, by_path=bool(options.get("by_path")))
-        write_folder(options["out"], files)
-    else:
-        write_folder(options["out"], arx(found, limits), read_arx)
-    words.say("level", f"{found.level} rows in the smallest group that is equal in all "
-                       f"{len(found.of('known'))} known columns, as {_NAMES[kind]} counts; "
-                       f"{found.below} rows in groups below k = {found.k}")
-    words.say("folder", f"{options['out']} (PRIVATE: not to be released)", fg="yellow")
-    words.say("next", _NEXT[kind])
+    path = options["explore"]
+    _check_explored(table, options)
+    with new_file(path, "of --explore") as write:
+        from privsieve.report import explored_html
+
+        told = _explored(table, rule, options, population)
+        write(explored_html(told))
+    for text in told.unreached:
+        words.say("left out", text, fg="yellow")
+    words.say("explored", f"{path} (PRIVATE: not to be released); nothing was published")
     if options.get("as_json"):
-        words.json({"folder": options["out"], "export": kind, "level": found.level,
-                    "known": [one.name for one in found.of("known")], "below": found.below,
-                    "k": found.k})
+        words.json({"explored": path, "left_out": list(told.unreached)})
+
+
+def _check_explored(table: Labelled, options: Mapping[str, Any]) -> None:
+    seconds, size, rows = options.get("seconds"), options.get("population_size"), table.items.rows
+    refuse(len(table.classes) < 2,
+           "--explore compares columns by what they say about classes: give --target COLUMN of at "
+           "least two classes")
+    refuse(table.counted,
+           "--explore looks at one table alone, and not at what was published of it before; leave "
+           "--ledger away")
+    refuse(seconds is not None and seconds < 1, f"--seconds is {seconds}; give 1 or more")
+    refuse(size is not None and table.sources is not None,
+           "--population-size is for tables with one row of each person; leave it, or --source, "
+           "away")
+    refuse(size is not None and size < rows,
+           f"--population-size is {size} and the table has {rows} rows, which are a part of it; "
+           f"give at least {rows}")
+
+
+def _explored(table: Labelled, rule: Rule, options: Mapping[str, Any],
+              population: Items | None) -> Explored:
+    from privsieve.containment.choice import tell
+    from privsieve.containment.exploring import costs, curve, ks_of, shut
+    from privsieve.report import looks as page
+
+    ways, asked = _ways(rule, options), _asked(table, rule, options)
+    people = options.get("population_size") if population is None else population
+    ks = ks_of(table, rule, asked.k)
+    seconds = int(options.get("seconds") or SECONDS)
+    found = curve(table, ways, ks, asked.k, seconds)
+    choice = found.choices.get((asked.way, asked.k))
+    if choice is None:
+        raise ParameterError(next(
+            (text for text in found.unreached if text.startswith(f"{asked.way}, k = {asked.k}:")),
+            f"{seconds} seconds were too few for the first choice; give more with --seconds"))
+    way = next(way for way in ways if way.name == asked.way)
+    kept = replace(way.rule, k=asked.k)
+    tell("counting what each column costs")
+    closed, passed = shut(table, kept, choice.selected)
+    selected = {name: one.selected for (name, k), one in found.choices.items() if k == asked.k}
+    return page.Explored(
+        asked, ks, tuple(way.name for way in ways), found.points,
+        tuple(table.items.names[j] for j in choice.selected),
+        tuple(costs(table, kept, choice.selected)), tuple(closed), passed,
+        _population(table, rule, selected, people) if people is not None else None,
+        found.unreached, seconds)
+
+
+def _asked(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Any:
+    from privsieve.report.looks import Asked
+
+    origin = dict.fromkeys(table.items.origin)
+    known = set() if rule.absent is None else {
+        name for name, told in zip(table.items.origin, rule.absent, strict=True) if told}
+    return Asked(
+        k=rule.k, named=options["k"] is not None,
+        way=options["method"] or options["profile"] or "few", rows=table.items.rows,
+        items=len(table.items), columns=len(origin), classes=len(table.classes),
+        both=tuple(name for name in origin if name in known),
+        presences=tuple(name for name in origin if name not in known),
+        sensitive=tuple(one.name for one in table.sensitive), target=table.target,
+        known=rule.labelled, published=bool(options["publish_target"]),
+        diversity=_diversity(options), sources=table.sources is not None,
+        limits=tuple(_option(name) for name in _LIMITS
+                     if options.get(name) is not None))
+
+
+def _diversity(options: Mapping[str, Any]) -> int:
+    return int(options["l_diversity"] or (2 if options["publish_target"] else 1))
+
+
+def _ways(rule: Rule, options: Mapping[str, Any]) -> Sequence[Way]:
+    """The profiles, or the method that was named."""
+    from privsieve.containment.exploring import method_way, profile_ways
+
+    if not options["method"]:
+        return profile_ways(replace(rule, l_diversity=_diversity(options), suppress=0))
+    return [method_way(rule, options["method"], options["weights"] or "mutual-information",
+                       options["time_limit"])]
+
+
+def _population(table: Labelled, rule: Rule, selected: Mapping[str, Sequence[int]],
+                people: Any) -> Population:
+    """Rows that are alone on the columns of each way, and on all columns."""
+    from privsieve.containment.exploring import counted, estimated
+    from privsieve.containment.labelled import with_classes
+    from privsieve.report.looks import Alone, Population
+
+    def uniques(positions: Sequence[int]) -> Uniques:
+        part = table.items.take(positions)
+        if isinstance(people, int):
+            return estimated(with_classes(part, table.y)[0] if rule.labelled else part, people)
+        return counted(part, people.take(positions))
+
+    found = [(name, uniques(chosen)) for name, chosen in selected.items()]
+    found.append(("all columns", uniques(range(len(table.items)))))
+    return Population(found[0][1].people, not isinstance(people, int), tuple(
+        Alone(name, one.alone, one.pairs, one.unique, one.share, one.right)
+        for name, one in found))

@@ -32,7 +32,7 @@ def command(data: str, **options: Any) -> None:
     domain, source, rows = asked.opened(asked.public(options), data, options["connect"])
     plan = asked.planned(domain, rows, {**options, "method": "kernel-ridge"})
     release(plan, source, options, lines)
-    from privsieve.cli.plan import noise
+    from privsieve.cli.planned import noise
 
     words.say("noise", noise(plan))
 

@@ -179,7 +179,7 @@ def _spinner(plan: Plan) -> Iterator[Callable[[str], None]]:
 
 def _stages(plan: Plan) -> Mapping[str, str]:
     """What goes on at each stage; its totals are those of the plan, which are public."""
-    from privsieve.cli.plan import count
+    from privsieve.cli.planned import count
 
     columns = len(plan.domain.columns)
     return {"reading": f"reading the table of {plan.units} {plan.protected}s",

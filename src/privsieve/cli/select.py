@@ -37,7 +37,7 @@ def command(data: str, **options: Any) -> None:
     plan = asked.planned(domain, rows, options)
     release(plan, source, options, lambda made: shown(made, plan))
     if plan.kind == "weights":
-        from privsieve.cli.plan import figure
+        from privsieve.cli.planned import figure
 
         words.say("weights", f"one for each of {len(plan.domain.columns)} columns, in release.json "
                              "and report.html; noise of standard deviation "

@@ -23,7 +23,8 @@ from privsieve.containment.greedy import demand_rule
 from privsieve.containment.labelled import Bools, Codes, Ints, cells
 from privsieve.errors import ParameterError
 from privsieve.kernels import mining
-from privsieve.kernels.patterns import Effort, Found, Rule, search
+from privsieve.kernels.patterns import Rule
+from privsieve.kernels.search import Effort, Found, search
 from privsieve.rows.matrix import Items
 
 #: With fewer columns than this a start is not worth looking for.

@@ -27,8 +27,6 @@ import numpy as np
 
 from privsieve.containment.breaking import closed
 from privsieve.containment.choice import Choice, standing, tell
-from privsieve.containment.exact import Solving, exact
-from privsieve.containment.greedy import greedy
 from privsieve.containment.groups import crowd_sizes, sources_at
 from privsieve.containment.labelled import (
     Bools,
@@ -42,12 +40,11 @@ from privsieve.containment.labelled import (
     narrowed,
     with_classes,
 )
-from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.measures import in_population
-from privsieve.containment.publishable import by_sources, publishable, rule_of
+from privsieve.containment.publishable import by_method, publishable, rule_of
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
 from privsieve.kernels.patterns import Rule, pattern_table
-from privsieve.report.exploring import Area, ColumnCost, CurvePoint, Findable, Shut, Strangers
+from privsieve.report.looks import Area, ColumnCost, CurvePoint, Findable, Shut, Strangers
 from privsieve.rows.matrix import Items
 
 #: Each k that agencies use, and some between them.
@@ -105,15 +102,8 @@ def method_way(rule: Rule, method: str, weights: Any, seconds: float) -> Way:
     False
     """
     def choose(table: Labelled, rule: Rule, marked: Bools | None) -> Choice:
-        items, y = table.items, table.y
-        asked = np.ones(len(items), np.int64) if weights == "even" else weights
-        if table.sources is not None:
-            return by_sources(table, rule, asked, label_rows=marked)
-        if method == "maximal":
-            return maximal(items, y, rule, asked, Mining(time_limit=seconds), label_rows=marked)
-        if method == "exact":
-            return exact(items, y, rule, asked, Solving(seconds), label_rows=marked)
-        return greedy(items, y, rule, asked, label_rows=marked)
+        asked = np.ones(len(table.items), np.int64) if weights == "even" else weights
+        return by_method(table, rule, method, asked, seconds, label_rows=marked)
 
     return Way(method, rule, choose, timed=method != "greedy")
 

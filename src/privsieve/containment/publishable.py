@@ -157,6 +157,26 @@ def best_by_prediction(items: Items, y: Codes, classes: int, choices: Sequence[C
     return best if instead is None or area - areas[instead.selected] > chance else instead
 
 
+def by_method(table: Labelled, rule: Rule, method: str, objective: Objective, seconds: float, *,
+              label_rows: Bools | None = None) -> Choice:
+    """What a method chooses that somebody named; `seconds` are for those that search.
+
+    >>> items, y = Items.dense([[1, 1], [1, 0], [1, 1], [0, 0]]), np.array([1, 1, 0, 0], np.int32)
+    >>> by_method(Labelled(items, y), Rule(k=2, classes=2), "greedy", "hamming", 60).selected
+    (0, 1)
+    """
+    items, y = table.items, table.y
+    if table.sources is not None:
+        return by_sources(table, rule, objective, label_rows=label_rows)
+    if method == "maximal":
+        return maximal(items, y, rule, objective, Mining(time_limit=seconds), label_rows=label_rows)
+    if method == "exact":
+        from privsieve.containment.exact import Solving, exact
+
+        return exact(items, y, rule, objective, Solving(seconds), label_rows=label_rows)
+    return greedy(items, y, rule, objective, label_rows=label_rows, prefix=table.counted)
+
+
 def by_sources(table: Labelled, rule: Rule, objective: Objective, *,
                label_rows: Bools | None = None) -> Choice:
     """A greedy choice by weights whose groups are of k distinct sources.

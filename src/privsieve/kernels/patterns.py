@@ -1,4 +1,4 @@
-"""Patterns: what the rows of a projection look like, and choices that keep k: greedy, and best.
+"""Patterns: what the rows of a projection look like, and greedy choices that keep k.
 
 Items are `(indptr, indices)`: item j is held by the rows ``indices[indptr[j]:indptr[j + 1]]``.
 A pattern is the set of chosen items that a row holds; the group of a row are the rows that hold
@@ -8,18 +8,17 @@ all of its pattern.  `y` is the class of each row, plus `classes` where the labe
 Ctrl-C ends a choice with what was accepted by then; -1 then stands last (`finished`).
 """
 
-# ruff: noqa: PLR0917  six arguments are allowed by the house
+
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from privsieve.kernels import covers_twin
+from privsieve.kernels import covers
 from privsieve.kernels.contract import (
     I32,
     I64,
@@ -38,20 +37,16 @@ from privsieve.kernels.contract import (
 )
 
 __all__ = [
-    "Cells", "Effort", "Found", "PatternTable", "RowGroups", "Rule", "around", "class_counts",
-    "class_errors", "finished", "greedy", "lazy_distinct", "levels", "pattern_table", "peel",
-    "search", "superset_counts",
+    "Cells", "PatternTable", "RowGroups", "Rule", "around", "class_counts", "class_errors",
+    "finished", "greedy", "lazy_distinct", "levels", "pattern_table", "peel", "superset_counts",
 ]  # fmt: skip
 
 #: Pairs of masks that are compared at once.
 PAIRS = 1 << 20
-#: The most nodes or milliseconds of a search: the clock reaches so far.
-MOST_EFFORT = 1 << 40
 
-_greedy = native(covers_twin.greedy)
-_lazy_distinct = native(covers_twin.lazy_distinct)
-_class_errors = native(covers_twin.class_errors)
-_search = native(covers_twin.search)
+_greedy = native(covers.greedy)
+_lazy_distinct = native(covers.lazy_distinct)
+_class_errors = native(covers.class_errors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +145,7 @@ def finished(accepted: I64) -> tuple[I64, bool]:
     >>> finished(np.array([4, 2, -1]))
     (array([4, 2]), False)
     """
-    cut = bool(len(accepted)) and accepted[-1] == covers_twin.ENDED
+    cut = bool(len(accepted)) and accepted[-1] == covers.ENDED
     return (accepted[:-1] if cut else accepted), not cut
 
 
@@ -364,70 +359,3 @@ def _demand(items: Cells, y: I32, codes: int) -> int:
 def _sizes(**sizes: int) -> list[int]:
     """Numbers of rows or classes that a rule names; kernels compare sums with them."""
     return [demand_whole(name, size, 0, 1 << 62) for name, size in sizes.items()]
-
-
-# --- the heaviest set, by branch and bound --------------------------------------------------------
-
-class Effort(NamedTuple):
-    """When to end without a proof; 0 is no limit.  A proof that was found first knows of neither.
-
-    nodes : sets looked at.
-    milliseconds : time.
-    told : hears, now and then, how many sets were looked at and the best value.
-    """
-
-    nodes: int = 0
-    milliseconds: int = 0
-    told: Callable[[int, int], object] | None = None
-
-
-class Found(NamedTuple):
-    """A set, and what is known of all others.
-
-    selected : increasing.
-    value : sum of weights, or pairs of rows of different class that are told apart.
-    bound : no set that keeps the rule has a larger value.  Both are -1 if not even the empty does.
-    proved : whether they are equal.
-    nodes : how many sets were looked at.
-    """
-
-    selected: I64
-    value: int
-    bound: int
-    proved: bool
-    nodes: int
-
-
-def search(
-    items: Cells,
-    y: I32,
-    weights: I64 | None,
-    rule: Rule,
-    start: I64 | None = None,
-    effort: Effort = Effort(),  # noqa: B008  it is frozen
-) -> Found:
-    """The heaviest set that keeps the rule; without weights, the one that tells most pairs apart.
-
-    The search begins with the best of greedy choice, `start` as far as it keeps the rule and
-    completed, and a local search from there; its twin begins with `start` alone, and is slow.
-    Items of weight 0 are never chosen.  An interrupt ends the search like a limit does.
-
-    >>> toy = np.array([0, 2, 4, 6]), np.array([0, 1, 2, 3, 1, 2], np.int32)
-    >>> y = np.zeros(4, np.int32)
-    >>> [int(part) for part in search(toy, y, np.array([2, 2, 3]), Rule(2, 1))[1:4]]
-    [4, 4, 1]
-    """
-    start = np.empty(0, np.int64) if start is None else start
-    demand_array("start", start, np.int64, 1)
-    start = np.sort(start)
-    facts, absent = rule_facts(items, y, start, rule)
-    if weights is not None:
-        demand_array("weights", weights, np.int64, 1)
-        demand_equal("weights and items", len(weights), len(items[0]) - 1)
-        total = sum(weights.tolist())
-        if (weights < 0).any() or total >= 1 << 62:
-            raise ValueError("weights must not be negative, and sum to less than 2^62")
-    ends = [demand_whole(name, number, 0, MOST_EFFORT)
-            for name, number in zip(effort._fields, effort[:2], strict=False)]
-    facts = np.append(facts, np.array(ends, np.int64))
-    return Found(*_search(items, y, weights, facts, absent, (start, effort.told)))

@@ -91,9 +91,9 @@ class Ledger(Printed):
         return copied
 
     def _shown(self) -> Shown:
-        from privsieve.ledger.brief import brief
+        from privsieve.brief import of_ledger
 
-        return brief(self)
+        return of_ledger(self)
 
     def grant(self, epsilon: object, *, delta: object = 0, unit: str | None = None,
               rows_per_person: int | None = None, neighbours: str | None = None) -> None:

@@ -193,7 +193,7 @@ def _summary_of(run: Together) -> Summarise:
 
 
 def _standing(batches: Iterable[Batch], key: int, *, domain: Domain) -> Runs:
-    from privsieve.summaries.standing import standing
+    from privsieve.summaries.persons import standing
 
     return standing(batches, key, domain=domain)
 
@@ -208,8 +208,7 @@ def _both(parts: int, found: tuple[Any, ...]) -> Beside:
 def summarise(batches: Iterable[Batch], key: int, *, run: Together) -> Beside:
     """Rows become the summary of the choice, and counts of the codes of each column by class."""
     from privsieve.rows.batch import Passes
-    from privsieve.summaries.persons import settled
-    from privsieve.summaries.standing import standing
+    from privsieve.summaries.persons import settled, standing
 
     held, counted = Passes.of(batches), {}
     held.keep()

@@ -104,16 +104,16 @@ def internal_html(release: Mapping[str, Any], certificate: Mapping[str, Any],
 
 def explored_html(explored: Any) -> bytes:
     """The page for whom has to choose k: PRIVATE, for who holds the table."""
-    from privsieve.report import exploring
+    from privsieve.report.looks import explored_page
 
-    return exploring.page(explored)
+    return explored_page(explored)
 
 
 def inspected_html(told: Mapping[str, Any]) -> bytes:
     """The page of a look at a table: PRIVATE, for who holds it."""
-    from privsieve.report import inspecting
+    from privsieve.report.looks import inspected_page
 
-    return inspecting.page(told)
+    return inspected_page(told)
 
 
 def write_report(folder: Place, release: Mapping[str, Any], certificate: Mapping[str, Any],

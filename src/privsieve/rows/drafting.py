@@ -1,7 +1,7 @@
 """Drafting: a domain file for an opened table, by its names and types; with a look, a private one.
 
-How a CSV file is written is told by its first line, which is no row.  A look reads rows, so all
-that it says is `seen`: no plan takes it before a public fact stands in its place.
+A look reads rows, so all that it says is `seen`: no plan takes it before a public fact stands in
+its place.
 """
 
 from __future__ import annotations
@@ -16,17 +16,13 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from privsieve.errors import SchemaError
 from privsieve.public.canonical import FLAGS, is_whole
 from privsieve.public.domain import Csv
 from privsieve.public.draft import ID, Proposal, TableFacts, draft, proposed
 from privsieve.rows.cells import date_cell, distinct, number_cell, texts
 from privsieve.rows.source import TEXT_FILES, Source, fold, open_source
+from privsieve.rows.written import looked_at, recognised
 
-#: What may part the fields of a header line, the likeliest first.
-DELIMITERS = (",", ";", "\t", "|")
-_HEADER_BYTES, _BODY_BYTES = 2**16, 2**22
-_BOM = b"\xef\xbb\xbf"
 #: So many rows are looked at, the first ones, and so many cells.
 _ROWS, _CELLS = 20_000, 1_000_000
 #: A kind is seen where so large a share of the cells is of it.
@@ -45,32 +41,6 @@ _YES, _NO = {"ja", "oui", "si", "sí", "tak", "sim"}, {"nein", "non", "nie", "ne
 _FLAG_WORDS = FLAGS.keys() | _YES | _NO
 #: What is often written for a number that nobody knows.
 _CODES = r"-?(9+|9*8|9*7|8+)|-1"
-
-
-def recognised(path: Path) -> Csv:
-    """How a CSV file is written, by its first line alone.
-
-    A decimal comma goes with a semicolon: programs part fields by semicolons where the comma was
-    taken.  Letters are utf-8 where the first line is, else cp1252.
-    """
-    try:
-        with path.open("rb") as file:
-            head = file.readline(_HEADER_BYTES)
-    except (OSError, ValueError):
-        raise SchemaError("the data file does not exist, or cannot be read; check the "
-                          "path") from None
-    delimiter = guess(head.decode("latin-1"))
-    return Csv(delimiter=delimiter, decimal="," if delimiter == ";" else ".",
-               encoding=_encoding(head))
-
-
-def guess(header: str) -> str:
-    """The character that parts most fields of a header line.
-
-    >>> guess("age;sex;ward"), guess("age")
-    (';', ',')
-    """
-    return max(DELIMITERS, key=header.count)
 
 
 def opened(X: Any, *, look: bool = False) -> tuple[Source, Csv]:
@@ -109,21 +79,6 @@ def drafted(source: Source, facts: TableFacts, *, book: Mapping[str, Proposal] |
 
 
 # --- a look --------------------------------------------------------------------------------------
-
-def looked_at(path: Path, csv: Csv) -> Csv:
-    """How a CSV file is written, by its rows.  PRIVATE."""
-    with path.open("rb") as file:
-        body = file.read(_BODY_BYTES)
-    body = body[:body.rfind(b"\n") + 1] or body
-    encoding = _encoding(body)
-    cells = re.split(r"[\r\n" + re.escape(csv.delimiter) + "]",
-                     body.decode(encoding, "replace").replace('"', ""))
-    comma, point = (sum(bool(re.fullmatch(rf"\s*-?\d+{sign}\d+\s*", cell)) for cell in cells)
-                    for sign in (",", r"\."))
-    decimal = csv.decimal if comma == point else "," if comma > point else "."
-    return replace(csv, encoding=encoding,
-                   decimal=decimal if decimal != csv.delimiter else csv.decimal)
-
 
 def _looked(source: Source, names: Sequence[str], facts: TableFacts) -> dict[str, Proposal]:
     """What the rows say of these columns.  PRIVATE."""
@@ -199,14 +154,3 @@ def _ranges(numbers: Mapping[str, float], count: Counter[str]) -> list[str]:
         listed = ", ".join(f"{code:g}" for code in codes)
         said.append(f"{listed} far away: if a code for missing, write missing_values = [{listed}]")
     return said + [f"no number: {text}" for text in odd[:5]]
-
-
-def _encoding(data: bytes) -> str:
-    """utf-8 where the bytes are, else cp1252 where they are, else latin-1, which all bytes are."""
-    for name in ("utf-8", "cp1252"):
-        try:
-            data.removeprefix(_BOM).decode(name)
-        except UnicodeError:
-            continue
-        return name
-    return "latin-1"

@@ -1,17 +1,19 @@
-"""Finding: what one column holds, for the eyes of the table's holder only.
+"""Finding: what one column holds, and whether it can do its work; for the table's holder only.
 
 The rules are those of the reader, from `cells`: what is counted here is what becomes a default, a
-bound or "other" there.  `verdict` says what it means.
+bound or "other" there.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +25,7 @@ from privsieve.public.columns import (
     Flag,
     Label,
     Number,
+    Scalar,
     Target,
     grid,
     known,
@@ -42,6 +45,7 @@ from privsieve.rows.cells import (
 from privsieve.rows.source import RawColumn
 
 Ints = npt.NDArray[np.int64]
+Words = Literal["stop", "look", "fine"]
 
 #: How many spellings of a column are kept; and how many places of one trouble.
 _KEPT, _PLACES = 10_000, 3
@@ -55,6 +59,10 @@ FORMS = tuple(day + clock for clock in ("", " %H:%M", " %H:%M:%S") for day in (
 #: Numbers that often stand for "missing".
 _MARKS = np.array([sign * int(digit * many) for sign in (-1, 1) for digit in "789"
                    for many in range(1, 8)] + [-1.0])
+#: From so many rows on a column that differs in nearly all of them is taken for an identifier.
+_MANY, _UNIQUE = 50, 0.9
+#: A label that is lost in more than this part of the rows costs the whole choice.
+_LABELS = 0.05
 
 
 class Spelling(NamedTuple):
@@ -310,3 +318,146 @@ def _forms(spelled: Mapping[str, Sequence[int]]) -> Counter[str]:
     """How many unread cells each way to write a date would read."""
     return Counter({form: many for form in FORMS if (many := sum(
         len(at) for text, at in spelled.items() if not math.isnan(date_cell(text, form))))})
+
+
+# --- the verdict ---------------------------------------------------------------------------------
+
+class Verdict(NamedTuple):
+    """Whether a column can do its work as it is declared, and why not.
+
+    stop : nothing of it can be found, or most of it is lost
+    look : something is lost or odd, and somebody should know of it
+    """
+
+    word: Words
+    said: str
+
+    def __repr__(self) -> str:
+        return object.__repr__(self)
+
+
+def verdict(found: Finding) -> Verdict:
+    """Whether the column can do its work as it is declared.
+
+    >>> from privsieve.public.columns import Flag
+    >>> verdict(look(Flag("smoker"), ["maybe", "no", "yes", "no"], ".")).said
+    'some cells are not read as they stand'
+    """
+    return next((Verdict("stop", said) for said in _stops(found)),
+                next((Verdict("look", said) for said in _looks(found)), Verdict("fine", "fine")))
+
+
+def _stops(found: Finding) -> Iterable[str]:
+    """Why nothing of a column can be found; nothing where something can."""
+    part, present, lost = found.part, found.present, found.lost
+    read = present - lost
+    if not found.rows:
+        return
+    if not present:
+        yield "no cell is filled: nothing is left of it"
+    elif is_identifier(found):
+        yield "almost every row has a text of its own: an identifier, of which nothing is left"
+    elif not read:
+        yield ("no cell says what the domain lists: nothing is left of it, every cell becomes "
+               f"{becomes(part)}")
+    elif isinstance(part, Label) and lost > _LABELS * present:
+        yield (f"{lost} of {present} labels are not read and become {becomes(part)}: the answer "
+               "would be to another question")
+    elif 2 * lost > present:
+        yield f"more than half of its cells are lost: they become {becomes(part)}"
+    elif 2 * (found.below + found.above) > read:
+        yield "more than half of its values lie beyond the bounds: they become a bound"
+    elif _constant(found):
+        yield "only one class occurs: there is nothing to tell apart" if isinstance(
+            part, Label) else "the same value in every row that has one: it cannot be found"
+    elif found.crowded:
+        yield ("every row has another whole number, and most share a few codes: an identifier?"
+               if whole_and_different(found) else
+               "its values differ, and most share a few codes: they cannot be told apart")
+
+
+def _looks(found: Finding) -> Iterable[str]:
+    """What somebody should know of a column."""
+    if whole_and_different(found):
+        yield "every row has another whole number: if it is an identifier, take it out"
+    if found.in_one_bin:
+        yield (f"nearly all values lie in 1 of the {BINS} equal bins of its bounds: what cuts it "
+               "into bins, or computes with its bounds, sees little of it")
+    if suspects(found):
+        yield "some values look like codes for missing"
+    if found.lost or found.below or found.above:
+        yield "some cells are not read as they stand"
+    if found.rows and 2 * found.missing > found.rows:
+        yield "more than half of its cells are empty"
+    if isinstance(found.part, Label) and 0 < len(found.codes[0]) < len(found.part.values):
+        yield "a class that the domain lists never occurs"
+
+
+def is_identifier(found: Finding) -> bool:
+    """Whether almost every row has a text of its own."""
+    return (isinstance(found.part, Category | Label | Flag) and found.present >= _MANY
+            and found.different.many >= _UNIQUE * found.present)
+
+
+def whole_and_different(found: Finding) -> bool:
+    """Whether almost every row has a whole number of its own."""
+    read = found.present - found.lost
+    return (isinstance(found.part, Number) and found.whole and read >= _MANY
+            and found.different.many >= (1.0 if found.different.exact else _UNIQUE) * read)
+
+
+def _constant(found: Finding) -> bool:
+    if isinstance(found.part, Category):
+        # What is not listed is a level of its own.
+        return len(found.codes[0]) + (found.unlisted > 0) == 1
+    if isinstance(found.part, Label | Flag):
+        return len(found.codes[0]) == 1 and not found.lost
+    return found.least == found.largest
+
+
+def suspects(found: Finding) -> list[tuple[float, tuple[int, int]]]:
+    """Marks that stand far from all other values, or below them and below 0."""
+    if found.others is None:
+        return []
+    low, high = found.others
+    reach = max(high - low, 1.0)
+    return [(mark, (many, first)) for mark, (many, first) in sorted(found.marks.items())
+            if many > 1 and (mark - high >= reach or low - mark >= reach
+                             or (mark < 0 <= low and found.whole))]
+
+
+def becomes(part: Column | Target) -> str:
+    """What a cell that is not read becomes, in words."""
+    if isinstance(part, Category):
+        return '"other"'
+    return "the default" if isinstance(part, Label | Flag) else "missing"
+
+
+# --- a text that is not read ---------------------------------------------------------------------
+
+def _loose(text: str) -> str:
+    """Without what people forget: capitals and spaces."""
+    return "".join(text.casefold().split())
+
+
+def quoted_value(value: Scalar) -> str:
+    """A value in ASCII, so that no control or direction character reaches the terminal."""
+    return json.dumps(value)
+
+
+def _listed(part: Category | Label | Flag) -> Mapping[str, Scalar]:
+    """Each text that is read, and the declared value that it says."""
+    table, _ = known(part)
+    if isinstance(part, Flag):
+        return {text: text for text in table}
+    return {text: part.values[code] for text, code in table.items()}
+
+
+def near_value(part: Column | Target, text: str) -> str | None:
+    """The declared value that is spelled nearly so, as JSON; None where there is none."""
+    if not isinstance(part, Category | Label | Flag):
+        return None
+    loose = {_loose(listed): value for listed, value in _listed(part).items()}
+    near = get_close_matches(_loose(text), loose, 1, 0.8) if len(text) > 3 else []
+    found = loose.get(_loose(text), loose[near[0]] if near else None)
+    return None if found is None else quoted_value(found)

@@ -3,23 +3,56 @@
 It looks at rows, so nothing of it may leave.  A CSV file that is written otherwise than the domain
 file says is looked at as it is written, so that the first look says all at once; each such
 difference is said, for the reader takes the domain file at its word.
+
+What is proposed and was read from rows says so: a fact of the rows is no fact of the domain until
+a code book, or who wrote the file, says the same.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from privsieve.public import inspected
-from privsieve.public.domain import Domain
+from privsieve.public.canonical import FLAGS
+from privsieve.public.columns import (
+    CODES,
+    Category,
+    Column,
+    Date,
+    Flag,
+    Label,
+    Number,
+    Target,
+)
+from privsieve.public.domain import FEW_CODES, Domain
 from privsieve.rows.batch import BATCH_CELLS, LARGEST_BATCH
-from privsieve.rows.cells import texts
-from privsieve.rows.finding import Finding, look
+from privsieve.rows.cells import bounds, texts
+from privsieve.rows.finding import (
+    BINS,
+    FORMS,
+    SUMS,
+    WORDS,
+    Finding,
+    Verdict,
+    Words,
+    becomes,
+    is_identifier,
+    look,
+    near_value,
+    quoted_value,
+    suspects,
+    verdict,
+    whole_and_different,
+)
 from privsieve.rows.source import (
     TEXT_FILES,
     Shape,
@@ -29,25 +62,28 @@ from privsieve.rows.source import (
     open_source,
     resolve,
 )
-from privsieve.rows.verdict import FROM_ROWS, Verdict, Words, lines, told, verdict
-from privsieve.rows.written import Broken, Remark, broken, needed_names, written
+from privsieve.rows.written import (
+    FROM_ROWS,
+    REASONS,
+    Broken,
+    Remark,
+    broken,
+    needed_names,
+    quoted_sign,
+    to_write,
+    written,
+)
 
 PRIVATE = "PRIVATE: for the holder of the table; nothing below may leave"
-#: What is said of lines that are no records, and the way out.
-_BROKEN = {
-    "empty": ("empty", "take it out of the file"),
-    "too long": ("too long", "look for a cell that holds a text, and leave it out"),
-    "open quote": (
-        "with an open quote",
-        ("a cell with a line break is never joined: a stray quote would swallow neighbours; write "
-         "the table as Parquet, or that column without line breaks")),
-    "zero byte": ("with a zero byte", "write the table again, as text"),
-    "fewer fields": (
-        "with fewer fields than the header", "what an open quote has cut off is one, too"),
-    "more fields": (
-        "with more fields than the header", "a cell with the delimiter needs quotes around it"),
-    "not told apart": ("with text beside a quoted cell", "check its quotes"),
-}
+#: How many spellings of a column are shown.
+_SHOWN = 10
+_FLAG_FIX = ("write yes and no as one of 1/0, true/false, yes/no, y/n, t/f, declare the words "
+             '(true = "ja", false = "nein"), or make it a category: these become the default')
+_CROWDED_FIX = (f"most values lie within {FEW_CODES} codes of each other, too near to be told "
+                "apart: write typical = [centre, spread], or near, or narrower bounds, from a code "
+                "book and never from here")
+_BIN_FIX = ("bounds as narrow as the code book allows, or typical = [centre, spread] from it, "
+            "would spread the values")
 #: From so many columns on, a part of which lies in one bin each, the bounds of all are doubted.
 _FEW, _HALF = 3, 0.5
 
@@ -131,10 +167,10 @@ class Inspection:
             "private": PRIVATE, "verdict": word, "said": said, "rows": self.rows,
             "place": self.place, "target": self.domain.target and self.domain.target.name,
             "written": [{**one._asdict()} for one in self.remarks],
-            "write": _write(self.remarks),
+            "write": to_write(self.remarks),
             "absent": [{"name": name, "near": near} for name, near in self.absent],
             "ignored": list(self.ignored),
-            "broken": [{"why": one.why, "said": _BROKEN[one.why][0], "fix": _BROKEN[one.why][1],
+            "broken": [{"why": one.why, "said": REASONS[one.why][0], "fix": REASONS[one.why][1],
                         "many": one.many, "where": list(one.where)} for one in self.broken],
             "persons": persons, "columns": [told(found) for found in _worst_first(self.findings)],
         }
@@ -146,9 +182,9 @@ class Inspection:
         if self.remarks:
             shown.append("The file is written otherwise than the domain file says; it is looked at "
                          "as it is written:")
-            shown += [f"  {one.key} is declared {_sign(one.declared)} and looks like "
-                      f"{_sign(one.found)}: {one.said}" for one in self.remarks]
-            shown += [f"  -> {line}" for line in _write(self.remarks)]
+            shown += [f"  {one.key} is declared {quoted_sign(one.declared)} and looks like "
+                      f"{quoted_sign(one.found)}: {one.said}" for one in self.remarks]
+            shown += [f"  -> {line}" for line in to_write(self.remarks)]
         shown += [f"{name} is not in the table" + (f"; it has {near}" if near else "")
                   for name, near in self.absent]
         if self.ignored:
@@ -159,7 +195,7 @@ class Inspection:
             shown.append(f"{_are(self.lost, 'line')} no record{'s' * (self.lost > 1)} and "
                          f"{self._become}:")
         for one in self.broken:
-            what, fix = _BROKEN[one.why]
+            what, fix = REASONS[one.why]
             shown.append(f"  {one.many} {what} (line {', '.join(map(str, one.where))}"
                          f"{' …' if one.many > len(one.where) else ''}): {fix}")
         shown += self._persons()
@@ -273,7 +309,7 @@ def _there(domain: Domain, shape: Shape) -> tuple[Domain, tuple[tuple[str, str |
     columns = tuple(part for part in domain.columns if part.name not in absent)
     if not columns:
         return domain, ()
-    told = tuple((name, _near(name, have.values())) for name in absent)
+    told = tuple((name, _near_name(name, have.values())) for name in absent)
     person = None if domain.person in absent else domain.person
     return replace(
         domain, columns=columns, person=person,
@@ -281,7 +317,7 @@ def _there(domain: Domain, shape: Shape) -> tuple[Domain, tuple[tuple[str, str |
         target=None if domain.target and domain.target.name in absent else domain.target), told
 
 
-def _near(name: str, names: Iterable[str]) -> str | None:
+def _near_name(name: str, names: Iterable[str]) -> str | None:
     """A name of the table that this one may mean."""
     loose = {_plain(other): other for other in names}
     near = get_close_matches(_plain(name), loose, 1, 0.75)
@@ -300,18 +336,158 @@ def _are(number: int, noun: str) -> str:
     return f"{number} {noun} is" if number == 1 else f"{number} {noun}s are"
 
 
-def _sign(text: str) -> str:
-    """A sign or word as a domain file has it."""
-    return '"\\t"' if text == "\t" else f'"{text}"'
+# --- a column in words ---------------------------------------------------------------------------
+
+def told(found: Finding) -> dict[str, Any]:
+    """The finding and its verdict for programs.  PRIVATE."""
+    word, said = verdict(found)
+    part, bins = found.part, found.bins
+    return {
+        "name": part.name, "kind": part.kind, "verdict": word, "said": said,
+        **{name: getattr(found, name) for name in SUMS},
+        "where": {trouble: list(places) for trouble, places in sorted(found.where.items())},
+        "different": found.different.many, "different_exact": found.different.exact,
+        "levels": _listed_levels(part), "levels_used": len(found.codes[0]),
+        "bins": None if bins is None else bins.tolist(),
+        "spellings": [{"text": text, "many": many, "first": first, "listed": near_value(part, text)}
+                      for text, many, first in found.spellings[:_SHOWN]],
+        "more_spellings": max(0, len(found.spellings) - _SHOWN),
+        "marks": [{"value": f"{mark:g}", "many": many, "first": first}
+                  for mark, (many, first) in suspects(found)],
+        "forms": dict(sorted(found.forms.items())),
+        "fixes": list(fixes(found)),
+    }
 
 
-def _write(remarks: Iterable[Remark]) -> list[str]:
-    """The lines of a domain file that would say what the file shows."""
-    said = {one.key: one.found for one in remarks}
-    csv = [f"{key} = {_sign(said[key])}" for key in ("delimiter", "decimal", "encoding")
-           if key in said]
-    found = [f"in [table] write csv = {{ {', '.join(csv)} }}"] if csv else []
-    found += [f"to the column {key.removesuffix('.format')} add format = {_sign(form)}"
-              for key, form in said.items() if key.endswith(".format")]
-    return [f"{line} ({FROM_ROWS}: who wrote the file can say whether that is so)"
-            for line in found]
+def lines(found: Finding, place: str = "row") -> list[str]:
+    """The finding and its verdict in words; a column without trouble has two lines."""
+    word, said = verdict(found)
+    head = f"{found.part.name} ({found.part.kind}): {said}"
+    counted = [f"{count} {name} ({count / max(found.rows, 1):.1%}{_at(found, name, place)})"
+               for name in WORDS if (count := getattr(found, name))]
+    return [f"{word.upper()}: {head}" if word != "fine" else head,
+            *([f"  {', '.join(counted)}"] if counted else []), f"  {_used(found)}",
+            *(f"  {one}" for one in _shown_spellings(found, place)),
+            *(f"  {one}" for one in _shown_marks(found, place)),
+            *(f"  -> {fix}" for fix in fixes(found))]
+
+
+def _at(found: Finding, word: str, place: str) -> str:
+    places = found.where.get(word, ())
+    if not places:
+        return ""
+    more = " …" if getattr(found, word) > len(places) else ""
+    return f"; {place}{'s' if len(places) > 1 else ''} {', '.join(map(str, places))}{more}"
+
+
+def _used(found: Finding) -> str:
+    """What is in use of levels, codes and bins."""
+    part, (codes, _many), bins = found.part, found.codes, found.bins
+    about = "" if found.different.exact else "about "
+    values = f"{about}{found.different.many} different values"
+    if isinstance(part, Category | Label | Flag):
+        return f"{values}; {len(codes)} of {_listed_levels(part)} levels in use"
+    said = f"{values}; {len(codes)} of {CODES} codes"
+    if bins is None or not bins.sum():
+        return f"{said} in use"
+    fullest = int(bins.max()) * 100 // int(bins.sum())
+    return f"{said}, {int((bins > 0).sum())} of {BINS} bins in use (the fullest has {fullest} %)"
+
+
+def _listed_levels(part: Column | Target) -> int | None:
+    """How many levels the domain lists; None of a number or date."""
+    if isinstance(part, Flag):
+        return 2
+    return len(part.values) if isinstance(part, Category | Label) else None
+
+
+def _shown_spellings(found: Finding, place: str) -> list[str]:
+    """The texts that are not read, the most frequent first."""
+    lines = []
+    for text, many, first in found.spellings[:_SHOWN]:
+        near = near_value(found.part, text)
+        hint = "" if near is None else f": the domain lists {near}"
+        lines.append(f"{quoted_value(text)} {many} times, first in {place} {first}{hint}")
+    if len(found.spellings) > _SHOWN:
+        lines.append(f"and {len(found.spellings) - _SHOWN} other texts")
+    return lines
+
+
+def _shown_marks(found: Finding, place: str) -> list[str]:
+    return [f"{mark:g} {many} times, first in {place} {first}, far from all other values"
+            for mark, (many, first) in suspects(found)]
+
+
+def fixes(found: Finding) -> tuple[str, ...]:
+    """What to write into the domain file, where something should be written."""
+    if found.rows and (is_identifier(found) or not found.present):
+        return ("take it out of the domain file: nothing in it can be found",)
+    if isinstance(found.part, Category | Label | Flag):
+        return _value_fixes(found)
+    return tuple(_number_fixes(found, found.part))
+
+
+def _value_fixes(found: Finding) -> tuple[str, ...]:
+    part = found.part
+    if isinstance(part, Flag) and found.unlisted:
+        return (_FLAG_FIX,)
+    if isinstance(part, Flag) or not found.unlisted:
+        return ()
+    assert isinstance(part, Category | Label)
+    lost = becomes(part)
+    if len(found.spellings) > _SHOWN:
+        said = "list the texts of the code book that matter in values = [...]: the others become"
+        return (f"{said} {lost}",)
+    near = [one.text for one in found.spellings if near_value(part, one.text) is not None]
+    far = [one.text for one in found.spellings if one.text not in near]
+    fixes = []
+    if near:
+        fixes.append("correct the table, or write its spelling in values: "
+                     f"these become {lost}")
+    if far:
+        listed = ", ".join(map(quoted_value, far))
+        fixes.append(f"if the code book lists them, add {listed} ({FROM_ROWS}) to values, or leave "
+                     f"it: these become {lost}")
+    return tuple(fixes)
+
+
+def _number_fixes(found: Finding, part: Number | Date) -> Iterable[str]:
+    low, high = bounds(part)
+    marked = suspects(found)
+    if found.below > sum(many for mark, (many, _) in marked if mark < low):
+        least = _shown(part, found.least, math.floor)
+        yield (f"these become low (the least, {FROM_ROWS}, is {least}); if the code book allows "
+               "less, write its bound")
+    if found.above > sum(many for mark, (many, _) in marked if mark > high):
+        largest = _shown(part, found.largest, math.ceil)
+        yield (f"these become high (the most, {FROM_ROWS}, is {largest}); if the code book allows "
+               "more, write its bound")
+    if marked:
+        yield ("if the code book says that such a number is a missing value, empty these cells in "
+               "a copy of the table: as they stand they are numbers")
+    best = max(found.forms.values(), default=0)
+    if best:
+        fit = " or ".join(f'"{form}"' for form in FORMS if found.forms.get(form) == best)
+        yield (f"format = {fit} would read {best} of them ({FROM_ROWS}: ask who wrote the file); a "
+               "column has one format: bring all dates into it")
+    elif found.unparsable and isinstance(part, Number) and {
+            one.text.lower() for one in found.spellings} <= FLAGS.keys():
+        yield (f'these become missing, and are words for yes and no ({FROM_ROWS}): if the code '
+               'book says so, write kind = "flag"')
+    elif found.unparsable:
+        form = "format" if isinstance(part, Date) else "csv.decimal (or points for thousands)"
+        yield (f"these become missing: right for a word that says so, else check {form} and the "
+               "kind of the column")
+    if whole_and_different(found):
+        yield "take an identifier out of the domain file: it says nothing about anybody else"
+    if found.crowded:
+        yield _CROWDED_FIX
+    elif found.in_one_bin:
+        yield _BIN_FIX
+
+
+def _shown(part: Column | Target, value: float | None, outward: Callable[[float], int]) -> str:
+    if isinstance(part, Date) and value is not None:
+        # The day before, or after, so that the bound holds the value.
+        return str(np.datetime64(outward(value), "D"))
+    return "" if value is None else repr(int(value) if value.is_integer() else value)

@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
@@ -385,6 +386,14 @@ def _of_numbers(part: Column | Target) -> bool:
 SQL = "sql:"
 TEXT_FILES = (".csv", ".tsv", ".txt")
 PARQUET_FILES = (".parquet", ".pq")
+#: Who opens a table that brings a library or a format of its own, by its ending, its first word or
+#: its package: a module that is loaded when such a table comes, and a function.
+OPENERS = {
+    **dict.fromkeys(TEXT_FILES, "csv_file.open_csv"),
+    **dict.fromkeys(PARQUET_FILES, "parquet.open_parquet"),
+    SQL: "sql.open_sql",
+    "pyspark": "spark.open_spark",
+}
 _ACCEPTED = ("give a path (.csv, .tsv, .txt, .parquet, or a folder of Parquet files), an array, a "
              "list of rows, a sparse matrix, a pandas, polars or Spark frame, or an Arrow table or "
              "stream")
@@ -396,12 +405,10 @@ def open_source(X: Any, y: Any = None, *, csv: Csv | None = None,
 
     Parameters
     ----------
-    X : path, array, list of rows, sparse matrix, pandas or polars frame, Arrow table or stream
-        the table; a folder of Parquet files is one; so are the rows of "sql:SELECT ...".  A
-        `Source` is given back as it is.
     X : path, array, list of rows, sparse matrix, frame of pandas, polars or Spark, Arrow table or
         stream
-        the table; a `Source` is given back as it is.
+        the table; a folder of Parquet files is one; so are the rows of "sql:SELECT ...".  A
+        `Source` is given back as it is.
     y : array or column name, optional
         the target, where X does not hold it under the domain's name.
     csv : Csv, optional
@@ -421,14 +428,15 @@ def open_source(X: Any, y: Any = None, *, csv: Csv | None = None,
         if y is not None:
             raise SchemaError("X is a file or a query and y came apart; name the target in the "
                               "domain")
-        return _open_query(str(X), connect) if queried else _open_path(Path(X), csv or Csv())
+        if queried:
+            place = None if connect is None else Path(connect)
+            return _opened(SQL, str(X).removeprefix(SQL), place)
+        return _open_path(Path(X), csv or Csv())
     if isinstance(X, Source):
         return X
     home = _homes(X)
     if "pyspark" in home:
-        from privsieve.rows.spark import open_spark
-
-        return open_spark(X, y)
+        return _opened("pyspark", X, y)
     if isinstance(y, str):
         if y not in list(getattr(X, "columns", ())) or not hasattr(X, "drop"):
             raise SchemaError(f"y is {y!r}, and the table has no column of that name; give a name "
@@ -515,30 +523,25 @@ def _check_connection(connect: object, *, queried: bool) -> None:
                           "or leave it away")
 
 
-def _open_query(text: str, connect: str | os.PathLike[str] | None) -> Source:
-    from privsieve.rows.sql import open_sql
-
-    return open_sql(text.removeprefix(SQL), None if connect is None else Path(connect))
+def _opened(form: str, *given: Any) -> Source:
+    """What the opener of a form gives."""
+    module, opener = OPENERS[form].split(".")
+    found: Source = getattr(import_module(f"privsieve.rows.{module}"), opener)(*given)
+    return found
 
 
 def _open_path(path: Path, csv: Csv) -> Source:
     ending = path.suffix.lower()
     if path.is_dir():
-        from privsieve.rows.parquet import open_parquet
-
-        return open_parquet(path)
+        return _opened(PARQUET_FILES[0], path)
     if ending not in (*TEXT_FILES, *PARQUET_FILES):
         raise SchemaError(f"the file's name ends in {ending!r}; .csv, .tsv, .txt, .parquet and "
                           ".pq are read: convert or rename it")
     if not path.is_file():
         raise SchemaError("the data file does not exist, or is not a file; check the path")
     if ending in TEXT_FILES:
-        from privsieve.rows.csv_file import open_csv
-
-        return replace(open_csv(path, csv), path=True)
-    from privsieve.rows.parquet import open_parquet
-
-    return open_parquet(path)
+        return replace(_opened(ending, path, csv), path=True)
+    return _opened(ending, path)
 
 
 def _open_table(X: Any, target: RawColumn | None, home: set[str]) -> Source:

@@ -1,12 +1,14 @@
-"""Written: how a CSV file is written, as its lines show it; PRIVATE, for `inspect` alone.
+"""Written: how a CSV file is written, as its lines show it, for a draft and for a look.
 
-A reader never guesses: it takes what the domain file says.  Here is guessed, from rows, so that the
-first look at a file says all at once; and each guess says that it was read from the rows.
+A reader never guesses: it takes what the domain file says.  A draft guesses by the first line,
+which is no row.  Whatever else is guessed here is guessed from rows, and PRIVATE: so that the first
+look at a file says all at once; and each guess says that it was read from the rows.
 """
 
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from privsieve.errors import DomainError
+from privsieve.errors import DomainError, SchemaError
 from privsieve.public.columns import Column, Date, Number, Target
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows.cells import date_cell, is_missing, number_cell
@@ -26,12 +28,31 @@ from privsieve.rows.source import field_position, fold
 
 #: Lines by which the decimal sign and the forms of dates are judged.
 _SAMPLE = 2000
-_DELIMITERS = (",", ";", "\t", "|")
+#: What may part the fields of a line, the likeliest first.
+DELIMITERS = (",", ";", "\t", "|")
+_HEADER_BYTES, _BODY_BYTES = 2**16, 2**22
 #: What is not UTF-8 and comes from a European office is mostly this.
 _OTHER = "cp1252"
 _BOM = b"\xef\xbb\xbf"
 #: How many places of each trouble are kept.
 _PLACES = 3
+#: What stands beside every proposal that holds something of the table.
+FROM_ROWS = "read from the rows"
+#: Why a line is no record: what is said of such lines, and the way out.
+REASONS = {
+    "empty": ("empty", "take it out of the file"),
+    "too long": ("too long", "look for a cell that holds a text, and leave it out"),
+    "open quote": (
+        "with an open quote",
+        ("a cell with a line break is never joined: a stray quote would swallow neighbours; write "
+         "the table as Parquet, or that column without line breaks")),
+    "zero byte": ("with a zero byte", "write the table again, as text"),
+    "fewer fields": (
+        "with fewer fields than the header", "what an open quote has cut off is one, too"),
+    "more fields": (
+        "with more fields than the header", "a cell with the delimiter needs quotes around it"),
+    "not told apart": ("with text beside a quoted cell", "check its quotes"),
+}
 
 
 class Remark(NamedTuple):
@@ -53,6 +74,58 @@ class Broken:
     why: str
     many: int = 0
     where: tuple[int, ...] = ()
+
+
+def recognised(path: Path) -> Csv:
+    """How a CSV file is written, by its first line alone.
+
+    A decimal comma goes with a semicolon: programs part fields by semicolons where the comma was
+    taken.  Letters are utf-8 where the first line is, else cp1252.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.readline(_HEADER_BYTES)
+    except (OSError, ValueError):
+        raise SchemaError("the data file does not exist, or cannot be read; check the "
+                          "path") from None
+    delimiter = guess(head.decode("latin-1"))
+    return Csv(delimiter=delimiter, decimal="," if delimiter == ";" else ".",
+               encoding=_read_as(head))
+
+
+def guess(header: str) -> str:
+    """The character that parts most fields of a header line.
+
+    >>> guess("age;sex;ward"), guess("age")
+    (';', ',')
+    """
+    return max(DELIMITERS, key=header.count)
+
+
+def looked_at(path: Path, csv: Csv) -> Csv:
+    """How a CSV file is written, by its rows.  PRIVATE."""
+    with path.open("rb") as file:
+        body = file.read(_BODY_BYTES)
+    body = body[:body.rfind(b"\n") + 1] or body
+    encoding = _read_as(body)
+    cells = re.split(r"[\r\n" + re.escape(csv.delimiter) + "]",
+                     body.decode(encoding, "replace").replace('"', ""))
+    comma, point = (sum(bool(re.fullmatch(rf"\s*-?\d+{sign}\d+\s*", cell)) for cell in cells)
+                    for sign in (",", r"\."))
+    decimal = csv.decimal if comma == point else "," if comma > point else "."
+    return replace(csv, encoding=encoding,
+                   decimal=decimal if decimal != csv.delimiter else csv.decimal)
+
+
+def _read_as(data: bytes) -> str:
+    """utf-8 where the bytes are, else cp1252 where they are, else latin-1, which all bytes are."""
+    for name in ("utf-8", "cp1252"):
+        try:
+            data.removeprefix(_BOM).decode(name)
+        except UnicodeError:
+            continue
+        return name
+    return "latin-1"
 
 
 def written(path: Path, domain: Domain) -> tuple[Domain, tuple[Remark, ...]]:
@@ -83,7 +156,7 @@ def written(path: Path, domain: Domain) -> tuple[Domain, tuple[Remark, ...]]:
 
 def broken(file: File, positions: Sequence[int]) -> tuple[Broken, ...]:
     """Lines that are no records, each counted under the first reason that holds."""
-    need, found = max(positions) + 1, {why: Broken(why) for why in _REASONS}
+    need, found = max(positions) + 1, {why: Broken(why) for why in REASONS}
     lines = (line for block in file.lines(file.longest(positions)) for line in block)
     for number, line in enumerate(lines, 1 + file.csv.header):
         if file.record(line, need) is None:
@@ -91,11 +164,6 @@ def broken(file: File, positions: Sequence[int]) -> tuple[Broken, ...]:
             before = found[why]
             found[why] = Broken(why, before.many + 1, (*before.where, number)[:_PLACES])
     return tuple(one for one in found.values() if one.many)
-
-
-#: Why a line is no record.
-_REASONS = ("empty", "too long", "open quote", "zero byte", "fewer fields", "more fields",
-            "not told apart")
 
 
 def _why(file: File, line: bytes | None, need: int) -> str:
@@ -111,6 +179,23 @@ def _why(file: File, line: bytes | None, need: int) -> str:
     if fields is None:
         return "not told apart"
     return "fewer fields" if len(fields) < (file.width or need) else "more fields"
+
+
+def quoted_sign(text: str) -> str:
+    """A sign or word as a domain file has it."""
+    return '"\\t"' if text == "\t" else f'"{text}"'
+
+
+def to_write(remarks: Iterable[Remark]) -> list[str]:
+    """The lines of a domain file that would say what the file shows."""
+    said = {one.key: one.found for one in remarks}
+    csv = [f"{key} = {quoted_sign(said[key])}" for key in ("delimiter", "decimal", "encoding")
+           if key in said]
+    found = [f"in [table] write csv = {{ {', '.join(csv)} }}"] if csv else []
+    found += [f"to the column {key.removesuffix('.format')} add format = {quoted_sign(form)}"
+              for key, form in said.items() if key.endswith(".format")]
+    return [f"{line} ({FROM_ROWS}: who wrote the file can say whether that is so)"
+            for line in found]
 
 
 # --- bytes ---------------------------------------------------------------------------------------
@@ -155,7 +240,7 @@ def _head(path: Path) -> tuple[bytes, int]:
 def _delimiter(path: Path, domain: Domain) -> Remark | None:
     """Another delimiter, where it gives more of the names, or without names more fields."""
     declared = domain.csv.delimiter
-    tried = [declared, *(sign for sign in _DELIMITERS if sign != declared)]
+    tried = [declared, *(sign for sign in DELIMITERS if sign != declared)]
     found = {sign: _names_there(path, domain, sign) for sign in tried}
     best = max(tried, key=lambda sign: found[sign])
     if best == declared or not found[best] > found[declared]:

@@ -10,7 +10,7 @@ level.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -39,9 +39,12 @@ from privsieve.release import Histogram, NoiseLaw, figure
 from privsieve.summaries.stages import adding
 
 if TYPE_CHECKING:
-    from privsieve.methods.histogram.tables import BeforeChoice, Dense, Sparse
+    import numpy as np
+    import numpy.typing as npt
+
     from privsieve.noise.streams import Noise
-    from privsieve.rows.batch import Batch
+    from privsieve.rows.batch import Batch, Passes
+    from privsieve.summaries.tables import Dense, Sparse
 
 METHOD = "noisy-histogram/1"
 #: Bins of a number where nobody says how many.
@@ -182,10 +185,18 @@ def _plan(run: Tabling, cost: Cost, units: int) -> Plan:
     )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class BeforeChoice:
+    """What a choice of columns needs, and the rows that are tabulated after it; both private."""
+
+    sieve: Any  # the summary of the method that chooses
+    rows: Passes
+    key: int
+
+
 def summarise(batches: Iterable[Batch], key: int, *, run: Tabling,
               ) -> Dense | Sparse | BeforeChoice:
     """Rows become counts; before a choice, what it needs and the cells of the rows."""
-    from privsieve.methods.histogram.tables import BeforeChoice, counted
     from privsieve.rows.batch import Passes
 
     if run.sieve is None:
@@ -201,8 +212,8 @@ def summarise(batches: Iterable[Batch], key: int, *, run: Tabling,
 def mechanism(summary: Dense | Sparse | BeforeChoice, noise: Noise, *, run: Tabling,
               ) -> NoisyTable:
     """Counts meet noise; where columns are chosen, after the choice."""
-    from privsieve.methods.histogram.tables import BeforeChoice, Dense, Sparse
     from privsieve.noise.discrete import above, noisy
+    from privsieve.summaries.tables import Dense, Sparse
 
     names = run.names
     if isinstance(summary, BeforeChoice):
@@ -222,11 +233,44 @@ def mechanism(summary: Dense | Sparse | BeforeChoice, noise: Noise, *, run: Tabl
 
 def _tabulated(held: BeforeChoice, names: Sequence[str], run: Tabling) -> Dense | Sparse:
     """The table of the columns that were chosen."""
-    from privsieve.methods.histogram.tables import counted
-
     return counted(held.rows, held.key, domain=run.domain, axes=run.axes(names),
                    sparse=bool(run.delta))
 # [/mechanism]
+
+
+def on_axes(axes: Sequence[Axis], batch: Batch, domain: Domain) -> Iterator[npt.NDArray[np.int64]]:
+    """The cell of each row, on one axis after another.
+
+    >>> import numpy as np
+    >>> from privsieve.rows.batch import Batch
+    >>> age = Number("age", 0, 110, missing="level")
+    >>> codes = np.array([[0], [65534], [65535]], np.uint16)
+    >>> batch = Batch(codes, np.zeros(3, np.int32), *np.zeros((2, 3), np.uint64))
+    >>> [cells.tolist() for cells in on_axes([Axis(age, 4)], batch, Domain([age]))]
+    [[0, 3, 4]]
+    """
+    import numpy as np
+
+    place = {name: j for j, name in enumerate(domain.names)}
+    for axis in axes:
+        codes = batch.codes[:, place[axis.name]] if axis.name in place else batch.label
+        found = codes.astype(np.int64)
+        # [cell] a missing value has the code after the last that is used, and so the last cell
+        yield found * axis.bins // axis.used if axis.bins else found
+
+
+def counted(batches: Iterable[Batch], key: int, *, domain: Domain, axes: Sequence[Axis],
+            sparse: bool) -> Dense | Sparse:
+    """The table of some axes over some batches."""
+    from privsieve.rows.batch import Batch
+    from privsieve.summaries.tables import kept, table_of
+
+    sizes = [axis.cells for axis in axes]
+
+    def of(batch: Batch) -> Dense | Sparse:
+        return table_of(list(on_axes(axes, batch, domain)), sizes, sparse=sparse)
+
+    return kept(batches, key, domain, of(Batch.empty(len(domain.columns))), of)
 
 
 def says(output: NoisyTable, *, run: Tabling) -> Mapping[str, Json]:

@@ -1,13 +1,14 @@
-"""Exploring: what the private page says to whom has to choose k, and the page.
+"""Looks: private pages for who holds a table: of each k (`explore`), of its cells (`inspect`).
 
-The nouns hold figures of the whole table, closed columns as well: the page that is made of them is
-for the eyes of who holds the rows.
+The nouns hold figures of the whole table, closed columns as well.  The page of cells is made of
+what `inspect` tells programs: it knows no row beyond that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -16,11 +17,13 @@ from markupsafe import Markup
 from privsieve.report.page import (
     Piece,
     bar,
+    clean,
     count,
     document,
     joined,
     name,
     place,
+    plural,
     share_up,
     some,
     wide,
@@ -29,6 +32,9 @@ from privsieve.report.page import (
 #: Closed columns that are shown.
 _CLOSED = 15
 _UNREACHED = "not reached"
+#: The words of verdicts on columns, and of what is wrong with cells.
+_VERDICTS = ("stop", "look", "fine")
+_TROUBLES = ("unparsable", "unlisted", "below", "above", "missing")
 #: Of curves: the highest and the lowest place in pixels, the part of the width that the words of
 #: the scale take, and a mark for each curve.
 _TOP, _BASE, _SCALE = 26, 206, 12
@@ -199,7 +205,7 @@ class Explored:
         return next((one for one in self.points if (one.way, one.k) == (way, k)), None)
 
 
-def page(explored: Explored) -> bytes:
+def explored_page(explored: Explored) -> bytes:
     """The page for whom has to choose k: PRIVATE, for who holds the table."""
     asked = explored.asked
     chosen = explored.point(asked.way, asked.k)
@@ -390,3 +396,73 @@ def _curve(kind: int, points: Sequence[tuple[float, float | None]]) -> Markup:
         if h is not None and i is not None)
     marks = (_MARKS[kind].format(x=f"{wide(x)}%", y=y) for x, y in points if y is not None)
     return joined([*lines, *marks], "")
+
+
+# --- cells ----------------------------------------------------------------------------------------
+
+def inspected_page(told: Mapping[str, Any]) -> bytes:
+    """The page of a look at a table: PRIVATE, for who holds it."""
+    columns = told["columns"]
+    return document(
+        "inspecting", kind="internal", said=told, columns=columns,
+        troubled=[one for one in columns if one["verdict"] != "fine"],
+        rows=[_row(one) for one in columns], troubles=_troubles, value=_value, marked=_marked,
+        in_use=_in_use, counts={word: sum(one["verdict"] == word for one in columns)
+                                for word in _VERDICTS})
+
+
+def _row(one: Mapping[str, Any]) -> list[Markup | str]:
+    """A column of the table: its name with a bar of what is read, lost and missing."""
+    rows = max(int(one["rows"]), 1)
+    lost = one["unparsable"] + one["unlisted"]
+    read = one["rows"] - one["missing"] - lost
+    ends = [100 * read / rows, 100 * (read + lost) / rows]
+    pieces = [Piece(0, ends[0]), Piece(ends[0], ends[1], "f4"), Piece(ends[1], 100, "f3")]
+    shares = [f"{_percent(part, rows)} {what}" for part, what in (
+        (lost, "lost"), (one["missing"], "empty")) if part]
+    said = Markup('{}<span class="t">{}</span>').format(
+        bar(name(one["name"]), pieces), ", ".join(shares))
+    stop = Markup("<b>stop</b>")
+    return [said, stop if one["verdict"] == "stop" else one["verdict"], _in_use(one)]
+
+
+def _in_use(one: Mapping[str, Any]) -> str:
+    """What is in use of levels, or of bins; of codes where there are no bins."""
+    if one["kind"] in ("category", "label", "flag"):
+        return f"{one['levels_used']} of {one['levels']} levels"
+    if one["bins"] is None or not sum(one["bins"]):
+        return f"{count(one['levels_used'])} codes"
+    return f"{sum(many > 0 for many in one['bins'])} of {len(one['bins'])} bins"
+
+
+def _troubles(one: Mapping[str, Any], place: str) -> Iterator[tuple[str, str, str]]:
+    """What is wrong with cells: the word, how many, and where first."""
+    for word in _TROUBLES:
+        if one[word]:
+            places = one["where"].get(word, ())
+            more = " …" if places and one[word] > len(places) else ""
+            yield (word, f"{count(one[word])} ({_percent(one[word], max(one['rows'], 1))})",
+                   f"{place}{'s' * (len(places) > 1)} {', '.join(map(str, places))}{more}"
+                   if places else "")
+
+
+def _percent(part: int, whole: int) -> str:
+    """A share, with the digit that tells few from none.
+
+    >>> _percent(0, 10), _percent(1, 3000), _percent(1, 3)
+    ('none', 'below 0.1 %', '33.3 %')
+    """
+    if not part:
+        return "none"
+    share = Fraction(100 * part, whole)
+    return "below 0.1 %" if share < Fraction(1, 10) else f"{float(share):.1f} %"
+
+
+def _value(text: object) -> Markup:
+    """A text of the table, harmless."""
+    return name(f'"{clean(text)}"')
+
+
+def _marked(one: Mapping[str, Any], place: str) -> str:
+    """A text or number that stands somewhere."""
+    return f"{plural(one['many'], 'time')}, first in {place} {one['first']}"

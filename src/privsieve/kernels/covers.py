@@ -1,13 +1,12 @@
 """Sets of items by the rows that each of their patterns covers; a set of rows is an integer.
 
-Greedy choices and the exact search in plain Python: the twins of those in `patterns` and `search`.
+Greedy choices in plain Python, the twins of those in `patterns`, and what that of `search` goes by.
 `covers.h` says the same natively.
 """
 # ruff: noqa: PLR0917  six arguments are allowed by the house
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -265,74 +264,3 @@ class _Choice:
                 values = {}
             elif not self.skip:
                 return
-
-
-def search(items: Cells, y: I32, weights: I64 | None, facts: I64, absent: U8,
-           begin: tuple[I64, Callable[[int, int], object] | None],
-           ) -> tuple[I64, int, int, bool, int]:
-    """The heaviest set that keeps the rule, as `search.search` returns it.
-
-    `begin` is a start, and who is told how far it is.
-    """
-    covers = Covers.of(items, y, weights, facts.tolist(), absent.tolist())
-    empty = covers.root()
-    if empty is None:
-        return np.empty(0, np.int64), -1, -1, True, 0
-    most, milliseconds = int(facts[8]), int(facts[9])
-    run = _Search(covers, most or inf, time.monotonic() + (milliseconds / 1000 or inf), begin[1])
-    try:
-        bound = max(run.value, run.whole(empty, set(begin[0].tolist())))
-    except KeyboardInterrupt:
-        bound = covers.most
-    chosen = sorted(j for x in run.best for j in covers.columns[x].items)
-    return np.array(chosen, np.int64), run.value, bound, bound == run.value, run.nodes
-
-
-@dataclass(repr=False)
-class _Search:
-    """Branch and bound: what all columns together could still add is the bound of a set."""
-
-    covers: Covers
-    most: float
-    end: float
-    told: Callable[[int, int], object] | None
-    best: tuple[int, ...] = ()
-    value: int = 0
-    nodes: int = 0
-
-    def stopped(self) -> bool:
-        """Whether a limit is met; now and then it is told how far the search is."""
-        if self.told is not None:
-            self.told(self.nodes, self.value)
-        return self.nodes > self.most or time.monotonic() >= self.end
-
-    def whole(self, empty: State, start: set[int]) -> int:
-        """All sets, after the start as far as it keeps the rule, and what fits beside it."""
-        every = range(len(self.covers.columns))
-        s, value = empty, 0
-        for x in sorted(every, key=lambda x: start.isdisjoint(self.covers.columns[x].items)):
-            if self.covers.keeps(s, x) and not self.stopped():
-                value += self.covers.gain(s, x)
-                s = self.covers.add(s, x) or s
-        self.best, self.value = s.columns, value
-        return self.descend(empty, 0, [x for x in every if self.covers.keeps(empty, x)])
-
-    def descend(self, s: State, value: int, left: list[int]) -> int:
-        """The best of a set and any of those left, which each fit; returns a bound on all."""
-        self.nodes += 1
-        if value > self.value:
-            self.best, self.value = s.columns, value
-        gains = {x: self.covers.gain(s, x) for x in left}
-        left = sorted((x for x in left if gains[x]), key=lambda x: -gains[x])
-        known = self.value
-        for i, x in enumerate(left):
-            bound = min(value + sum(gains[z] for z in left[i:]), self.covers.most)
-            if bound <= self.value:
-                break
-            if self.stopped():
-                return max(known, bound)
-            after = self.covers.add(s, x)
-            assert after is not None
-            fits = [z for z in left[i + 1:] if self.covers.keeps(after, z)]
-            known = max(known, self.descend(after, value + gains[x], fits))
-        return max(known, self.value)

@@ -1,4 +1,4 @@
-"""Tables of counts as summaries: dense or sparse, and rows kept until columns are chosen.
+"""Tables of counts as summaries: dense or sparse.
 
 All are integers that add up; which rows of a person take part was settled before, by a keyed
 order of that person's own rows.
@@ -6,26 +6,20 @@ order of that person's own rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve.public.domain import Domain
-from privsieve.rows.batch import Batch, Passes
-from privsieve.summaries import Summary
+from privsieve.rows.batch import Batch
+from privsieve.summaries import S
 from privsieve.summaries.persons import summed
 
-if TYPE_CHECKING:
-    from privsieve.methods.histogram.noisy_histogram import Axis
-
-
 Ints = npt.NDArray[np.int64]
-
-S = TypeVar("S", bound=Summary)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,34 +57,6 @@ class Sparse:
         return Sparse(places, counts)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class BeforeChoice:
-    """What a choice of columns needs, and the rows that are tabulated after it; both private."""
-
-    sieve: Any  # the summary of the method that chooses
-    rows: Passes
-    key: int
-
-
-def on_axes(axes: Sequence[Axis], batch: Batch, domain: Domain) -> Iterator[Ints]:
-    """The cell of each row, on one axis after another.
-
-    >>> from privsieve.public.columns import Number
-    >>> from privsieve.methods.histogram.noisy_histogram import Axis
-    >>> age = Number("age", 0, 110, missing="level")
-    >>> codes = np.array([[0], [65534], [65535]], np.uint16)
-    >>> batch = Batch(codes, np.zeros(3, np.int32), *np.zeros((2, 3), np.uint64))
-    >>> [cells.tolist() for cells in on_axes([Axis(age, 4)], batch, Domain([age]))]
-    [[0, 3, 4]]
-    """
-    place = {name: j for j, name in enumerate(domain.names)}
-    for axis in axes:
-        codes = batch.codes[:, place[axis.name]] if axis.name in place else batch.label
-        found = codes.astype(np.int64)
-        # [cell] a missing value has the code after the last that is used, and so the last cell
-        yield found * axis.bins // axis.used if axis.bins else found
-
-
 def flat(cells: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> Ints:
     """Cells on several axes as one place, the last axis running fastest.
 
@@ -101,17 +67,6 @@ def flat(cells: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> Ints:
     for cell, size in zip(cells, sizes, strict=True):
         found = found * size + cell
     return found
-
-
-def counted(batches: Iterable[Batch], key: int, *, domain: Domain, axes: Sequence[Axis],
-            sparse: bool) -> Dense | Sparse:
-    """The table of some axes over some batches."""
-    sizes = [axis.cells for axis in axes]
-
-    def of(batch: Batch) -> Dense | Sparse:
-        return table_of(list(on_axes(axes, batch, domain)), sizes, sparse=sparse)
-
-    return kept(batches, key, domain, of(Batch.empty(len(domain.columns))), of)
 
 
 def table_of(cells: Sequence[npt.NDArray[Any]], sizes: Sequence[int], *, sparse: bool,

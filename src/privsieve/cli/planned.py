@@ -1,0 +1,155 @@
+"""Planned: what a plan is, in words: what leaves, for whom, and how strong the noise is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+import click
+
+from privsieve.cli import words
+from privsieve.public.plan import Plan
+
+#: Where the meanings of a table's columns begin.
+INDENT = 15
+_EXPECTED = ("by how much a prediction is expected to be off, beyond what no model could know, in "
+             "the same unit")
+_MOVED = ("the rows that noise moves to other cells, as a share of all rows; above 1 nothing of "
+          "the table is left")
+#: What a forecast may hold, by kind: the head of its column, and what it is.
+FIGURES = {
+    "weights": {
+        "noise_each": ("each weight", "the standard deviation of the noise on one weight"),
+        "noise_length": ("together", "how long the noise on all of them is together, about"),
+    },
+    "regression": {
+        "noise_each": ("each number", "the standard deviation of the noise on one number"),
+        "noise_prediction": ("prediction", "that of a prediction, in halves of the target's range"),
+        "expected_error": ("error", _EXPECTED),
+        "error_bound": ("error bound", "a bound of that"),
+    },
+    "histogram": {
+        "noise_each": ("each cell", "the standard deviation of the noise on one count"),
+        "expected_error": ("moved", _MOVED),
+    },
+}
+#: From so many per cent on it is said how many times.
+_MANY = 1000
+#: Settings that have a line of their own.
+WISHES = ("always", "never", "groups", "costs", "price", "targets", "over")
+
+
+def heading(plan: Plan, *, settled: bool = True) -> None:
+    """Print what is planned, for whom and how; `settled` where an epsilon was."""
+    from privsieve.public.plan import UNIT
+
+    if plan.kind == "selection":
+        most = plan.settings.get("at_most")
+        asked_for = f", where at most {most} were asked for" if most is not None else ""
+        said = f"{count(plan)} of {len(plan.domain.columns)} columns{asked_for}"
+        words.show("choose", said if settled or most is None else
+                   f"at most {most} of {len(plan.domain.columns)} columns")
+        for word, said in _beforehand(plan.settings):
+            words.show(word, said)
+    else:
+        words.show("release", _what(plan))
+    words.show("protects", f"{UNIT[plan.protected]} ({plan.domain.neighbours})")
+    words.show(f"{plan.protected}s", f"{plan.units}")
+    words.show("method", plan.method)
+
+
+def _beforehand(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is fixed in public, before a row is read."""
+    for word, option, said in (
+            ("always in", "always", "; a race is for the other places"),
+            ("never in", "never", "; not looked at")):
+        if option in settings:
+            yield word, ", ".join(settings[option]) + said
+    for group, columns in settings.get("groups", {}).items():
+        yield "as one", f"{', '.join(columns)} ({group}), in one place"
+    if "price" in settings:
+        costs = ", ".join(f"{name} {cost}" for name, cost in settings.get("costs", {}).items())
+        yield "price", (f"at most {settings['price']}, and at most {settings['k']} chosen; "
+                        f"{f'{costs}, each other 1' if costs else '1 each'}")
+    if "targets" in settings:
+        counts = "the mean over them" if "over" in settings else "the most for any"
+        yield "targets", f"also {', '.join(settings['targets'])}; {counts} counts"
+
+
+def count(plan: Plan) -> str:
+    """How many columns are chosen; of a tuning, what its candidates say."""
+    candidates: Any = plan.settings.get("candidates")
+    if candidates is None:
+        return str(plan.settings["k"])
+    return " or ".join(str(k) for k in sorted({one["settings"]["k"] for one in candidates}))
+
+
+def _what(plan: Plan) -> str:
+    """What is released, in a few words."""
+    d, k = len(plan.domain.columns), plan.settings.get("k")
+    if plan.kind == "histogram":
+        least = plan.settings.get("threshold")
+        over = f" over {k} of {d} columns" if k is not None else ""
+        most = "at most " if plan.settings.get("choice") else ""
+        named = f"; those from {least} on are named" if least is not None else ""
+        cells = f"{int(str(plan.forecast['cells'])):,}".replace(",", " ")
+        return f"a table of {most}{cells} counts{over}{named}"
+    if plan.kind == "regression":
+        return "a model from which predictions are free"
+    chosen = "those above zero are chosen" if k == "positive" else (
+        "the largest one is chosen" if k == 1 else f"the {k} largest are chosen")
+    return f"a weight for each of {d} columns; {chosen}"
+
+
+def noise(plan: Plan) -> str:
+    """How strong the noise is, against what it hides where that is bounded."""
+    made = plan.forecast
+    if "noise_prediction" in made:
+        return _prediction(plan)
+    one = FIGURES[plan.kind]["noise_each"][0].removeprefix("each ")
+    said = f"standard deviation {figure(made['noise_each'])} on each {one}"
+    if "noise_length" in made and "longest" in made:
+        of = share(made)
+        said += (f"; together about {figure(made['noise_length'])} long, where the {one}s without "
+                 f"it are at most {figure(made['longest'])} long: {of}"
+                 f"{' of' if '%' in of else ''} that")
+    return said
+
+
+def _prediction(plan: Plan) -> str:
+    """By how much noise moves a prediction, in the unit of the target where it has one."""
+    from privsieve.public.columns import Number
+
+    target, share = plan.domain.target, Fraction(str(plan.forecast["noise_prediction"]))
+    assert isinstance(target, Number)
+    low, high = target.ends
+    if target.scale == "log":
+        return f"a prediction errs by {figure(share)} of half the target's range, on its log scale"
+    return (f"a prediction of {target.name} errs by "
+            f"{figure(share * Fraction(high - low) / 2)} from noise (one standard "
+            "deviation)")
+
+
+def share(made: Mapping[str, Any]) -> str:
+    """The expected length of the noise beside the longest weights, rounded up."""
+    if "longest" not in made or "noise_length" not in made:
+        return "-"
+    percent = -(-100 * Fraction(made["noise_length"]) // Fraction(made["longest"]))
+    return f"{percent} %" if percent < _MANY else f"{-(-percent // 100)} times"
+
+
+def figure(value: object) -> str:
+    """A public number for people: three digits that matter.
+
+    >>> figure("0.0123456"), figure("0.0000001234"), figure("12345.6"), figure(None)
+    ('0.0123', '1.23e-07', '12346', '-')
+    """
+    return "-" if value is None else words.number(Fraction(str(value)))
+
+
+def meanings(told: Iterable[tuple[str, str]]) -> None:
+    """Print the heads of a table, and what stands below them."""
+    for head, meaning in told:
+        lines = click.wrap_text(meaning, words.WIDTH - INDENT).replace("\n", "\n" + " " * INDENT)
+        click.echo(f"  {head}".ljust(INDENT) + lines)
