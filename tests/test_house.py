@@ -116,15 +116,15 @@ def test_a_name_has_one_meaning():
 
 
 def test_a_module_has_more_than_one_importer():
-    """A module with one importer is a part of it, if both fit into one file.
+    """A module with one importer is a part of it, unless that is a face, and too long with it.
 
     Between two rooms is a wall; there such a module is one with whatever else of its room the same
-    importer alone imports, if both fit.  Faces are not (homes of public names, verbs), nor kinds:
-    what a list of its room names, what lies in a room of kinds, a kernel, a summary, and a method
-    that a release calls by a name of its own.
+    importer alone imports, if both fit.  Faces are not, nor kinds: what a list of its room names,
+    what lies in a room of kinds, and what says so itself (`marked`).
     """
     once = {name: by for name, by in only().items() if not is_face(name) and not is_kind(name)}
-    alone = [f"{name} <- {by or 'nobody'}" for name, by in once.items() if not by or any(
+    alone = [f"{name} <- {by or 'nobody'}" for name, by in once.items() if not by
+             or not (is_face(by) or room(by) == "cli") or any(
         room(other) == room(name) and length(name) + length(other) <= MOST_OF_MODULE
         for other in [by, *(each for each, its in once.items()
                             if its == by and room(by) != room(name) and each != name)])]
@@ -184,9 +184,10 @@ def is_kind(name):
 def marked(name):
     """Whether it says so itself.
 
-    A kernel has its twin marked, a method the name in releases, a summary how it adds up.
+    A theorem has its proof beside it, a kernel has its twin marked, a method the name in releases,
+    a summary how it adds up, and a search under containment is called as its module.
     """
-    tree = trees()[name][1]
+    path, tree = trees()[name]
     marks = {word.id for node in tree.body for word in getattr(node, "decorator_list", ())
              for word in ast.walk(word) if isinstance(word, ast.Name)}
     names = {each.id for node in tree.body if isinstance(node, ast.Assign)
@@ -194,8 +195,11 @@ def marked(name):
     adds = any("__add__" in {getattr(each, "name", "") for each in node.body} or "Summary" in {
         getattr(base, "id", "") for base in node.bases}
         for node in tree.body if isinstance(node, ast.ClassDef))
-    return {"kernels": bool(marks & {"kernel", "native"}), "methods": "METHOD" in names,
-            "summaries": adds}.get(room(name), False)
+    searches = any(isinstance(node, ast.FunctionDef) and node.name == path.stem
+                   and getattr(node.returns, "id", "") == "Choice" for node in tree.body)
+    return path.with_suffix(".proof.md").exists() or {
+        "kernels": bool(marks & {"kernel", "native"}), "methods": "METHOD" in names,
+        "summaries": adds, "containment": searches}.get(room(name), False)
 
 
 def said(node):
