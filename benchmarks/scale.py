@@ -211,11 +211,11 @@ def main(method, path, limit, jobs):
     """One release of a file, in a limit of memory; prints what it chose, and seconds it took."""
     limits = (int(limit), resource.getrlimit(resource.RLIMIT_DATA)[1])
     resource.setrlimit(resource.RLIMIT_DATA, limits)
-    columns, top = columns_of(path)
     start = time.perf_counter()
+    source = open_source(Path(path))  # before Arrow is asked: it says where Arrow takes memory
+    columns, top = columns_of(path)
     domain = ps.Domain([ps.Number(f"x{j}", 0, top) for j in range(columns)],
                        target=ps.Label("y", [0, 1]))
-    source = open_source(Path(path))
     domain = resolve(domain, source.shape(count_rows=True))
     # Of fewer rows "auto" looks at sets and slopes, too, as long as `max_ops` lasts.
     asked = {"noisy-histogram": {"columns": ["x0", "x1"], "bins": 16},

@@ -158,7 +158,7 @@ class Passes:
         """
         if self.room.memory is None:
             return wanted
-        share = self.room.memory // (8 * (self.room.jobs + 1)) // (2 * columns + ROW_BYTES)
+        share = self.room.memory // (5 * (self.room.jobs + 1)) // (2 * columns + ROW_BYTES)
         return min(wanted, max(share, LARGEST_BATCH))
 
     def mapped(self, change: Callable[[Batch], Batch]) -> Passes:
