@@ -585,6 +585,24 @@ def test_a_policy_that_wants_a_signed_plan_refuses_a_study_before_its_first_roun
     assert 3 == budget.left()
 
 
+def test_a_policy_of_a_later_round_says_that_the_charge_stands(
+        two_rounds, tmp_path, budget, capsys):
+    """Of the first round nothing was charged, of a later one that is not so."""
+    study, files, _ = two_rounds
+    (tmp_path / "policy.toml").write_text('epsilon = "0.5"\n')
+    strict = [*map(str, combined(study, files, tmp_path, "--policy", tmp_path / "policy.toml"))]
+    sent(study, files, tabled(WARD))
+    assert 2 == run(strict)
+    assert "nothing was charged" in " ".join(capsys.readouterr().err.split())
+
+    commanded(*combined(study, files, tmp_path))
+    assert 2 == run(strict)
+    said = " ".join(capsys.readouterr().err.split())
+    assert "the study's charge stands, and nothing was added" in said
+    assert "nothing was charged" not in said
+    assert 2 == budget.left()
+
+
 def test_two_rounds_are_one_charge(two_rounds, tmp_path, budget):
     """The first round charges and tells the sites; the second releases, of the same request."""
     study, files, seen = two_rounds

@@ -144,8 +144,7 @@ def add(study: str, **options: Any) -> None:
     options |= {"method": found.said["method"], "request": found.agreed, "signed_plan": None,
                 "anyway": True, "max_memory": None, "jobs": 1,
                 "domain_file": str(found.place / "domain.toml")}
-    asked.demand_allowed(plan, options)
-    _demand_unsigned(options["policy"])
+    _demand_allowed(plan, options, later=any(found.round(name) > 1 for name in found.sites))
     with stopped_by_hand():
         while True:
             if options["all_rounds"]:
@@ -161,6 +160,18 @@ def add(study: str, **options: Any) -> None:
     if options["as_json"]:
         words.json({"round": engine.present, "rounds": rounds, "study": found.agreed})
     words.say("next", "each site: privsieve sum add again; then combine add again")
+
+
+def _demand_allowed(plan: Plan, options: dict[str, Any], *, later: bool) -> None:
+    """Refuse what the policy does not allow; in a later round the charge stands."""
+    try:
+        asked.demand_allowed(plan, options)
+    except ParameterError as error:
+        if not later:
+            raise
+        raise ParameterError(str(error).replace(
+            "nothing was charged", "the study's charge stands, and nothing was added")) from None
+    _demand_unsigned(options["policy"])
 
 
 def _demand_unsigned(policy: str | None) -> None:
