@@ -164,6 +164,10 @@ def add(study: str, **options: Any) -> None:
 
 def _demand_allowed(plan: Plan, options: dict[str, Any], *, later: bool) -> None:
     """Refuse what the policy does not allow; in a later round the charge stands."""
+    if options["policy"] is None:
+        return
+    from privsieve.public.policy import Policy
+
     try:
         asked.demand_allowed(plan, options)
     except ParameterError as error:
@@ -171,18 +175,10 @@ def _demand_allowed(plan: Plan, options: dict[str, Any], *, later: bool) -> None
             raise
         raise ParameterError(str(error).replace(
             "nothing was charged", "the study's charge stands, and nothing was added")) from None
-    _demand_unsigned(options["policy"])
-
-
-def _demand_unsigned(policy: str | None) -> None:
-    """Refuse a policy that wants a signed plan, before the first round, which is charged."""
-    if policy is not None:
-        from privsieve.public.policy import Policy
-
-        asked.refuse(Policy.load(policy).signed_by is not None,
-                     "the policy allows no release of several sites: its signed_by asks for a plan "
-                     "that was signed before, and that of a study is agreed on by its sites "
-                     "instead; take a policy without signed_by for studies; nothing was added")
+    asked.refuse(Policy.load(options["policy"]).signed_by is not None,
+                 "the policy allows no release of several sites: its signed_by asks for a plan "
+                 "that was signed before, and that of a study is agreed on by its sites "
+                 "instead; take a policy without signed_by for studies; nothing was added")
 
 
 def _all_sent(found: Study) -> bool:

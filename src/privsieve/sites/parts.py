@@ -112,10 +112,9 @@ def _noted(first: Path) -> bytes:
     try:
         return first.read_bytes()
     except OSError:
-        raise ParameterError(f"{first.name}, which round 1 left beside the site's key, is not "
-                             "there or cannot be read, and without it nobody can say that the "
-                             "table is the same; put it beside the key, or begin a new study",
-                             ) from None
+        raise ParameterError(f"{first.name}, which round 1 left beside the site's key, cannot be "
+                             "read, and without it nobody can say that the table is the same; put "
+                             "it beside the key, or begin a new study") from None
 
 
 # [agreed]
