@@ -211,9 +211,10 @@ def main(method, path, limit, jobs):
     """One release of a file, in a limit of memory; prints what it chose, and seconds it took."""
     limits = (int(limit), resource.getrlimit(resource.RLIMIT_DATA)[1])
     resource.setrlimit(resource.RLIMIT_DATA, limits)
-    start = time.perf_counter()
-    source = open_source(Path(path))  # before Arrow is asked: it says where Arrow takes memory
+    open_source(Path(path))  # loads Arrow, and says before where it takes memory
     columns, top = columns_of(path)
+    start = time.perf_counter()
+    source = open_source(Path(path))
     domain = ps.Domain([ps.Number(f"x{j}", 0, top) for j in range(columns)],
                        target=ps.Label("y", [0, 1]))
     domain = resolve(domain, source.shape(count_rows=True))

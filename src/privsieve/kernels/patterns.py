@@ -8,8 +8,6 @@ all of its pattern.  `y` is the class of each row, plus `classes` where the labe
 Ctrl-C ends a choice with what was accepted by then; -1 then stands last (`finished`).
 """
 
-
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -154,7 +154,8 @@ class Passes:
     def part_rows(self, wanted: int, columns: int) -> int:
         """Rows of a part: as many as wanted, or what leaves the memory for a few.
 
-        What is made of a part is in memory beside it, and each thread has one.
+        What is made of a part is in memory beside it, and each thread has one: a fifth of the
+        memory is for all of these.
         """
         if self.room.memory is None:
             return wanted
