@@ -153,7 +153,7 @@ FAULTS = (
     Fault("noise on a grid under an off-grid value", off_the_grid, 0.0, 0.3, 300),
     Fault("decimals that the table decides", decimals, 1, 2, 300),
     Fault("ties in the order of the scores", tie_order, (1, 2), (2, 1), 30_000),
-    Fault("the number of tries leaves", all_tries, 0, 1, 30_000),
+    Fault("the number of tries leaves", all_tries, 0, 1, 6000),
     Fault("two answers with the same noise", same_noise, (5, 5), (6, 5), 300),
     Fault("only cells with somebody are named", named_cells, {"a": 3, "b": 1}, {"a": 4, "b": 0},
           300),

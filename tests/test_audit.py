@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks import MANY, RUNS
+from attacks import RUNS
 from exact import gamma_norm
 from privsieve.check.audit import PROFILES, _epsilon, _lowest, audit
 from privsieve.errors import ParameterError
 from privsieve.noise.discrete import noisy
-from privsieve.noise.race import Race, geometric_race, top_k
+from privsieve.noise.race import geometric_race
 from privsieve.noise.streams import discrete_laplace, replay
 
 #: A neighbouring pair of scores at distance 1 whose loss at k = 1 is epsilon.
@@ -72,19 +72,6 @@ def test_half_noise_is_caught(mechanism, pair):
     assert 1.0 < found.bound <= found.bound95 <= 2.0
 
 
-def test_a_tie_order_from_the_data_is_caught():
-    """A race whose ties follow the file's order by score is refuted in a selection of names."""
-    noise = replay(7)
-
-    def biased(table):
-        by_score = sorted(range(len(table)), key=lambda j: -table[j])
-        ranked = [table[j] for j in by_score]
-        race = Race(len(table), 1, 1, Fraction(3))
-        return tuple(by_score[j] for j in top_k(ranked, race, noise))
-
-    assert audit(biased, (1, 2), (2, 1), epsilon=3.0, profile=MANY).exceeded
-
-
 @pytest.mark.parametrize("honest", [count(Fraction(1), 8), lambda _table: (1, 2)],
                          ids=["numbers", "selections"])
 def test_an_exception_is_an_output(honest):
@@ -133,16 +120,16 @@ def test_delta_is_subtracted():
 
 
 def test_false_alarms_are_rare():
-    """Of 400 audits of exactly epsilon, 1 % may err; one in a million is that 17 do."""
+    """Of 200 audits of exactly epsilon, 1 % may err; one in a million is that 13 do."""
     luck, yes = random.Random(11), math.e / (1 + math.e)
 
     def response(table):
         return table if luck.random() < yes else 1 - table
 
-    found = [audit(response, 0, 1, epsilon=1.0) for _ in range(400)]
+    found = [audit(response, 0, 1, epsilon=1.0) for _ in range(200)]
 
-    assert sum(a.exceeded for a in found) < stats.binom.isf(1e-6, 400, 0.01)
-    assert sum(a.bound95 > 1.0 for a in found) < stats.binom.isf(1e-6, 400, 0.05)
+    assert sum(a.exceeded for a in found) < stats.binom.isf(1e-6, 200, 0.01)
+    assert sum(a.bound95 > 1.0 for a in found) < stats.binom.isf(1e-6, 200, 0.05)
 
 
 @pytest.mark.parametrize("runs", [1, 7, 134, 20_000])

@@ -59,7 +59,7 @@ def test_the_form_of_an_answer_hides_nothing(form):
 
     first, second = (np.eye(32, dtype=int)[j] + 5 for j in (0, 1))
 
-    assert "refuted" == audit(counts, first, second, epsilon=1, profile=3000).verdict
+    assert "refuted" == audit(counts, first, second, epsilon=1, profile=1000).verdict
 
 
 def test_who_saw_nothing_says_so():

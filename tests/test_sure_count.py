@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
 import sure_count as experiment
 import tables
-from attacks import RUNS, near, refuted, stands
+from attacks import RUNS, near, refuted, run, stands
 from exact import top_k_law
 from kernel_calls import serve
 from privsieve.errors import ParameterError
@@ -292,13 +292,17 @@ def test_the_joint_law_of_names_and_count_keeps_epsilon(monkeypatch):
 
 
 def counted(epsilon):
-    """A count alone, from rows on: one column, which is chosen for nothing."""
+    """A count alone, of tables that are summarised once: of one column, chosen for nothing."""
     domain = Domain([Flag("x")], target=Label("y", [0, 1]))
     made = plan("rule-sieve", domain, k=1, epsilon=2 * epsilon, rows=10, allow_weak=True, **SURE)
     noise = system()
     assert epsilon == made.cost.epsilon
 
-    return lambda table: made.mechanism(made.summarise([table], noise.key()), noise).said["sure"]
+    def of(table):
+        summary = made.summarise([table], noise.key())
+        return lambda: made.mechanism(summary, noise).said["sure"]
+
+    return of
 
 
 @pytest.mark.slow
@@ -308,8 +312,10 @@ def test_an_attack_stays_below_the_claim_and_half_the_noise_is_caught(monkeypatc
     monkeypatch.setattr(SureCount, "margin", lambda _rules, _k: 0)
     first, second = (tables.batch([[x]] + [[0]] * 9, [1] + [0] * 9) for x in (1, 0))
 
-    assert stands(counted(1), first, second, epsilon=1, profile=RUNS, least=near(.9))
-    assert refuted(counted(2), first, second, epsilon=1, profile=RUNS)
+    right, twin = (map(counted(epsilon), (first, second)) for epsilon in (1, 2))
+
+    assert stands(run, *right, epsilon=1, profile=RUNS, least=near(.9))
+    assert refuted(run, *twin, epsilon=1, profile=RUNS)
 
 
 # truth

@@ -226,10 +226,9 @@ def solve(Z: Doubles, b: Sequence[int], problem: Problem) -> list[Fraction]:
 
     # [cut]
     whole = np.trunc(Z * 2.0**PLACES).astype(np.int64)
-    unit = problem.shift / 2**PLACES
+    unit, of = (-problem.shift / 2**PLACES).as_integer_ratio()
     # [start] the double that is nearest to the quotient
-    start = np.array([-x * unit.numerator / unit.denominator for x in products(whole, b)],
-                     np.float64)
+    start = np.array([x * unit / of for x in products(whole, b)], np.float64)
     v = minimise(whole / 2.0**PLACES, problem.ridge, start).w
     # [back] exact
     return [Fraction(at) - problem.shift * step for at, step in zip(v.tolist(), b, strict=True)]
