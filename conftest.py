@@ -23,6 +23,13 @@ def pytest_configure():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Tests of one session of Spark stand together, and first: each takes long to begin."""
+    items.sort(key=lambda item: item.callspec.params.get("spark", "")
+               if hasattr(item, "callspec") else "", reverse=True)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
     """One more than there are cores: tests wait for disks, servers and processes that they end."""

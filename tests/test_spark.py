@@ -31,6 +31,8 @@ sql = pytest.importorskip("pyspark.sql", reason="the spark extra is not installe
 if shutil.which("java") is None:
     pytest.skip("Spark needs a Java runtime", allow_module_level=True)
 
+fcntl = pytest.importorskip("fcntl", reason="Spark's tests need the locks of Unix")
+
 from pyspark import cloudpickle  # noqa: E402  # once it is known to be there
 
 # Workers get the functions of this module, and need not have it.
@@ -97,11 +99,14 @@ def printing_to(file):
 
 @pytest.fixture(scope="module", params=MODES)
 def spark(request, tmp_path_factory):
-    """One session a mode."""
+    """One session a mode; a server of Connect has one port, for all processes of the tests."""
     interrupted = signal.getsignal(signal.SIGINT)
-    made = Spark(request.param, tmp_path_factory.mktemp("spark"))
-    yield made
-    made.session.stop()
+    with (tmp_path_factory.getbasetemp().parent / "connect").open("w") as port:
+        if request.param == "connect":
+            fcntl.flock(port, fcntl.LOCK_EX)
+        made = Spark(request.param, tmp_path_factory.mktemp("spark"))
+        yield made
+        made.session.stop()
     gc.collect()
     # Spark takes Ctrl-C for itself, and keeps it.
     signal.signal(signal.SIGINT, interrupted)
