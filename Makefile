@@ -17,7 +17,8 @@ BUILT_FROM := pyproject.toml constraints.txt $(wildcard CMakeLists.txt src/privs
 # Compiled once: without its files each worker rewrites 5,000 assertions again, a dozen seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-PYTEST = $(PY) -m pytest -q -n $(JOBS) --maxprocesses 4 --dist worksteal
+# Tests write four gigabytes, and wait for each write of a ledger: in memory, where that has room.
+PYTEST = $(if $(IN_MEMORY),PYTEST_DEBUG_TEMPROOT=$(IN_MEMORY) )$(PY) -m pytest -q -n $(JOBS) --maxprocesses 4 --dist worksteal
 #: Laws that hold of every method, what is stored, and the shape of the house.
 LAWS := laws option golden race_inputs merge layers names public proofs house dependencies canonical cost
 #: Tests that attack a release; PRIVSIEVE_RUNS says how often.
@@ -25,6 +26,7 @@ ATTACKS := attack audit faults block_fwell class_rules histogram noisy_top_k obj
 	released_weights ridge tuning numeric_sensitivity
 #: Tests that look for a counterexample as long as they are told.
 SEARCHES := ledger_kill ledger_crash neighbours honest_attacker kernel_fuzz csv_kernel closed
+IN_MEMORY = $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 {print "/dev/shm"}')
 DATED = experiments/results/$@_$(shell date +%Y-%m-%d).txt
 
 help:  ## this list

@@ -30,12 +30,6 @@ def pytest_collection_modifyitems(items):
                if hasattr(item, "callspec") else "", reverse=True)
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers():
-    """One more than there are cores: tests wait for disks, servers and processes that they end."""
-    return (os.cpu_count() or 1) + 1
-
-
 @pytest.fixture(autouse=True)
 def _no_unsigned_releases(monkeypatch):
     """Each test begins as a new process does: with no release that no ledger knows."""
