@@ -26,7 +26,8 @@ ATTACKS := attack audit faults block_fwell class_rules histogram noisy_top_k obj
 	released_weights ridge tuning numeric_sensitivity
 #: Tests that look for a counterexample as long as they are told.
 SEARCHES := ledger_kill ledger_crash neighbours honest_attacker kernel_fuzz csv_kernel closed
-IN_MEMORY = $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 {print "/dev/shm"}')
+IN_MEMORY = $(shell test -w /dev/shm && ! grep -q ' /dev/shm .*noexec' /proc/mounts && \
+	df -k /dev/shm | awk 'NR == 2 && $$4 > 8000000 {print "/dev/shm"}')
 DATED = experiments/results/$@_$(shell date +%Y-%m-%d).txt
 
 help:  ## this list
