@@ -50,9 +50,10 @@ ASKED = pytest.mark.parametrize("spark", MODES[::2], indirect=True)
 #: A choice, a table, a model: of each method whose summary is a sum one (all: `test_cluster`).
 SUMS = list({one.name: one for one in ESTIMATORS
              if isinstance(one.plan().summarise, Stages)}.values())
-#: Each of them where it is fastest, and one wherever else tasks run.
+#: Each of them where it is fastest; wherever else tasks run one pass, and several.
 RELEASED = [*((MODES[0], one) for one in SUMS),
-            *((mode, one) for mode in MODES[1:] for one in SUMS if one.name == "noisy-top-k")]
+            *((mode, one) for mode in MODES[1:] for one in SUMS
+              if one.name in ("noisy-top-k", "rule-sieve"))]
 
 
 class Spark:
@@ -175,7 +176,7 @@ def summary(plan, X, *stages, placed=False):
     return [part.tolist() for part in kept[0]]
 
 
-@pytest.mark.parametrize(("spark", "method"), RELEASED, indirect=["spark"], ids=repr)
+@pytest.mark.parametrize(("spark", "method"), RELEASED, indirect=["spark"], ids=str)
 def test_the_release_is_that_of_the_frame_in_memory(spark, ward, method):
     """Under replayed noise the same bytes come out."""
     here, there = (fitting.fit(method.plan(), open_source(each), noise=replay(3))
