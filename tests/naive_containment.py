@@ -27,20 +27,28 @@ def group(rows, i, S, rule):
 
 def stays(rows, y, S, rule):
     """The rows that remain when those with a bad group leave, again and again."""
-    left = set(range(len(rows)))
+    left, crowds = set(range(len(rows))), {}
+    for i, row in enumerate(rows):  # rows that show the same have the same group
+        if (shown := frozenset(row & S)) not in crowds:
+            crowds[shown] = group(rows, i, S, rule)
     while True:
-        bad = {i for i in left if not kept(rows, y, S, rule, left, i)}
+        bad = {i for i in left
+               if not enough(crowds[frozenset(rows[i] & S)] & left, y, rule, i)}
         if not bad:
             return left
         left -= bad
 
 
 def kept(rows, y, S, rule, left, i):
-    """Whether the group of row i among `left` is large and diverse enough.
+    """Whether the group of row i among `left` is large and diverse enough."""
+    return enough(group(rows, i, S, rule) & left, y, rule, i)
+
+
+def enough(found, y, rule, i):
+    """Whether a group of row i is large and diverse enough.
 
     Where its class may be known, so many must be of its class.
     """
-    found = group(rows, i, S, rule) & left
     known = {h for h in found if y[h] == y[i]} if rule.labelled else found
     return len(known) >= rule.k and len({y[h] for h in found}) >= rule.l_diversity
 

@@ -126,8 +126,8 @@ def test_an_error_ends_it(monkeypatch):
 def test_searches_tell():
     """The forward choice tells columns, a miner its nodes; without a listener nothing is told."""
     rng = np.random.default_rng(0)
-    items = Items.dense(rng.random((900, 400)) < rng.random(400) * 0.4)
-    y = rng.integers(0, 2, 900).astype(np.int32)
+    items = Items.dense(rng.random((400, 150)) < rng.random(150) * 0.4)
+    y = rng.integers(0, 2, 400).astype(np.int32)
     heard = []
     with listening(heard.append):
         forward(Labelled(items, y), Rule(5, 2))

@@ -179,13 +179,13 @@ def scores(sides: Sequence[Sequence[Flat]]) -> list[Guess]:
     found = list(_word_scores(sides))
     columns = _columns(outputs)
     if columns:
-        matrix = partial(_matrix, columns=columns)
+        matrix = _once(partial(_matrix, columns=columns))
         found += _linear_scores(sides, "numbers", matrix)
         found += _fine_scores(sides, matrix)
         found += _parts_scores(sides, matrix)
     items = [word for word, _ in Counter(
         word for output in outputs for word in output.words).most_common(COMMONEST)]
-    found += _linear_scores(sides, "words", partial(_memberships, words=items))
+    found += _linear_scores(sides, "words", _once(partial(_memberships, words=items)))
     return [signed for score in found for signed in (score, score._replace(sign=-1.0))]
 
 
@@ -413,6 +413,27 @@ def _matrix(outputs: Sequence[Flat], columns: Mapping[Place, int]) -> Floats:
 
 
 def _memberships(outputs: Sequence[Flat], words: Sequence[Hashable]) -> Floats:
-    """Outputs as rows of zeros and ones."""
-    return np.array([[word in output.words for word in words] for output in outputs],
-                    dtype=np.float64).reshape(len(outputs), len(words))
+    """Outputs as rows of zeros and ones.
+
+    >>> _memberships([flat("b"), flat("a")], [((), "a"), ((), "b")]).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    place = {word: j for j, word in enumerate(words)}
+    found = np.zeros((len(outputs), len(words)))
+    for row, output in zip(found, outputs, strict=True):
+        row[[place[word] for word in output.words if word in place]] = 1.0
+    return found
+
+
+def _once(matrix: Callable[[Sequence[Flat]], Floats]) -> Callable[[Sequence[Flat]], Floats]:
+    """The same, made once for many scores of the same outputs: those of two tables, in turns."""
+    made: list[tuple[Sequence[Flat], Floats]] = []
+
+    def of(outputs: Sequence[Flat]) -> Floats:
+        for known, found in made:
+            if known is outputs:
+                return found
+        made[:] = [*made[-1:], (outputs, matrix(outputs))]
+        return made[-1][1]
+
+    return of
