@@ -82,6 +82,12 @@ class Calls:
     def tie_keys(self):
         return self.words(5), self.one(0, 7, 2**20), int(self.words())
 
+    def runs_together(self):
+        n, d, starts = self.shape()
+        weight = self.weight(n)
+        parts = tuple((self.codes(d, n), starts, weight) for _ in range(self.one(1, 2, 3)))
+        return (parts,)
+
     def runs(self):
         n, d, starts = self.shape()
         return self.codes(d, n), starts, self.weight(n)

@@ -457,7 +457,7 @@ def test_bins_between_the_tables_own_ends_are_caught():
 
 def test_parts_keep_their_classes():
     """Adding parts puts rows of a class together, with their weights."""
-    part = Part(np.array([[1, 2, 3]], np.uint16), np.zeros((2, 3), np.uint64), np.array([0, 1, 3]),
+    part = Part(np.array([[1, 2, 3]], np.uint16), *np.zeros((2, 3), np.uint64), np.array([0, 1, 3]),
                 np.array([5, 6, 7]))
     joined = AllCuts.of(part) + AllCuts.of(part)
 

@@ -50,7 +50,7 @@ SINCE = {
     "columns of Parquet a few at a time, into memory that is used again; sums of codes": 120,
     "files that are whole or not there, and who signed a plan": 72,
     "RuleSieve's cuts at several sites, and all rounds by one command": 475,
-    "numbers of an attack's outputs that are made once": 20,
+    "numbers of an attack's outputs made once, and codes of several parts in one table": 98,
 }
 MOST_LINES = 25_500 + sum(SINCE.values())
 #: Functions with more than six arguments.

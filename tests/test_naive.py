@@ -13,7 +13,7 @@ import pytest
 import naive
 from kernel_calls import native, serve
 from privsieve import kernels
-from privsieve.kernels import sums
+from privsieve.kernels import contract, sums
 
 SHAPES = [(n, d, classes) for n, d, classes in product((0, 1, 2, 5, 8, 33), (1, 2, 4), (2, 3, 7))]
 MANY = range(60)
@@ -196,6 +196,22 @@ def test_runs(seed):
 
     assert [naive.runs(c, t.label, weight, t.classes) for c in t.codes.tolist()] == as_lists(found)
     assert np.dtype(np.int32 if t.weight is None else np.int64) == found[2].dtype
+
+
+@pytest.mark.parametrize("seed", MANY)
+def test_runs_together(seed, monkeypatch):
+    """Of several parts of a table they are the runs of all of it; too many rows have 64 bits."""
+    t = Table(seed)
+    place = np.random.default_rng(seed).integers(0, 3, t.n)
+    parts = [t.take(np.flatnonzero(place == part)) for part in range(3)]
+    rows = [(one.codes, one.starts, one.weight) for one in parts]
+    whole, found = kernels.runs(t.codes, t.starts, t.weight), kernels.runs_together(rows)
+
+    assert as_lists(whole) == as_lists(found)
+    assert whole[2].dtype == found[2].dtype
+    monkeypatch.setattr(contract, "MOST_ROWS", most := max(one.n for one in parts))
+    wide = t.weight is not None or t.n > most
+    assert np.dtype(np.int64 if wide else np.int32) == kernels.runs_together(rows)[2].dtype
 
 
 @pytest.mark.parametrize("rows", [2**14 - 1, 2**14, 2**16 - 1, 2**16, 2**17 + 2**14 - 1])

@@ -20,6 +20,7 @@ from privsieve.kernels.rules import (
     pair_gain,
     rank_intervals,
     runs,
+    runs_together,
     sign_pairs,
     sign_planes,
     sign_triples,
@@ -28,6 +29,6 @@ from privsieve.kernels.rules import (
 
 __all__ = [
     "implementation", "interval", "median_cut", "merge_runs", "mix64", "pair_best", "pair_gain",
-    "plane_words", "rank_intervals", "reason", "runs", "sign_pairs", "sign_planes",
-    "sign_triples", "tie_keys",
+    "plane_words", "rank_intervals", "reason", "runs", "runs_together", "sign_pairs",
+    "sign_planes", "sign_triples", "tie_keys",
 ]  # fmt: skip

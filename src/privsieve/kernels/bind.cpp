@@ -33,16 +33,17 @@ static Out<u64> py_mix(const Words& in) {
     return Out<u64>(data, in.ndim(), reinterpret_cast<const size_t*>(in.shape_ptr()), owner);
 }
 
-template <class Count>
-static nb::tuple do_runs(const In<u16, 2>& codes, const In<i64, 1>& starts, const i64* weight) {
-    return give_runs(unlocked([&] {
-        return runs<Count>(matrix(codes), starts.data(), starts.shape(0) - 1, weight);
-    }));
-}
-
-static nb::tuple py_runs(In<u16, 2> codes, In<i64, 1> starts, Maybe<In<i64, 1>> weight) {
-    return weight ? do_runs<i64>(codes, starts, weight->data())
-                  : do_runs<std::int32_t>(codes, starts, nullptr);
+static nb::tuple py_runs(nb::list parts, bool wide) {
+    std::vector<std::tuple<In<u16, 2>, In<i64, 1>, Maybe<In<i64, 1>>>> held;
+    std::vector<Rows> rows;
+    for (nb::handle part : parts) {
+        const auto& [codes, starts, weight] =
+            held.emplace_back(nb::cast<decltype(held)::value_type>(part, false));
+        rows.push_back({matrix(codes), starts.data(), weight ? weight->data() : nullptr});
+    }
+    const size_t classes = std::get<1>(held.front()).shape(0) - 1;
+    if (wide) return give_runs(unlocked([&] { return runs<i64>(rows, classes); }));
+    return give_runs(unlocked([&] { return runs<std::int32_t>(rows, classes); }));
 }
 
 template <class Count, class A, class B>
@@ -192,7 +193,7 @@ NB_MODULE(_native, m) {
         });
         return give(std::move(out), {unit.size()});
     }, strict("unit"), nb::arg("feature"), nb::arg("key"));
-    m.def("runs", py_runs, strict("codes"), strict("starts"), strict("weight").none());
+    m.def("runs_together", py_runs, strict("parts"), nb::arg("wide"));
     m.def("merge_runs", py_merge, strict("a"), strict("b"), nb::arg("wide"));
     m.def("interval", py_interval, strict("runs"), strict("labellings"), strict("kind"));
     m.def("median_cut", py_cut, strict("codes"), strict("unit"), strict("row"), nb::arg("key"),

@@ -33,6 +33,8 @@ I64: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Cells: TypeAlias = tuple[I64, I32]
 Runs: TypeAlias = tuple[I64, U16, npt.NDArray[Any]]
+#: Codes, where each class begins, and what each row weighs, if not 1.
+Rows: TypeAlias = tuple[U16, I64, I64 | None]
 Cuts: TypeAlias = tuple[U16, U64, U64, I64]
 Planes: TypeAlias = tuple[U64, U64 | None, I64]
 
@@ -210,6 +212,22 @@ def demand_rows(codes: U16, starts: I64, weight: I64 | None = None) -> tuple[obj
     if weight is None:  # a part of a table: its counts are int32
         demand_whole("rows", codes.shape[1], 0, MOST_ROWS)
     return codes, starts, weight
+
+
+def demand_parts(parts: Sequence[Rows]) -> tuple[list[Rows], bool]:
+    """Refuse sets of rows that do not fit each other; and whether their counts need 64 bits."""
+    rows, weights = 0, []
+    for codes, starts, weight in parts:
+        demand_rows(codes, starts, weight)
+        demand_equal("columns of the parts", len(codes), len(parts[0][0]))
+        demand_equal("classes of the parts", len(starts), len(parts[0][1]))
+        rows += codes.shape[1]
+        weights += [] if weight is None else [float(weight.sum(dtype=np.float64))]
+    if not parts:
+        raise ValueError("there must be one set of rows at least")
+    if sum(weights) + rows > LARGEST_SUM:
+        raise ValueError("the weights of all parts add up to 2^61 or more")
+    return list(parts), bool(weights) or rows > MOST_ROWS
 
 
 def demand_ties(unit: U64, feature: int, key: int) -> tuple[object, ...]:

@@ -28,8 +28,13 @@ template <class Count> struct Runs {
     }
 };
 
-template <class Count>
-Runs<Count> runs(Matrix<u16> codes, const i64* starts, size_t classes, const i64* weight);
+// Some rows: where each class begins, and what a row weighs (null: 1).
+struct Rows {
+    Matrix<u16> codes;
+    const i64 *starts, *weight;
+};
+
+template <class Count> Runs<Count> runs(const std::vector<Rows>& parts, size_t classes);
 
 template <class Count, class A, class B>
 Runs<Count> merge_runs(const RunsView<A>& a, const RunsView<B>& b);

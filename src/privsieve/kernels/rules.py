@@ -6,7 +6,8 @@ Each function is a kernel: its body is the twin, in NumPy, of the one in C++.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
@@ -18,6 +19,7 @@ from privsieve.kernels.contract import (
     U64,
     Cuts,
     Planes,
+    Rows,
     Runs,
     demand_array,
     demand_bins,
@@ -26,7 +28,7 @@ from privsieve.kernels.contract import (
     demand_equal,
     demand_kind,
     demand_middle,
-    demand_rows,
+    demand_parts,
     demand_runs,
     demand_signs,
     demand_split,
@@ -72,7 +74,6 @@ def tie_keys(unit: U64, feature: int, key: int) -> U64:
     return mix64(np.uint64(key) ^ mix64(place))
 
 
-@kernel(demand_rows)
 def runs(codes: U16, starts: I64, weight: I64 | None = None) -> Runs:
     """Sorted distinct codes of each column, with their count (or weight) per class.
 
@@ -83,6 +84,22 @@ def runs(codes: U16, starts: I64, weight: I64 | None = None) -> Runs:
     >>> [part.tolist() for part in runs(codes, starts)]
     [[0, 2], [2, 5], [[0, 1], [2, 0]]]
     """
+    return runs_together([(codes, starts, weight)])
+
+
+@kernel(demand_parts)
+def runs_together(parts: Sequence[Rows]) -> Runs:
+    """The runs of several sets of rows together, in one table: what `merge_runs` makes of each.
+
+    >>> part = np.array([[5, 2]], np.uint16), np.array([0, 1, 2]), None
+    >>> [one.tolist() for one in runs_together([part, part])]
+    [[0, 2], [2, 5], [[0, 2], [2, 0]]]
+    """
+    _, wide = demand_parts(parts)
+    return reduce(lambda a, b: _merge_runs(a, b, wide), (_runs(*part) for part in parts))
+
+
+def _runs(codes: U16, starts: I64, weight: I64 | None) -> Runs:
     classes = len(starts) - 1
     label = np.repeat(np.arange(classes), np.diff(starts))
     wide = np.int32 if weight is None else np.int64

@@ -118,16 +118,18 @@ template <class V> i64 column(V value, const u16* code, size_t first, size_t las
 
 }  // namespace
 
-template <class Count> Runs<Count> runs(Matrix<u16> codes, const i64* starts, size_t classes,
-                                        const i64* weight) {
-    const size_t d = codes.rows, n = codes.columns;
+template <class Count> Runs<Count> runs(const std::vector<Rows>& parts, size_t classes) {
+    const size_t d = parts.front().codes.rows;
+    size_t n = 0;
+    for (const Rows& part : parts) n += part.codes.columns;
     Runs<Count> out(d, d * std::min(n, CODES), classes);
     Tables<Count> tables(classes);
     size_t m = out.indptr[0] = 0;
     for (size_t j = 0; j < d; j++) {
-        for (size_t c = 0; c < classes; c++)
-            tables.add(codes[j] + starts[c], size_t(starts[c + 1] - starts[c]),
-                       weight ? weight + starts[c] : nullptr, c);
+        for (const auto& [codes, starts, weight] : parts)
+            for (size_t c = 0; c < classes; c++)
+                tables.add(codes[j] + starts[c], size_t(starts[c + 1] - starts[c]),
+                           weight ? weight + starts[c] : nullptr, c);
         m = tables.take(out, m);
         out.indptr[j + 1] = i64(m);
     }
@@ -187,8 +189,8 @@ void interval(const RunsView<Count>& runs, Matrix<i64> labellings, const u8* kin
 }
 
 using std::int32_t;
-template Runs<int32_t> runs(Matrix<u16>, const i64*, size_t, const i64*);
-template Runs<i64> runs(Matrix<u16>, const i64*, size_t, const i64*);
+template Runs<int32_t> runs(const std::vector<Rows>&, size_t);
+template Runs<i64> runs(const std::vector<Rows>&, size_t);
 template Runs<int32_t> merge_runs(const RunsView<int32_t>&, const RunsView<int32_t>&);
 template Runs<i64> merge_runs(const RunsView<int32_t>&, const RunsView<int32_t>&);
 template Runs<i64> merge_runs(const RunsView<int32_t>&, const RunsView<i64>&);

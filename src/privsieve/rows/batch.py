@@ -420,13 +420,14 @@ def _units(domain: Domain, entropy: Callable[[int], bytes],
 class Part:
     """Rows sorted by class, columns contiguous: what the kernels take.
 
-    ids : uint64, 2 x n; the unit and the row.
+    unit, row : of each row, as in its batch.
     starts : where each class begins, and the end.
     weight : what each row counts for; None is 1.
     """
 
     codes: npt.NDArray[np.uint16]
-    ids: npt.NDArray[np.uint64]
+    unit: npt.NDArray[np.uint64]
+    row: npt.NDArray[np.uint64]
     starts: npt.NDArray[np.int64]
     weight: npt.NDArray[np.int64] | None = None
 
@@ -439,7 +440,8 @@ class Part:
         starts = np.searchsorted(batch.label[order], np.arange(classes + 1))
         return cls(
             np.ascontiguousarray(np.take(batch.codes.T, order, axis=1)),
-            np.ascontiguousarray(np.stack([batch.unit[order], batch.row[order]])),
+            batch.unit[order],
+            batch.row[order],
             starts.astype(np.int64),
             None if weight is None else np.ascontiguousarray(weight[order]),
         )
@@ -448,13 +450,25 @@ class Part:
     def _sorted(cls, batch: Batch, classes: int, weight: npt.NDArray[np.int64] | None) -> Part:
         """Rows that lie by class already."""
         starts = np.searchsorted(batch.label, np.arange(classes + 1))
-        return cls(np.ascontiguousarray(batch.codes.T), np.stack([batch.unit, batch.row]),
+        return cls(np.ascontiguousarray(batch.codes.T), batch.unit, batch.row,
                    starts.astype(np.int64), weight)
+
+    @cached_property
+    def ids(self) -> npt.NDArray[np.uint64]:
+        """The unit and the row, 2 x n; only where something asks for them."""
+        return np.stack([self.unit, self.row])
 
     @property
     def rows(self) -> npt.NDArray[np.int64]:
         """How many rows each class has."""
         return np.diff(self.starts)
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """The same, each row with its weight."""
+        if self.weight is None:
+            return self.rows
+        return np.diff(np.concatenate([[0], np.cumsum(self.weight)])[self.starts])
 
 
 def by_class(label: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:

@@ -45,7 +45,7 @@ from privsieve.summaries.rules import (
     Signs,
     parts_of,
 )
-from privsieve.summaries.stages import PART_CELLS, Stages
+from privsieve.summaries.stages import PART_CELLS, OfParts, Stages
 from privsieve.summaries.sums import CellSums, SignSums
 
 #: A column, and a 0-based rank among its rows.
@@ -269,12 +269,12 @@ class RuleSums(Ranked):
         """One pass after another; where no column is cut at its median, one is all."""
         if self.order < PAIR:
             return (self.at_once,)
-        return self.counted, *self.between, self.summed
+        return OfParts(self.counted), *self.between, self.summed
 
-    def counted(self, rows: Rows, _key: int, _found: Found) -> Counted:
+    def counted(self, some: Sequence[Rows], _key: int, _found: Found) -> Counted:
         """Codes by class."""
-        whole, single = parts_of(rows, self.layout.classes)
-        return Counted(Runs.of(whole), None if single is whole else Runs.of(single))
+        whole, single = zip(*(parts_of(rows, self.layout.classes) for rows in some), strict=True)
+        return Counted(Runs.of(*whole), None if single[0] is whole[0] else Runs.of(*single))
 
     def summed(self, rows: Rows, key: Ties, found: Found) -> RuleTables:
         """Products of signs at those cuts, and cells."""
@@ -346,11 +346,11 @@ class NumberSums(Ranked):
     @property
     def stages(self) -> tuple[Callable[[Any, Any, Found], Any], ...]:
         """One pass after another."""
-        return self.counted, *self.between, self.summed
+        return OfParts(self.counted), *self.between, self.summed
 
-    def counted(self, rows: Batch, _key: int, _found: Found) -> Counted:
+    def counted(self, some: Sequence[Batch], _key: int, _found: Found) -> Counted:
         """Codes of the columns and of the target."""
-        return Counted(Runs.of(Part.of(rows, 1)), None)
+        return Counted(Runs.of(*(Part.of(rows, 1) for rows in some)), None)
 
     def summed(self, rows: Batch, key: Ties, found: Found) -> NumberTables:
         """Codes by ranks of the target; products of signs and cells by halves of it."""

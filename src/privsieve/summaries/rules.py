@@ -143,12 +143,11 @@ class Runs(Summary):
     counts: Ints  # per class, weighted
 
     @classmethod
-    def of(cls, part: Part) -> Runs:
-        """Count the codes of a part."""
-        weight = np.ones(part.ids.shape[1], np.int64) if part.weight is None else part.weight
-        sums = np.concatenate([[0], np.cumsum(weight)])
-        return cls(kernels.runs(part.codes, part.starts, part.weight),
-                   np.diff(sums[part.starts]))
+    def of(cls, *parts: Part) -> Runs:
+        """Count the codes of some parts, in one table."""
+        return cls(kernels.runs_together([(part.codes, part.starts, part.weight)
+                                          for part in parts]),
+                   reduce(add, (part.counts for part in parts)))
 
     def __add__(self, other: Runs) -> Runs:
         return Runs(kernels.merge_runs(self.table, other.table), self.counts + other.counts)

@@ -47,6 +47,32 @@ def by_class(batch: Batch) -> Batch:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class OfParts:
+    """A stage that takes several parts at once as fast as it adds them up slowly.
+
+    of : (parts, key, what the stages before came to) -> the sum of what each comes to.
+    """
+
+    of: Callable[[Sequence[Any], Any, tuple[Any, ...]], Any]
+
+    def __call__(self, part: Any, key: Any, found: tuple[Any, ...]) -> Any:
+        """What one part comes to."""
+        return self.of([part], key, found)
+
+
+def added(stage: Stage, some: Sequence[Any], key: Any, found: tuple[Any, ...]) -> Any:
+    """What a stage makes of some parts, one at least.
+
+    >>> added(lambda part, key, before: part, [1, 2], 7, ()), added(
+    ...     OfParts(lambda parts, key, before: sum(parts)), [1, 2], 7, ())
+    (3, 3)
+    """
+    if isinstance(stage, OfParts):
+        return stage.of(some, key, found)
+    return reduce(add, (stage(rows, key, found) for rows in some))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class AllRows:
     """Another way to the same summary, of all rows at once: faster while they fit into memory.
 
@@ -146,7 +172,7 @@ class Stages:
 
         def together(some: tuple[Any, ...]) -> Any:
             # Sums of many codes take as long to add as to make: each thread adds up its own.
-            return reduce(add, (one(rows, key, found) for rows in some))
+            return added(one, some, key, found)
 
         for made in room.each(_some(parts, room.jobs), together):
             total = total + made
@@ -156,7 +182,7 @@ class Stages:
 def _some(parts: Iterable[Any], jobs: int) -> Iterator[tuple[Any, ...]]:
     """Parts that one thread takes together: those that are kept in a few shares for each."""
     many = 1 if jobs < 2 else AHEAD
-    if isinstance(parts, list) and jobs > 1:
+    if isinstance(parts, list):
         many = max(1, -(-len(parts) // (SHARES * jobs)))
     read = iter(parts)
     while some := tuple(islice(read, many)):
@@ -188,7 +214,7 @@ def of_sums(sums: Callable[..., Any], many: int, rows: int = 0, **more: Any) -> 
 
     rows : as which argument `sums` makes passes that are sums of a fixed size; 0 where it cannot.
     """
-    return Stages(tuple(partial(_stage_of, sums, at) for at in range(many)),
+    return Stages(tuple(OfParts(partial(_stage_of, sums, at)) for at in range(many)),
                   ended=partial(_ended_of, sums), **more,
                   fixed=partial(_fixed_of, partial(sums, rows=rows), more) if rows else None)
 
@@ -207,8 +233,9 @@ def ranked_rows(domain: Domain, rows: int) -> int:
     return rows if plain and rows * (len(domain.columns) + 1) <= MOST_KEYS else 0
 
 
-def _stage_of(sums: Callable[[], Any], at: int, rows: Any, key: Any, found: tuple[Any, ...]) -> Any:
-    return sums().stages[at](rows, key, found)
+def _stage_of(sums: Callable[[], Any], at: int, some: Sequence[Any], key: Any,
+              found: tuple[Any, ...]) -> Any:
+    return added(sums().stages[at], some, key, found)
 
 
 def _ended_of(sums: Callable[[], Any], found: tuple[Any, ...]) -> Any:
@@ -260,7 +287,7 @@ class AtOnce:
 
 
 def together(several: Sequence[Summarise], columns: int) -> Summarise:
-    """Several summaries of the same rows, of so many columns, as a tuple.
+    """OfParts summaries of the same rows, of so many columns, as a tuple.
 
     >>> one = Stages((lambda rows, key, before: len(rows),), 2)
     >>> two = Stages((lambda rows, key, before: len(rows),
