@@ -51,6 +51,7 @@ SINCE = {
     "files that are whole or not there, and who signed a plan": 72,
     "RuleSieve's cuts at several sites, and all rounds by one command": 475,
     "numbers of an attack's outputs made once, and codes of several parts in one table": 98,
+    "one pool of threads for those that read and those that add up": 30,
 }
 MOST_LINES = 25_500 + sum(SINCE.values())
 #: Functions with more than six arguments.

@@ -7,6 +7,8 @@ import os
 import platform
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +49,32 @@ def test_what_does_not_fit_lies_in_a_file_without_a_name():
     # No name is left that anybody could open, and nobody else may read the file.
     assert os.fstat(room._file.fileno()).st_nlink == 0
     assert os.fstat(room._file.fileno()).st_mode & 0o077 == 0
+
+
+def test_those_that_read_and_those_that_add_up_are_the_same_threads():
+    """Parts come in their order, and no more threads than were asked for end with the last."""
+    room, seen, before = Room(jobs=2), set(), threading.active_count()
+
+    def done(part):
+        seen.add(threading.get_ident())
+        time.sleep(.001)
+        return part
+
+    assert list(range(40)) == list(room.each(room.each(range(40), done), done))
+    assert 2 == len(seen)
+    assert threading.get_ident() not in seen
+    left = room.each(room.each(range(40), done), done)
+    assert 0 == next(left)
+    assert before + 2 == threading.active_count()
+    left.close()
+    assert before == threading.active_count()
+
+
+def test_a_thread_that_asks_for_threads_works_alone():
+    """It would wait for itself."""
+    room = Room(jobs=2)
+
+    assert [[0, 1, 2]] * 9 == list(room.each(range(9), lambda _: list(room.each(range(3), int))))
 
 
 #: In a process of its own: nobody else's memory comes or goes meanwhile.

@@ -12,11 +12,12 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from itertools import chain, islice
 from math import prod
 from pathlib import Path
-from threading import Lock
+from threading import Lock, get_ident
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -26,7 +27,7 @@ from privsieve.errors import ParameterError
 from privsieve.public.canonical import quoted
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 Part = TypeVar("Part")
 Made = TypeVar("Made")
@@ -68,6 +69,8 @@ class Room:
         self._file: IO[bytes] | None = None
         self._at = self._taken = 0
         self._lock = Lock()
+        self._pool: ThreadPoolExecutor | None = None
+        self._owner = self._users = 0
 
     @classmethod
     def usual(cls, memory: int | str | None = None, jobs: int | None = None) -> Room:
@@ -103,18 +106,19 @@ class Room:
     def each(self, parts: Iterable[Part], of: Callable[[Part], Made]) -> Iterator[Made]:
         """What is made of each part, in their order, by so many threads at a time.
 
+        They are the same where parts are read by threads, too: no more work at a time than there
+        are cores, and what one has in its cache is not driven out by another.
+
         >>> list(Room(jobs=2).each(range(9), lambda one: one * one))
         [0, 1, 4, 9, 16, 25, 36, 49, 64]
         """
         first = list(islice(coming := iter(parts), ALONE))
         parts = chain(first, coming)
-        if self.jobs < 2 or len(first) < ALONE:
+        if self.jobs < 2 or len(first) < ALONE or self._elsewhere():
             yield from map(of, parts)
             return
-        from concurrent.futures import ThreadPoolExecutor
-
         waiting: deque[Future[Made]] = deque()
-        with ThreadPoolExecutor(self.jobs) as pool:
+        with self._threads() as pool:
             for part in parts:
                 waiting.append(pool.submit(of, part))
                 # No more parts are in memory than threads, and one.
@@ -122,6 +126,26 @@ class Room:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
+
+    def _elsewhere(self) -> bool:
+        """Whether another thread asks than the one that has the pool: of the pool it might be."""
+        return self._pool is not None and self._owner != get_ident()
+
+    @contextmanager
+    def _threads(self) -> Iterator[ThreadPoolExecutor]:
+        """The pool, which ends with the last who uses it."""
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._pool, self._owner = ThreadPoolExecutor(self.jobs), get_ident()
+        self._users += 1
+        try:
+            yield (pool := self._pool)
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._pool = None
+                pool.shutdown()
 
     @property
     def spilled(self) -> int:
