@@ -29,7 +29,7 @@ Summarise = Callable[[Iterable["Batch"], int], Any]
 #: Cells of a part that is kept: few parts, so that little time goes to adding them up.
 PART_CELLS = 2**23
 #: Parts that a thread takes at a time while they are read, and shares of each where all are there.
-AHEAD, SHARES = 4, 2
+AHEAD, SHARES = 4, 4
 #: Keys of rows and columns that several sites have, at most: a gigabyte.
 MOST_KEYS = 2**27
 
