@@ -53,21 +53,21 @@ def test_what_does_not_fit_lies_in_a_file_without_a_name():
 
 def test_those_that_read_and_those_that_add_up_are_the_same_threads():
     """Parts come in their order, and no more threads than were asked for end with the last."""
-    room, seen, before = Room(jobs=2), set(), threading.active_count()
+    room, seen = Room(jobs=2), set()
 
     def done(part):
-        seen.add(threading.get_ident())
+        seen.add(threading.current_thread())
         time.sleep(.001)
         return part
 
     assert list(range(40)) == list(room.each(room.each(range(40), done), done))
-    assert 2 == len(seen)
-    assert threading.get_ident() not in seen
+    assert 2 == len(seen - {threading.current_thread()}) == len(seen)
+    seen.clear()
     left = room.each(room.each(range(40), done), done)
     assert 0 == next(left)
-    assert before + 2 == threading.active_count()
+    assert all(one.is_alive() for one in seen)
     left.close()
-    assert before == threading.active_count()
+    assert not any(one.is_alive() for one in seen)
 
 
 def test_a_thread_that_asks_for_threads_works_alone():

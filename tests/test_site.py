@@ -131,6 +131,14 @@ return [document.querySelectorAll('main, [role=main]').length,
 """
 
 
+def look(driver, width, scheme, media):
+    """Take a screen of this width, or paper."""
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+        "media": media, "features": [{"name": "prefers-color-scheme", "value": scheme}]})
+
+
 @pytest.mark.browser
 def test_the_site_fits():
     """No page of the built site scrolls sideways or complains; all have a main part and a heading.
@@ -152,13 +160,10 @@ def test_the_site_fits():
     try:
         found = {}
         for name in WIDE:
+            look(driver, 360, "light", "screen")  # a telephone, and then others look at it
             driver.get((BUILT / f"{name}.html").as_uri())
             for width, (scheme, media) in product((360, 768, 1280), LOOKS):
-                driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-                    "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
-                driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {
-                    "media": media, "features": [{"name": "prefers-color-scheme",
-                                                  "value": scheme}]})
+                look(driver, width, scheme, media)
                 found[name, width, scheme, media] = (
                     driver.execute_script(OUT)[:3],
                     [*driver.execute_script(MARKS), driver.execute_script(CONTRAST) >= 4.5])

@@ -35,7 +35,7 @@ static Out<u64> py_mix(const Words& in) {
 
 static nb::tuple py_runs(nb::list parts, bool wide) {
     std::vector<std::tuple<In<u16, 2>, In<i64, 1>, Maybe<In<i64, 1>>>> held;
-    std::vector<Rows> rows;
+    std::vector<ClassRows> rows;
     for (nb::handle part : parts) {
         const auto& [codes, starts, weight] =
             held.emplace_back(nb::cast<decltype(held)::value_type>(part, false));

@@ -34,7 +34,7 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 Cells: TypeAlias = tuple[I64, I32]
 Runs: TypeAlias = tuple[I64, U16, npt.NDArray[Any]]
 #: Codes, where each class begins, and what each row weighs, if not 1.
-Rows: TypeAlias = tuple[U16, I64, I64 | None]
+ClassRows: TypeAlias = tuple[U16, I64, I64 | None]
 Cuts: TypeAlias = tuple[U16, U64, U64, I64]
 Planes: TypeAlias = tuple[U64, U64 | None, I64]
 
@@ -214,7 +214,7 @@ def demand_rows(codes: U16, starts: I64, weight: I64 | None = None) -> tuple[obj
     return codes, starts, weight
 
 
-def demand_parts(parts: Sequence[Rows]) -> tuple[list[Rows], bool]:
+def demand_parts(parts: Sequence[ClassRows]) -> tuple[list[ClassRows], bool]:
     """Refuse sets of rows that do not fit each other; and whether their counts need 64 bits."""
     rows, weights = 0, []
     for codes, starts, weight in parts:

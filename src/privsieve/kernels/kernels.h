@@ -29,12 +29,12 @@ template <class Count> struct Runs {
 };
 
 // Some rows: where each class begins, and what a row weighs (null: 1).
-struct Rows {
+struct ClassRows {
     Matrix<u16> codes;
     const i64 *starts, *weight;
 };
 
-template <class Count> Runs<Count> runs(const std::vector<Rows>& parts, size_t classes);
+template <class Count> Runs<Count> runs(const std::vector<ClassRows>& parts, size_t classes);
 
 template <class Count, class A, class B>
 Runs<Count> merge_runs(const RunsView<A>& a, const RunsView<B>& b);

@@ -17,9 +17,9 @@ from privsieve.kernels.contract import (
     U8,
     U16,
     U64,
+    ClassRows,
     Cuts,
     Planes,
-    Rows,
     Runs,
     demand_array,
     demand_bins,
@@ -88,7 +88,7 @@ def runs(codes: U16, starts: I64, weight: I64 | None = None) -> Runs:
 
 
 @kernel(demand_parts)
-def runs_together(parts: Sequence[Rows]) -> Runs:
+def runs_together(parts: Sequence[ClassRows]) -> Runs:
     """The runs of several sets of rows together, in one table: what `merge_runs` makes of each.
 
     >>> part = np.array([[5, 2]], np.uint16), np.array([0, 1, 2]), None

@@ -118,10 +118,10 @@ template <class V> i64 column(V value, const u16* code, size_t first, size_t las
 
 }  // namespace
 
-template <class Count> Runs<Count> runs(const std::vector<Rows>& parts, size_t classes) {
+template <class Count> Runs<Count> runs(const std::vector<ClassRows>& parts, size_t classes) {
     const size_t d = parts.front().codes.rows;
     size_t n = 0;
-    for (const Rows& part : parts) n += part.codes.columns;
+    for (const ClassRows& part : parts) n += part.codes.columns;
     Runs<Count> out(d, d * std::min(n, CODES), classes);
     Tables<Count> tables(classes);
     size_t m = out.indptr[0] = 0;
@@ -189,8 +189,8 @@ void interval(const RunsView<Count>& runs, Matrix<i64> labellings, const u8* kin
 }
 
 using std::int32_t;
-template Runs<int32_t> runs(const std::vector<Rows>&, size_t);
-template Runs<i64> runs(const std::vector<Rows>&, size_t);
+template Runs<int32_t> runs(const std::vector<ClassRows>&, size_t);
+template Runs<i64> runs(const std::vector<ClassRows>&, size_t);
 template Runs<int32_t> merge_runs(const RunsView<int32_t>&, const RunsView<int32_t>&);
 template Runs<i64> merge_runs(const RunsView<int32_t>&, const RunsView<int32_t>&);
 template Runs<i64> merge_runs(const RunsView<int32_t>&, const RunsView<i64>&);

@@ -48,7 +48,7 @@ def by_class(batch: Batch) -> Batch:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OfParts:
-    """A stage that takes several parts at once as fast as it adds them up slowly.
+    """A stage that makes one sum of several parts, where to add up what each comes to takes longer.
 
     of : (parts, key, what the stages before came to) -> the sum of what each comes to.
     """
@@ -287,7 +287,7 @@ class AtOnce:
 
 
 def together(several: Sequence[Summarise], columns: int) -> Summarise:
-    """OfParts summaries of the same rows, of so many columns, as a tuple.
+    """Several summaries of the same rows, of so many columns, as a tuple.
 
     >>> one = Stages((lambda rows, key, before: len(rows),), 2)
     >>> two = Stages((lambda rows, key, before: len(rows),
