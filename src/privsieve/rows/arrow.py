@@ -63,8 +63,8 @@ _LETTERS = {pa.int8(): "c", pa.uint8(): "C", pa.int16(): "s", pa.uint16(): "S", 
 #: columns are decoded at once, and where some are after others.
 _ASIDE, _ASIDE_BY_COLUMNS = 16, 8
 #: Bytes of codes of a part that is read by columns, at most; and cells that are decoded at once:
-#: a megabyte, for each call has its price, and threads take turns to make one.
-_LARGEST_PART, _AT_ONCE = 2**26, 2**17
+#: two megabytes, for each call has its price, and threads take turns to make one.
+_LARGEST_PART, _AT_ONCE = 2**26, 2**18
 #: Bytes of a row of one column, where a page holds all rows of a part: as it is written, and read.
 _PAGE_ROW = 16
 #: Codes of some rows, and for each column that Python codes, its cells in pieces.
