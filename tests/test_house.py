@@ -46,7 +46,8 @@ SINCE = {
         150,
     "persons that are weighed in shares, and what weights, tags and halves need of memory": 75,
     "a whole tuning before one who knows the cut, and modes that are attacked more often": 50,
-    "draws that are glimpsed in integers, and a quick start and end of the command": 100,
+    "draws, one or many, that are glimpsed in integers, and a quick start and end of the command":
+        110,
     "columns of Parquet a few at a time, into memory that is used again; sums of codes": 120,
     "files that are whole or not there, and who signed a plan": 72,
     "RuleSieve's cuts at several sites, and all rounds by one command": 475,

@@ -181,7 +181,7 @@ def demand_offsets(name: str, offsets: object, end: int) -> None:
     """Refuse offsets that do not lead from 0 to `end` without a step back."""
     demand_array(name, offsets, np.int64, 1)
     assert isinstance(offsets, np.ndarray)
-    if not len(offsets) or offsets[0] or offsets[-1] != end or (np.diff(offsets) < 0).any():
+    if not len(offsets) or offsets[0] or offsets[-1] != end or (offsets[1:] < offsets[:-1]).any():
         raise ValueError(f"{name} must rise from 0 to the number of entries that it divides")
 
 

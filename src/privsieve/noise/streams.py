@@ -30,9 +30,11 @@ STEP, LONGEST = 64, LONG + 64 * 64
 #: So many logarithms take less time here than Arb, which is faster, takes to be imported.
 FEW = 2000
 #: From so many draws on they are looked at together, where their mean is small enough.
-SEVERAL, LARGEST_MEAN = 8, 2**24
+SEVERAL, LARGEST_MEAN = 24, 2**24
 #: log 2 in units of 2^-56; in units of 2^-31 log 4/3, and what bounds the error of `near`.
 LOG_2, LOG_4_3, BESIDE = 49_946_518_145_322_873, 617_792_546, 16
+#: 1 / 21, 1 / 19, ... 1 in units of 2^-31, rounded down.
+PARTS = tuple(2**31 // odd for odd in range(21, 0, -2))
 #: Smaller numbers of 64 digits say too little of U.
 LEAST_DIGITS = 2**33
 _FEW_DIGITS = Context(12, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX, traps=[])
@@ -166,15 +168,20 @@ def glimpsed(digits: Sequence[int], mean: Fraction) -> list[int | None]:
     by = shift.astype(np.uint64)
     y = m << by
     sure = (m >= LEAST_DIGITS) & (y >> np.uint64(63) == 1) & (y >> by == m)
-    near = (shift * LOG_2 >> 25) + LOG_4_3 - _log_of((y >> np.uint64(32)).astype(np.int64))
-    bits = 43 - int(mean).bit_length()
-    slope = int(mean * 2**bits)
-    low = _scaled(near - BESIDE, slope) >> 13 + bits
-    high = _scaled(near + BESIDE, slope + 1) + 1 >> 13 + bits
+    low, high = _ends(shift, (y >> np.uint64(32)).astype(np.int64), mean)
     # [glimpse] where both ends of what may be the logarithm have one floor, it is that
     sure &= low == high
     return [floor if told else None
             for floor, told in zip(low.tolist(), sure.tolist(), strict=True)]
+
+
+def _ends(shift: Any, x: Any, mean: Fraction) -> tuple[Any, Any]:
+    """Floors around -mean * log U, for 2^shift U from x / 2^32 to (x + 2) / 2^32; or arrays."""
+    near = (shift * LOG_2 >> 25) + LOG_4_3 - _log_of(x)
+    bits = 43 - int(mean).bit_length()
+    slope = (mean.numerator << bits) // mean.denominator
+    return (_scaled(near - BESIDE, slope) >> 13 + bits,
+            _scaled(near + BESIDE, slope + 1) + 1 >> 13 + bits)
 
 
 def _scaled(x: Any, slope: int) -> Any:
@@ -186,9 +193,9 @@ def _log_of(x: Any) -> Any:
     """log(x / (3/4 2^32)) in units of 2^-31, for x from 2^31 to 2^32."""
     # [series] of (1 + s) / (1 - s), where |s| is 1/5 at most
     s = ((x - 3 * 2**30) << 31) // (x + 3 * 2**30)
-    square, total = s * s >> 31, 0 * s
-    for odd in range(21, 0, -2):
-        total = (total * square >> 31) + 2**31 // odd
+    square, total = s * s >> 31, 0
+    for part in PARTS:
+        total = (total * square >> 31) + part
     return s * total >> 30
 
 
@@ -207,6 +214,13 @@ def floor_log(stream: Uniform, mean: Fraction) -> int:
     >>> floor_log(Uniform(2**63, 64, replay(1)), Fraction(10))  # U is 1/2 and a little
     6
     """
+    m = stream.digits
+    if stream.bits == SHORT and m >= LEAST_DIGITS and mean <= LARGEST_MEAN:
+        shift = SHORT - m.bit_length()
+        # [glimpse-one] as of many; decimals take four times as long
+        low, high = _ends(shift, m << shift >> 32, mean)
+        if low == high:
+            return int(low)
     # [guess] of a double: any will do, for only what is certain is returned
     near: float | Decimal = (stream.bits + 1) * log(2) - log(2 * stream.digits + 1)
     # Few digits tell nearly always, and take a third of the time.
