@@ -38,8 +38,8 @@ LAM = 1.0
 PENALTIES = (1.0, 10.0, 100.0)
 #: Distinct rows of a regression on given columns; with more of them every other row is passed over.
 _DISTINCT = 2048
-#: Cells of candidates at a time: bounds memory.
-_CELLS = 2**18
+#: Cells of candidates at a time: what stays in the cache of a core.
+_CELLS = 2**16
 #: Cells of all candidates: of more rows than that leaves, a sample is predicted, with at least so
 #: many rows of each class (or all it has).
 MOST_CELLS, LEAST = 2**23, 32
@@ -92,15 +92,14 @@ class Ridge:
 
     def errors(self) -> Ints:
         """For each candidate the error if it were added, in billionths."""
-        found = np.empty(self.moved.shape[1])
-        for block in self._blocks():
-            moved, scale = self.moved[:, block], LAM + self.norm[block]
-            diagonal = self.diagonal[:, None] - moved**2 / scale
-            total = np.zeros(moved.shape[1])
-            for target, left in zip(self.targets.T, self.left.T, strict=True):
-                total += (((left[:, None] - moved * (target @ moved / scale)) / diagonal)**2
-                          ).sum(axis=0)
-            found[block] = total
+        scale = LAM + self.norm
+        pulls = [target @ self.moved / scale for target in self.targets.T]
+        found = np.zeros(len(scale))
+        for rows in self._rows():
+            moved = self.moved[rows]
+            diagonal = self.diagonal[rows, None] - moved**2 / scale
+            for pull, left in zip(pulls, self.left[rows].T, strict=True):
+                found += (((left[:, None] - moved * pull) / diagonal)**2).sum(axis=0)
         return billionths(found / len(self.targets))
 
     def add(self, candidate: int) -> None:
@@ -110,14 +109,14 @@ class Ridge:
         self.diagonal -= moved**2 / scale
         shared = np.bincount(self.column, weights=moved[self.rows], minlength=len(self.norm))
         self.norm -= shared**2 / scale
-        for block in self._blocks():
-            self.moved[:, block] -= moved[:, None] * (shared[block] / scale)
+        for rows in self._rows():
+            self.moved[rows] -= moved[rows, None] * (shared / scale)
 
-    def _blocks(self) -> Iterator[slice]:
-        """The candidates, some at a time."""
+    def _rows(self) -> Iterator[slice]:
+        """Some rows at a time, as many as stay in a core's cache."""
         rows, width = self.moved.shape
-        step = max(1, _CELLS // rows)
-        return (slice(low, low + step) for low in range(0, width, step))
+        step = max(1, _CELLS // max(1, width))
+        return (slice(low, low + step) for low in range(0, rows, step))
 
 
 def pair_area(items: Items, y: Codes, classes: int, marked: Bools) -> Fraction:
