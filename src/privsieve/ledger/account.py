@@ -14,6 +14,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
+from functools import lru_cache
 from math import isqrt
 from typing import Any, NamedTuple
 
@@ -258,6 +259,7 @@ def recharged(said: Mapping[str, Any], rho: str | None, terms: Mapping[str, Any]
     return dict(said) == charged(account, made, factor)
 
 
+@lru_cache(maxsize=64)  # its keys are public: limits, asked again whenever a ledger is read
 def rho_limit(units: int, delta: int) -> int:
     """The largest rho, in units and rounded down, that is known to imply (epsilon, delta).
 

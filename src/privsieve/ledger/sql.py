@@ -14,6 +14,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing
+from functools import cache
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -366,12 +367,13 @@ def altered(db: Database) -> bool:
     return db.altered()
 
 
-def safeguards(db: Database) -> set[tuple[str, str]]:
+def safeguards(db: Database) -> frozenset[tuple[str, str]]:
     """The tables, checks and triggers that a file has."""
-    return set(db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
+    return frozenset(db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
 
 
-def expected_safeguards(version: int = VERSION) -> set[tuple[str, str]]:
+@cache  # its keys are versions, and each transaction asks
+def expected_safeguards(version: int = VERSION) -> frozenset[tuple[str, str]]:
     """The tables, checks and triggers that a ledger has.
 
     >>> len(expected_safeguards()), len(expected_safeguards(1))

@@ -101,7 +101,7 @@ class Race:
         """The law of the noise: "exponential", "laplace" or "gumbel"."""
         return self.mechanism if self._gumbel is None else "gumbel"
 
-    @property
+    @cached_property
     def scale(self) -> Fraction:
         """The scale of the noise, in units of a score; 0 where there is no choice."""
         return (self._pure if self._gumbel is None else self._gumbel) * self.sensitivity
@@ -118,7 +118,7 @@ class Race:
             return self.named / (2 * self._gumbel**2)
         return self.epsilon**2 / 2 if self.named else Fraction(0)
 
-    @property
+    @cached_property
     def _pure(self) -> Fraction:
         """The scale without a delta, at sensitivity 1."""
         # [noise-scale] twice the sensitivity for each name; with Laplace, once for each score
