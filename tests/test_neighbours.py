@@ -12,7 +12,7 @@ from privsieve.methods import labels, rule_sieve
 from privsieve.rows import batch as reader
 
 #: Plans of a run, by parts that tests can share out; a longer soak sets the variable.
-PLANS, PARTS = int(os.environ.get("PRIVSIEVE_PLANS", "300")), 20
+PLANS, PARTS = int(os.environ.get("PRIVSIEVE_PLANS", "200")), 20
 RELEASED = "rule-sieve", "auto"
 
 
