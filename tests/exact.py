@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -45,38 +46,51 @@ def exponential_order(scores, order, mean):
 
 def geometric_order(scores, order, mean):
     """P(the list `order` is the ranking of the best), geometric noise, ties to the lower index."""
-    q = math.exp(-1 / mean)
-    values = np.arange(min(scores), max(scores) + math.ceil(45 * mean) + 2)
-    return _integer_order(
-        scores, order, values,
-        lambda z: np.where(z >= 0, (1 - q) * q ** np.maximum(z, 0.0), 0.0),
-        lambda z: np.where(z >= 0, 1 - q ** np.maximum(z + 1.0, 0), 0.0))
+    return _integer_order(order, *_geometric(tuple(scores), mean))
 
 
 def laplace_order(scores, order, scale):
     """P(the list `order` is the ranking of the best), two-sided geometric noise, ties as above."""
+    return _integer_order(order, *_two_sided(tuple(scores), scale))
+
+
+@lru_cache(maxsize=2)
+def _geometric(scores, mean):
+    q = math.exp(-1 / mean)
+    values = np.arange(min(scores), max(scores) + math.ceil(45 * mean) + 2)
+    return _at_each(
+        scores, values,
+        lambda z: np.where(z >= 0, (1 - q) * q ** np.maximum(z, 0.0), 0.0),
+        lambda z: np.where(z >= 0, 1 - q ** np.maximum(z + 1.0, 0), 0.0))
+
+
+@lru_cache(maxsize=2)
+def _two_sided(scores, scale):
     q, far = math.exp(-1 / scale), math.ceil(45 * scale) + 2
     values = np.arange(min(scores) - far, max(scores) + far)
-    return _integer_order(
-        scores, order, values,
+    return _at_each(
+        scores, values,
         lambda z: (1 - q) / (1 + q) * q ** np.abs(z),
         lambda z: np.where(z >= 0, 1 - q ** np.maximum(z + 1.0, 0) / (1 + q),
                            q ** np.maximum(-z, 0.0) / (1 + q)))
 
 
-def _integer_order(scores, order, values, chance, up_to):
-    """The chain for noise on integers: P(noise = z), P(noise <= z), and the values that matter."""
-    def below(j, x):  # P(s_j + noise <= x)
-        return up_to(x - scores[j])
+def _at_each(scores, values, chance, up_to):
+    """For each score and value x: P(s + noise = x), and P(s + noise <= x) and <= x - 1."""
+    return ([chance(values - s) for s in scores],
+            [(up_to(values - s), up_to(values - 1 - s)) for s in scores])
 
+
+def _integer_order(order, chances, below):
+    """The chain for noise on integers."""
     # `loses[i]` is for a winner with this value; where it has the higher index it needs one more.
     last = order[-1]
-    loses = np.ones(len(values))
-    for j in range(len(scores)):
+    loses = np.ones(len(chances[0]))
+    for j in range(len(chances)):
         if j not in order:
-            loses = loses * below(j, values - (last > j))
+            loses = loses * below[j][last > j]
     for better, winner in itertools.zip_longest(reversed(order[:-1]), reversed(order)):
-        total = np.cumsum(chance(values - scores[winner]) * loses)
+        total = np.cumsum(chances[winner] * loses)
         if better is None:
             return float(total[-1])
         loses = np.concatenate([[0.0], total[:-1]]) if better > winner else total

@@ -380,6 +380,7 @@ def test_pairs_move_by_n_less_one(n):
 
 def test_information_moves_by_its_bound_and_no_more():
     """All counts of two classes on three levels, 2 to 9 rows: attained but for the rounding."""
+    terms = [k_log_k(x) for x in range(10)]
     for n in range(2, 10):
         score = score_of("mutual-information", Public(tables.domain("c"), n))
         worst = 0
@@ -388,9 +389,9 @@ def test_information_moves_by_its_bound_and_no_more():
             told = []
             for one in range(6):
                 table = [x + (i == one) for i, x in enumerate(cells)]
-                told.append(sum(map(k_log_k, table))
-                            - sum(k_log_k(a + b) for a, b in zip(table[:3], table[3:],
-                                                                 strict=True)))
+                told.append(sum(terms[x] for x in table)
+                            - sum(terms[a + b] for a, b in zip(table[:3], table[3:],
+                                                               strict=True)))
             worst = max(worst, max(told) - min(told))
 
         assert score.sensitivity(None) - 20 <= worst <= score.sensitivity(None)
