@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from itertools import combinations
 
@@ -26,6 +27,8 @@ from privsieve.summaries.rules import ORDERED_WITH_MISSING, Layout, Runs, Signs,
 CODED = {"two codes": [0, 9], "one code": [5], "few codes": [0, 1, 2, 40_000, CODES - 1],
          "missing, too": [3, 4, MISSING], "missing alone": [MISSING]}
 KEYS = st.integers(0, 2**64 - 1)
+#: So many tables; PRIVSIEVE_TABLES asks for more.
+TABLES = int(os.environ.get("PRIVSIEVE_TABLES", "200"))
 
 
 @st.composite
@@ -66,8 +69,7 @@ def told(sums, batch, ends, key, columns):
     return found
 
 
-
-@settings(max_examples=500, derandomize=True, deadline=None)
+@settings(max_examples=TABLES, derandomize=True, deadline=None)
 @given(tables(), KEYS)
 def test_cuts_are_those_of_all_rows(made, key):
     """Each median's code, key and count, and every sign: with the keys of one table, its own."""
@@ -97,7 +99,7 @@ class OwnKeys:
         return self._keys[column][rows.astype(np.int64)]
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=TABLES, derandomize=True, deadline=None)
 @given(tables(), st.integers(0, 2**32))
 def test_any_distinct_keys_order_ties(made, seed):
     """The row in the middle is that of a sorted list of codes and keys, and so is every sign."""
@@ -127,7 +129,7 @@ def test_any_distinct_keys_order_ties(made, seed):
             assert row == [int(product[batch.label == c].sum()) for c in range(3)]
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=TABLES // 2, derandomize=True, deadline=None)
 @given(tables(), KEYS)
 def test_a_number_is_cut_where_all_rows_are(made, key):
     """Ranks of the target and medians of the columns, for a target with ties."""
@@ -147,7 +149,7 @@ def test_a_number_is_cut_where_all_rows_are(made, key):
     assert bins(batch, whole, target, key).tolist() == stood.tolist()
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=TABLES, derandomize=True, deadline=None)
 @given(tables(), KEYS)
 def test_counts_are_those_of_a_loop(made, key):
     """Of the rows that share a code, and the bits so far, the next bits, one by one."""
