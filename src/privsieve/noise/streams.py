@@ -178,8 +178,9 @@ def glimpsed(digits: Sequence[int], mean: Fraction) -> list[int | None]:
 def _ends(shift: Any, x: Any, mean: Fraction) -> tuple[Any, Any]:
     """Floors around -mean * log U, for 2^shift U from x / 2^32 to (x + 2) / 2^32; or arrays."""
     near = (shift * LOG_2 >> 25) + LOG_4_3 - _log_of(x)
-    bits = 43 - int(mean).bit_length()
-    slope = (mean.numerator << bits) // mean.denominator
+    over, under = mean.as_integer_ratio()
+    bits = 43 - (over // under).bit_length()
+    slope = (over << bits) // under
     return (_scaled(near - BESIDE, slope) >> 13 + bits,
             _scaled(near + BESIDE, slope + 1) + 1 >> 13 + bits)
 
@@ -214,8 +215,8 @@ def floor_log(stream: Uniform, mean: Fraction) -> int:
     >>> floor_log(Uniform(2**63, 64, replay(1)), Fraction(10))  # U is 1/2 and a little
     6
     """
-    m = stream.digits
-    if stream.bits == SHORT and m >= LEAST_DIGITS and mean <= LARGEST_MEAN:
+    m, (over, under) = stream.digits, mean.as_integer_ratio()
+    if stream.bits == SHORT and m >= LEAST_DIGITS and over <= LARGEST_MEAN * under:
         shift = SHORT - m.bit_length()
         # [glimpse-one] as of many; decimals take four times as long
         low, high = _ends(shift, m << shift >> 32, mean)
