@@ -146,7 +146,7 @@ def spoilt(place, how):
 @pytest.mark.parametrize(("how", "said"), [
     ("gone", "put it back from the copy"), ("of another ledger", "the key of another ledger"),
     ("short", "no key of a ledger"), ("long", "no key of a ledger"), ("a link", "no link"),
-    ("a folder", "key"), ("a pipe", "no key of a ledger"),
+    ("a folder", "no link"), ("a pipe", "no link"),
 ])
 def test_a_spoilt_key(ledger, how, said):
     """Without its key a ledger that noted fingerprints says what to put back, and notes nothing."""

@@ -630,7 +630,7 @@ def test_nobody_waits_for_a_pipe(golden, name):
         if name == "request.json":
             assert 3 == refused("recover", "r")[0]
         else:
-            with pytest.raises(SchemaError, match="is missing or is not JSON"):
+            with pytest.raises(SchemaError, match="is a link or is not JSON"):
                 ps.load("r")
 
 

@@ -15,7 +15,9 @@ from forged import forge, golden, seeded
 from privsieve._version import __version__
 from privsieve.check import folder as module
 from privsieve.cli.synthesize import rows_of
+from privsieve.errors import ParameterError, SchemaError
 from privsieve.fit import UnsignedWarning
+from privsieve.ledger.head import of_release
 from privsieve.public.canonical import parsed
 from privsieve.public.plan import sentence
 
@@ -147,6 +149,31 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(copy, name):
     else:
         assert ("the release cannot be read" if name == "release.json"
                 else "the certificate cannot be read",) == found.reasons
+
+
+@pytest.mark.parametrize("spoil", [
+    lambda file: file.symlink_to(file.parent.parent / "elsewhere"),
+    lambda file: file.symlink_to("nowhere"),
+    os.mkfifo,
+    lambda file: file.mkdir(),
+], ids=["a link", "a link to nothing", "a pipe", "a folder"])
+@pytest.mark.parametrize("name", ["release.json", "certificate.json"])
+def test_only_a_plain_file_is_loaded(copy, cli, name, spoil):
+    """What reads a release without a check of its folder follows no link either, and ends."""
+    folder = copy("histogram")
+    (folder / name).rename(folder.parent / "elsewhere")
+    spoil(folder / name)
+    where = ["--out", str(folder.parent / "out")]
+
+    with pytest.raises(SchemaError, match=f"{name} is missing, is a link or is not JSON"):
+        ps.load(folder)
+    for words in (["report", str(folder)], ["export", "label", str(folder)],
+                  ["synthesize", "--from", str(folder), "--rows", "5"]):
+        assert cli(*words, *where)[0] in {3, 7}, words
+    assert not (folder.parent / "out").exists()
+    if name == "certificate.json":
+        with pytest.raises(ParameterError, match="no certificate that can be read"):
+            of_release(str(folder))
 
 
 def test_two_tables_are_a_reason(copy):

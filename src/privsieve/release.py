@@ -155,6 +155,7 @@ def load(folder: str | Path) -> Release:
     ...     ps.load(f"{place}/first").selected == sieve.release_.selected
     True
     """
+    import os
     from pathlib import Path
 
     body = _read(Path(folder) / "release.json")
@@ -165,7 +166,7 @@ def load(folder: str | Path) -> Release:
         raise SchemaError("release.json does not say its columns and those that were selected; "
                           "take the file as privsieve wrote it")
     certificate = Path(folder) / "certificate.json"
-    return Release(body, _read(certificate) if certificate.exists() else None)
+    return Release(body, _read(certificate) if os.path.lexists(certificate) else None)
 
 
 def said(plan: Plan, output: Any) -> Mapping[str, Json]:
@@ -479,15 +480,17 @@ def _refused(words: str) -> Iterator[None]:
 
 
 def _read(path: Path) -> dict[str, Json]:
+    import os
+
+    from privsieve.public.plain import opened
+
     try:
-        if not path.is_file():  # a pipe would be waited for
-            raise FileNotFoundError
-        with path.open("rb") as file:
+        with os.fdopen(opened(path), "rb") as file:
             data = file.read(LARGEST_FILE + 1)
         value = parsed(data) if len(data) <= LARGEST_FILE else None
     except (OSError, ValueError):
-        raise SchemaError(f"{path.name} is missing or is not JSON; name a release folder that "
-                          "privsieve wrote") from None
+        raise SchemaError(f"{path.name} is missing, is a link or is not JSON; name a release "
+                          "folder that privsieve wrote") from None
     if not isinstance(value, dict):
         raise SchemaError(f"{path.name} is not a release, or larger than 64 MB; name a release "
                           "folder that privsieve wrote")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Self
@@ -21,6 +20,7 @@ from privsieve.check.verify import LARGEST_FILE, UNSIGNED, Source, Verification
 from privsieve.errors import CheckFailed, PrivsieveError
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import digest, parsed, quoted, visible
+from privsieve.public.plain import opened
 from privsieve.public.plan import sentence
 from privsieve.release import WRONG
 
@@ -80,20 +80,11 @@ class Contents:
         """Where a file of the folder lies."""
         return os.path.join(self.place, name)  # noqa: PTH118  # no import
 
-    def opened(self, name: str) -> int:
-        """A handle of a plain file of the folder; a link that came since is not followed."""
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-        handle = os.open(self.at(name), flags)
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            os.close(handle)
-            raise OSError
-        return handle
-
     def read(self, name: str, largest: int = LARGEST_FILE) -> bytes:
         """The bytes of a file."""
         what = _WHAT.get(name, name)
         try:
-            with os.fdopen(self.opened(name), "rb") as file:
+            with os.fdopen(opened(self.at(name)), "rb") as file:
                 data = file.read(largest + 1)
         except OSError:
             raise Unreadable(f"{what} cannot be read") from None
@@ -107,7 +98,7 @@ class Contents:
 
         made = sha256()
         try:
-            with os.fdopen(self.opened(name), "rb") as file:
+            with os.fdopen(opened(self.at(name)), "rb") as file:
                 while data := file.read(_CHUNK):
                     made.update(data)
         except OSError:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hmac
 import os
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from privsieve.ledger.folder import sync
 from privsieve.ledger.ledger import Ledger, populations
 from privsieve.ledger.sql import checked_file, served
 from privsieve.public.canonical import canonical, text_of
+from privsieve.public.plain import opened
 from privsieve.rows.matrix import Items
 
 TAG, KEY_TAG = b"privsieve-fingerprint/1\0", b"privsieve-key/1\0"
@@ -223,14 +223,13 @@ def _make(place: Path) -> None:
 
 
 def _read(place: Path) -> bytes:
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        with os.fdopen(os.open(place, flags), "rb") as file:
+        with os.fdopen(opened(place), "rb") as file:
             facts = os.fstat(file.fileno())
             if os.name == "posix" and facts.st_mode & 0o077:  # as a restored copy may be
                 os.fchmod(file.fileno(), 0o600)
                 facts = os.fstat(file.fileno())
-            key = file.read(SIZE + 1) if stat.S_ISREG(facts.st_mode) else b""
+            key = file.read(SIZE + 1)
     except OSError:
         raise LedgerError(f"the key of the ledger, {place.name}, cannot be read; it is "
                           "a file of this user, and no link") from None

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from privsieve.errors import LedgerError, ParameterError
 from privsieve.ledger.folder import sync
 from privsieve.public.canonical import canonical, parsed
+from privsieve.public.plain import opened
 
 FORMAT = "privsieve-head/1"
 #: A head file is as long as this at most.
@@ -91,7 +92,8 @@ def of_release(path: str) -> tuple[Head, ...]:
     """The entries that a certificate knows of: a release folder, or its certificate.json."""
     place = Path(path)
     try:
-        with (place / "certificate.json" if place.is_dir() else place).open("rb") as file:
+        with (os.fdopen(opened(place / "certificate.json"), "rb") if place.is_dir()
+              else place.open("rb")) as file:
             known = parsed(file.read(_CERTIFICATE + 1))["ledger"]
         found = () if known is None else tuple(
             Head(part["seq"], part["hash"]) for part in known.values() if isinstance(part, Mapping)
