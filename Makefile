@@ -43,7 +43,7 @@ quick: $(VENV)/.test  ## the laws over all methods, in two minutes
 test: $(VENV)/.test  ## all that a change must pass (ARGS="-k name" for some)
 	@$(PYTEST) $(ARGS)
 
-audit: $(VENV)/.test  ## attacks on every mechanism, ten times as long (two hours; dated result)
+audit: $(VENV)/.test  ## attacks on every mechanism, ten times as long (hours; dated result)
 	@PRIVSIEVE_RUNS=$(or $(RUNS),30000) $(PYTEST) --durations=40 $(ATTACKS:%=tests/test_%.py) \
 		$(ARGS) > $(DATED) || { cat $(DATED); exit 1; }
 	@tail -1 $(DATED)
