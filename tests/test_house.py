@@ -49,7 +49,7 @@ SINCE = {
     "draws, one or many, that are glimpsed in integers, and a quick start and end of the command":
         110,
     "columns of Parquet a few at a time, into memory that is used again; sums of codes": 120,
-    "files that are whole and plain or not there, and who signed a plan": 88,
+    "files that are whole and plain or not there, and who signed a plan": 92,
     "RuleSieve's cuts at several sites, and all rounds by one command": 475,
     "numbers of an attack's outputs made once, and codes of several parts in one table": 98,
     "one pool of threads for those that read and those that add up": 30,

@@ -155,7 +155,6 @@ def load(folder: str | Path) -> Release:
     ...     ps.load(f"{place}/first").selected == sieve.release_.selected
     True
     """
-    import os
     from pathlib import Path
 
     body = _read(Path(folder) / "release.json")
@@ -166,7 +165,8 @@ def load(folder: str | Path) -> Release:
         raise SchemaError("release.json does not say its columns and those that were selected; "
                           "take the file as privsieve wrote it")
     certificate = Path(folder) / "certificate.json"
-    return Release(body, _read(certificate) if os.path.lexists(certificate) else None)
+    there = certificate.exists() or certificate.is_symlink()
+    return Release(body, _read(certificate) if there else None)
 
 
 def said(plan: Plan, output: Any) -> Mapping[str, Json]:
@@ -480,12 +480,10 @@ def _refused(words: str) -> Iterator[None]:
 
 
 def _read(path: Path) -> dict[str, Json]:
-    import os
-
     from privsieve.public.plain import opened
 
     try:
-        with os.fdopen(opened(path), "rb") as file:
+        with opened(path) as file:
             data = file.read(LARGEST_FILE + 1)
         value = parsed(data) if len(data) <= LARGEST_FILE else None
     except (OSError, ValueError):

@@ -84,7 +84,7 @@ class Contents:
         """The bytes of a file."""
         what = _WHAT.get(name, name)
         try:
-            with os.fdopen(opened(self.at(name)), "rb") as file:
+            with opened(self.at(name)) as file:
                 data = file.read(largest + 1)
         except OSError:
             raise Unreadable(f"{what} cannot be read") from None
@@ -98,7 +98,7 @@ class Contents:
 
         made = sha256()
         try:
-            with os.fdopen(opened(self.at(name)), "rb") as file:
+            with opened(self.at(name)) as file:
                 while data := file.read(_CHUNK):
                     made.update(data)
         except OSError:

@@ -224,7 +224,7 @@ def _make(place: Path) -> None:
 
 def _read(place: Path) -> bytes:
     try:
-        with os.fdopen(opened(place), "rb") as file:
+        with opened(place) as file:
             facts = os.fstat(file.fileno())
             if os.name == "posix" and facts.st_mode & 0o077:  # as a restored copy may be
                 os.fchmod(file.fileno(), 0o600)

@@ -48,6 +48,8 @@ MOST_BINNED = 2**33
 #: Entries that are compared at a time: they stay in the first caches.
 AT_ONCE = 1 << 15
 LARGEST_SUM = 2**61
+#: What stands for a code that is not there.
+MISSING = 65535
 
 
 def _load() -> tuple[Any, str]:
@@ -318,6 +320,8 @@ def demand_cuts(cuts: Cuts, kind: U8, columns: int) -> None:
         demand_equal("cuts, kind and codes", len(part), columns)
     demand_kind(kind, "codes", columns)
     largest("count of cuts", cuts[3])
+    if ((cuts[0] == MISSING) & (kind == 1) & (cuts[3] > 0)).any():
+        raise ValueError("a cut must lie at a code that is not missing")
 
 
 def demand_weight(weight: I64 | None, rows: int) -> None:

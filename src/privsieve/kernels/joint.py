@@ -53,7 +53,7 @@ def joint_best(
             place = place * grid + bins[j]
         cell = np.zeros(classes * grid**size, np.int64)
         np.add.at(cell, place, 1 if weight is None else weight)
-        signed = (labellings @ cell.reshape(classes, -1)).reshape(-1, *[grid] * size)
+        signed = (labellings @ cell.reshape(classes, grid**size)).reshape(-1, *[grid] * size)
         best.append(_cut(signed, nominal[list(chosen)]))
     return np.array(best, np.int64)
 

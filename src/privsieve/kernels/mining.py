@@ -133,6 +133,7 @@ def top_maximal(
     ([[0, 2], [0, 1]], [6, 2], 6, 'all')
     """
     _demand_top(items, len(y), weights, rule)
+    demand_array("y", y, np.int32, 1)
     end = None if seconds is None else time.monotonic() + seconds
     searches: list[Callable[..., Top]] = [
         lambda *limits: top_by_items(items, len(y), weights, *limits),

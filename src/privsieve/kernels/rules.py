@@ -14,6 +14,7 @@ import numpy as np
 
 from privsieve.kernels.contract import (
     I64,
+    MISSING,
     U8,
     U16,
     U64,
@@ -39,7 +40,6 @@ from privsieve.kernels.contract import (
     plane_words,
 )
 
-_MISSING = 65535
 #: Values of cuts at ranks are below n^2 in size: so many rows keep them in 60 bits.  A plan allows
 #: half as many.
 FEW_ROWS = 2**30
@@ -180,7 +180,7 @@ def interval(runs: Runs, labellings: I64, kind: U8) -> I64:
 
 def best_rules(value: I64, code: U16, kind: int) -> I64:
     """Twice the best rule on one column, for each row of values of its codes."""
-    missing = code == _MISSING
+    missing = code == MISSING
     if kind == 3:
         total = value.sum(1)
         single: I64 = np.abs(np.column_stack([2 * value - total[:, None], total])).max(1)
@@ -250,7 +250,7 @@ def median_cut(codes: U16, unit: U64, row: U64, key: int, kind: U8) -> Cuts:
     code, count = np.zeros(d, np.uint16), np.zeros(d, np.int64)
     keys, rows = np.zeros(d, np.uint64), np.zeros(d, np.uint64)
     for j in np.flatnonzero(kind < 2):
-        here = codes[j] != _MISSING if kind[j] else np.ones(len(unit), bool)
+        here = codes[j] != MISSING if kind[j] else np.ones(len(unit), bool)
         count[j] = here.sum()
         if count[j]:
             value, tie, place = codes[j][here], tie_keys(unit[here], int(j), key), row[here]
@@ -287,7 +287,7 @@ def sign_planes(codes: U16, starts: I64, ids: U64, key: int, cuts: Cuts, kind: U
         same = codes[j] == code
         tied = same & (keys == tie)
         zero = tied & (row == place) if count % 2 else np.zeros(len(row), bool)
-        known = codes[j] != _MISSING if kind[j] else np.ones(len(row), bool)
+        known = codes[j] != MISSING if kind[j] else np.ones(len(row), bool)
         above = (codes[j] > code) | (same & (keys > tie)) | (tied & (row >= place))
         zeros[j] = bit[zero].max(initial=-1)
         planes[j] = _pack(bit[above & known & ~zero], int(words[-1]))
@@ -423,7 +423,7 @@ def pair_tables(
         for l in range(j + 1, d):  # noqa: E741  the paper's letter
             cell = np.zeros(classes * grid * grid, np.int64)
             np.add.at(cell, rows + bins[l], 1 if weight is None else weight)
-            signed = (labellings @ cell.reshape(classes, -1)).reshape(-1, grid, grid)
+            signed = (labellings @ cell.reshape(classes, grid**2)).reshape(-1, grid, grid)
             yield [j, l], indicators(indicators(signed, 1, nominal[j]), 2, nominal[l])
 
 

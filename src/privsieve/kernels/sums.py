@@ -58,8 +58,9 @@ def code_sums(codes: U16, label: I32, classes: int) -> I64:
     [[1, 0], [65537, 7]]
     """
     # [exact-sums] NumPy adds weights as doubles: whole numbers, and exact below 2^53
-    found = [np.bincount(label, column, classes) for column in codes]
-    return np.array(found, np.int64).reshape(-1, classes).T.copy()
+    many = int(classes)
+    found = [np.bincount(label, column, many) for column in codes]
+    return np.array(found, np.int64).reshape(-1, many).T.copy()
 
 
 def _demand_cells(bins: U8, starts: I64, weight: I64 | None, size: int, grid: int) -> None:

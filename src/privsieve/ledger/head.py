@@ -92,8 +92,7 @@ def of_release(path: str) -> tuple[Head, ...]:
     """The entries that a certificate knows of: a release folder, or its certificate.json."""
     place = Path(path)
     try:
-        with (os.fdopen(opened(place / "certificate.json"), "rb") if place.is_dir()
-              else place.open("rb")) as file:
+        with opened(place / "certificate.json") if place.is_dir() else place.open("rb") as file:
             known = parsed(file.read(_CERTIFICATE + 1))["ledger"]
         found = () if known is None else tuple(
             Head(part["seq"], part["hash"]) for part in known.values() if isinstance(part, Mapping)

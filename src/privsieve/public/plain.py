@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import BinaryIO
 
 
-def opened(path: str | os.PathLike[str]) -> int:
-    """A handle of a plain file: no link is followed, and a pipe is not waited for.
+def opened(path: str | os.PathLike[str]) -> BinaryIO:
+    """A plain file, to be read: no link is followed, and a pipe is not waited for.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
-    ...     os.fdopen(opened(file.name), "rb").read()
+    ...     opened(file.name).read()
     b''
     """
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -19,4 +20,4 @@ def opened(path: str | os.PathLike[str]) -> int:
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError
-    return handle
+    return os.fdopen(handle, "rb")
