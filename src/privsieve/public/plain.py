@@ -11,8 +11,8 @@ def opened(path: str | os.PathLike[str]) -> BinaryIO:
     """A plain file, to be read: no link is followed, and a pipe is not waited for.
 
     >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile() as file:
-    ...     opened(file.name).read()
+    >>> with tempfile.NamedTemporaryFile() as there, opened(there.name) as file:
+    ...     file.read()
     b''
     """
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
