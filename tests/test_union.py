@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 from pathlib import Path
@@ -15,6 +16,7 @@ from privsieve.containment import union
 from privsieve.containment.union import Strict, Verified, bounds, counted, differing
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
+from test_raw_ends import within
 
 
 @pytest.fixture
@@ -289,6 +291,19 @@ def test_an_edited_folder(privsieve):
 
     assert (7, True) == (code, "edited is not what its certificate claims: the table is not the "
                                "certified one" in err), err
+
+
+@pytest.mark.parametrize("spoil", [os.mkfifo, lambda file: file.symlink_to("../two/release.json")],
+                         ids=["a pipe", "a link"])
+def test_a_folder_with_what_is_no_file(privsieve, spoil):
+    """A link in the place of a file is not followed, and a pipe is not waited for."""
+    shutil.copytree("two", "spoilt")
+    Path("spoilt/release.json").unlink()
+    spoil(Path("spoilt/release.json"))
+    with within(20):
+        code, _out, err = privsieve("check", "one", "spoilt")
+
+    assert (3, True) == (code, "release.json is missing, is a link or is not JSON" in err), err
 
 
 @pytest.mark.parametrize(("args", "code", "said"), [

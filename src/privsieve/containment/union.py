@@ -95,11 +95,11 @@ def published(path: str) -> Verified:
     if len(inside) != 1:
         raise ParameterError(f"{path} holds no published table, or two; name folders that "
                              "`privsieve publish` wrote")
+    certificate = load(place).certificate  # refuses what is no plain file, before it is waited for
     found = verify(place / "certificate.json", place / "release.json", table=inside[0])
     if not found.valid:
         raise CheckFailed(f"{path} is not what its certificate claims: {found.reasons[0]}; take "
                           "the folder as `privsieve publish` wrote it")
-    certificate = load(place).certificate
     claim: Any = certificate["claim"] if certificate else None
     if claim is None or claim["kind"] != "containment":
         raise ParameterError(f"{path} is no publication of columns: there is no table in what it "
