@@ -54,6 +54,7 @@ soak: $(VENV)/.test  ## kills, fuzz and searches for a counterexample (hours; da
 		PRIVSIEVE_BODIES=100000 PRIVSIEVE_EDITS=100000 $(PYTEST) \
 		--durations=40 $(SEARCHES:%=tests/test_%.py) $(ARGS) > $(DATED) || { cat $(DATED); exit 1; }
 	@tail -1 $(DATED)
+	@PRIVSIEVE_FUZZ=20000 $(MAKE) --no-print-directory sanitize
 
 lint: $(VENV)/.lint  ## ruff and mypy --strict
 	@$(VENV)/bin/ruff check

@@ -40,9 +40,11 @@ class Calls:
         return np.array([0, *np.sort(self.rng.integers(0, n + 1, parts - 1)), n], np.int64)
 
     def shape(self):
-        """How many rows and columns; where each class begins."""
-        n = self.one(0, 1, 2, 9, 70, 300)
-        return n, self.one(0, 1, 2, 3, 5), self.cuts(n, self.one(1, 2, 3))
+        """How many rows and columns; where each class begins.  No row may be of no class."""
+        n, d, classes = self.one(0, 1, 2, 9, 70, 300), self.one(0, 1, 2, 3, 5), self.one(1, 2, 3)
+        if not n and self.rng.random() < 0.5:
+            return n, d, np.zeros(1, np.int64)
+        return n, d, self.cuts(n, classes)
 
     def codes(self, d, n):
         """Codes, most of them tied, some missing."""

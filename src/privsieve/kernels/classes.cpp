@@ -21,7 +21,7 @@ struct Classes {
         for (size_t j = 0; j < d; j++) alone(j);
     }
 
-    i64* of(size_t j, size_t a) { return &surplus[(j * K + a) * classes]; }
+    i64* of(size_t j, size_t a) { return surplus.data() + (j * K + a) * classes; }
 
     // Rows of each class inside a set (`step` apart) become their surplus.
     void centre(const i64* inside, size_t step, i64* out) const {

@@ -412,9 +412,9 @@ def class_sums(starts: I64, weight: I64 | None) -> npt.NDArray[Any]:
 
 
 def demand_signed(labellings: I64, by_class: npt.NDArray[Any]) -> None:
-    """Refuse class weights that weigh rows too much; `by_class`: the weight of rows by class."""
+    """Refuse class weights that weigh rows, by class at least one, too much: all have a size."""
     sizes = np.abs(labellings.astype(np.float64))
-    if (sizes @ by_class.astype(np.float64)).max(initial=0) >= LARGEST_SUM:
+    if (sizes @ np.maximum(by_class, 1).astype(np.float64)).max(initial=0) >= LARGEST_SUM:
         raise ValueError("labellings weigh the rows with 2^61 or more: sums of them may not fit "
                          "64 bits")
 
@@ -423,7 +423,7 @@ def demand_column_sums(runs: Runs, top: int, labellings: I64) -> None:
     """The same for each column of runs, whose counts are from 0 to `top`."""
     # The product is an upper bound, and nearly always small enough.
     row = int(np.abs(labellings.astype(np.float64)).sum(axis=1).max(initial=0))
-    if row * int(np.diff(runs[0]).max(initial=0)) * top < LARGEST_SUM:
+    if row * max(1, int(np.diff(runs[0]).max(initial=0)) * top) < LARGEST_SUM:
         return
     for column in _sums(runs):
         demand_signed(labellings, column)

@@ -344,9 +344,8 @@ ALWAYS_INLINE std::int64_t best_cells(const T* counts, const T* weights, size_t 
                                       const Cuts& cuts) {
     typedef Lanes32<T, SIDE> S;
     constexpr size_t PLACES = SIDE * SIDE;
-    T q[PLACES], tops[SIDE];
-    for (size_t k = 0; k < PLACES; k++) q[k] = counts[k] * weights[0];
-    for (size_t c = 1; c < classes; c++)
+    T q[PLACES] = {}, tops[SIDE];
+    for (size_t c = 0; c < classes; c++)
         for (size_t k = 0; k < PLACES; k++) q[k] += counts[c * PLACES + k] * weights[c];
     for (size_t a = 0; a < cuts.grid; a++) along(q + a * SIDE, cuts.grid, cuts.column_alone);
     across(q, cuts.grid, cuts.row_alone);

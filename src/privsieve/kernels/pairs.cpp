@@ -265,19 +265,19 @@ struct Halves {
             }
             for (size_t other = at + 1; other < many; other++)
                 for (size_t v = 0; v < in.labellings.rows; v++)
-                    visit(v, columns[at], columns[other], value(v, at, other, &both[other]));
+                    visit(v, columns[at], columns[other], value(v, at, other, both));
         }
     }
 
-    // both : of the pair, `columns.size()` apart for each class
-    i64 value(size_t v, size_t at, size_t other, const i64* both) const {
+    // both : of `at` and each other column, class by class
+    i64 value(size_t v, size_t at, size_t other, const std::vector<i64>& both) const {
         i64 all = 0, A = 0, B = 0, AB = 0;
         for (size_t c = 0; c < classes; c++) {
             const i64 weight = in.labellings[v][c];
             all += weight * (in.starts[c + 1] - in.starts[c]);
             A += weight * upper[at * classes + c];
             B += weight * upper[other * classes + c];
-            AB += weight * both[c * columns.size()];
+            AB += weight * both[c * columns.size() + other];
         }
         return std::abs(AB) + std::abs(A - AB) + std::abs(B - AB) + std::abs(all - A - B + AB);
     }
@@ -385,6 +385,7 @@ template <class T, class Visit> void swept(const Bins& in, Margins& margins, Vis
 // for the rows, and that for each labelling; planes take little for a row, and much beside it.
 template <class Visit> void each_value(const Bins& in, Margins& margins, Visit visit) {
     const size_t many = in.labellings.rows, rows = in.bins.columns;
+    if (!many) return;
     const i64 most = heaviest(in);
     const bool small = most < (i64(1) << 31);
     const Halves halves(in);

@@ -86,7 +86,7 @@ template <class Visit> struct Sweep {
         for (size_t l = std::max(l0, j + 1); l < std::min(d, l0 + TILE); l++)
             for (size_t m = std::max(m0, l + 1); m < std::min(d, m0 + TILE); m++) {
                 const size_t place = ((l - l0) * TILE + m - m0) * classes;
-                add_up(j, l, m, &unlike[place], &known[place]);
+                add_up(j, l, m, unlike.data() + place, known.data() + place);
             }
     }
 

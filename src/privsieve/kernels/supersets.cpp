@@ -32,7 +32,7 @@ struct Peeling {
     bool any(size_t p) const { return std::count(stays + p * C, stays + p * C + C, 1); }
 
     void check(size_t p) {
-        const i64* mine = &group[p * C];
+        const i64* mine = group.data() + p * C;
         const i64 rows = std::accumulate(mine, mine + C, i64(0));
         const bool diverse = i64(C) - std::count(mine, mine + C, 0) >= rule.diversity;
         bool less = false;
