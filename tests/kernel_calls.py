@@ -39,12 +39,15 @@ class Calls:
         """Where so many parts of n entries begin, and the end."""
         return np.array([0, *np.sort(self.rng.integers(0, n + 1, parts - 1)), n], np.int64)
 
+    def starts(self, n, classes):
+        """Where each class begins; no row may be of no class."""
+        nobody = not n and self.rng.random() < 0.5
+        return np.zeros(1, np.int64) if nobody else self.cuts(n, classes)
+
     def shape(self):
-        """How many rows and columns; where each class begins.  No row may be of no class."""
-        n, d, classes = self.one(0, 1, 2, 9, 70, 300), self.one(0, 1, 2, 3, 5), self.one(1, 2, 3)
-        if not n and self.rng.random() < 0.5:
-            return n, d, np.zeros(1, np.int64)
-        return n, d, self.cuts(n, classes)
+        """How many rows and columns; where each class begins."""
+        n = self.one(0, 1, 2, 9, 70, 300)
+        return n, self.one(0, 1, 2, 3, 5), self.starts(n, self.one(1, 2, 3))
 
     def codes(self, d, n):
         """Codes, most of them tied, some missing."""
@@ -110,7 +113,7 @@ class Calls:
     def sign_planes(self):
         codes, unit, row, key, kind = self.median_cut()
         cuts = kernels.median_cut(codes, unit, row, key, kind)
-        return codes, self.cuts(len(row), 2), np.stack([unit, row]), key, cuts, kind
+        return codes, self.starts(len(row), 2), np.stack([unit, row]), key, cuts, kind
 
     def sign_pairs(self):
         codes, starts, *rest = self.sign_planes()

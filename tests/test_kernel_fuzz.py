@@ -217,6 +217,11 @@ FOUND = {
         *NOBODY[:2], np.zeros(0, np.int64), np.zeros((3, 0), np.int64), 4, np.zeros(3, np.uint8))),
     "no class of three": ("joint_best", (*NOBODY, np.zeros((1, 0), np.int64), 3,
                                          np.zeros(3, np.uint8))),
+    "no class of products": ("product_sums", (
+        np.zeros((4, 0), np.uint64), None, np.full(4, -1), np.zeros(1, np.int64),
+        np.zeros(0, np.int64), 2)),
+    "no code of patterns": ("peel", (
+        np.zeros((2, 1), np.uint64), np.zeros((2, 0), np.int64), 1, 1)),
     "a weight without a size": ("pair_best", (
         np.zeros((2, 0), np.uint8), np.zeros(2, np.int64), None, np.array([[-2**63]]), 4,
         np.zeros(2, np.uint8))),
@@ -233,8 +238,6 @@ FOUND = {
         (np.array([0, 1, 7]), np.array([0, 0, 1, 2, 3, 4, 5], np.int32)), [0, 1, 1, 1, 1, 1],
         np.array([29, 1]), mining.TopRule(2, 1, 3, nodes=1))),
 }
-
-
 REFUSED = {"a weight without a size", "a cut where a code is missing",
            "classes that the first search does not ask for"}
 

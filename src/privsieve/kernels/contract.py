@@ -412,7 +412,7 @@ def class_sums(starts: I64, weight: I64 | None) -> npt.NDArray[Any]:
 
 
 def demand_signed(labellings: I64, by_class: npt.NDArray[Any]) -> None:
-    """Refuse class weights that weigh rows, by class at least one, too much: all have a size."""
+    """Refuse labellings that weigh too much, of each class one row at least: -2^63 has no size."""
     sizes = np.abs(labellings.astype(np.float64))
     if (sizes @ np.maximum(by_class, 1).astype(np.float64)).max(initial=0) >= LARGEST_SUM:
         raise ValueError("labellings weigh the rows with 2^61 or more: sums of them may not fit "

@@ -194,14 +194,14 @@ private:
     }
 
     bool child(const Node& at, size_t t, Node& below) {
-        const u64* row = bits.data() + size_t(at.rows[t].id) * words;
+        const u64* row = &bits[size_t(at.rows[t].id) * words];
         below.set.resize(words);
         for (size_t w = 0; w < words; w++) below.set[w] = at.set[w] & row[w];
         const u64* set = below.set.data();
         for (size_t b = t + 1; b < at.rows.size(); b++)
-            if (inside(set, bits.data() + size_t(at.rows[b].id) * words)) return false;
+            if (inside(set, &bits[size_t(at.rows[b].id) * words])) return false;
         for (i32 id : at.passed)
-            if (inside(set, bits.data() + size_t(id) * words)) return false;
+            if (inside(set, &bits[size_t(id) * words])) return false;
         const i64 least = threshold();
         below.value = at.rows[t].value;
         below.many = at.many;
@@ -214,7 +214,7 @@ private:
             if (at.rows[b].value >= least) below.passed.push_back(at.rows[b].id);
         for (size_t b = 0; b < t; b++) {
             const i32 id = at.rows[b].id;
-            const i64 value = worth(set, bits.data() + size_t(id) * words);
+            const i64 value = worth(set, &bits[size_t(id) * words]);
             if (value == below.value) join(below, id);
             else if (value >= least) below.rows.push_back({id, value});
         }

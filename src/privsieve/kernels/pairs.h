@@ -87,7 +87,7 @@ struct Planes {
         return words;
     }
 
-    u64* plane(size_t j, size_t a) { return bits.data() + (j * K + a) * words[classes]; }
+    u64* plane(size_t j, size_t a) { return &bits[(j * K + a) * words[classes]]; }
 
     // Bit k of the bins of 64 rows.  Rows past the end are in the last bin: in no indicator.
     static void slices(const u8* x, size_t rows, size_t many, u64* slice) {

@@ -128,7 +128,7 @@ def product_sums(planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I
                            - 2 * np.bitwise_count(minus).astype(np.int64)])
         blank = spare if size == 2 else -spare
         found.append(np.diff(level[words]) - blank)
-    return np.array(found, np.int64).reshape(-1, len(rows))
+    return np.array(found, np.int64).reshape(len(found), len(rows))
 
 
 def _demand_places(codes: U16, ids: U64, key: int, places: I64, wide: int) -> None:
