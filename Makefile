@@ -25,7 +25,7 @@ LAWS := laws option golden race_inputs merge layers names public proofs house de
 ATTACKS := attack audit faults block_fwell class_rules histogram noisy_top_k objective regression_session \
 	released_weights ridge tuning numeric_sensitivity
 #: Tests that look for a counterexample as long as they are told.
-SEARCHES := ledger_kill ledger_crash neighbours honest_attacker kernel_fuzz csv_kernel closed placed
+SEARCHES := ledger_kill ledger_crash neighbours honest_attacker kernel_fuzz csv_kernel closed
 IN_MEMORY = $(shell test -w /dev/shm && ! grep -q ' /dev/shm .*noexec' /proc/mounts && \
 	df -k /dev/shm | awk 'NR == 2 && $$4 > 8000000 {print "/dev/shm"}')
 DATED = experiments/results/$@_$(shell date +%Y-%m-%d).txt

@@ -102,8 +102,6 @@ SELECTORS = (
     Method("output-fwell", ps.OutputFWELL, _TWO),
     Method("objective-fwell", ps.ObjectiveFWELL, _TWO),
     Method("felp", ps.FELP, _TWO),
-    Method("private-tuning", ps.PrivateTuning,
-           {"candidates": [ps.RuleSieve(2), ps.RuleSieve(2, depth=1)]}),
 )
 ESTIMATORS = (
     *SELECTORS,

@@ -366,7 +366,7 @@ def _setting(rng, method):
     if options.pop("against", False):
         public = [[cell(rng, kind) for kind in kinds] for _ in range(6)]
         options |= {"reference": (public, [i % classes for i in range(6)]), "repeats": None}
-    if name != "private-tuning" and rng.random() < 0.2:
+    if rng.random() < 0.2:
         options |= rng.choice(BESIDE)
     most = rng.choice((1, 2, 3, 4, 7, 12)) if person else 0
     declared = n if rng.random() < 0.5 else rng.choice((n + 3, max(2, n - 2), 300))

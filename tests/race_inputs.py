@@ -76,8 +76,6 @@ PLANS = {
         ("mean-difference", "two"), ("class-counts", "two"), ("disagreement", "two"),
         ("mutual-information", "three"), ("correlation", "number"))},
     "mean-difference laplace": ("two", "added", "noisy-top-k", {"mechanism": "laplace"}),
-    "tuning": ("two", "row", "private-tuning", {"k": None, "candidates": [
-        {"method": "rule-sieve", "k": 1}, {"method": "block-fwell", "k": 2, "block": 4}]}),
     "output": ("two", "row", "output-fwell", {"block": 6}),
     "output persons": ("two", "person", "output-fwell", {"block": 4, "delta": "1e-6"}),
     "objective": ("two", "row", "objective-fwell", {"block": 6}),

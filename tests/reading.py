@@ -31,7 +31,6 @@ NOT_RUN = {
 #: What is searched for five minutes where nobody says otherwise is searched for a few seconds.
 SHORTER = ("--seconds", "5")
 #: Stands for what the sites of a study agreed on, after its folder.
-AGREED = "DIGEST"
 #: The host of the pages' shared ledger: a server that proves this name.
 HOST = "db.example.org"
 
@@ -87,10 +86,6 @@ class Reader:
         """Run one command line; it has to succeed."""
         if not_run(words):
             return
-        if AGREED in words:
-            from privsieve.sites.study import Study
-
-            words = [Study.read(words[3]).agreed if word == AGREED else word for word in words]
         if any(HOST in word for word in words) and self.server is None:
             self.server = self.served()
         if words[-2:-1] == [">"]:

@@ -22,8 +22,7 @@ RESULTS = Path(__file__).parents[1] / "experiments" / "results"
 
 #: Modes of which a run costs next to nothing, and audits of all of them.
 CHEAP = [("noisy-top-k", ""), ("noisy-top-k", "class-counts"), ("noisy-histogram", ""),
-         ("kernel-ridge", "one-answer"), ("kernel-ridge", "function"),
-         ("private-tuning", "stopped")]
+         ("kernel-ridge", "one-answer"), ("kernel-ridge", "function")]
 AUDITS = 300
 
 HEAD = f"""# Reliability: what was tried, and what was found
@@ -101,12 +100,6 @@ def lines():
     """The page, a line at a time."""
     yield HEAD
     yield from rows(METHODS)
-    yield ("Of `private-tuning` the whole is one release: the best of a secret number of tries. It "
-           "is attacked by somebody who knows how the units were cut: the proof covers that. "
-           "`learned` and `judged` attack one try, at a price of its own, and see what never "
-           "leaves. "
-           "`stopped` attacks what makes one release of many tries, where each try is as bad as "
-           "its price allows.")
     yield from alarms()
     yield from faults()
     yield "\n## Kills and searches\n"

@@ -24,7 +24,6 @@ PACKAGE = SRC / "privsieve"
 PROOFS = {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8")
           for path in sorted(PACKAGE.rglob("*.proof.md"))}
 LEARNED = {"k": 2, "lam": "0.1", "epsilon": 1, "rows": 300}
-CANDIDATE = {"method": "rule-sieve", "k": 2}
 
 
 def line(file, name):
@@ -111,9 +110,6 @@ def plans():
     yield "noisy-histogram", labels, {**sieve}, ["noisy-histogram"]
     yield ("noisy-histogram", labels, {"columns": ["x0"], "epsilon": 1, "rows": 300,
                                        "delta": "1e-6"}, ["noisy-histogram"])
-    for method in ("rule-sieve", "block-fwell", "noisy-top-k"):
-        yield ("private-tuning", labels, {"epsilon": 1, "rows": 300, "candidates": [
-            CANDIDATE, {"method": method, "k": 3}]}, ["private-tuning", method])
 
 
 CASES = list(plans())

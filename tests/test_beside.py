@@ -89,14 +89,10 @@ def test_all_columns_cost_what_stands_beside_them():
 
 
 def test_options_of_other_methods_are_refused():
-    """Weights and candidates have nothing beside them: one sentence, no charge."""
+    """Weights have nothing beside them: one sentence, no charge."""
     with pytest.raises(ParameterError, match="describe is no option of output-fwell"):
         plan("output-fwell", tables.domain("nnn"), k=2, epsilon=1, rows=90, lam="0.1",
              describe="0.1")
-    for more in (SURE, {"describe": "0.1"}):
-        with pytest.raises(ParameterError, match="a candidate is asked for"):
-            plan("private-tuning", tables.domain("nnn"), epsilon=1, rows=90,
-                 candidates=[{"method": "rule-sieve", "k": 2, **more}])
     for least in (0, 1, 2, "x", True):
         with pytest.raises(ParameterError):
             plan("rule-sieve", tables.domain("nnn"), k=1, epsilon=1, rows=90, describe=least)

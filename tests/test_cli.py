@@ -826,7 +826,7 @@ def test_completion():
 
 
 #: Verbs that take the options of methods.
-METHODICAL = ("plan", "select", "regress", "synthesize", "combine")
+METHODICAL = ("plan", "select", "regress", "synthesize")
 
 
 def test_documented():
@@ -877,8 +877,6 @@ def test_threads_may_not_seal():
 @pytest.mark.parametrize(("method", "given", "said"), [
     ("block-fwell", ["--top", "2", "--block", "4", "--repeats", "3", "--votes", "clip"], "block 4"),
     ("noisy-top-k", ["--top", "2", "--score", "class-counts", "--mechanism", "laplace"], "laplace"),
-    ("private-tuning", ["--candidate", "rule-sieve 1", "--candidate", "block-fwell 2 block=4"],
-     "candidates 2"),
     ("rule-sieve", ["--top", "2", "--joint", "pair", "--class-prior", "0.3,0.7"], "joint pair"),
 ])
 def test_each_method_has_its_options(privsieve, method, given, said):
@@ -895,20 +893,11 @@ def test_each_method_has_its_options(privsieve, method, given, said):
 @pytest.mark.parametrize(("given", "said"), [
     (["--method", "block-fwell", "--top", "2", "--joint", "pair"], "--joint is no option"),
     (["--method", "noisy-top-k", "--top", "2", "--order", "2"], "--order is no option"),
-    (["--method", "private-tuning"], "--candidate"),
-    (["--method", "private-tuning", "--candidate", "rule-sieve 1", "--top", "2"], "--top"),
-    (["--method", "private-tuning", "--candidate", "rule-sieve"], "a number of columns"),
-    (["--method", "private-tuning", "--candidate", "rule-sieve 1 joint"], "NAME=VALUE"),
-    (["--method", "private-tuning", "--candidate", "rule-sieve 1 order=x"], "is not read"),
-    (["--method", "private-tuning", "--candidate", "rule-sieve 1 ordered=perhaps"], "is not read"),
-    (["--method", "private-tuning", "--candidate", "rule-sieve 1 block=4"], "--block is no option"),
-    (["--method", "rule-sieve", "--top", "1", "--candidate", "rule-sieve 1"], "--candidate"),
     (["--method", "magic", "--top", "1"], "known are"),
     (["--method", "block-fwell", "--top", "2", "--lam", "0.2"], "--lam is no option"),
     (["--method", "output-fwell", "--top", "2", "--beta", "0.5"], "--beta is no option"),
     (["--method", "rule-sieve", "--top", "positive"], "write a whole number"),
     (["--method", "felp", "--top", "all"], "not a valid integer"),
-    (["--method", "private-tuning", "--candidate", "output-fwell 2"], "which releases weights"),
 ])
 def test_options_of_another_method_are_refused(privsieve, given, said):
     """What a method does not know is said, and nothing is planned."""
@@ -917,3 +906,14 @@ def test_options_of_another_method_are_refused(privsieve, given, said):
 
     assert 2 == code
     assert said in err
+
+
+@pytest.mark.parametrize("words", [("sum", "add"), ("combine", "show"), (
+    "plan", "--rows", "9", "--domain", "domain.toml", "--epsilon", "1", "--method",
+    "private-tuning")], ids=" ".join)
+def test_what_is_gone_is_explained(privsieve, words):
+    """A verb or a method that was dropped gets a sentence that says what to do."""
+    code, out, err = privsieve(*words)
+
+    assert (2, "") == (code, out)
+    assert "gone: " in err

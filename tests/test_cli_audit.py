@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from privsieve.check import pairs, pairs_choice
+from privsieve.check import pairs
 
 
 def test_an_attack_that_finds_nothing(cli):
@@ -54,19 +54,6 @@ def test_a_method_that_spends_more_is_refuted(cli, monkeypatch):
     assert out.endswith("REFUTED\n")
     assert "noisy-histogram gives away epsilon" in err
     assert "and 1 is claimed" in err
-
-
-@pytest.mark.parametrize(("args", "runs"), [
-    (("felp",), 3000), (("private-tuning",), 50_000), (("private-tuning", "--runs", 120), 120),
-    (("private-tuning", "--mode", "stopped"), 3000),
-])
-def test_a_mode_has_a_number_of_runs_of_its_own(cli, monkeypatch, args, runs):
-    """Where no number is given each table gets the mode's; where one is, that one."""
-    monkeypatch.setattr(pairs.Pair, "attacked", lambda _pair, _epsilon: lambda _table: "the same")
-    for kind in (pairs_choice.TryPair, pairs_choice.StopPair):
-        monkeypatch.setattr(kind, "attacked", pairs.Pair.attacked)
-
-    assert 2 * runs == json.loads(cli("audit", *args, "--json")[1])["runs"]
 
 
 @pytest.mark.parametrize(("args", "said"), [

@@ -37,8 +37,6 @@ BELOW = {
     "trust": WORDS,
     # The checker is not the maker: neither methods nor noise (see `ATTACKS`).
     "check": WORDS | {"ledger", "release", "trust"},
-    # Sums of several places under masks: a study, its messages, and an engine for `fit`.
-    "sites": ROWS | {"trust", "methods"},
     # A convex problem and its constants; of noise it takes the ball arithmetic alone.
     "local": WORDS | {"kernels", "noise"},
     # Another kind of guarantee: it meets rows, the ledger and the page, and never noise.
@@ -57,7 +55,7 @@ BELOW = {
     # What was charged before, and what a crash left: files, and no row.
     "finish": WORDS | {"ledger", "release", "report", "fit"},
     "methods": ROWS | {"noise", "ledger", "release", "fit", "local"},
-    "cli": ROWS | {"ledger", "trust", "check", "release", "fit", "finish", "methods", "sites",
+    "cli": ROWS | {"ledger", "trust", "check", "release", "fit", "finish", "methods",
                    "containment", "bridges", "report"},
     "__main__": {"cli"},
     # The names of the public surface, imported when they are asked for.

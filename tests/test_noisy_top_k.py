@@ -438,14 +438,3 @@ def test_a_numeric_target_is_fitted_from_arrays():
     made = ps.NoisyTopK(1, score="correlation", epsilon=4, domain=NUMBER).fit(X, target)
 
     assert [3] == np.flatnonzero(made.get_support()).tolist()
-
-
-def test_tuning_takes_scores_as_candidates():
-    """PrivateTuning chooses among scores, and finds what they find."""
-    X, y = strong(6000)
-    made = plan("private-tuning", BOX, epsilon=9, rows=6000, candidates=[
-        {"method": "noisy-top-k", "k": 3, "score": name} for name in CLASSED])
-
-    release = fit(made, open_source(X, y), noise=replay(5))
-
-    assert {"x2", "x5", "x9"} == set(release.selected)

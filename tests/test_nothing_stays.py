@@ -69,7 +69,6 @@ def planned(method, domain=CLASSES, **options):
     return ps.plan(method, domain, **{"epsilon": 2, "rows": rows, **options})
 
 
-TRIED = [{"method": "rule-sieve", "k": k, "depth": 1} for k in (1, 2)]
 #: Plans of every method, with what makes a difference to what is held on the way.
 PLANS = {
     "rule-sieve": partial(planned, "rule-sieve", k=2),
@@ -81,7 +80,6 @@ PLANS = {
                                     numeric="median-and-spread"),
     "rule-sieve, votes": partial(planned, "rule-sieve", VOTERS, k=1, joint="votes"),
     "block-fwell": partial(planned, "block-fwell", k=2),
-    "private-tuning": partial(planned, "private-tuning", candidates=TRIED),
     "output-fwell": partial(planned, "output-fwell", k=2),
     "objective-fwell": partial(planned, "objective-fwell", k=2),
     "felp": partial(planned, "felp", k=2),
@@ -404,7 +402,7 @@ SHOWN = {
     "Roles", "Rounding", "Rule", "Sample", "Scheme", "Scoring", "Selection", "Setting", "Shape",
     "Shown",
     "Sizes", "SourceCrowds", "SureCount", "Switch", "TableFacts", "Takes", "Thermometer",
-    "Together", "TopRule", "Tuning", "VectorNoise", "VoteForecast", "Weighing", "Whole",
+    "Together", "TopRule", "VectorNoise", "VoteForecast", "Weighing", "Whole",
     "Windows"}
 
 

@@ -1,7 +1,6 @@
 """Law: one answer, whatever a table lies in, wherever its rows lie, however many threads work.
 
-Clusters and sites have the same law beside their own tests: `test_cluster.py`, `test_spark.py` and
-`test_sites.py`.
+Clusters have the same law beside their own tests: `test_cluster.py` and `test_spark.py`.
 """
 
 from __future__ import annotations

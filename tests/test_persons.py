@@ -29,7 +29,6 @@ from privsieve.rows.batch import Passes
 from privsieve.rows.cells import encoder
 from privsieve.rows.room import Room
 from privsieve.summaries import persons
-from privsieve.summaries.halves import WHOLE
 from privsieve.summaries.persons import among_first, by_person, row_weights, settled
 
 # memory
@@ -100,31 +99,7 @@ def of_counts(where, shared, folder):
     return float(np.abs(first.counts - second.counts).sum() / run.sensitivity)
 
 
-def of_halves(where, shared, folder):
-    """A try: what candidates and predictors see of the part that learns, and hits in the other."""
-    tuning = where.plan.summarise.keywords["tuning"]
-    first, second = pair(where, shared, summary, folder)
-    rng, sides = np.random.default_rng(shared.order), 1 if where.removes else 2
-    noisy = rng.integers(-5, 50, (2, *first.counts.shape[1:])).tolist()
-    weight = tuning.domain.unit_weight
-    learns = [np.abs(first.counts - second.counts).sum(axis=(1, 2)).max() / sides / weight]
-    for place, candidate in enumerate(tuning.candidates):
-        found = []
-        for one in (first, second):
-            with forced(shared.released, shared.answers) as (races, counts):
-                candidate.mechanism(one.summaries[place], None)
-            found.append((races, counts))
-        learns.append(max(apart(*found, 0)[:1]))
-    judges = abs(first.right([0, 1], noisy) - second.right([0, 1], noisy)) / WHOLE / weight
-    assert 0 in (max(learns), judges)  # a person is in one of the parts
-    return max(*learns, judges)
-
-
 ONE = {"k": 1, "epsilon": 1}
-CANDIDATES = [{"method": "rule-sieve", "k": 1, "class_prior": "centred"},
-              {"method": "rule-sieve", "k": 1, "class_prior": None},
-              {"method": "block-fwell", "k": 1, "block": 3, "repeats": 2},
-              {"method": "noisy-top-k", "k": 1, "score": "class-counts", "class_prior": None}]
 #: Per method: a measure that is 1 at most, the number of classes, and options.
 MEASURES = {
     "rule-sieve": [(of_race, 2, {**ONE, "class_prior": prior}) for prior in (None, "centred")]
@@ -140,7 +115,6 @@ MEASURES = {
     "felp": [(of_vectors, 2, {**ONE, "block": 3, "beta": "0.75", "repeats": 4})],
     "kernel-ridge": [(of_weights, 0, {"epsilon": 1, "kernel": "linear"})],
     "noisy-histogram": [(of_counts, 2, {"epsilon": 1})],
-    "private-tuning": [(of_halves, 2, {"epsilon": 10, "candidates": CANDIDATES})],
 }
 REFUSED = ("ranks", "disagreement")
 
@@ -161,8 +135,6 @@ def test_a_person_moves_no_more_than_the_plan_says(method, place, neighbours, tm
             options.get("numeric", options.get("score")) in REFUSED
             or options.get("class_prior") in ("centred", "average")):
         pytest.skip("refused by the plan")
-    if neighbours == "add-remove" and method == "private-tuning":
-        options = {**options, "candidates": CANDIDATES[1:]}
     for trial in range(20):
         container = "csv" if trial % 3 else "arrow"
         where = planned(method, "nmf" if classes else "nnf", classes, options,

@@ -576,18 +576,6 @@ def test_the_command_line_has_them_all(cli, tmp_path, monkeypatch):
     assert (0, True) == (code, "also smoker; the mean" in out), err
 
 
-def test_a_tuning_takes_them_as_candidates(tmp_path):
-    """A candidate may have wishes of its own; what it chose is recounted and shown by them."""
-    X, y = clear(900)
-    made = plan("private-tuning", EIGHT, epsilon=4, rows=900, candidates=[
-        {"method": "rule-sieve", "k": 2, "always": ["x0"], "groups": {"g": ["x1", "x2"]}}])
-    release = fit(made, open_source(X.tolist(), y.tolist()), ledger=granted(tmp_path))
-    body = json.loads(release.bytes)
-
-    assert () == verify(release.certificate, body).reasons
-    assert "Always in: x0." in Page(html(body, release.certificate)).words
-
-
 def test_places_are_read_once():
     """Names in any order, a fraction of what is left, and prices as whole numbers."""
     asked = Choosing(n_features_to_select=0.5, never=("x4",))

@@ -23,7 +23,6 @@ from privsieve.methods.ridge.dual import MOST_KEPT, MOST_RECORDS, Rounding
 from privsieve.methods.ridge.sensitivity import LARGEST_LAM, SMALLEST_LAM, sensitivity
 from privsieve.methods.ridge.session import MOST_QUERIES
 from privsieve.noise.approximate import analytic_sigma
-from privsieve.noise.stopping import GAMMA, MOST, PRICE, chances
 from privsieve.papers.kernel_ridge import printed_sensitivity
 from privsieve.public.columns import Label
 from privsieve.public.domain import EXACT_ROWS
@@ -204,18 +203,6 @@ def test_what_the_volume_costs():
         assert float(left) == pytest.approx(
             float(asked) - min(change, float(asked) / 2), rel=1e-6)
 
-
-def test_private_tuning():
-    """private-tuning: how many tries there are, and what they cost."""
-    assert says("private-tuning", "1 with probability a third, 4.7 on average", "24 tries are "
-                "always made", "One try may cost 21/40 of `epsilon`", "costs at most 40/21 of one "
-                "try", "Two thirds of the units learn", "A candidate works at about a third")
-    total, law = sum(chances()), chances()
-
-    assert (Fraction(1, 20), 24, Fraction(40, 21)) == (GAMMA, MOST, PRICE)
-    assert .333 == round(law[0] / total, 3)
-    assert 4.7 == round(sum(i * weight for i, weight in enumerate(law, 1)) / total, 1)
-    assert .35 == float(Fraction(21, 40) * Fraction(2, 3))
 
 
 def test_constants_of_rule_sieve():

@@ -206,14 +206,6 @@ def test_repeats_follow_the_public_size():
     assert 9 == planned(domain=wide, rows=30_000, repeats=9).settings["repeats"]
 
 
-def test_a_tuning_takes_selections_only():
-    """Weights are no choice that PrivateTuning could predict with: refused in words."""
-    for method in METHODS:
-        with pytest.raises(ParameterError, match=f"{method}, which releases weights"):
-            plan("private-tuning", BOX, epsilon=10, rows=30_000,
-                 candidates=[{"method": method, "k": 2}])
-
-
 # what leaves
 
 

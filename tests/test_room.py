@@ -298,7 +298,7 @@ def test_rows_may_lie_in_a_file(method):
     if made.takes is not None and made.takes.least > room.memory:
         with pytest.raises(ParameterError, match="MB of memory, whatever lies in files"):
             reading.spilled(made, open_source(method.table(2)), room)
-    if "rule-sieve" in made.method or made.kind == "weights" or method.name == "private-tuning":
+    if "rule-sieve" in made.method or made.kind == "weights":
         assert reading.spilled(made, open_source(method.table(2)), Room(memory=4 * 10**9)) >= 0
         return
 

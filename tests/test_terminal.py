@@ -23,7 +23,6 @@ from privsieve.cli import VERBS, demo, releasing, run, verbs
 from privsieve.methods import METHODS, plan
 from privsieve.public.columns import Label
 from privsieve.public.domain import Domain
-from privsieve.sites.study import Study
 
 DOMAIN = """
 [table]
@@ -50,8 +49,6 @@ LONG = "the age of the patient at the first visit, in whole years"
 PEOPLE = "everybody who came to one of the three clinics in the north between 2019 and 2025"
 KEPT = ("--ledger", "budget.db", "--population", PEOPLE)
 ASKED = ("table.csv", "--domain", "domain.toml", "--epsilon", "1", "--anyway", *KEPT)
-#: Stands for what all sites of the study agreed on.
-AGREED = "agreed"
 #: One call of every verb, in an order in which each has what it needs.
 CALLS = (
     ("doctor",), ("completion", "bash"),
@@ -84,19 +81,10 @@ CALLS = (
     ("ledger", "show", "--ledger", "budget.db"), ("ledger", "orphans", "--ledger", "budget.db"),
     ("ledger", "verify", "--ledger", "budget.db"), ("ledger", "export", "--ledger", "budget.db"),
     ("ledger", "backup", "copy.db", "--ledger", "budget.db"),
-    ("combine", "study", "study", "--domain", "domain.toml", "--epsilon", "1", "--top", "1",
-     "--method", "noisy-top-k", "--site", "north=300", "--site", "south=300", "--key", "sum.pem",
-     "--anyway"),
-    ("sum", "join", "study", "--site", "north", "--key", "north.pem"),
-    ("sum", "join", "study", "--site", "south", "--key", "south.pem"),
-    ("combine", "show", "study"),
-    ("sum", "add", "study", "table.csv", "--key", "north.pem", "--agreed", AGREED),
-    ("sum", "add", "study", "table.csv", "--key", "south.pem", "--agreed", AGREED),
-    ("combine", "add", "study", "--key", "sum.pem", "--agreed", AGREED, *KEPT, "--out", "both"),
 )
 #: Lines for programs: keys, names, scripts, cells and files go on as long as they are.
 FOR_PROGRAMS = ("completion", "domain", "key", "export", "predict", "synthesize", "publish",
-                "select", "regress", "combine", "sum")
+                "select", "regress")
 
 
 def leaves(group=verbs, before=()):
@@ -129,8 +117,7 @@ def called(folder, *more):
     found, home = [], Path.cwd()
     os.chdir(folder)
     try:
-        for asked in CALLS:
-            call = tuple(Study.read("study").agreed if word is AGREED else word for word in asked)
+        for call in CALLS:
             said = [folder / f"{len(found)}.{name}" for name in ("out", "err")]
             code = spoken(call, more, *said)
             found.append((call, code, *(path.read_text() for path in said)))
@@ -222,7 +209,7 @@ def test_what_is_missing_is_named_at_once(cli, words, said):
 
 def test_groups_are_listed_with_whole_sentences(cli):
     """No line of the lists of verbs ends in three dots."""
-    for group in ("ledger", "key", "combine", "sum"):
+    for group in ("ledger", "key"):
         listed = cli(group, "--help")[1]
 
         assert "..." not in listed.split("Commands:")[1]

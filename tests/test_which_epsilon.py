@@ -90,9 +90,7 @@ def test_a_policy_marks_what_it_does_not_allow(privsieve):  # noqa: F811
 
 @pytest.mark.parametrize(("more", "head"), [
     (("--method", "output-fwell", "--top", 1), "each weight"), (("--at-most", 2), "strong"),
-    (("--method", "noisy-histogram", "--bins", 2), "each cell"),
-    (("--method", "private-tuning", "--candidate", "rule-sieve 1", "--candidate",
-      "noisy-top-k 2"), "strong")])
+    (("--method", "noisy-histogram", "--bins", 2), "each cell")])
 def test_every_kind_of_release(privsieve, more, head):  # noqa: F811
     """Every kind of release is asked in the same words."""
     code, out, _err = privsieve("plan", "--rows", 4000, "--domain", "domain.toml", *more)

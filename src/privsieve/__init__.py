@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from privsieve.methods.estimators import ObjectiveFWELL as ObjectiveFWELL
     from privsieve.methods.estimators import OutputFWELL as OutputFWELL
     from privsieve.methods.estimators import PrivateKernelRidge as PrivateKernelRidge
-    from privsieve.methods.estimators import PrivateTuning as PrivateTuning
     from privsieve.methods.estimators import RuleSieve as RuleSieve
     from privsieve.methods.ridge.session import KernelRidgeSession as KernelRidgeSession
     from privsieve.public.columns import Category as Category
@@ -71,7 +70,6 @@ _HOMES = {
     "OutputFWELL": "methods.estimators",
     "PlanDisplay": "displays",
     "PrivateKernelRidge": "methods.estimators",
-    "PrivateTuning": "methods.estimators",
     "PublishableColumns": "containment.estimators",
     "ReleaseDisplay": "displays",
     "RuleSieve": "methods.estimators",
@@ -94,7 +92,9 @@ __all__ = ["__version__", *_HOMES]  # noqa: PLE0604  # the names are the keys ab
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used."""
     if name not in _HOMES:
-        raise AttributeError(f"module 'privsieve' has no attribute {name!r}")
+        from privsieve.public.dropped import explain
+
+        raise AttributeError(explain(name, f"module 'privsieve' has no attribute {name!r}"))
     from importlib import import_module
 
     found = getattr(import_module(f"privsieve.{_HOMES[name]}"), name)

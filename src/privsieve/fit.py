@@ -65,9 +65,7 @@ def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Nois
     if plan.cost.epsilon == 0:
         return _free(plan, folder, private=noise is None or noise.private)
     room = _ready(plan, source, folder, room)
-    ledger, reserved = (
-        _paid_before(plan, ledger, folder) if source.engine is not None and source.engine.paid
-        else _paid(plan, ledger, noise, folder, progress))
+    ledger, reserved = _paid(plan, ledger, noise, folder, progress)
 
     def released(source_of_noise: Noise) -> Release:
         output = _choose(plan, source, source_of_noise, room, progress)
@@ -97,17 +95,6 @@ def begun(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: No
         return _finish(plan, Release.of(plan, output, private=private), ledger, reserved, None)
 
     return ended
-
-
-def charged(plan: Plan, source: Source, work: Callable[[], Made], *, ledger: Ledger) -> Made:
-    """Charge now, and do a part of the work; its release is made later, under the same request."""
-    plan = replace(plan, record=source.record)
-    _ready(plan, source, None, None)
-    if ledger.charge() is None:
-        _reserve(plan, ledger, None, lambda _stage: None)
-    else:
-        _paid_before(plan, ledger, None)
-    return sealed(lambda _noise: work(), None)
 
 
 def sealed(work: Callable[[Noise], Made], noise: Noise | None, folder: Folder | None = None,
@@ -172,33 +159,12 @@ def _paid(plan: Plan, ledger: Ledger | None, noise: Noise | None, folder: Folder
     return ledger, _reserve(plan, ledger, folder, progress)
 
 
-def _paid_before(plan: Plan, ledger: Ledger | None, folder: Folder | None,
-                 ) -> tuple[Ledger, Entry]:
-    """The charge that an earlier part of the request made; for anything else it is refused."""
-    from privsieve.public.plan import terms
-
-    charge = None if ledger is None else ledger.charge()
-    if ledger is None or charge is None:
-        raise ParameterError("an earlier part of this was charged, and not in this ledger; name "
-                             "the one that was")
-    reserve, commit = charge
-    claim = terms(plan, SOFTWARE)
-    if commit is not None or reserve.body["claim"] != claim:
-        raise ParameterError(f"{ledger.population}: the request was charged for something else, or "
-                             "has its release; nothing more can be made of it")
-    if folder is not None:
-        note(folder, ledger, claim)
-    return ledger, reserve
-
-
 def _choose(plan: Plan, source: Source, noise: Noise, room: Room,
             progress: Callable[[str], None] = lambda _stage: None) -> Any:
     from privsieve.rows.batch import Passes, batches
 
     progress("reading")
-    if source.engine is not None:
-        summary = source.engine.stages(plan, noise.key())
-    elif source.cluster is not None:
+    if source.cluster is not None:
         from privsieve.summaries.cluster import on_workers
 
         summary = on_workers(plan, source, noise.key())

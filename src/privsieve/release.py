@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from privsieve.errors import SchemaError
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import Json, canonical, digest, exact, parsed, quoted
-from privsieve.public.plan import Plan, chosen_by, sought
+from privsieve.public.plan import Plan, sought
 from privsieve.public.printed import Printed
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, Arithmetic
 #: Of the map of which only answers leave.
 ANSWERS = "answers"
 #: What a release of columns may say beside their names, and its type in JSON.
-BESIDE_NAMES = {"candidate": int, "branch": str, "sure": int, "described": dict}
+BESIDE_NAMES = {"branch": str, "sure": int, "described": dict}
 
 #: What a release can hold; more would be an attack on the time that a reader takes.
 _NUMBER = r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?"
@@ -96,14 +96,15 @@ class Release(Printed):
         plan: Any = self.body["plan"]
         if usual is None or exact(plan["epsilon"], "epsilon") == 0:
             return None
-        return int(usual) * sought(chosen_by(self.body), self.selected) // 100
+        return int(usual) * sought(plan["settings"], self.selected) // 100
 
     @property
     def expected(self) -> str:
         """The same in a sentence; empty where nothing is forecast."""
         if self.right is None:
             return ""
-        named, of = len(self.selected), sought(chosen_by(self.body), self.selected)
+        plan: Any = self.body["plan"]
+        named, of = len(self.selected), sought(plan["settings"], self.selected)
         those = f"these {named}" if of == named else f"the {of} of these {named} that were sought"
         right = f"of {those} about {self.right} would be" if self.right else (
             f"of {those} hardly one would be")
@@ -181,18 +182,16 @@ def said(plan: Plan, output: Any) -> Mapping[str, Json]:
 class Selection:
     """Names of columns, and what else was released of the choice.
 
-    candidate : which one of several candidates chose them.
     branch : which of the ways that the plan lists was taken.
     sure : at least so many of them are related to the target, if rows were drawn independently.
     described : figures of the chosen columns with noise, by their names.
 
-    >>> Selection(("age",)).write(), Selection.read({"selected": ["age"], "candidate": 1}).candidate
+    >>> Selection(("age",)).write(), Selection.read({"selected": ["age"], "sure": 1}).sure
     ({'selected': ['age']}, 1)
     """
 
     kind: ClassVar = "selection"
     selected: tuple[str, ...]
-    candidate: int | None = None
     branch: str | None = None
     sure: int | None = None
     described: Mapping[str, Json] | None = None

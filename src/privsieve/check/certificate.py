@@ -105,11 +105,6 @@ def plan_of(method: str, settings: Shaped, **more: Shaped) -> Fields:
                    "settings": settings, "units": COUNT, **more})
 
 
-def _tuned(choices: Mapping[str, Shaped]) -> Fields:
-    each = ByWord("method", {name: plan_of(name, one) for name, one in choices.items()})
-    return Fields({"candidates": Several(each, least=1, most=100)})
-
-
 _WEIGHTS = Fields({
     **_BLOCKS, "k": Either(OneOf("positive"), K), "lam": EXACT, "clip": EXACT, "vectors": K})
 _MEMBERS = Fields({**{name: form for name, form in _WEIGHTS.needed.items() if name != "repeats"},
@@ -174,18 +169,15 @@ _OLD_CHOICES: Mapping[str, Shaped] = {
         "score": OneOf(*_SCORES, "correlation")}),
 }
 
-#: What several sites can be asked together: a summary of theirs is a sum.
-OF_SITES = ("rule-sieve/3", "rule-sieve-numeric/2", "rule-sieve-votes/1", "noisy-top-k/1",
-            "noisy-top-k/2", "kernel-ridge/1", "noisy-histogram/1")
 #: The settings of each method of a kind, now and in version 0.1.0.
 NOW: Mapping[str, Mapping[str, Shaped]] = {
-    "selection": {**CHOICES, "private-tuning/1": _tuned(CHOICES)},
+    "selection": CHOICES,
     "weights": WEIGHTS,
     "regression": REGRESSIONS,
     "histogram": {"noisy-histogram/1": _table(CHOICES)},
 }
 BEFORE: Mapping[str, Mapping[str, Shaped]] = {
-    "selection": {**_OLD_CHOICES, "private-tuning/1": _tuned(_OLD_CHOICES)},
+    "selection": _OLD_CHOICES,
     "weights": WEIGHTS,
     "regression": REGRESSIONS,
     "histogram": {"noisy-histogram/1": _table(_OLD_CHOICES)},
@@ -199,9 +191,8 @@ def plans(kind: str, *, before: bool) -> ByWord:
     """The form of a plan of a kind, in a certificate and in its release."""
     settings = (BEFORE if before else NOW)[kind]
     more = {} if before else {"query": _QUERY}
-    sites = {} if before else {"sites": Several(Text("sha256:[0-9a-f]{64}"), least=2, most=64)}
-    return ByWord("method", {name: plan_of(name, one).also(
-        {}, **more, **(sites if name in OF_SITES else {})) for name, one in settings.items()})
+    return ByWord("method", {name: plan_of(name, one).also({}, **more)
+                             for name, one in settings.items()})
 
 
 # --- a publication ------------------------------------------------------------------------------

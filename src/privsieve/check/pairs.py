@@ -23,8 +23,7 @@ from privsieve.rows.batch import Batch
 
 #: The module with the pairs of a method, by its modes; loaded when it is asked for.
 KINDS = {
-    **dict.fromkeys(("rule-sieve", "noisy-top-k", "private-tuning", "noisy-histogram"),
-                    "pairs_choice"),
+    **dict.fromkeys(("rule-sieve", "noisy-top-k", "noisy-histogram"), "pairs_choice"),
     **dict.fromkeys(("block-fwell", "output-fwell", "objective-fwell", "felp", "kernel-ridge"),
                     "pairs_numbers")}
 TWO = Domain.box(0, 1, columns=2)

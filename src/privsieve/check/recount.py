@@ -38,7 +38,6 @@ OF_METHOD: Mapping[str, str] = {
     "noisy-top-k": "noisy-top-k",
     "objective-fwell": "objective-fwell",
     "output-fwell": "output-fwell",
-    "private-tuning": "private-tuning",
     "rule-sieve": "rule-sieve",
     "rule-sieve-numeric": "rule-sieve-numeric",
     "rule-sieve-votes": "rule-sieve-votes",
@@ -86,9 +85,6 @@ def unseen(body: Mapping[str, Any], release: Mapping[str, Any]) -> list[str]:
 def _in_order(facts: Facts) -> bool:
     """Whether names stand in the order of the table, where no other one was asked for."""
     settings, selected = facts.settings, facts.release["selected"]
-    at = facts.release.get("candidate")
-    if at is not None and at < len(settings.get("candidates", ())):
-        settings = settings["candidates"][at]["settings"]
     if settings.get("ordered"):
         return True
     place = {name: j for j, name in enumerate(facts.domain.names)}
@@ -209,7 +205,7 @@ def domain_of(said: Mapping[str, Any]) -> Domain:
 def common(facts: Facts, claim: Mapping[str, Any]) -> Iterator[str]:
     """What has to hold of a release of any kind that an epsilon was paid for."""
     domain, units = facts.domain, facts.units
-    person, sites = domain.person is not None, facts.plan.get("sites", ())
+    person = domain.person is not None
     declared = domain.persons if person else None if domain.replaces else domain.rows
     return failed({
         "the columns of the release are not those of its domain":
@@ -221,11 +217,6 @@ def common(facts: Facts, claim: Mapping[str, Any]) -> Iterator[str]:
         "the number of units is not the one that the domain declares":
             units <= LARGEST_ROWS and (units == declared or (
                 declared is None and not person and domain.replaces)),
-        "a site of the release is named twice, or a person may have rows at two sites":
-            not sites or (len(set(sites)) == len(sites) and not person),
-        "a table after a choice, or of named cells, is made of the rows of several sites":
-            not sites or facts.method != "noisy-histogram"
-            or (facts.settings["choice"] is None and facts.settings["threshold"] is None),
         "the claimed delta would let a whole unit out": facts.delta * units < 1,
     })
 
@@ -254,8 +245,7 @@ def theorems_of(plan: Mapping[str, Any]) -> list[str]:
     beside = [theorem for option, theorem in BESIDE.items() if option in settings]
     if "targets" in settings:
         beside.append("several-targets")
-    inside = [theorem for one in settings.get("candidates", ()) for theorem in theorems_of(one)]
-    return [*beside, own, *inside]
+    return [*beside, own]
 
 
 def claim_reasons(claim: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:

@@ -24,8 +24,6 @@ from privsieve.public.domain import Domain, after_coding
 GAPS, COSTS = ("0.02", "0.05", "0.1", "0.2"), ("0.1", "0.3", "1", "3")
 #: Gaps of votes are twice those of rows.
 VOTE_GAPS = ("0.04", "0.1", "0.2", "0.4")
-#: The whole of a tuning, in prices of one try; shares of it for learning and for choosing.
-PRICE, LEARNING, CHOOSING = Fraction(40, 21), Fraction(2, 3), Fraction(2, 3)
 #: What may be asked for, and how many columns it begins with.
 SETS = {"pair": "pairs", "triple": "triples", "quad": "quads", "none": "one race"}
 SIZES = {"one race": 0, "pairs": 2, "triples": 3, "quads": 4}
@@ -90,14 +88,11 @@ class Wished:
 
 def reasons(facts: Facts) -> Iterator[str]:
     """What of a choice does not follow from domain and plan."""
-    if facts.method == "private-tuning":
-        yield from _tuning(facts)
-        return
     choice = Wished.of(facts.settings, facts.domain)
     yield from plan_reasons(facts.plan, facts.domain, before=facts.before)
     yield from _cost(choice, facts.epsilon)
     yield from _beside(choice, facts)
-    yield from _forecast(facts, [choice])
+    yield from _forecast(facts, choice)
     yield from _branch(choice, facts)
 
 
@@ -184,7 +179,6 @@ def _branch(choice: Wished, facts: Facts) -> Iterator[str]:
     return failed({
         "the release says a branch that the plan does not have, or none":
             (branch is not None) == says and (not says or branch in facts.settings["branches"]),
-        "the release names a candidate that was not planned": "candidate" not in facts.release,
     })
 
 
@@ -206,12 +200,10 @@ def _share_of(choice: Wished, facts: Facts, name: str) -> Fraction:
 
 # --- forecasts ----------------------------------------------------------------------------------
 
-def _forecast(facts: Facts, choices: Sequence[Wished]) -> Iterator[str]:
-    told, first, votes = facts.forecast, choices[0], facts.method == "block-fwell"
-    if facts.method == "private-tuning":
-        votes = str(facts.settings["candidates"][0]["method"]).startswith("block-fwell")
+def _forecast(facts: Facts, first: Wished) -> Iterator[str]:
+    told, votes = facts.forecast, facts.method == "block-fwell"
     found, costs = told["found_percent"], told["by_cost"]
-    guessed = min(int(100 * (one.sought / one.items)) for one in choices)
+    guessed = int(100 * (first.sought / first.items))
     shares = [found[gap] for gap in (VOTE_GAPS if votes else GAPS) if gap in found]
     own = [cost for cost in costs if cost not in COSTS]
     epsilon = decimal(-(-facts.epsilon * EPSILON_UNITS // 1))
@@ -242,34 +234,6 @@ def _forecast(facts: Facts, choices: Sequence[Wished]) -> Iterator[str]:
 
 def _coded(choice: Wished) -> str | None:
     return after_coding(choice.kept) if choice.items else None
-
-
-# --- tuning -------------------------------------------------------------------------------------
-
-def _tuning(facts: Facts) -> Iterator[str]:
-    candidates = facts.settings["candidates"]
-    one = facts.epsilon / PRICE
-    share = Fraction(int(one * CHOOSING * EPSILON_UNITS), EPSILON_UNITS)
-    learning = int(facts.units * LEARNING)
-    choices = [Wished.of(each["settings"], facts.domain) for each in candidates]
-    at = facts.release.get("candidate")
-    for each, choice in zip(candidates, choices, strict=True):
-        yield from plan_reasons(each, facts.domain, before=facts.before)
-        yield from _cost(choice, Fraction(each["epsilon"]))
-        yield from failed({
-            "a candidate has another share of epsilon than a try":
-                Fraction(each["epsilon"]) in (share, 0) and each["delta"] == "0" and share > 0,
-            "a candidate learns from another number of units": each["units"] == str(learning),
-            "a candidate has something beside its choice": not set(BESIDE) & set(each["settings"]),
-        })
-    yield from failed({
-        "the release does not name one of the candidates":
-            at is not None and 0 <= at < len(candidates),
-        "the release of a tuning says more than its names":
-            not {"branch", "sure", "described"} & facts.release.keys(),
-        "a tuning is planned for a target without classes": classes_of(facts.domain) > 0,
-    })
-    yield from _forecast(facts, choices)
 
 
 # --- a description ------------------------------------------------------------------------------

@@ -163,7 +163,7 @@ _HEAD: Mapping[str, Shaped] = {
     "domain": _DOMAIN, "selected": NAMES, "warning": _WARNING}
 _OWN: Mapping[str, tuple[Mapping[str, Shaped], Mapping[str, Shaped]]] = {
     "selection": ({"forecast": _FOUND}, {
-        "candidate": WholeNumber(0, 99), "branch": OneOf("one race", "pairs", "triples", "quads"),
+        "branch": OneOf("one race", "pairs", "triples", "quads"),
         "sure": WholeNumber(), "described": _DESCRIBED}),
     "weights": ({"forecast": _NOISY, "values": _GRID, "noise": _law("gamma-norm", "gaussian")}, {}),
     "regression": ({"forecast": _MODEL, "features": _FEATURES, "values": _GRID,

@@ -319,7 +319,8 @@ def checks(kind: str, plan: Mapping[str, Any], release: Mapping[str, Any]) -> di
     found = {"the release selects what is not among its columns, or twice":
              len(set(selected)) == len(selected) and set(selected) <= set(columns)}
     if kind != "regression":
-        settings = _settings(plan.get("settings"), release.get("candidate"))
+        asked = plan.get("settings")
+        settings = asked if isinstance(asked, Mapping) else {}
         count = settings.get("k")
         if kind == "weights" and count == POSITIVE:
             q = _on_grid(release.get("values")) or []
@@ -366,20 +367,6 @@ def _names(value: object) -> tuple[str, ...]:
     """A list of names; empty, and so in agreement with no plan, where it is not one."""
     listed = value if isinstance(value, list | tuple) else ()
     return tuple(listed) if all(isinstance(name, str) for name in listed) else ()
-
-
-def _settings(settings: object, candidate: object) -> Mapping[str, Any]:
-    """What the plan says of a choice, or of the candidate that a tuning names."""
-    if not isinstance(settings, Mapping):
-        return {}
-    candidates = settings.get("candidates")
-    if candidates is None:
-        return settings
-    known = isinstance(candidates, list) and type(candidate) is int
-    if not known or not 0 <= candidate < len(candidates):  # type: ignore[operator]  # an int by then
-        return {}
-    chosen = candidates[candidate]
-    return _settings(chosen.get("settings"), None) if isinstance(chosen, Mapping) else {}
 
 
 def _weights(release: Mapping[str, Any]) -> dict[str, bool]:

@@ -16,6 +16,7 @@ import click
 
 from privsieve.cli.verb import VerbGroup
 from privsieve.errors import PrivsieveError
+from privsieve.public.dropped import DROPPED
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -31,8 +32,6 @@ VERBS = {
     "recover": "Finish a release whose program died or failed after the charge.",
     "predict": "PRIVATE: predict rows from such a model; free.",
     "synthesize": "Release a noisy table of counts, and make synthetic rows of it.",
-    "sum": "At one of several sites: join a study, and add up its rows under masks.",
-    "combine": "Begin a study of several sites; add their sums, charge once, release.",
     "check": "PRIVATE: measure how well the rows of a table hide.",
     "publish": "Choose columns that may be published (k-anonymity by containment).",
     "ledger": "Grant a budget, or show what is left of it.",
@@ -60,6 +59,8 @@ class Verbs(VerbGroup):
         """Import one verb."""
         found = super().get_command(ctx, cmd_name)
         if found is None:
+            if cmd_name in DROPPED:
+                raise click.UsageError(DROPPED[cmd_name])
             return None
         command: click.Command = import_module(f"privsieve.cli.{cmd_name}").command
         return command

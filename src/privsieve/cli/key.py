@@ -94,12 +94,12 @@ def opened(path: str) -> PrivateKey:
 
 @contextmanager
 def needing_cryptography() -> Iterator[None]:
-    """Say how to install what signs and masks, where it is missing."""
+    """Say how to install what signs, where it is missing."""
     try:
         yield
     except ImportError:
-        raise ParameterError("cryptography is not installed, which signs and masks; pip "
-                             "install privsieve[sign]") from None
+        raise ParameterError("signing needs the cryptography package: pip install "
+                             "'privsieve[sign]'") from None
 
 
 def _new(*, encrypt: bool) -> tuple[PrivateKey, bytes]:

@@ -28,7 +28,7 @@ SHARED = ("epsilon", "allow_weak", "n_features_to_select", "fewer", "max_ops", "
 #: The ways to say how many columns.
 COUNTS = ("top", "at_most", "fraction")
 #: Where the word of the command line is not the option's name.
-_FLAGS = {"candidates": "--candidate", "target": "--no-target", "groups": "--group",
+_FLAGS = {"target": "--no-target", "groups": "--group",
           "costs": "--cost", "targets": "--target"}
 #: What releases something else than columns, and how.
 VERBS = {"kernel-ridge": "it fits a model: privsieve regress",
@@ -133,8 +133,8 @@ def _method(more: str = "") -> Command:
     return click.option(
         "--method", metavar="NAME", default="rule-sieve", show_default=True,
         shell_complete=methods_beginning,
-        help="How to choose: rule-sieve, block-fwell, noisy-top-k or private-tuning; or with "
-             f"released weights: output-fwell, objective-fwell or felp{more}.")
+        help="How to choose: rule-sieve, block-fwell or noisy-top-k; or with released "
+             f"weights: output-fwell, objective-fwell or felp{more}.")
 
 
 class OfMethod(Verb):
@@ -206,12 +206,6 @@ def planning(command: Command) -> Command:
 def costing(*own: Command) -> Callable[[Command], Command]:
     """Give a command its own options, and those of what costs: domain, epsilon, unit."""
     return asking(*_cost(), *own, *_UNIT, _ROWS, *_END)
-
-
-def joining(*own: Command) -> Callable[[Command], Command]:
-    """Give a command its own options, and those of what several sites are asked together."""
-    return asking(*_cost(connect=False), *_COUNT, _method("; or kernel-ridge, noisy-histogram"),
-                  *_UNIT, *own, *_END)
 
 
 def making(*own: Command) -> Callable[[Command], Command]:
@@ -309,8 +303,8 @@ def _help(by: Mapping[str, About], methods: Sequence[str]) -> str:
 def flag(name: str) -> str:
     """The word of the command line for an option.
 
-    >>> flag("class_prior"), flag("candidates")
-    ('--class-prior', '--candidate')
+    >>> flag("class_prior"), flag("groups")
+    ('--class-prior', '--group')
     """
     return _FLAGS.get(name, f"--{name.replace('_', '-')}")
 
@@ -327,13 +321,10 @@ def given(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
             values[name] = _read(name, known[name], value)
     if options.get("some_bins"):
         values["bins"] = _bins(options["some_bins"], options["bins"])
-    refuse("candidates" in known and "candidates" not in values,
-           '--method private-tuning needs candidates: give --candidate "METHOD K" once for each')
     counted = any(options.get(name) is not None for name in COUNTS)
-    why = (": each candidate says how many columns" if "candidates" in known
-           else ", which chooses no columns")
     refuse(counted and "n_features_to_select" not in known,
-           f"--top, --at-most and --fraction are no options of {method}{why}; leave them away")
+           f"--top, --at-most and --fraction are no options of {method}, which chooses no "
+           "columns; leave them away")
     refuse(options.get("at_most") is not None and "fewer" not in known,
            f"--at-most is no option of {method}, which names columns by no race; say --top N")
     refuse(not counted and "share" in values,
@@ -367,8 +358,6 @@ def _read(name: str, about: About, value: Any) -> object:
     if flag(name).startswith("--no-"):
         return not value
     if about.several:
-        for text in value if name == "candidates" else ():
-            demand_choosing(text.partition(" ")[0])
         return read_several(about, flag(name), value)
     return about.read(value)
 

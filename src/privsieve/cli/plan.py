@@ -16,7 +16,6 @@ from privsieve.cli.planned import (
     FIGURES,
     INDENT,
     WISHES,
-    count,
     figure,
     heading,
     meanings,
@@ -242,16 +241,16 @@ def _noise(plan: Plan, unit: str) -> str:
 
 
 def _said(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {_setting(name, value)}"
+    return ", ".join(f"{name.replace('_', ' ')} {_setting(value)}"
                      for name, value in settings.items())
 
 
-def _setting(name: str, value: Any) -> str:
+def _setting(value: Any) -> str:
     """A setting in words; what stands inside of it in brackets."""
     if isinstance(value, dict):
         return f"({_said(value)})"
     if isinstance(value, list | tuple):
-        return str(len(value)) if name == "candidates" else " ".join(map(str, value))
+        return " ".join(map(str, value))
     return {"True": "yes", "False": "no", "None": "none"}.get(str(value), str(value))
 
 
@@ -271,7 +270,7 @@ def _table(forecasts: Forecasts, plan: Plan) -> None:
     few = [] if most is None else ["names"]
     click.secho(f"Forecast: per cent of the names that are among the {int(most or 0) - fixed} best "
                 "columns" if few else f"Forecast: per cent of the "
-                f"{int(count(plan)) - fixed if fixed else count(plan)} best columns that are "
+                f"{settings['k'] - fixed} best columns that are "
                 "found", bold=True)
     gaps = list(found["found_percent"])
     _by_epsilon([*few, *(f"gap {Fraction(gap) * 100} %" for gap in gaps)], forecasts, plan,
@@ -431,11 +430,9 @@ def _columns(plan: Plan, found: list[Buys]) -> tuple[tuple[str, ...], Any]:
 
 
 def _named(plan: Plan) -> int:
-    """How many places a race is for; of a tuning, those of the largest candidate."""
+    """How many places a race is for."""
     settings: Mapping[str, Any] = plan.settings
-    candidates = settings.get("candidates")
-    k = max(one["settings"]["k"] for one in candidates) if candidates else settings["k"]
-    return int(k) - len(settings.get("always", ()))
+    return int(settings["k"]) - len(settings.get("always", ()))
 
 
 def _meanings(plan: Plan, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

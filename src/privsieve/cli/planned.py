@@ -47,7 +47,7 @@ def heading(plan: Plan, *, settled: bool = True) -> None:
     if plan.kind == "selection":
         most = plan.settings.get("at_most")
         asked_for = f", where at most {most} were asked for" if most is not None else ""
-        said = f"{count(plan)} of {len(plan.domain.columns)} columns{asked_for}"
+        said = f"{plan.settings['k']} of {len(plan.domain.columns)} columns{asked_for}"
         words.show("choose", said if settled or most is None else
                    f"at most {most} of {len(plan.domain.columns)} columns")
         for word, said in _beforehand(plan.settings):
@@ -75,14 +75,6 @@ def _beforehand(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if "targets" in settings:
         counts = "the mean over them" if "over" in settings else "the most for any"
         yield "targets", f"also {', '.join(settings['targets'])}; {counts} counts"
-
-
-def count(plan: Plan) -> str:
-    """How many columns are chosen; of a tuning, what its candidates say."""
-    candidates: Any = plan.settings.get("candidates")
-    if candidates is None:
-        return str(plan.settings["k"])
-    return " or ".join(str(k) for k in sorted({one["settings"]["k"] for one in candidates}))
 
 
 def _what(plan: Plan) -> str:

@@ -49,8 +49,7 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any], show: Show,
     _demand_signed(plan, source, options)
     ledger = Ledger(options["ledger"], population=options["population"],
                     head=options["head"], request=options["request"])
-    going_on = source.engine is not None and source.engine.paid
-    if options["request"] is not None and plan.cost.epsilon and not going_on:
+    if options["request"] is not None and plan.cost.epsilon:
         from privsieve.finish import repeated
 
         made = repeated(replace(plan, record=source.record), ledger, options["out"])
@@ -179,13 +178,11 @@ def _spinner(plan: Plan) -> Iterator[Callable[[str], None]]:
 
 def _stages(plan: Plan) -> Mapping[str, str]:
     """What goes on at each stage; its totals are those of the plan, which are public."""
-    from privsieve.cli.planned import count
-
     columns = len(plan.domain.columns)
     return {"reading": f"reading the table of {plan.units} {plan.protected}s",
             "charging": "charging the budget", "writing": "writing the release",
-            "choosing": f"choosing {count(plan)} of {columns} columns" if plan.kind == "selection"
-            else "adding noise"}
+            "choosing": f"choosing {plan.settings['k']} of {columns} columns" if plan.kind ==
+            "selection" else "adding noise"}
 
 
 def _lasting(plan: Plan, seconds: float) -> str:

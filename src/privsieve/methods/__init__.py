@@ -14,7 +14,6 @@ METHODS = {
     "rule-sieve": ("rule_sieve", "RuleSieveOptions"),
     "block-fwell": ("block_fwell", "BlockOptions"),
     "noisy-top-k": ("noisy_top_k", "TopKOptions"),
-    "private-tuning": ("tuning", "TuningOptions"),
     "output-fwell": ("output_fwell", "OutputOptions"),
     "objective-fwell": ("objective_fwell", "ObjectiveOptions"),
     "felp": ("felp", "EnsembleOptions"),
@@ -32,7 +31,10 @@ def options_of(method: str) -> Any:
     'RuleSieveOptions'
     """
     if method not in METHODS:
-        raise ParameterError(f"method is {method!r}; known are: {', '.join(METHODS)}")
+        from privsieve.public.dropped import explain
+
+        raise ParameterError(explain(
+            method, f"method is {method!r}; known are: {', '.join(METHODS)}"))
     module, kind = METHODS[method]
     return getattr(import_module(f"privsieve.methods.{module}"), kind)
 

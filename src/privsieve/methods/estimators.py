@@ -30,7 +30,6 @@ from privsieve.methods.output_fwell import OutputOptions
 from privsieve.methods.ridge import RidgeOptions
 from privsieve.methods.ridge.ridge import Released
 from privsieve.methods.rule_sieve import RuleSieveOptions
-from privsieve.methods.tuning import TuningOptions
 from privsieve.public.domain import Box, Domain
 from privsieve.public.option import current, estimator, option
 from privsieve.public.plan import Plan
@@ -214,49 +213,6 @@ class NoisyTopK(Selector, TopKOptions):
     """
 
     method = "noisy-top-k"
-
-
-@estimator
-class PrivateTuning(Selector, TuningOptions):
-    """Choose columns by the best of some public candidates, at one price for all of them.
-
-    A third of the units judges what the others chose.  The number of tries is random and secret.
-    In Python a candidate is a selector with its number of columns and its options, without
-    epsilon, domain and ledger.
-
-    Examples
-    --------
-    >>> import numpy as np, privsieve as ps
-    >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
-    >>> y = X[:, 2] > 0.5
-    >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
-    >>> tuned = ps.PrivateTuning([ps.RuleSieve(1), ps.RuleSieve(2)], epsilon=4, domain=domain)
-    >>> tuned.fit(X, y).release_.body["candidate"] in (0, 1)
-    True
-    """
-
-    method = "private-tuning"
-
-    def options(self) -> dict[str, Any]:
-        """The parameters as `methods.plan` takes them."""
-        return {**super().options(), "candidates": [_candidate(one) for one in self.candidates]}
-
-
-def _candidate(selector: Any) -> dict[str, Any]:
-    """A selector as options; what tuning decides for it must be left away."""
-    if not isinstance(selector, Selector):
-        raise ParameterError(f"a candidate is a {type(selector).__name__}; give selectors such as "
-                             "RuleSieve(5)")
-    found = {"method": selector.method, **selector.options()}
-    given = [name for name, value in (("epsilon", found.pop("epsilon")),
-                                      ("delta", found.pop("delta", None) or None),
-                                      ("domain", selector.domain), ("ledger", selector.ledger))
-             if value is not None]
-    if given:
-        raise ParameterError(f"a candidate has a {given[0]} of its own; PrivateTuning decides it "
-                             "for all of them: leave it away")
-    found.pop("allow_weak", None)
-    return found
 
 
 @estimator

@@ -288,26 +288,25 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: Rules, size: int = 0
 
 def _summary(rules: Rules, takes: Takes) -> Callable[[Iterable[Batch], int], RuleTables]:
     """How rows become tables: by sums over parts of them, where each row is a unit."""
-    from privsieve.summaries.stages import AllRows, by_class, of_sums, ranked_rows
+    from privsieve.summaries.stages import AllRows, by_class, of_sums
 
     whole = partial(summarise, rules=rules, size=takes.bytes)
     if rules.domain.person is not None or rules.cuts:
         return whole
     many = 4 if rules.depth > 1 else 1
     few = AllRows(partial(summarise, rules=rules), branches.FEW, takes.bytes)
-    return of_sums(partial(_sums, rules), many, ranked_rows(
-        rules.domain, rules.units) if many > 1 else 0,
-                   columns=len(rules.domain.columns), placed=many > 1, ready=by_class,
+    return of_sums(partial(_sums, rules), many, columns=len(rules.domain.columns),
+                   placed=many > 1, ready=by_class,
                    whole=few if rules.units <= branches.FEW else None)
 
 
-def _sums(rules: Rules, rows: int = 0) -> RuleSums:
+def _sums(rules: Rules) -> RuleSums:
     """Which sums the tables take."""
     from privsieve.summaries.passes import RuleSums
     from privsieve.summaries.rules import Layout, grids
 
     return RuleSums(Layout.of(rules.domain), rules.depth, rules.grid,
-                    grids(rules.sets, slopes=rules.slopes), rows)
+                    grids(rules.sets, slopes=rules.slopes))
 
 
 # [mechanism]

@@ -161,10 +161,10 @@ def _summary(rules: NumberRules, takes: Takes) -> Callable[[Iterable[Batch], int
 
 
 def _staged(rules: NumberRules, whole: AllRows | None) -> Stages:
-    from privsieve.summaries.stages import of_sums, ranked_rows
+    from privsieve.summaries.stages import of_sums
 
-    return of_sums(partial(_sums, rules), 4, ranked_rows(rules.domain, rules.units),
-                   columns=len(rules.domain.columns), placed=True,  # by rank
+    return of_sums(partial(_sums, rules), 4, columns=len(rules.domain.columns),
+                   placed=True,  # by rank
                    ready=_labelled, whole=whole)
 
 
@@ -174,13 +174,13 @@ def _labelled(batch: Batch) -> Batch:
     return labelled(batch)
 
 
-def _sums(rules: NumberRules, rows: int = 0) -> NumberSums:
+def _sums(rules: NumberRules) -> NumberSums:
     """Which sums the tables take."""
     from privsieve.summaries.numbers import halved
     from privsieve.summaries.passes import NumberSums
     from privsieve.summaries.rules import Layout
 
-    return NumberSums(Layout.of(halved(rules.domain)), rules.depth, rules.grid, rows)
+    return NumberSums(Layout.of(halved(rules.domain)), rules.depth, rules.grid)
 
 
 # [number-mechanism]

@@ -18,6 +18,7 @@ from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import Json, quoted
 from privsieve.public.domain import Domain
+from privsieve.public.dropped import explain
 from privsieve.public.plan import Plan
 
 Kind = TypeVar("Kind")
@@ -301,8 +302,8 @@ def asked(method: str, kind: type[Kind], given: Mapping[str, Any]) -> Kind:
     for name in values:
         if name not in known:
             takes = [shown.get(name, name) for name in known]
-            raise ParameterError(f"{name} is no option of {method}; it takes: "
-                                 f"{', '.join(sorted(takes))}, rows")
+            raise ParameterError(explain(name, f"{name} is no option of {method}; it takes: "
+                                               f"{', '.join(sorted(takes))}, rows"))
     for name, about in known.items():
         if about.needed and name not in values:
             lacks = shown.get(name, name)

@@ -201,7 +201,6 @@ THEOREMS: Mapping[str, tuple[str, ...]] = {
     "noisy-top-k": _DOUBLES,
     "objective-fwell": _NUMBERS,
     "output-fwell": _NUMBERS,
-    "private-tuning": _BITS,
     "ridge": _DOUBLES,
     "rule-sieve": _BITS,
     "rule-sieve-numeric": _BITS,
@@ -277,7 +276,6 @@ class Plan(Printed):
     certain : the positions that a choice of no cost names; None for all.
     scoring : how the choice values columns, where one race over values is all there is to it.
     takes : an estimate of time and memory, where there is one; no part of the release.
-    sites : the fingerprints of the keys of the sites whose sums are added; none for one table.
     """
 
     method: str  # name/version
@@ -299,7 +297,6 @@ class Plan(Printed):
     certain: tuple[int, ...] | None = None
     scoring: Scoring | None = field(default=None, repr=False)
     takes: Takes | None = None
-    sites: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -325,7 +322,6 @@ class Plan(Printed):
             "delta": self.cost.delta_text,
             "settings": dict(self.settings),
             "units": str(self.units),
-            **({"sites": list(self.sites)} if self.sites else {}),
             **({} if self.query is None else {"query": self.query}),
         }
 
@@ -333,7 +329,7 @@ class Plan(Printed):
 def assumed(*theorems: str) -> tuple[str, ...]:
     """What theorems of this package assume together, in the order of the sentences.
 
-    >>> assumed("private-tuning", "noisy-top-k")
+    >>> assumed("rule-sieve", "noisy-top-k")
     ('ideal-bits', 'ieee-doubles')
     """
     for theorem in theorems:
@@ -342,15 +338,6 @@ def assumed(*theorems: str) -> tuple[str, ...]:
                                  "says itself what its proof assumes")
     return tuple(word for word in SENTENCES
                  if any(word in THEOREMS[theorem] for theorem in theorems))
-
-
-def chosen_by(release: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The settings of a choice; of a tuning, those of the candidate that chose."""
-    settings: Mapping[str, Any] = release["plan"]["settings"]
-    if "candidates" in settings and "candidate" in release:
-        said: Mapping[str, Any] = settings["candidates"][release["candidate"]]["settings"]
-        return said
-    return settings
 
 
 def items(settings: Mapping[str, Any], selected: Sequence[str]) -> list[str]:

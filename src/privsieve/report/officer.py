@@ -285,9 +285,6 @@ def _assumed(certificate: Mapping[str, Any]) -> Iterator[Line]:
     yield Line("Budget", "that all copies of these data draw on the same ledger"
                if certificate["ledger"] else
                "that nothing else is released about these people: no ledger adds it up")
-    if sites := certificate["plan"].get("sites"):
-        yield Line("Sites", f"that {count(len(sites))} sites added up their own rows, and that "
-                            "who combined their sums, and saw the total without noise, keeps it")
     yield Line("Noise", "that it was drawn as the method says: this rests on the software, its "
                         "proofs and its tests")
     for word in certificate["claim"]["assumes"]:

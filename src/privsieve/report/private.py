@@ -15,7 +15,7 @@ from privsieve._version import __version__
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import canonical, digest, exact
 from privsieve.public.description import Described
-from privsieve.public.plan import SENTENCES, UNIT, chosen_by, conversion, items, sought
+from privsieve.public.plan import SENTENCES, UNIT, conversion, items, sought
 from privsieve.release import Release, Selection, exactly, number
 from privsieve.report.page import (
     Piece,
@@ -115,11 +115,6 @@ class PrivatePage(TwoFiles):
         return None if units is None else count(int(units))
 
     @property
-    def sites(self) -> Sequence[str]:
-        """The fingerprints of the sites' keys, where their sums were added."""
-        return self.release["plan"].get("sites") or ()
-
-    @property
     def forecast(self) -> Mapping[str, Any]:
         """Public numbers that were known before a row was read."""
         return self.release.get("forecast") or {}
@@ -211,7 +206,7 @@ class SelectionPage(PrivatePage):
     @property
     def about(self) -> Markup | str:
         """The names of the targets, or a word for one."""
-        more = chosen_by(self.release).get("targets") or ()
+        more = self.release["plan"]["settings"].get("targets") or ()
         if not more or self.target is None:
             return super().about
         return names((self.target["name"], *more))
@@ -219,12 +214,12 @@ class SelectionPage(PrivatePage):
     @cached_property
     def beforehand(self) -> list[Markup]:
         """What was fixed in public, before a row was read."""
-        return beforehand(chosen_by(self.release), self.chosen)
+        return beforehand(self.release["plan"]["settings"], self.chosen)
 
     @property
     def sought(self) -> int:
         """How many of the chosen were not in from the beginning; a group counts once."""
-        return sought(chosen_by(self.release), self.chosen)
+        return sought(self.release["plan"]["settings"], self.chosen)
 
     @cached_property
     def chosen(self) -> Sequence[str]:

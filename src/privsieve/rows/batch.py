@@ -305,7 +305,7 @@ def spilled(plan: Plan, source: Source, room: Room) -> int:
         return 0
     persons = plan.domain.person is not None
     least = 0 if plan.takes is None else plan.takes.least
-    if persons and source.engine is None:
+    if persons:
         least += PERSON_BYTES * plan.domain.public_units(None)
     if least > max(room.memory, LEAST_MEMORY):
         raise ParameterError(
@@ -313,7 +313,7 @@ def spilled(plan: Plan, source: Source, room: Room) -> int:
             f"{room.memory // 10**6} MB may be used; allow more (max_memory), or ask for less: "
             "fewer columns, larger blocks, fewer repeats, rules that join fewer (depth=1, "
             "joint=none, a smaller max_ops)")
-    if not plan.holds or source.engine is not None:
+    if not plan.holds:
         return 0
     # Of persons twice: where more come than were declared, some are kept for themselves.
     each = 2 * len(plan.domain.columns) + (WEIGHED_BYTES if persons else ROW_BYTES)

@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,6 @@ from privsieve.public.columns import Category, Column, Date, Flag, Label, Number
 from privsieve.public.domain import Box, Csv, Domain
 
 if TYPE_CHECKING:
-    from privsieve.public.plan import Plan
     from privsieve.rows.arrow import Body
     from privsieve.rows.csv_file import File
     from privsieve.rows.spark import Cluster
@@ -79,20 +78,6 @@ class Shape:
     partitioned: bool = False
 
 
-class Engine(Protocol):
-    """What runs the stages of a summary where the rows are, and adds.
-
-    paid : whether an earlier part of the same request made the charge.
-    """
-
-    @property
-    def paid(self) -> bool:
-        """Whether the request was charged before."""
-
-    def stages(self, plan: Plan, key: int) -> Any:
-        """The summary of all rows."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Source:
     """A table that was opened: its structure, and two functions that read.
@@ -106,7 +91,6 @@ class Source:
     y_type : the declared type of `y`
     path : whether it is a file
     empty : pieces of no rows, where a library gives the columns: it may not know each type
-    engine : who makes the summary elsewhere; its rows are not read here
     arrow : batches of Arrow, whose columns a kernel can code
     partitioned : whether a row lies where its own cells say, as in folders `name=value`
     query : the text of SQL whose rows these are
@@ -123,7 +107,6 @@ class Source:
     y_type: Type = "other"
     path: bool = False
     empty: Empty | None = None
-    engine: Engine | None = None
     arrow: Body | None = None
     partitioned: bool = False
     query: str | None = None

@@ -8,8 +8,7 @@
     4  products of signs, and cells of sets of columns
 
 What a part comes to adds up, whatever the cut.  `rules.at_ranks` finds the same records of rows
-that are all in memory.  Where sums must have a fixed size (at several sites), `placed` counts in
-place of 2 and 3.
+that are all in memory.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from privsieve.rows.batch import Batch, Part, Passes
 from privsieve.summaries import Summary
 from privsieve.summaries.numbers import CUTS, NumberTables, bins, halves, spread
 from privsieve.summaries.persons import by_person
-from privsieve.summaries.placed import Asked, Order, Placed, Ties, signs, standing
 from privsieve.summaries.ranks import Record, bucket
 from privsieve.summaries.rules import (
     ORDERED_WITH_MISSING,
@@ -143,12 +141,6 @@ def middles(runs: Runs, layout: Layout) -> list[Rank]:
     return found
 
 
-def of_all(ranks: Sequence[Rank], layout: Layout) -> list[Asked]:
-    """The same for every column that has ranks, also one that is missing in all rows."""
-    known = dict(ranks)
-    return [(j, known.get(j, -1)) for j in layout.ordered.tolist()]
-
-
 def cuts_of(runs: Runs, layout: Layout, records: Iterable[Record]) -> Cuts:
     """Records of the middle ranks as `rules.median_cuts` gives them."""
     cuts = (np.zeros(len(layout.kind), np.uint16), np.zeros(len(layout.kind), np.uint64),
@@ -184,18 +176,14 @@ class Counted(Summary):
 
 
 class Ranked:
-    """The passes between codes and products: they find the records of ranks.
-
-    rows : how many rows there are, where each pass has to be a sum of a fixed size; else 0
-    """
+    """The passes between codes and products: they find the records of ranks."""
 
     layout: Layout
-    rows: int
 
     @property
     def between(self) -> tuple[Callable[[Any, Any, Found], Any], ...]:
         """One pass after another."""
-        return (self.places,) * Order(self.rows).rounds if self.rows else (self.ties, self.few)
+        return self.ties, self.few
 
     def ties(self, rows: Any, key: int, found: Found) -> Ints:
         """How the tie keys begin of rows that share the code of a rank."""
@@ -205,33 +193,17 @@ class Ranked:
         """The few rows that the ranks are among."""
         return self._among(found).few(self.single(rows), key)
 
-    def places(self, rows: Any, ties: Ties, found: Found) -> Ints:
-        """How the keys of a site's own go on, of rows that share the code of a rank."""
-        return self._placed(found).counts(self.single(rows), ties)
-
     def records(self, found: Found) -> list[Record]:
         """The records of all ranks that there are."""
-        def made() -> list[Record]:
-            if not self.rows:
-                return self._among(found).records(found[2])
-            return [one for one, (_column, rank) in zip(
-                self._placed(found).records, self.asked(found[0]), strict=True) if rank >= 0]
-
-        return kept(found[0], "records", made)
+        return kept(found[0], "records", lambda: self._among(found).records(found[2]))
 
     def single(self, rows: Any) -> Part:
         """One row a unit, in any order."""
         raise NotImplementedError
 
-    def asked(self, counted: Counted) -> list[Asked]:
-        """The ranks; where each pass has a fixed size as many, whatever the rows."""
+    def asked(self, counted: Counted) -> list[Rank]:
+        """The ranks."""
         raise NotImplementedError
-
-    def signs(self, part: Part, cuts: Cuts, key: Ties) -> Signs:
-        """The columns that have ranks, split at their records."""
-        if isinstance(key, int) and not self.rows:
-            return Signs.of(part, cuts, key, self.layout)
-        return signs(part, cuts, key, self.layout, Order(self.rows))
 
     def _ranks(self, found: Found) -> Ranks:
         return kept(found[0], "ranks",
@@ -239,14 +211,6 @@ class Ranked:
 
     def _among(self, found: Found) -> Ranks:
         return kept(found[0], "among", lambda: self._ranks(found).among(found[1]))
-
-    def _placed(self, found: Found) -> Placed:
-        """What is known after the rounds before."""
-        if len(found) == 1:
-            return kept(found[0], "placed 1", lambda: Placed.of(
-                found[0].ranked, self.asked(found[0]), Order(self.rows)))
-        return kept(found[0], f"placed {len(found)}",
-                    lambda: self._placed(found[:-1]).among(found[-1]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -262,7 +226,6 @@ class RuleSums(Ranked):
     order: int
     pairs: int
     joint: tuple[int, ...]
-    rows: int = 0
 
     @property
     def stages(self) -> tuple[Callable[[Any, Any, Found], Any], ...]:
@@ -276,12 +239,13 @@ class RuleSums(Ranked):
         whole, single = zip(*(parts_of(rows, self.layout.classes) for rows in some), strict=True)
         return Counted(Runs.of(*whole), None if single[0] is whole[0] else Runs.of(*single))
 
-    def summed(self, rows: Rows, key: Ties, found: Found) -> RuleTables:
+    def summed(self, rows: Rows, key: int, found: Found) -> RuleTables:
         """Products of signs at those cuts, and cells."""
         whole, single = parts_of(rows, self.layout.classes)
         cuts = kept(found[0], "cuts", lambda: cuts_of(
             found[0].ranked, self.layout, self.records(found)))
-        return self._tables(None, SignSums.of(self.signs(single, cuts, key), self.order), whole)
+        signs = Signs.of(single, cuts, key, self.layout)
+        return self._tables(None, SignSums.of(signs, self.order), whole)
 
     def at_once(self, rows: Rows, _key: int, _found: Found) -> RuleTables:
         """All, where there are no signs."""
@@ -314,10 +278,9 @@ class RuleSums(Ranked):
         """One row a unit, in any order."""
         return parts_of(rows, self.layout.classes)[1]
 
-    def asked(self, counted: Counted) -> list[Asked]:
+    def asked(self, counted: Counted) -> list[Rank]:
         """The middle of each column."""
-        ranks = middles(counted.ranked, self.layout)
-        return of_all(ranks, self.layout) if self.rows else ranks
+        return middles(counted.ranked, self.layout)
 
 
 # A number as a target
@@ -341,7 +304,6 @@ class NumberSums(Ranked):
     layout: Layout
     depth: int
     pairs: int
-    rows: int = 0
 
     @property
     def stages(self) -> tuple[Callable[[Any, Any, Found], Any], ...]:
@@ -352,7 +314,7 @@ class NumberSums(Ranked):
         """Codes of the columns and of the target."""
         return Counted(Runs.of(*(Part.of(rows, 1) for rows in some)), None)
 
-    def summed(self, rows: Batch, key: Ties, found: Found) -> NumberTables:
+    def summed(self, rows: Batch, key: int, found: Found) -> NumberTables:
         """Codes by ranks of the target; products of signs and cells by halves of it."""
         feature, runs = len(self.layout.kind), found[0].whole
         records, medians = self.records(found), len(self._middles(runs))
@@ -360,12 +322,12 @@ class NumberSums(Ranked):
         whole = replace(rows, codes=rows.codes[:, :feature],
                         label=rows.codes[:, feature].astype(np.int32))
         # [halves-in-passes] as `numbers.number_tables` cuts rows that are all in memory
-        alone, middle = (replace(whole, label=self._bins(whole, cut, feature, key))
+        alone, middle = (replace(whole, label=bins(whole, cut, feature, key))
                          for cut in (records[medians:ends], records[ends:]))
         split, signs = Part.of(middle, 3), None
         if self.depth >= PAIR:
             cuts = kept(found[0], "cuts", lambda: cuts_of(runs, self.layout, records[:medians]))
-            signs = SignSums.of(self.signs(split, cuts, key), self.depth)
+            signs = SignSums.of(Signs.of(split, cuts, key, self.layout), self.depth)
         return NumberTables(
             Runs.of(Part.of(alone, ends - medians + 1)), signs,
             CellSums.of(split, self.layout, PAIR, self.pairs) if self.pairs else None)
@@ -379,24 +341,15 @@ class NumberSums(Ranked):
         """All rows, in any order."""
         return Part.of(rows, 1)
 
-    def asked(self, counted: Counted) -> list[Asked]:
+    def asked(self, counted: Counted) -> list[Rank]:
         """The middle of each column; where the target is cut, and its halves."""
-        target, n, ranks = len(self.layout.kind), self._many(counted.whole), []
-        if self.depth >= PAIR:
-            ranks = self._middles(counted.whole)
-            ranks = of_all(ranks, self.layout) if self.rows else ranks
-        return ranks + [(target, rank) for rank in (*spread(n, CUTS), *halves(n))]
-
-    def _bins(self, whole: Batch, records: list[Record], feature: int, key: Ties) -> Any:
-        if isinstance(key, int) and not self.rows:
-            return bins(whole, records, feature, key)
-        keys = Order(self.rows).keys(Part.of(replace(
-            whole, label=np.zeros_like(whole.label)), 1), feature, key)
-        return standing(whole.label, keys, records)
+        target, n = len(self.layout.kind), self._many(counted.whole)
+        return self._middles(counted.whole) + [
+            (target, rank) for rank in (*spread(n, CUTS), *halves(n))]
 
     def _many(self, runs: Runs) -> int:
         """How many rows there are."""
-        return self.rows or int(runs.counts.sum())
+        return int(runs.counts.sum())
 
     def _middles(self, runs: Runs) -> list[Rank]:
         return middles(runs, self.layout) if self.depth >= PAIR else []

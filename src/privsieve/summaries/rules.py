@@ -13,11 +13,11 @@ columns share would make tied columns copies of each other (or of a file sorted 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
-from functools import reduce, wraps
+from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -151,23 +151,6 @@ class Runs(Summary):
 
     def __add__(self, other: Runs) -> Runs:
         return Runs(kernels.merge_runs(self.table, other.table), self.counts + other.counts)
-
-    def dense(self) -> Ints:
-        """The same as a table of a public size: columns x codes x classes."""
-        indptr, code, count = self.table
-        found = np.zeros((len(indptr) - 1, CODES, len(self.counts)), np.int64)
-        found[np.repeat(np.arange(len(found)), np.diff(indptr)), code] = count
-        return found
-
-    def of_dense(self, table: Ints) -> Runs:
-        """Runs of as many columns and classes, from such a table."""
-        column, code = np.nonzero(table.any(axis=2))
-        counts = table[0].sum(axis=0)
-        count = table[column, code]
-        # As the kernel has them, of rows that weigh one.
-        few = counts.sum() < 2**31
-        return Runs((np.searchsorted(column, np.arange(len(table) + 1)).astype(np.int64),
-                     code.astype(np.uint16), count.astype(np.int32) if few else count), counts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -426,23 +409,7 @@ class Weighing(NamedTuple):
         return [self.alone(cut) for cut in range(len(self.labellings))] if self.apart else [self]
 
 
-def once(scored: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep the last result beside its tables: a tuning tries a candidate many times."""
-
-    @wraps(scored)
-    def kept(tables: RuleTables, layout: Layout, by: Any, *more: int) -> Any:
-        parts = by if isinstance(by, tuple) else (by,)
-        key = *(part.tobytes() if isinstance(part, np.ndarray) else part for part in parts), *more
-        made = vars(tables).setdefault("_made", {})  # it goes when the tables go
-        if made.get(scored, (None,))[0] != key:
-            made[scored] = key, scored(tables, layout, by, *more)
-        return made[scored][1]
-
-    return kept
-
-
 # [scores]
-@once
 def scores(tables: RuleTables, layout: Layout, by: Weighing) -> Ints:
     """24 times the best rule's value, for each column.
 

@@ -32,7 +32,6 @@ from privsieve.summaries.rules import (
     RuleTables,
     Runs,
     Weighing,
-    once,
     scores,
 )
 
@@ -55,7 +54,6 @@ def set_values(tables: RuleTables, layout: Layout, by: Weighing, size: int) -> I
     return tables.joint[GRIDS[size]].sets(by.labellings, size, layout)
 
 
-@once
 def set_scores(tables: RuleTables, layout: Layout, by: Weighing, size: int) -> tuple[Ints, Ints]:
     """24 times what sets of `size` columns, and single ones, are worth for each of their columns.
 
@@ -172,7 +170,6 @@ def _eight_cells(tables: RuleTables, layout: Layout, by: Weighing, columns: tupl
 
 
 # [class-scores]
-@once
 def class_scores(tables: RuleTables, layout: Layout, grid: int) -> Ints:
     """For any number of classes at once, the average of two ways to be of use; 4 n-fold.
 

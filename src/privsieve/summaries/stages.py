@@ -2,7 +2,7 @@
 
 A stage sees the rows and what the stages before it came to; what it makes of two parts of the rows
 adds up, whatever the cut.  So the parts may be read one after another from a file, by several
-threads, by the executors of a cluster or at several sites: the same integers come out.
+threads or by the executors of a cluster: the same integers come out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import islice
-from operator import add, methodcaller
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 from privsieve.frozen import dataclass
@@ -21,17 +21,14 @@ if TYPE_CHECKING:
     from privsieve.rows.batch import Batch
     from privsieve.rows.room import Room
 
-#: (a part of the rows, key, what the stages before came to) -> a summary that adds up.  The key is
-#: the number for ties, or what a site has in its place.
-Stage = Callable[[Any, Any, tuple[Any, ...]], Any]
+#: (a part of the rows, key for ties, what the stages before came to) -> a summary that adds up.
+Stage = Callable[[Any, int, tuple[Any, ...]], Any]
 #: (batches, key) -> summary
 Summarise = Callable[[Iterable["Batch"], int], Any]
 #: Cells of a part that is kept: few parts, so that little time goes to adding them up.
 PART_CELLS = 2**23
 #: Parts that a thread takes at a time while they are read, and shares of each where all are there.
 AHEAD, SHARES = 4, 4
-#: Keys of rows and columns that several sites have, at most: a gigabyte.
-MOST_KEYS = 2**27
 
 
 def same(batch: Batch) -> Batch:
@@ -97,7 +94,6 @@ class Stages:
     ready : what becomes of a batch before any stage sees it; once, where rows are kept.
     whole : all rows at once, where that is faster.
     change : what becomes of a batch before all that: see `seen`.
-    fixed : the same by stages that are sums of a fixed number of integers, where these are not.
 
     Examples
     --------
@@ -118,7 +114,6 @@ class Stages:
     ready: Callable[[Batch], Any] = same
     whole: AllRows | None = None
     change: Callable[[Batch], Batch] = same
-    fixed: Callable[[], Stages] | None = None
 
     def __call__(self, batches: Iterable[Batch], key: int) -> Any:
         """The summary of rows that one process reads."""
@@ -142,13 +137,7 @@ class Stages:
     def then(self, how: Callable[[Any], Any]) -> Stages:
         """What `how` makes of the summary."""
         whole = self.whole and replace(self.whole, of=partial(_then, self.whole.of, how))
-        fixed = self.fixed and partial(_then, self.fixed, methodcaller("then", how))
-        return replace(self, ended=partial(_then, self.ended, how), whole=whole, fixed=fixed)
-
-    @property
-    def adding(self) -> Stages:
-        """The same by sums of a fixed number of integers, as far as it is known."""
-        return self if self.fixed is None else self.fixed()
+        return replace(self, ended=partial(_then, self.ended, how), whole=whole)
 
     @property
     def each(self) -> tuple[Stage, ...]:
@@ -209,28 +198,10 @@ def adding(summarise: Summarise, domain: Domain, *, placed: bool = False) -> Sum
     return Stages((partial(_alone, summarise),), len(domain.columns), _only, placed)
 
 
-def of_sums(sums: Callable[..., Any], many: int, rows: int = 0, **more: Any) -> Stages:
-    """The passes of what `sums` makes, where they run: it has `stages`, so many, and `ended`.
-
-    rows : as which argument `sums` makes passes that are sums of a fixed size; 0 where it cannot.
-    """
+def of_sums(sums: Callable[..., Any], many: int, **more: Any) -> Stages:
+    """The passes of what `sums` makes, where they run: it has `stages`, so many, and `ended`."""
     return Stages(tuple(OfParts(partial(_stage_of, sums, at)) for at in range(many)),
-                  ended=partial(_ended_of, sums), **more,
-                  fixed=partial(_fixed_of, partial(sums, rows=rows), more) if rows else None)
-
-
-def ranked_rows(domain: Domain, rows: int) -> int:
-    """How many rows can be ranked by sums of a fixed size; 0 where they cannot.
-
-    Each of several sites has a key for every row and column, the same in every round: of a public
-    number.
-
-    >>> from privsieve.public.domain import Domain
-    >>> ranked_rows(Domain.box(0, 1, columns=2), 300), ranked_rows(Domain.box(0, 1), 2**27)
-    (300, 0)
-    """
-    plain = domain.replaces and domain.person is None
-    return rows if plain and rows * (len(domain.columns) + 1) <= MOST_KEYS else 0
+                  ended=partial(_ended_of, sums), **more)
 
 
 def _stage_of(sums: Callable[[], Any], at: int, some: Sequence[Any], key: Any,
@@ -240,10 +211,6 @@ def _stage_of(sums: Callable[[], Any], at: int, some: Sequence[Any], key: Any,
 
 def _ended_of(sums: Callable[[], Any], found: tuple[Any, ...]) -> Any:
     return sums().ended(found)
-
-
-def _fixed_of(sums: Callable[[], Any], more: dict[str, Any]) -> Stages:
-    return of_sums(sums, len(sums().stages), **{**more, "whole": None})
 
 
 def _alone(summarise: Summarise, rows: Batch, key: int, _found: tuple[Any, ...]) -> Any:
@@ -257,10 +224,7 @@ def _only(found: tuple[Any, ...]) -> Any:
 def seen(summarise: Summarise, how: Callable[[Batch], Batch], columns: int) -> Summarise:
     """A summary of rows as `how` shows them, which have so many columns till then."""
     if isinstance(summarise, Stages):
-        fixed = summarise.fixed and partial(_then, summarise.fixed,
-                                            partial(seen, how=how, columns=columns))
-        return replace(summarise, columns=columns, change=partial(_after, how, summarise.change),
-                       fixed=fixed)
+        return replace(summarise, columns=columns, change=partial(_after, how, summarise.change))
     return partial(_all_seen, summarise, how)
 
 
@@ -303,13 +267,7 @@ def together(several: Sequence[Summarise], columns: int) -> Summarise:
     whole = AllRows(partial(_all_together, several), max(one.rows for one in wholes),
                     sum(one.size for one in wholes)) if wholes else None
     return Stages(tuple(partial(_together, staged, at) for at in range(passes)), columns,
-                  partial(_ended, staged), placed=any(one.placed for one in staged), whole=whole,
-                  fixed=partial(_fixed, staged, columns) if any(
-                      one.fixed for one in staged) else None)
-
-
-def _fixed(several: Sequence[Stages], columns: int) -> Any:
-    return together([one.adding for one in several], columns)
+                  partial(_ended, staged), placed=any(one.placed for one in staged), whole=whole)
 
 
 def _together(several: Sequence[Stages], at: int, rows: Batch, key: Any,

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from math import isqrt
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -75,8 +74,6 @@ class CellSums(Summary):
     on : the positions of the columns; their sets are in lexicographic order
     grid : cells a side
     """
-
-    SUMMED: ClassVar = ("cells",)
 
     cells: Ints
     on: Places

@@ -1,0 +1,28 @@
+"""What privsieve had before its first release and has no longer, each with the way out.
+
+docs/decisions/030 gives the reasons.
+"""
+
+from __future__ import annotations
+
+_SITES = ("releases of several sites are gone: put their tables together with a database, or make "
+          "one release at each site")
+_TUNING = ("private tuning is gone: name one method, which has few options; docs/"
+           "choosing-a-method.md says which one fits")
+#: Methods, verbs, public names and options that are gone.
+DROPPED = {
+    "sum": _SITES,
+    "combine": _SITES,
+    "private-tuning": _TUNING,
+    "PrivateTuning": _TUNING,
+    "candidates": _TUNING,
+}
+
+
+def explain(name: str, otherwise: str) -> str:
+    """Return what to do instead of a dropped name, or another text for a name that never was.
+
+    >>> explain("sum", "")[:36], explain("add", "no such verb")
+    ('releases of several sites are gone: ', 'no such verb')
+    """
+    return DROPPED.get(name, otherwise)
