@@ -908,12 +908,13 @@ def test_options_of_another_method_are_refused(privsieve, given, said):
     assert said in err
 
 
-@pytest.mark.parametrize("words", [("sum", "add"), ("combine", "show"), (
+@pytest.mark.parametrize("words", [("sum", "add"), ("combine", "show"), ("key", "rotate", "a"), (
+    "verify", "out", "--rotated", "a"), (
     "plan", "--rows", "9", "--domain", "domain.toml", "--epsilon", "1", "--method",
     "private-tuning")], ids=" ".join)
 def test_what_is_gone_is_explained(privsieve, words):
-    """A verb or a method that was dropped gets a sentence that says what to do."""
+    """A verb, an option or a method that was dropped gets a sentence that says what to do."""
     code, out, err = privsieve(*words)
 
     assert (2, "") == (code, out)
-    assert "gone: " in err
+    assert " gone: " in err

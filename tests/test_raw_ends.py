@@ -543,7 +543,6 @@ def test_a_folder_of_any_name_is_refused_in_a_sentence(verb, name):
 
 WRITES = [
     ("key", "make", "new"), ("key", "show", "key.pem", "--out", "new"),
-    ("key", "rotate", "key.pem", "next.pem", "--out", "new"),
     ("sign", "plan.json", "--key", "key.pem", "--out", "new"),
     ("ledger", "export", "--ledger", "budget.db", "--out", "new"),
     ("report", "selection", "--out", "new"),
@@ -577,28 +576,6 @@ def test_a_full_disk_leaves_no_part_of_a_file(golden, verb, monkeypatch):
     assert not Path("new").exists()
     assert 0 == command(*verb)[0]
     assert Path("new").stat().st_size
-
-
-def test_a_rotation_and_its_key_are_both_there_or_neither(monkeypatch):
-    """Where the disk is full between the two, the same may be asked for again."""
-    Path("key.pem").write_bytes(PrivateKey.make().pem(None))
-    Path("key.pem").chmod(0o600)
-    verb, calls, fsync = ("key", "rotate", "key.pem", "next.pem", "--out", "new"), [], os.fsync
-
-    def full(handle):
-        calls.append(handle)
-        if len(calls) == 2:
-            raise OSError(28, "No space left on device")
-        fsync(handle)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
-        assert 2 == refused(*verb)[0]
-    assert not Path("new").exists()
-    assert not Path("next.pem").exists()
-    assert 0 == command(*verb)[0]
-    assert Path("new").stat().st_size
-    assert Path("next.pem").stat().st_size
 
 
 @pytest.mark.parametrize("verb", [

@@ -30,7 +30,7 @@ from privsieve.errors import CheckFailed, ParameterError
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import canonical, parsed
 from privsieve.trust import envelope as envelopes
-from privsieve.trust.envelope import PLAN, Envelope, Statement, of_release, of_rotation, pae
+from privsieve.trust.envelope import Envelope, of_release, pae
 from privsieve.trust.keys import PrivateKey, fingerprint_of
 from privsieve.trust.signers import Signers
 from test_cli import BUDGET, place, privsieve, select, spent  # noqa: F401  # fixtures
@@ -492,71 +492,13 @@ def test_thresholds(folder):
 
 
 def test_a_key_counts_once(folder, tmp_path):
-    """One key by fingerprint and by file, or with its successor, is not two."""
+    """One key by fingerprint and by file, is not two."""
     pub = tmp_path / "maker.pub"
     pub.write_bytes(MAKER.public.pem)
     for same in (fingerprint(MAKER), str(pub), f"maker={pub}", fingerprint(MAKER).upper()):
         with pytest.raises(ParameterError, match="wanted twice"):
             wanted(MAKER, same)
     assert ps.verify(folder, signers=wanted(str(pub))).valid
-
-
-def test_a_key_that_was_replaced(folder, plain, tmp_path, whole):
-    """A successor stands for the key that named it; not the other way round, nor for a revoked one.
-
-    Two keys never come to the same one, and a rotation that one key alone signed is none.
-    """
-    path = tmp_path / "rotation.json"
-    path.write_bytes(Envelope.of(of_rotation(ANNA.public, EVE.public)).signed(ANNA).signed(
-        EVE).encoded)
-    shutil.copytree(whole / "out", tmp_path / "later")
-    sign_folder(tmp_path / "later", MAKER, "maker")
-    sign_folder(tmp_path / "later", EVE, "approver")
-    rotated = {"rotated": [path]}
-
-    assert ps.verify(tmp_path / "later", signers=wanted(MAKER, ANNA, **rotated)).valid
-    assert ps.verify(folder, signers=wanted(MAKER, ANNA, **rotated)).valid
-    assert not ps.verify(tmp_path / "later", signers=wanted(MAKER, ANNA)).valid
-    assert not ps.verify(folder, signers=wanted(EVE, **rotated)).valid
-    with pytest.raises(ParameterError, match="wanted twice"):
-        wanted(ANNA, EVE, **rotated)
-    gone = tmp_path / "revoked.txt"
-    gone.write_text(f"{fingerprint(ANNA)} 2026-11-01 stolen\n")
-    assert not ps.verify(tmp_path / "later", signers=wanted(ANNA, revoked=gone, **rotated)).valid
-
-
-@pytest.mark.parametrize("statement", [
-    (ANNA, EVE, (ANNA,)), (ANNA, EVE, (EVE,)), (ANNA, EVE, (MAKER, EVE)), (ANNA, ANNA, (ANNA,)),
-    (ANNA, EVE, (ANNA, EVE, MAKER)),
-])
-def test_a_rotation_needs_both_keys(tmp_path, statement):
-    """A statement that old and new key did not both sign gives nobody a place."""
-    old, new, keys = statement
-    made = Envelope.of(of_rotation(old.public, new.public))
-    for key in keys:
-        made = made.signed(key)
-    (tmp_path / "r.json").write_bytes(made.encoded)
-
-    with pytest.raises(ParameterError, match="rotation"):
-        wanted(ANNA, rotated=[tmp_path / "r.json"])
-
-
-def test_rotations_that_contradict_each_other_are_refused(tmp_path):
-    """Two successors of one key, one of two keys, or a circle."""
-    def turned(old, new):
-        at = tmp_path / f"{old.public.raw.hex()[:4]}-{new.public.raw.hex()[:4]}.json"
-        at.write_bytes(Envelope.of(of_rotation(old.public, new.public)).signed(old).signed(
-            new).encoded)
-        return at
-
-    for pair in (((ANNA, EVE), (ANNA, MAKER)), ((ANNA, EVE), (MAKER, EVE)),
-                 ((ANNA, EVE), (EVE, ANNA))):
-        with pytest.raises(ParameterError, match="the place of"):
-            wanted(ANNA, rotated=[turned(*one) for one in pair])
-    for data in (b"", b"{}", Envelope.of(Statement(PLAN, {}, {})).signed(ANNA).encoded):
-        (tmp_path / "bad.json").write_bytes(data)
-        with pytest.raises(ParameterError, match="rotation"):
-            wanted(ANNA, rotated=[tmp_path / "bad.json"])
 
 
 def test_a_revoked_key_is_a_reason(folder, tmp_path):
@@ -701,14 +643,6 @@ def test_the_verbs(privsieve):  # noqa: F811  # the fixture
     assert 7 == privsieve("verify", "first", "--revoked", "revoked.txt")[0]
     assert 2 == privsieve("verify", "first", "--revoked", "missing.txt")[0]
     assert 2 == privsieve("verify", "first", "--signed-by", "nobody")[0]
-
-    code, out, _ = privsieve("key", "rotate", "anna.pem", "next.pem", "--out", "rotation.json")
-    assert (0, True) == (code, out.startswith("sha256:"))
-    assert 0 == privsieve("verify", "first", *asked, "--rotated", "rotation.json")[0]
-    assert 2 == privsieve("key", "rotate", "anna.pem", "more.pem", "--out", "rotation.json")[0]
-    assert 2 == privsieve("key", "rotate", "anna.pem", "next.pem", "--out", "other.json")[0]
-    assert not Path("more.pem").exists()
-    assert not Path("other.json").exists()
 
 
 def test_a_passphrase(privsieve, monkeypatch):  # noqa: F811  # the fixture

@@ -70,7 +70,6 @@ CALLS = (
     ("report", "first", "--out", "page.html"), ("report", "first", "--check"),
     ("export", "label", "first"),
     ("key", "make", "maker.pem"), ("key", "show", "maker.pem"),
-    ("key", "rotate", "maker.pem", "next.pem", "--out", "rotation.json"),
     ("sign", "first", "--key", "maker.pem", "--as", "maker"),
     ("verify", "first", "--ledger", "budget.db"),
     ("check", "table.csv", "--target", "ill"),

@@ -16,7 +16,6 @@ import click
 
 from privsieve.cli.verb import VerbGroup
 from privsieve.errors import PrivsieveError
-from privsieve.public.dropped import DROPPED
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -35,7 +34,7 @@ VERBS = {
     "check": "PRIVATE: measure how well the rows of a table hide.",
     "publish": "Choose columns that may be published (k-anonymity by containment).",
     "ledger": "Grant a budget, or show what is left of it.",
-    "key": "Make a key that signs, show its public half, or put another in its place.",
+    "key": "Make a key that signs, or show its public half.",
     "sign": "Sign a release folder, or a plan before anybody looks.",
     "verify": "Check a release folder: certificate, page, rows, table, signatures, ledger entry.",
     "audit": "Attack a method on two made-up tables that are hard on it.",
@@ -59,8 +58,6 @@ class Verbs(VerbGroup):
         """Import one verb."""
         found = super().get_command(ctx, cmd_name)
         if found is None:
-            if cmd_name in DROPPED:
-                raise click.UsageError(DROPPED[cmd_name])
             return None
         command: click.Command = import_module(f"privsieve.cli.{cmd_name}").command
         return command

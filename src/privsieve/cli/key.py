@@ -14,7 +14,6 @@ from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.verb import VerbGroup
 from privsieve.errors import ParameterError
-from privsieve.trust.envelope import Envelope, of_rotation
 from privsieve.trust.keys import LARGEST_KEY, PrivateKey, PublicKey
 
 #: Where a passphrase may stand for programs; people are asked.
@@ -61,29 +60,6 @@ def show(file: str, out: str | None, as_json: bool) -> None:  # noqa: FBT001  # 
         with new_file(out, "of the public key", 0o644) as write:
             write(public.pem)
     click.echo(public.fingerprint, err=True)
-
-
-@command.command("rotate", epilog=(
-    "Example: privsieve key rotate maker.pem next.pem --out rotation.json"))
-@click.argument("old")
-@click.argument("new")
-@click.option("--out", metavar="FILE", required=True,
-              help="A new file for the statement, which both keys sign.")
-@_passphrase
-def rotate(old: str, new: str, out: str, passphrase: bool, as_json: bool) -> None:  # noqa: FBT001  # click gives them by name
-    """Make a key in the new file NEW that takes the place of OLD, and state it."""
-    first = opened(old)
-    second, data = _new(encrypt=passphrase)
-    said = Envelope.of(of_rotation(first.public, second.public))
-    # Neither stays without the other.
-    with new_file(out, "of the rotation") as write, new_file(new, "of the private key") as keep:
-        keep(data)
-        write(said.signed(first).signed(second).encoded)
-    if as_json:
-        words.json({"fingerprint": second.public.fingerprint, "key": new, "rotation": out})
-    else:
-        words.line(second.public.fingerprint)
-    words.say("rotation", f"{out}: for all who know {first.public.fingerprint} (verify --rotated)")
 
 
 def opened(path: str) -> PrivateKey:

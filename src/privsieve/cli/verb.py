@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from privsieve.public.dropped import DROPPED
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -48,6 +50,11 @@ class Verb(click.Command):
         """Read the words; what is missing is named all at once."""
         try:
             return super().parse_args(ctx, list(args))
+        except click.NoSuchOption as error:
+            word = error.option_name.lstrip("-").replace("-", "_")
+            if word not in DROPPED:
+                raise
+            raise click.UsageError(DROPPED[word], error.ctx) from None
         except click.MissingParameter as error:
             said = self.missing(ctx, self.make_parser(ctx).parse_args(list(args))[0])
             if len(said) < 2:
@@ -64,6 +71,13 @@ class VerbGroup(click.Group):
     """Commands under one name."""
 
     command_class = Verb
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of this name, or explain that it was dropped."""
+        command = super().get_command(ctx, cmd_name)
+        if command is None and cmd_name in DROPPED:
+            raise click.UsageError(DROPPED[cmd_name], ctx)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands, each with the whole of its first sentence."""

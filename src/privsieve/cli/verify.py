@@ -27,8 +27,6 @@ from privsieve.errors import CheckFailed
               help="How many of these keys have to have signed; all where left out.")
 @click.option("--revoked", metavar="FILE",
               help="Fingerprints of keys that count no longer, one a line.")
-@click.option("--rotated", metavar="FILE", multiple=True,
-              help="What privsieve key rotate wrote: a key that took another's place; repeatable.")
 @click.option("--plan", metavar="FILE", help="A plan that was signed before the release.")
 def command(certificate: str, **options: Any) -> None:
     """Check CERTIFICATE: a release folder with all that lies in it, or a certificate.json.
@@ -39,11 +37,11 @@ def command(certificate: str, **options: Any) -> None:
 
     signers = None
     if any(options[name] not in (None, ()) for name in (
-            "signed_by", "threshold", "revoked", "rotated")):
+            "signed_by", "threshold", "revoked")):
         from privsieve.trust.signers import Signers
 
         signers = Signers.of(*options["signed_by"], threshold=options["threshold"],
-                             revoked=options["revoked"], rotated=options["rotated"])
+                             revoked=options["revoked"])
     found = verify(certificate, options["release"], ledger=options["ledger"],
                    table=options["table"], signers=signers, plan=options["plan"])
     if options["as_json"]:

@@ -9,6 +9,8 @@ _SITES = ("releases of several sites are gone: put their tables together with a 
           "one release at each site")
 _TUNING = ("private tuning is gone: name one method, which has few options; docs/"
            "choosing-a-method.md says which one fits")
+_ROTATION = ("statements that one key takes the place of another are gone: revoke the old key, and "
+             "tell those who check the fingerprint of the new one")
 #: Methods, verbs, public names and options that are gone.
 DROPPED = {
     "sum": _SITES,
@@ -16,6 +18,8 @@ DROPPED = {
     "private-tuning": _TUNING,
     "PrivateTuning": _TUNING,
     "candidates": _TUNING,
+    "rotate": _ROTATION,
+    "rotated": _ROTATION,
 }
 
 

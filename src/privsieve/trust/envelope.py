@@ -23,7 +23,7 @@ PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT = "https://in-toto.io/Statement/v1"
 #: What is said: nothing is looked up under these names.
 RELEASE, PUBLICATION = "urn:privsieve:dp-release/v1", "urn:privsieve:containment/v1"
-PLAN, ROTATION = "urn:privsieve:plan/v1", "urn:privsieve:key-rotation/v1"
+PLAN = "urn:privsieve:plan/v1"
 #: The parts of a certificate that say what is promised, paid and made.
 SAID = ("claim", "plan", "domain_sha256", "release_sha256", "population", "ledger", "software")
 #: The parts that are known before anybody looks.
@@ -97,11 +97,6 @@ def of_plan(certificate: Mapping[str, Any]) -> Statement:
     """What is promised before anybody looks: what a certificate will say, as far as is known."""
     says = {name: certificate[name] for name in PLANNED}
     return Statement(PLAN, {"plan": digest(canonical(says))}, says)
-
-
-def of_rotation(old: PublicKey, new: PublicKey) -> Statement:
-    """That another key takes the place of this one."""
-    return Statement(ROTATION, {"key": digest(new.raw)}, {"old": old.keyid, "new": new.keyid})
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal, Self
 
-from privsieve.errors import CheckFailed, ParameterError
+from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
-from privsieve.trust.envelope import LARGEST_ENVELOPE, ROTATION, Envelope, of_rotation
-from privsieve.trust.keys import PublicKey, fingerprint_of
+from privsieve.trust.keys import fingerprint_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +27,6 @@ class Signers:
     """Fingerprints that are wanted, with their part where it matters; `threshold` of them are due.
 
     revoked : fingerprints that count no longer, and why
-    successors : by fingerprint, the one that took its place
 
     >>> anna = "sha256:" + "0a" * 32
     >>> wanted = Signers.of(f"approver={anna}")
@@ -41,15 +39,13 @@ class Signers:
     wanted: tuple[tuple[Role | None, str], ...] = ()
     threshold: int = 0
     revoked: Mapping[str, str] = field(default_factory=dict)
-    successors: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, *wanted: str, threshold: int | None = None, revoked: str | Path | None = None,
-           rotated: Sequence[str | Path] = ()) -> Self:
+           ) -> Self:
         """Signers by fingerprint or file, `maker=` or `approver=` before them; all are due.
 
         revoked : a file with a fingerprint a line, and after it a date, a reason or nothing
-        rotated : envelopes of `privsieve key rotate`
         """
         due = len(wanted) if threshold is None else threshold
         if type(due) is not int or not (0 if not wanted else 1) <= due <= len(wanted) or (
@@ -57,24 +53,15 @@ class Signers:
             raise ParameterError(f"the threshold is {due}, and {len(wanted)} keys are wanted; "
                                  "write a number from 1 to how many are wanted")
         gone = {} if revoked is None else _revoked(revoked)
-        made = cls(tuple(map(_wanted, wanted)), due, gone, _successors(rotated, gone))
-        lines = [made._line(key) for _role, key in made.wanted]
-        if len({key for line in lines for key in line}) < sum(map(len, lines)):
-            raise ParameterError("a key is wanted twice, by itself or by the one that took its "
-                                 "place; name each once")
+        made = cls(tuple(map(_wanted, wanted)), due, gone)
+        if len({key for _role, key in made.wanted}) < len(made.wanted):
+            raise ParameterError("a key is wanted twice; name each once")
         return made
-
-    def _line(self, key: str) -> list[str]:
-        """A key and those that took its place, one after the other."""
-        line = [key]
-        while (after := self.successors.get(line[-1])) is not None:
-            line.append(after)
-        return line
 
     def reasons(self, signed: Mapping[str, Role]) -> Iterator[str]:
         """What speaks against these signatures, by fingerprint and with their part."""
         yield from self.revocations(signed)
-        found = sum(any(one in signed and role in (None, signed[one]) for one in self._line(key))
+        found = sum(key in signed and role in (None, signed[key])
                     for role, key in self.wanted)
         if found < self.threshold:
             yield (f"of the {len(self.wanted)} keys that are wanted {found} have signed, and "
@@ -88,8 +75,8 @@ class Signers:
                 yield f"the key {key} is revoked{f' ({said})' if said else ''}, and has signed"
 
     def wants(self, key: str) -> bool:
-        """Whether it is one of those that are wanted, or took the place of one."""
-        return any(key in self._line(wanted) for _role, wanted in self.wanted)
+        """Whether it is one of those that are wanted."""
+        return any(key == wanted for _role, wanted in self.wanted)
 
 
 def _wanted(said: str) -> tuple[Role | None, str]:
@@ -123,46 +110,3 @@ def _revoked(path: str | Path) -> dict[str, str]:
         if known is not None:
             found[known[1].lower()] = (known[2] or "").strip()
     return found
-
-
-def _successors(rotated: Sequence[str | Path], revoked: Mapping[str, str]) -> dict[str, str]:
-    """Who took whose place: what a revoked key says of it counts no longer."""
-    found: dict[str, str] = {}
-    for path in rotated:
-        old, new = rotation(_read(path, LARGEST_ENVELOPE, "rotation of a key"))
-        if old.fingerprint in revoked:
-            continue
-        if found.get(old.fingerprint, new.fingerprint) != new.fingerprint:
-            raise ParameterError(f"two keys take the place of {old.fingerprint}; name the rotation "
-                                 "that is true")
-        found[old.fingerprint] = new.fingerprint
-    ends = set(found.values())
-    if len(ends) < len(found) or _circular(found):
-        raise ParameterError("a key takes the place of two others, or of itself; name the "
-                             "rotations that are true")
-    return found
-
-
-def _circular(after: Mapping[str, str]) -> bool:
-    for first in after:
-        at: str | None = after[first]
-        while at is not None and at != first:
-            at = after.get(at)
-        if at == first:
-            return True
-    return False
-
-
-def rotation(data: bytes) -> tuple[PublicKey, PublicKey]:
-    """The old key and the new one of an envelope that both have signed."""
-    try:
-        envelope = Envelope.read(data)
-        said = envelope.statement
-        old, new = (PublicKey.of_keyid(said.says.get(name)) for name in ("old", "new"))
-        true = said == of_rotation(old, new) and {old, new} == set(envelope.signatures)
-    except (CheckFailed, ParameterError, TypeError, AttributeError) as error:
-        raise ParameterError(f"the rotation of a key does not hold: {error}") from None
-    if not true or said.kind != ROTATION or old == new:
-        raise ParameterError("the rotation of a key is not one that the old key and the new one "
-                             "have signed")
-    return old, new
