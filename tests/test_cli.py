@@ -150,18 +150,18 @@ def test_help():
 
 
 def test_help_is_light(place):
-    """Help imports no verb, no NumPy, no rich; `plan`, `ledger` and `verify` import no NumPy.
+    """Help imports no verb and no NumPy; `plan`, `ledger` and `verify` import no NumPy.
 
     A selection imports of NumPy what is needed, and no Arb.
     """
-    heavy = ("numpy", "rich", "pyarrow", "pandas", "sklearn", "flint", "privsieve.public.domain")
+    heavy = ("numpy", "pyarrow", "pandas", "sklearn", "flint", "privsieve.public.domain")
     for args, absent in (
         (["--help"], (*heavy, "privsieve.public.canonical")),
         (["plan", "--rows", "400", *ASKED], heavy[:-1]),
         (["ledger", "show", "--ledger", "budget.db"], heavy[:-1]),
         (["verify", "first"], (*heavy[:-1], "cryptography", "sqlite3", "privsieve.ledger.chain",
                                "privsieve.ledger.ledger")),
-        (select(), ("rich", "pyarrow", "pandas", "sklearn", "scipy", "flint", "numpy.ma",
+        (select(), ("pyarrow", "pandas", "sklearn", "scipy", "flint", "numpy.ma",
                     "numpy.random", "numpy.fft")),
     ):
         code = f"import sys; from privsieve.cli import run; run({list(args)}); print(*sys.modules)"

@@ -84,7 +84,7 @@ NEEDS = {"check/audit.py": {"numpy"}, "check/table.py": {"pyarrow"}, "check/view
          "check/pairs_numbers.py": {"numpy"}}
 NOISES = ("noise", "streams")
 NUMPY = {"numpy", "pandas", "polars", "pyarrow", "scipy", "sklearn", "flint"}
-SLOW = {"pandas", "polars", "pyarrow", "scipy", "sklearn", "rich", "jinja2", "cryptography"}
+SLOW = {"pandas", "polars", "pyarrow", "scipy", "sklearn", "jinja2", "cryptography"}
 
 
 def modules():

@@ -90,8 +90,6 @@ def test_check_is_seen_within_a_second(table, monkeypatch):
         assert "reading the table" in terminal.getvalue()
         return opened(*arguments)
 
-    import rich.console  # noqa: F401  # its first load may take long on a busy machine
-
     monkeypatch.setattr(tables, "opened", slow)
 
     assert 0 == run(["check", table[1]])

@@ -18,7 +18,6 @@ NEEDED = {
     "numpy": "arrays",
     "python-flint": "exact noise",
     "click": "this command line",
-    "rich": "progress on a terminal",
     "pyarrow": "Parquet and Arrow tables",
     "scikit-learn": "estimators in Python",
     "markupsafe": "reports",

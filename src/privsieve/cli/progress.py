@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from shutil import get_terminal_size
 from threading import Event, Thread
 from time import monotonic
 
-#: Seconds of silence at first (what draws is loaded after it), and between two looks.
+import click
+
+#: Seconds before the first line, and between two lines.
 SILENCE, PAUSE = 0.6, 0.2
+#: Go to the start of the line and clear it.
+CLEAR = "\r\x1b[2K"
 
 
 class Progress:
-    """What goes on.  It is said by a thread of its own, for a kernel may hold the other one.
+    """The stage of the work.  A thread of its own draws it, for a kernel may hold the other one.
+
+    time : the text for the seconds since the start.
 
     >>> progress = Progress()
     >>> progress.stage("choosing")
@@ -22,50 +29,56 @@ class Progress:
     'choosing, 0 s: 3 columns'
     """
 
-    def __init__(self) -> None:
-        self._began = monotonic()
-        self._said = ("starting", "")
+    def __init__(self, time: Callable[[float], str] = lambda seconds: f", {seconds:.0f} s") -> None:
+        self._began, self._time = monotonic(), time
+        self._stage, self._known = "", ""
+        self.visible = False
 
     def stage(self, name: str) -> None:
         """Begin a stage, of which nothing is known yet."""
-        self._said = (name, "")
+        self._stage, self._known = name, ""
+        self._draw()
 
     def known(self, words: str) -> None:
         """Say what is known of the stage."""
-        self._said = (self._said[0], words)
+        self._known = words
 
     def text(self) -> str:
         """The stage, the seconds since the start, and what is known: less than a line."""
-        name, known = self._said
-        return f"{name}, {monotonic() - self._began:.0f} s{': ' * bool(known)}{known}"
+        time = self._time(monotonic() - self._began)
+        return f"{self._stage}{time}{': ' * bool(self._known)}{self._known}"
+
+    def watch(self, done: Event, silence: float) -> None:
+        """Draw the stage again and again till the work is done, after some seconds of silence."""
+        if done.wait(silence):
+            return
+        self.visible = True
+        while not done.wait(PAUSE):
+            self._draw()
+        self.visible = False
+        click.echo(CLEAR, err=True, nl=False)
+
+    def _draw(self) -> None:
+        """Write the line, unless nothing has begun."""
+        if self.visible and self._stage:
+            line = self.text()[:get_terminal_size().columns - 1]
+            click.echo(f"{CLEAR}{line}", err=True, nl=False)
 
 
 @contextmanager
-def shown() -> Iterator[Progress]:
+def shown(progress: Progress | None = None, silence: float | None = None) -> Iterator[Progress]:
     """Show the stages on stderr, if it is a terminal."""
-    progress = Progress()
+    progress = Progress() if progress is None else progress
     if not sys.stderr.isatty():
         yield progress
         return
     done = Event()
-    thread = Thread(target=_show, args=(progress, done), daemon=True)
+    wait = SILENCE if silence is None else silence
+    progress.visible = wait == 0
+    thread = Thread(target=progress.watch, args=(done, wait), daemon=True)
     thread.start()
     try:
         yield progress
     finally:
         done.set()
         thread.join()
-
-
-def _show(progress: Progress, done: Event) -> None:
-    if done.wait(SILENCE):
-        return
-    from rich.console import Console
-    from rich.text import Text
-
-    def line() -> Text:
-        return Text(progress.text(), no_wrap=True, overflow="ellipsis")
-
-    with Console(stderr=True).status(line()) as status:
-        while not done.wait(PAUSE):
-            status.update(line())

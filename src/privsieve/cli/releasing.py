@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
 from privsieve.cli import words
+from privsieve.cli.progress import Progress, shown
 from privsieve.errors import CheckFailed, LedgerError, ParameterError, ReleaseFailed
 from privsieve.public.canonical import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, decimal
 from privsieve.public.plan import Plan
@@ -154,26 +155,9 @@ def demand_valid(release: Release, otherwise: str) -> None:
 
 @contextmanager
 def _spinner(plan: Plan) -> Iterator[Callable[[str], None]]:
-    """The stage of the work, and how long it may take, on a terminal; elsewhere nothing."""
-    if not sys.stderr.isatty():
-        yield lambda _stage: None
-        return
-    from rich.console import Console
-    from rich.live import Live
-    from rich.spinner import Spinner
-
-    spinner, said, began = Spinner("dots", style="status.spinner"), {"": ""}, monotonic()
-
-    def drawn() -> Spinner:
-        spinner.update(text=f"{said['']}{_lasting(plan, monotonic() - began)}")
-        return spinner
-
-    with Live(console=Console(stderr=True), transient=True, get_renderable=drawn) as live:
-        def show(stage: str) -> None:
-            said[""] = _stages(plan).get(stage, stage)
-            live.refresh()  # drawn at once: a short stage is seen, too
-
-        yield show
+    """Show the stage of the work on a terminal, and how long it may take."""
+    with shown(Progress(partial(_lasting, plan)), silence=0) as progress:
+        yield lambda stage: progress.stage(_stages(plan).get(stage, stage))
 
 
 def _stages(plan: Plan) -> Mapping[str, str]:
