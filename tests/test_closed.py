@@ -56,12 +56,11 @@ OTHER_STATEMENTS = {
     r"\w+ plan\.units": "how many units there were, where the domain does not say it",
     r"selection (plan|claim)\.(epsilon|delta)":
         "nothing of a name shows the noise: a forecast may be the same for another epsilon",
-    r"\w+ plan\.settings\.(candidates\.\[\]\.settings\.|choice\.settings\.)?"
+    r"\w+ plan\.settings\.(choice\.settings\.)?"
     r"(order|ordered|grid|branches(\.\[\])?|slopes|joint|class_prior.*|class_share.*|mechanism|"
     r"score|votes|tau|block|repeats|screened|always.*|never.*|costs.*|price|sure|describe|over|"
     r"groups.*|targets.*|at_most|k|clip|numeric|by_target.*|reference|beta|resamples|sampling|"
     r"seed|lam)": "another way to choose, whose outcome might have been the same",
-    r"selection plan\.settings\.candidates(\.\[\])?": "other candidates, or in another order",
     r"\w+ (plan\.settings\.bins.*)": "bins of a column that was not chosen",
     r"\w+ warning": "the figures inside of a warning",
     r"\w+ domain\.(rows_per_person|person)": "whose rows they are, where no noise shows it",

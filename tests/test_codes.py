@@ -205,8 +205,7 @@ def test_methods_that_compute_refuse(method, place):
     free, bound = Number("free"), Number("bound", 0, 1)
     domain = Domain([free, bound], Label("y", [0, 1])) if place == "column" else (
         Domain([bound, Number("more", 0, 1)], free))
-    options = {"epsilon": 1, "k": 1, "candidates": [{"method": "rule-sieve", "k": 1}],
-               "columns": ["bound"]}
+    options = {"epsilon": 1, "k": 1, "columns": ["bound"]}
     known = set(ps.methods.options_of(method).__dataclass_fields__)
     given = {name: value for name, value in options.items()
              if name in known or (name == "k" and "n_features_to_select" in known)}

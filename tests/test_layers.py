@@ -66,6 +66,7 @@ BELOW = {
 UPWARD = {
     ("release.py", "ledger.folder"): "`Release.save` is a word; the folder is asked for late",
     ("release.py", "report"): "`Release.save` writes the page, too, and asks for it late",
+    ("fit.py", "check.verify"): "nothing is charged for what verify would refuse; asked for late",
     ("check/folder.py", "report"): "a page is compared with the one that its two files give",
     ("release.py", "brief"): "`repr` of a release: who writes its lines is asked for late",
     ("ledger/ledger.py", "brief"): "`repr` of a ledger: who writes its lines is asked for late",

@@ -112,7 +112,7 @@ def test_counts_and_fractions():
     assert 10 == count(Fraction(1, 3), 30)
 
 
-@pytest.mark.parametrize("k", [0, -1, 13, 1.0, 0.0, float("nan"), True, "5", None])
+@pytest.mark.parametrize("k", [0, -1, 13, 1.0, 0.0, float("nan"), True, "x", None])
 def test_a_wrong_number_of_columns_is_refused(k):
     """K below 1, above d, or no number is a public mistake."""
     with pytest.raises(ParameterError, match="column"):

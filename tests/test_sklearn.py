@@ -56,8 +56,7 @@ def made(kind, domain=BOX, **options):
     """An estimator with every parameter that it demands."""
     known = inspect.signature(kind).parameters
     given = {"n_features_to_select": 1, "epsilon": 5, "k": 2, "block": 3, "domain": domain,
-             "profile": "strict", "random_state": 0,
-             "candidates": [ps.RuleSieve(1), ps.RuleSieve(1, depth=1)], **options}
+             "profile": "strict", "random_state": 0, **options}
     return kind(**{name: value for name, value in given.items() if name in known})
 
 
@@ -223,8 +222,7 @@ def test_columns_keep_their_types(kind, form, frame):
     domain = ps.Domain([ps.Number("age", 0, 1), ps.Category("ward", ["A", "B"])],
                        target=ps.Label("y", [0, 1]))
     table = frame({"age": [0.25, 0.5] * 50, "ward": ["A", "B"] * 50})
-    fitted = made(kind, domain, n_features_to_select=2,
-                  candidates=[ps.RuleSieve(2), ps.RuleSieve(2, depth=1)])
+    fitted = made(kind, domain, n_features_to_select=2)
     kept = fitted.set_output(transform=form).fit(table, [0, 1] * 50).transform(table)
 
     assert list(table.dtypes) == list(kept.dtypes)

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from privsieve._version import __version__
 from privsieve.errors import BudgetExceeded, ParameterError, PrivsieveError, ReleaseFailed
 from privsieve.ledger.folder import CERTIFICATE, NOTE, RELEASE
-from privsieve.public.canonical import EPSILON_UNITS, canonical, decimal, digest
+from privsieve.public.canonical import EPSILON_UNITS, canonical, decimal, digest, quoted
 from privsieve.public.plan import Plan
-from privsieve.release import Release
+from privsieve.release import Release, public
 from privsieve.report import ready, write_report
 
 if TYPE_CHECKING:
@@ -130,10 +130,15 @@ def _free(plan: Plan, folder: Folder | None, *, private: bool) -> Release:
 
 def ledger_of(given: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
     """A ledger; of a file that holds one population, that one."""
-    if not isinstance(given, (str, os.PathLike)):
-        return given
-    from privsieve.ledger.ledger import populations
+    if given is None:
+        return None
+    from privsieve.ledger.ledger import Ledger, populations
 
+    if isinstance(given, Ledger):
+        return given
+    if not isinstance(given, (str, os.PathLike)):
+        raise ParameterError(f'ledger is {quoted(given)}; give Ledger(path, population="name"), '
+                             "or the path of a ledger")
     found = populations(os.fspath(given))
     if len(found) == 1:
         return found[0]
@@ -202,6 +207,7 @@ def _ready(plan: Plan, source: Source, folder: Folder | None, room: Room | None)
     """What public facts can tell before the charge: odd types, a broken page, a full disk."""
     from privsieve.rows.batch import demand_readable, demand_room
 
+    demand_valid(plan)
     demand_readable(source, plan.domain)
     if folder is not None:
         ready(plan.kind)
@@ -213,6 +219,17 @@ def _ready(plan: Plan, source: Source, folder: Folder | None, room: Room | None)
         demand_sum(plan, source)
         return Room()  # no row comes into this process
     return demand_room(plan, source, room)
+
+
+def demand_valid(plan: Plan) -> None:
+    """Refuse a plan whose release `verify` would refuse; nothing is charged."""
+    from privsieve.check.verify import verify_plan
+    from privsieve.ledger.chain import certificate
+
+    wrong = verify_plan(certificate(plan, "0" * 64, None, None, SOFTWARE), public(plan))
+    if wrong:
+        raise ParameterError(f"{plan.method}: verify would refuse the release ({wrong[0]}), and "
+                             "nothing was charged; change the options, or report this")
 
 
 def needs(plan: Plan) -> int:

@@ -61,17 +61,7 @@ class Release(Printed):
     @classmethod
     def of(cls, plan: Plan, output: Any, *, private: bool) -> Self:
         """What leaves of a plan and its mechanism's output; its certificate is still to be made."""
-        return cls({
-            "format": FORMAT,
-            "kind": plan.kind,
-            "private": private,
-            "columns": list(plan.domain.names),
-            "domain": plan.domain.json(),
-            **said(plan, output),
-            "forecast": plan.forecast,
-            "plan": plan.json(),
-            "warning": plan.warning,
-        }, None)
+        return cls({**public(plan), "private": private, **said(plan, output)}, None)
 
     def _shown(self) -> Shown:
         from privsieve.brief import of_release
@@ -168,6 +158,20 @@ def load(folder: str | Path) -> Release:
     certificate = Path(folder) / "certificate.json"
     there = certificate.exists() or certificate.is_symlink()
     return Release(body, _read(certificate) if there else None)
+
+
+def public(plan: Plan) -> dict[str, Json]:
+    """What a release says that is known before rows are read."""
+    return {
+        "format": FORMAT,
+        "kind": plan.kind,
+        "private": True,
+        "columns": list(plan.domain.names),
+        "domain": plan.domain.json(),
+        "forecast": plan.forecast,
+        "plan": plan.json(),
+        "warning": plan.warning,
+    }
 
 
 def said(plan: Plan, output: Any) -> Mapping[str, Json]:

@@ -226,6 +226,15 @@ def release_faults(release: Mapping[str, Any], kind: str, *, before: bool) -> It
         yield f"the release does not have the fields of {RELEASE_FORMAT}, at {found}"
 
 
+def public_faults(release: Mapping[str, Any]) -> Iterator[str]:
+    """Why the fields that a release has before its rows are read are not of its form."""
+    form = _private(release["kind"], before=False)
+    for name, value in release.items():
+        found = form.needed[name].fault(value, name)
+        if found is not None:
+            yield f"the release would not have the fields of {RELEASE_FORMAT}, at {found}"
+
+
 def json_schemas() -> dict[str, dict[str, Any]]:
     """The published JSON Schemas, by the names of their files."""
     found = {}

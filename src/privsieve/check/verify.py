@@ -26,7 +26,7 @@ from privsieve.check.recount import (
     rho_holds,
     unseen,
 )
-from privsieve.check.schema import RELEASE_FORMAT
+from privsieve.check.schema import RELEASE_FORMAT, public_faults
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import (
@@ -122,6 +122,14 @@ def verify(certificate: Source, release: Source | None = None, *,
              *failed({"the table was not read: fresh noise cannot be recounted": table is None}),
              *more]
     return Verification(tuple(reasons), tuple(notes))
+
+
+def verify_plan(certificate: Mapping[str, Any], public: Mapping[str, Any]) -> tuple[str, ...]:
+    """Say what `verify` would find wrong with the release of a plan, before it is made.
+
+    public : the fields of the release that are known before its rows are read.
+    """
+    return verify(certificate).reasons or tuple(public_faults(public))
 
 
 def _read(source: Source, what: str) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from privsieve.cli import words
 from privsieve.cli.verb import Verb
 from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import METHODS, options_of, plan
-from privsieve.public.canonical import exact
+from privsieve.public.canonical import exact, read_flag
 from privsieve.public.domain import Domain
-from privsieve.public.option import About, abouts, read_several, whole_number, yes_or_no
+from privsieve.public.option import About, abouts, read_several, whole, whole_number
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
@@ -277,10 +277,10 @@ def _options(name: str, by: Mapping[str, About], methods: Sequence[str]) -> Iter
     """The click option of a name, and a hidden one of its old name."""
     about = next(iter(by.values()))
     choices = dict.fromkeys(word for one in by.values() for word in one.choices)
-    more: dict[str, Any] = {"metavar": about.metavar, "multiple": about.several}
-    if about.read is yes_or_no:
+    more: dict[str, Any] = {"metavar": about.metavar, "multiple": about.several is not None}
+    if about.read is read_flag:
         more = {"is_flag": True}
-    elif about.read is int:
+    elif about.read is whole:
         limits = sorted(map(int, choices))
         more["type"] = click.IntRange(limits[0], limits[-1]) if limits else int
     elif choices:
@@ -359,7 +359,7 @@ def _read(name: str, about: About, value: Any) -> object:
         return not value
     if about.several:
         return read_several(about, flag(name), value)
-    return about.read(value)
+    return value  # it is read where the plan is made, as in Python
 
 
 def demand_choosing(method: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
@@ -20,7 +21,16 @@ from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.publishable import by_sources, largest_k, publishable
 from privsieve.errors import NothingFits, ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule
-from privsieve.public.option import estimator, option
+from privsieve.public.canonical import read_flag
+from privsieve.public.option import (
+    as_given,
+    estimator,
+    option,
+    read_options,
+    seconds,
+    whole,
+    word_or_names,
+)
 from privsieve.public.printed import Printed
 from privsieve.public.shown import Shown, ShownEstimator, names
 from privsieve.rows.arrays import array_of
@@ -88,17 +98,18 @@ class ContainmentSelector(ShownEstimator, SelectorMixin, BaseEstimator):  # type
     is more than that (`privsieve publish`).
     """
 
-    k: int = option(default=5, kw_only=False, says="each row's group has at least so many rows")
+    k: int = option(default=5, kw_only=False, read=whole,
+                    says="each row's group has at least so many rows")
     absent: Any = option(
-        default=BY_KIND,
+        default=BY_KIND, read=word_or_names,
         says="columns of which the attacker may know that a person lacks them: all, none, names, "
              "or by kind those of categories, numbers, dates and answers of yes or no in tables "
              "of cells")
     l_diversity: int = option(
-        default=1,
+        default=1, read=whole,
         says="each group has at least so many classes, counted without knowing a row's class")
     target_known: bool = option(
-        default=False,
+        default=False, read=read_flag,
         says="the class of a row may be known as well, for it is published: each group has k "
              "rows of the row's class")
 
@@ -121,9 +132,12 @@ class ContainmentSelector(ShownEstimator, SelectorMixin, BaseEstimator):  # type
             the person or source of a row (`near_duplicates` finds them): a group is then k
             distinct sources.
         """
+        asked = copy(self)
+        for name, value in read_options(type(self), self.get_params(deep=False)).items():
+            setattr(asked, name, value)
         if hasattr(X, "__array__") and not hasattr(X, "shape"):
             X = array_of(X)
-        items, codes, classes = items_of(X, y, k=self.k)
+        items, codes, classes = items_of(X, y, k=asked.k)
         marked = None if label_rows is None else _mask(label_rows, items.rows)
         numbers = None if sources is None else numbered(sources)
         if numbers is not None and len(numbers) != items.rows:
@@ -132,8 +146,9 @@ class ContainmentSelector(ShownEstimator, SelectorMixin, BaseEstimator):  # type
         named = names_of(X)
         columns = _columns(X, named, y, items)
         _demand_cells(items.rows, len(columns))
-        rule = self._rule(items, len(classes))
-        choice = self._choose(Labelled(items, codes, sources=numbers), rule, marked)
+        rule = asked._rule(items, len(classes))  # noqa: SLF001  # a copy of self
+        choice = asked._choose(  # noqa: SLF001  # as above
+            Labelled(items, codes, sources=numbers), rule, marked)
         if not choice.selected and not choice.complete:
             raise NothingFits("the search ended before it found a column that keeps "
                               f"k = {rule.k}; give it more time")
@@ -167,13 +182,10 @@ class ContainmentSelector(ShownEstimator, SelectorMixin, BaseEstimator):  # type
 
     def _rule(self, items: Items, classes: int) -> Rule:
         given = self.get_params(deep=False)
-        if not isinstance(given["target_known"], bool | np.bool_):
-            raise ParameterError(f"target_known is {given['target_known']!r}; it is True where the "
-                                 "class of a row may be known, else False")
         return Rule(given["k"], classes, given.get("stop", "skip"),
                     given.get("model", "containment"), given.get("l_diversity", 1),
                     _absent(given["absent"], items), given.get("suppress", 0),
-                    labelled=bool(given["target_known"]))
+                    labelled=given["target_known"])
 
     def _get_support_mask(self) -> Bools:
         check_is_fitted(self, "release_")
@@ -201,7 +213,7 @@ class GreedyContainment(ContainmentSelector):
     """
 
     weights: Any = option(
-        default="mutual-information",
+        default="mutual-information", read=as_given,
         says="what a column is worth: mutual-information, hamming, excess, youden, or a "
              "number for each item")
     objective: str = option(
@@ -217,7 +229,7 @@ class GreedyContainment(ContainmentSelector):
         default="containment",
         says="containment or k-anonymity: whether the attacker knows what a person has, or "
              "what the person lacks as well")
-    suppress: int = option(default=0, says="so many rows may be left out")
+    suppress: int = option(default=0, read=whole, says="so many rows may be left out")
 
     def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
         objective = _objective(self, rule, ("distinct", "class-errors"))
@@ -240,17 +252,21 @@ class MaximalContainment(ContainmentSelector):
     2
     """
 
-    weights: Any = option(default="mutual-information", says="as in `GreedyContainment`")
+    weights: Any = option(default="mutual-information", read=as_given,
+                          says="as in `GreedyContainment`")
     objective: str = option(
         default="weights",
         says="weights, size, distinct or class-errors: the heaviest set, the largest, the "
              "one that tells most pairs of different class apart, or leaves fewest rows "
              "outside the majority of their equals")
     r: int | None = option(
-        default=20, says="of the r largest sets only (the paper: 20); None compares all")
-    complete: bool = option(default=True, says="whether greedy choice adds columns to it")
+        default=20, read=whole,
+        says="of the r largest sets only (the paper: 20); None compares all")
+    complete: bool = option(default=True, read=read_flag,
+                            says="whether greedy choice adds columns to it")
     time_limit: float | None = option(
-        default=None, says="seconds; the best set that was seen by then is taken, and completed")
+        default=None, read=seconds,
+        says="seconds; the best set that was seen by then is taken, and completed")
 
     def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
         _demand_rows(table)
@@ -277,15 +293,16 @@ class ExactContainment(ContainmentSelector):
     """
 
     weights: Any = option(
-        default="hamming", says="as in `GreedyContainment`; hamming is the paper's problem")
+        default="hamming", read=as_given,
+        says="as in `GreedyContainment`; hamming is the paper's problem")
     objective: str = option(
         default="weights",
         says="weights or distinct: the heaviest set, or the one that tells most pairs of "
              "different class apart")
     model: str = option(default="containment", says="as in `GreedyContainment`")
-    suppress: int = option(default=0, says="so many rows may be left out")
+    suppress: int = option(default=0, read=whole, says="so many rows may be left out")
     time_limit: float | None = option(
-        default=60,
+        default=60, read=seconds,
         says="seconds; the best set that was found by then is given with a bound on all others")
 
     def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
@@ -360,9 +377,6 @@ def _absent(given: Any, items: Items) -> Bools | None:
     if isinstance(given, str) and given in words:
         found = np.array(words[given], bool)
         return found if found.any() else None
-    if given is None:
-        raise ParameterError("absent is None; it can be 'by kind', 'all', 'none', or names of "
-                             "columns")
     names = {given} if isinstance(given, str) else set(given)
     unknown = sorted(names - set(items.origin), key=str)
     if unknown:

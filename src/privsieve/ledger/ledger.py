@@ -33,6 +33,7 @@ from privsieve.public.canonical import (
     canonical,
     decimal,
     parsed,
+    read_flag,
 )
 from privsieve.public.plan import Cost, conversion
 from privsieve.public.printed import Printed
@@ -80,6 +81,7 @@ class Ledger(Printed):
         # One spelling of an accent: two would be two budgets for the same people.
         name = unicodedata.normalize("NFC", checked_name(self.population, "population"))
         object.__setattr__(self, "population", name)
+        object.__setattr__(self, "once", read_flag(self.once, "once"))
         if self.request is not None or self.once:
             name = chain.drawn_request() if self.request is None else self.request
             object.__setattr__(self, "request", chain.checked_request(name))

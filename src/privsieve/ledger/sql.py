@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from privsieve.errors import LedgerError, ParameterError
 from privsieve.ledger.account import Account, Charge, alike, check_new_name, check_unlike
 from privsieve.ledger.chain import GENESIS, Balance, ChainReport, Entry, Request, Tally, replay
-from privsieve.public.canonical import DELTA_UNITS, RHO_UNITS, TOP, Json, decimal
+from privsieve.public.canonical import DELTA_UNITS, RHO_UNITS, TOP, Json, decimal, quoted
 from privsieve.public.plan import Cost
 
 
@@ -424,7 +424,8 @@ def served(path: str) -> bool:
 
 def checked_path(path: str) -> str:
     """The place of a ledger: a file, or a server's URL without a password."""
-    path = os.fspath(path)
+    if not isinstance(path, str | os.PathLike) or not isinstance(path := os.fspath(path), str):
+        raise ParameterError(f"the path is {quoted(path)}; write the name of a file")
     if not path or "\0" in path:
         raise ParameterError("the ledger's path is empty or holds a NUL; write budget.db")
     if served(path):

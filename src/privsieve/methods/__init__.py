@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from privsieve.errors import ParameterError
+from privsieve.public.canonical import quoted
 from privsieve.public.domain import Box, Domain, demand_grids
 from privsieve.public.plan import Plan
 
@@ -30,11 +31,11 @@ def options_of(method: str) -> Any:
     >>> options_of("rule-sieve").__name__
     'RuleSieveOptions'
     """
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         from privsieve.public.dropped import explain
 
         raise ParameterError(explain(
-            method, f"method is {method!r}; known are: {', '.join(METHODS)}"))
+            method, f"method is {quoted(method)}; known are: {', '.join(METHODS)}"))
     module, kind = METHODS[method]
     return getattr(import_module(f"privsieve.methods.{module}"), kind)
 

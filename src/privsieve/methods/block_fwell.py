@@ -30,7 +30,7 @@ from privsieve.methods.choosing import (
 )
 from privsieve.public.canonical import exact
 from privsieve.public.domain import Domain
-from privsieve.public.option import Choosing, declared, option, settings, settled
+from privsieve.public.option import Choosing, declared, number, option, settings, settled
 from privsieve.public.plan import Cost, Plan, Scoring
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class BlockOptions(Choosing, Blocked):
     votes: Literal["sign", "clip"] = option(
         default="sign", choices=("sign", "clip"),
         says="what a block's vote is: the sign of what it found, or that itself, at most tau")
-    tau: Any = option(default="0.06", metavar="S",
+    tau: Any = option(default="0.06", metavar="S", read=number,
                          says="the largest vote, as a share of a column's range")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:

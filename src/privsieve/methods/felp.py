@@ -17,7 +17,7 @@ from privsieve.methods.local_weights import MOST_NUMBERS, Learning, VectorNoise,
 from privsieve.methods.output_fwell import OutputOptions
 from privsieve.public.canonical import exact
 from privsieve.public.domain import Domain
-from privsieve.public.option import declared, integer, option
+from privsieve.public.option import declared, integer, number, option, whole
 from privsieve.public.plan import Cost, Plan
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ LISTS = 2**22
 class EnsembleOptions(OutputOptions):
     """What FELP is asked for."""
 
-    repeats: Any = option(default=20, read=int, metavar="T", setting="resamples", was="resamples",
+    repeats: Any = option(default=20, read=whole, metavar="T", setting="resamples", was="resamples",
                           says="how many members the ensemble has")
     beta: Any = option(
-        default="0.9", metavar="B",
+        default="0.9", metavar="B", read=number,
         says="units of a member, as a share of all: above 0, at most 1, and of few decimals")
     sampling: Literal["balanced", "bootstrap"] = option(
         default="balanced", choices=("balanced", "bootstrap"),

@@ -25,12 +25,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import isqrt
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.methods.branches import worth
 from privsieve.public.canonical import exact
 from privsieve.public.domain import EXACT_ROWS, Domain
+from privsieve.public.option import number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,15 +76,19 @@ Prior = Literal["auto", "centred", "average", "number"] | tuple[Fraction, ...] |
 WORDS = ("auto", "centred", "unbalanced", "average")
 
 
-def written_shares(text: str) -> object:
-    """Class shares of a command line, or a word.
+def written_shares(value: Any) -> object:
+    """Class shares, or their text, or a word.
 
-    >>> written_shares("none"), written_shares("0.2"), written_shares("0.5,0.3,0.2")
-    (None, '0.2', ['0.5', '0.3', '0.2'])
+    >>> written_shares("none"), written_shares(0.2), written_shares("0.5,0.3,0.2")
+    (None, 0.2, ['0.5', '0.3', '0.2'])
     """
-    if text == "none":
+    if value is None or value == "none":
         return None
-    return text.split(",") if "," in text else text
+    if isinstance(value, str) and "," in value:
+        value = value.split(",")
+    if isinstance(value, list):
+        return [number(share) for share in value]
+    return value if isinstance(value, str) and not value[:1].isdigit() else number(value)
 
 
 def prior_of(asked: object, domain: Domain, strength: Fraction, *, why_not: str, plain: bool,

@@ -20,7 +20,7 @@ from privsieve.methods.branches import Extent, takes
 from privsieve.methods.choosing import count
 from privsieve.public.canonical import Json, exact
 from privsieve.public.domain import Domain
-from privsieve.public.option import declared, option, settings
+from privsieve.public.option import declared, how_many, number, option, settings
 from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
 from privsieve.release import ColumnWeights, GridNumbers, NoiseLaw, exactly, figure
 
@@ -48,13 +48,13 @@ class WeightOptions(Blocked):
     """What a method is asked for that releases weights."""
 
     n_features_to_select: Any = option(
-        default=5, kw_only=False, needed=True, setting="k",
+        default=5, kw_only=False, needed=True, setting="k", read=how_many,
         says='how many columns, which fraction, or "positive": those with a weight above zero '
              "(at least one)")
-    lam: Any = option(default="0.1", metavar="L",
+    lam: Any = option(default="0.1", metavar="L", read=number,
                       says="how strongly weights are held small; from 1e-6 to 1e6")
     clip: Any = option(
-        default=None, metavar="S",
+        default=None, metavar="S", read=number,
         says="the length of a block's mean vector that counts as 1, where 1 is the range of a "
              "column; longer ones are shortened to it.  A twentieth of the root of the number of "
              "columns where this is left out")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from privsieve.errors import ParameterError
 from privsieve.methods.local_weights import Learning, WeightOptions, weights_plan
 from privsieve.public.domain import Domain
-from privsieve.public.option import declared, option
+from privsieve.public.option import declared, option, whole
 from privsieve.public.plan import LARGEST_EPSILON, Cost, Plan
 from privsieve.release import figure
 
@@ -48,7 +48,7 @@ DIGIT = 2**20
 class ObjectiveOptions(WeightOptions):
     """What ObjectiveFWELL is asked for."""
 
-    repeats: Any = option(default=1, read=int, metavar="T",
+    repeats: Any = option(default=1, read=whole, metavar="T",
                           says="how often the table is cut into blocks")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from privsieve.methods.local_weights import Learning, VectorNoise, WeightOptions, vector_plan
 from privsieve.public.domain import Domain
-from privsieve.public.option import declared, option
+from privsieve.public.option import declared, number, option
 from privsieve.public.plan import Cost, Plan
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class OutputOptions(WeightOptions):
     """What OutputFWELL is asked for."""
 
     delta: Any = option(
-        default=0, metavar="D", setting=None,
+        default=0, metavar="D", setting=None, read=number,
         says="what it may cost beyond epsilon, such as 1e-9: shorter noise where there are many "
              "columns")
 

@@ -50,7 +50,7 @@ from privsieve.methods.labels import (
 from privsieve.public.canonical import Json
 from privsieve.public.columns import CODES, Number
 from privsieve.public.domain import Domain
-from privsieve.public.option import Choosing, declared, option, settings, settled
+from privsieve.public.option import Choosing, declared, option, settings, settled, whole
 from privsieve.public.plan import Chosen, Cost, Plan, Scoring, Takes
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class RuleSieveOptions(Choosing):
         says="how the classes are weighed: auto (a tenth of epsilon), centred, unbalanced, "
              "average, none, or public class shares such as 0.2 or 0.5,0.3,0.2")
     depth: Any = option(
-        default=None, read=int, choices=("1", "2", "3"), setting="order", was="order",
+        default=None, read=whole, choices=("1", "2", "3"), setting="order", was="order",
         says="how many columns a rule may join; the size of the table decides where this is left "
              "out")
     joint: str | None = option(
@@ -85,7 +85,7 @@ class RuleSieveOptions(Choosing):
         default="auto", choices=WAYS, setting=None,
         says="how a target that is a number is compared; auto cuts it where rows and epsilon "
              "pay for a first set, else takes ranks")
-    max_ops: int = option(default=branches.MAX_OPS, setting=None,
+    max_ops: int = option(default=branches.MAX_OPS, setting=None, read=whole,
                           says="how many word operations a run may take")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:

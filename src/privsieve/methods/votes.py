@@ -134,7 +134,7 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
     ('rule-sieve-votes/1', 15, '1')
     """
     # [pure] a delta helps no race for one set: it is not charged
-    cost = Cost.of(asked.epsilon, allow_weak=asked.allow_weak)
+    cost = Cost(Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak).epsilon)
     _check_domain(domain)
     _check_asked(asked)
     places = among(asked, domain)

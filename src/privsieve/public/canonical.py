@@ -261,10 +261,11 @@ def finite(value: object, name: str, end: str) -> float:
                           "person could have, from a code book, never from this table (or leave "
                           "both bounds away: RuleSieve needs none)")
     try:
-        number = float(value)  # type: ignore[arg-type]
+        plain: Any = value.item() if hasattr(value, "item") else value
+        number = math.nan if isinstance(plain, bool | str | bytes) else float(plain)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if not math.isfinite(number) or isinstance(value, (bool, str)):
+    if not math.isfinite(number):
         raise DomainError(f"column {name!r}: {end} is {quoted(value)}; write a finite number")
     # -0.0 equals 0.0, and equal domains have equal digests.
     return number + 0.0
@@ -344,6 +345,21 @@ def exact(value: object, name: str) -> Fraction:
         raise ParameterError(f"{name} is {quoted(text)}; write a positive decimal number such "
                              "as 0.5")
     return Fraction(text)
+
+
+def read_flag(value: object, name: str = "") -> bool:
+    """Read a flag, or the text that a command line has for it.
+
+    >>> read_flag(True), read_flag("yes"), read_flag("no")
+    (True, True, False)
+    """
+    words = {"True": True, "yes": True, "False": False, "no": False}
+    plain: Any = value.item() if getattr(value, "shape", None) == () else value  # type: ignore[attr-defined]
+    if not isinstance(plain, bool | str) or str(plain) not in words:
+        if name:
+            raise ParameterError(f"{name} is {quoted(value)}; write True or False")
+        raise ValueError("True or False")
+    return words[str(plain)]
 
 
 def factor(epsilon: Fraction) -> str | None:

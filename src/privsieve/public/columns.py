@@ -353,7 +353,8 @@ def missing_values(part: Number) -> tuple[float, ...]:
     """The numbers that stand for none, checked, each once and in their order."""
     given: object = part.missing_values
     listed = [] if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") else [*given]
-    if (not listed and given not in ((), [])) or None in listed or len(listed) > MOST_CODES:
+    if (not listed and not isinstance(given, (tuple, list))) or None in listed or (
+            len(listed) > MOST_CODES):
         raise DomainError(f"column {part.name!r}: missing_values is {quoted(given)}; write a list "
                           f"of at most {MOST_CODES} numbers, for example missing_values = [99]")
     return tuple(sorted({finite(one, part.name, "a missing value") for one in listed}))

@@ -15,7 +15,15 @@ from typing import Any, Literal
 
 from privsieve.errors import DomainError
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import LARGEST, Json, canonical, check_name, digest, quoted
+from privsieve.public.canonical import (
+    LARGEST,
+    Json,
+    canonical,
+    check_name,
+    digest,
+    quoted,
+    read_flag,
+)
 from privsieve.public.columns import (
     CODES,
     KINDS,
@@ -93,7 +101,10 @@ class Domain(Printed):
     unit_declared: bool = field(default=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "columns", _parts(self.columns, "columns", Column))
+        _parts([self.csv], "csv", Csv)
+        _parts([] if self.target is None else [self.target], "target", Target)
+        read_flag(self.unit_declared, "unit_declared")
         self._check_columns()
         if self.neighbours not in ("replace-one", "add-remove"):
             raise DomainError(f"table.neighbours is {quoted(self.neighbours)}; "
@@ -295,6 +306,10 @@ class Domain(Printed):
 
     def digest(self) -> str:
         """SHA-256 of the canonical form."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:  # of 100,000 columns it takes a second, and a release asks often
         return digest(canonical(self.json()))
 
 
@@ -330,6 +345,16 @@ def _free(name: str, taken: Sequence[str]) -> str:
     while name in folded:
         name += "_"
     return name
+
+
+def _parts(listed: object, name: str, kind: Any) -> tuple[Any, ...]:
+    """Return what a domain is made of; refuses a value of another kind."""
+    parts = tuple(listed) if isinstance(listed, Iterable) else (listed,)
+    for part in parts:
+        if not isinstance(part, kind):
+            kinds = " or ".join(one.__name__ for one in getattr(kind, "__args__", (kind,)))
+            raise DomainError(f"{name} holds {quoted(part)}; give a {kinds}")
+    return parts
 
 
 def _check_count(value: object, name: str, *, optional: bool) -> None:

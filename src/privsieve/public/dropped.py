@@ -23,10 +23,10 @@ DROPPED = {
 }
 
 
-def explain(name: str, otherwise: str) -> str:
+def explain(name: object, otherwise: str) -> str:
     """Return what to do instead of a dropped name, or another text for a name that never was.
 
     >>> explain("sum", "")[:36], explain("add", "no such verb")
     ('releases of several sites are gone: ', 'no such verb')
     """
-    return DROPPED.get(name, otherwise)
+    return DROPPED.get(name, otherwise) if isinstance(name, str) else otherwise

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, field, fields
+from dataclasses import MISSING, Field, field, fields
+from decimal import Decimal
 from fractions import Fraction
 from functools import wraps
 from inspect import cleandoc
@@ -16,7 +17,7 @@ from typing import Any, Self, TypeVar, dataclass_transform
 
 from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import Json, quoted
+from privsieve.public.canonical import Json, exact, quoted, read_flag
 from privsieve.public.domain import Domain
 from privsieve.public.dropped import explain
 from privsieve.public.plan import Plan
@@ -24,28 +25,142 @@ from privsieve.public.plan import Plan
 Kind = TypeVar("Kind")
 
 
+def whole_number(text: str) -> bool:
+    """Whether a text is a whole number that somebody would write.
+
+    >>> whole_number("12"), whole_number("-1"), whole_number("9" * 20)
+    (True, False, False)
+    """
+    return text.isdecimal() and text.isascii() and len(text) <= 18
+
+
+def plain(value: Any) -> Any:
+    """Return values of NumPy and pandas as Python's; a short float as it is printed.
+
+    >>> import numpy as np
+    >>> plain(np.True_), plain(np.float32(0.1)), plain({"age": np.int64(4)})
+    (True, 0.1, {'age': 4})
+    """
+    if hasattr(value, "tolist"):
+        own = value.tolist()
+        value = float(str(value)) if type(own) is float else (
+            [*value] if type(own) is list else own)
+    if isinstance(value, Mapping):
+        return {plain(name): plain(part) for name, part in value.items()}
+    return [plain(part) for part in value] if isinstance(value, list | tuple | set) else value
+
+
+def as_given(value: Any) -> Any:
+    """Return the value: its method says what it may be."""
+    return value
+
+
+def text(value: Any) -> str:
+    """Read a text."""
+    if not isinstance(value, str):
+        raise ValueError("a text")  # noqa: TRY004  # whoever catches it adds the option's name
+    return value
+
+
+def whole(value: Any) -> int:
+    """Read a whole number, or its text.
+
+    >>> whole(3), whole("-3")
+    (3, -3)
+    """
+    if isinstance(value, str) and whole_number(value.removeprefix("-")):
+        return int(value)
+    if type(value) is not int or abs(value) >= 10**18:
+        raise ValueError("a whole number of at most 18 digits")
+    return value
+
+
+def word_or_names(value: Any) -> Any:
+    """Read one word, or names."""
+    if value is None:
+        raise ValueError("'by kind', 'all', 'none', or names of columns")
+    return value if isinstance(value, str) else written_names(value)
+
+
+def whole_of_each(value: Any) -> Any:
+    """Read a whole number for all columns, or one for each that is named."""
+    if isinstance(value, Mapping):
+        return {text(name): whole(each) for name, each in value.items()}
+    return whole(value)
+
+
+def mapping(value: Any) -> Any:
+    """Read options by their names."""
+    if not isinstance(value, Mapping):
+        raise ValueError('a mapping of options, such as {"joint": "none"}')  # noqa: TRY004
+    return value
+
+
+def how_many(value: Any) -> Any:
+    """Read a number of columns, or its text; fractions and words are read by the method."""
+    return int(value) if isinstance(value, str) and whole_number(value) else value
+
+
+def number(value: Any) -> Any:
+    """Check a decimal number, or its text; it stays as it is written.
+
+    >>> number(0.1), number("1e-6")
+    (0.1, '1e-6')
+    """
+    try:
+        if isinstance(value, int | float | Decimal | Fraction | str) and exact(value, "") >= 0:
+            return value
+    except ParameterError:
+        pass
+    raise ValueError("a positive decimal number such as 0.5")
+
+
+def seconds(value: Any) -> float:
+    """Read a time."""
+    return float(number(value))
+
+
+def number_or_auto(value: Any) -> Any:
+    """Check a decimal number, or the word auto."""
+    return value if value == "auto" else number(value)
+
+
+def written_names(value: Any) -> list[str]:
+    """Read names, or their text.
+
+    >>> written_names("age,ward"), written_names(("age",))
+    (['age', 'ward'], ['age'])
+    """
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+        raise ValueError('names of columns, such as ["age", "ward"]')
+    return list(parts)
+
+
 @dataclass(frozen=True)
 class About:
     """What is known of an option beside its name and its default.
 
     says : what it is for, in a phrase that help, docstring and documentation share.
-    read : its value from the words of a command line.
+    read : its value from what Python gives or a command line says; a `ValueError` says what to
+        write instead.
     choices : the words that it may be, where they are few.
     metavar : what stands for its value in help; None where the command line has another way.
     needed : whether a plan without it is refused.
     setting : its name in a release, where that differs; None where a release does not say it.
     was : its name in version 0.1.0, where that differs.
+    several : what several words of a command line become: a list, or a dict of what has names.
     unsaid : whether a release leaves it out where it has its default.
     """
 
     says: str
-    read: Callable[[str], object] = str
+    read: Callable[[Any], object] = text
     choices: tuple[str, ...] = ()
     metavar: str | None = None
     needed: bool = False
     setting: str | None = ""
     was: str = ""
-    several: bool = False
+    several: type | None = None
     unsaid: bool = False
 
 
@@ -58,15 +173,6 @@ def option(*, default: Any, kw_only: bool = True, **about: Any) -> Any:
 def declared(kind: type[Kind]) -> type[Kind]:
     """Make a class of options of a class body: frozen, compared and printed as an object."""
     return dataclass(frozen=True, eq=False, repr=False, kw_only=True)(kind)
-
-
-def whole_number(text: str) -> bool:
-    """Whether a text is a whole number that somebody would write.
-
-    >>> whole_number("12"), whole_number("-1"), whole_number("9" * 20)
-    (True, False, False)
-    """
-    return text.isdecimal() and text.isascii() and len(text) <= 18
 
 
 def integer(value: object, name: str, low: int, high: int) -> int:
@@ -82,66 +188,100 @@ def integer(value: object, name: str, low: int, high: int) -> int:
     return plain
 
 
-def yes_or_no(text: object) -> bool:
-    """Read a flag, or its text.
+def written_group(value: Any) -> tuple[str, list[str]]:
+    """Read a group: its name and its columns, or their text.
 
-    >>> yes_or_no(True), yes_or_no("yes"), yes_or_no("no")
-    (True, True, False)
+    >>> written_group("address=street,zip"), written_group(("address", ["street", "zip"]))
+    (('address', ['street', 'zip']), ('address', ['street', 'zip']))
     """
-    said = {"True": True, "yes": True, "False": False, "no": False}
-    if str(text) not in said:
-        raise ValueError
-    return said[str(text)]
-
-
-def written_group(text: str) -> tuple[str, list[str]]:
-    """A group of a command line.
-
-    >>> written_group("address=street,zip")
-    ('address', ['street', 'zip'])
-    """
-    name, _, columns = text.partition("=")
+    if isinstance(value, tuple):
+        return text(value[0]), written_names(value[1])
+    name, _, columns = value.partition("=")
     if not name.strip() or not columns.strip():
-        raise ParameterError(f"--group is {quoted(text)}; write a name, = and its columns, such as "
-                             "address=street,zip")
+        raise ParameterError(f"--group is {quoted(value)}; write a name, = and its columns, such "
+                             "as address=street,zip")
     return name.strip(), [one.strip() for one in columns.split(",")]
 
 
-def written_cost(text: str) -> tuple[str, str]:
-    """What something costs, of a command line.
+def written_cost(value: Any) -> tuple[str, Any]:
+    """Read what something costs: its name and a number, or their text.
 
-    >>> written_cost("mri=5")
-    ('mri', '5')
+    >>> written_cost("mri=5"), written_cost(("mri", 5))
+    (('mri', '5'), ('mri', 5))
     """
-    name, _, cost = text.rpartition("=")
+    if isinstance(value, tuple):
+        return text(value[0]), number(value[1])
+    name, _, cost = value.rpartition("=")
     if not name.strip() or not cost.strip():
-        raise ParameterError(f"--cost is {quoted(text)}; write a column or a group, = and what it "
+        raise ParameterError(f"--cost is {quoted(value)}; write a column or a group, = and what it "
                              "costs, such as mri=5")
     return name.strip(), cost.strip()
 
 
-def read_several(about: About, flag: str, texts: Sequence[str]) -> object:
-    """What a command line says several times: a list, or a mapping of what has names.
+def read_several(about: About, flag: str, values: Sequence[Any]) -> object:
+    """Read what is said several times: a list, or a mapping of what has names.
 
     >>> read_several(abouts(Choosing)["costs"], "--cost", ["mri=5", "ward=2"])
     {'mri': '5', 'ward': '2'}
     """
-    values: list[Any] = [about.read(text) for text in texts]
-    if not all(isinstance(value, tuple) for value in values):
-        return values
-    names = [name for name, _ in values]
+    read: list[Any] = [about.read(value) for value in values]
+    if about.several is list:
+        return read
+    names = [name for name, _ in read]
     for name in names:
         if names.count(name) > 1:
             raise ParameterError(f"{flag} says {quoted(name)} twice; say it once")
-    return dict(values)
+    return dict(read)
+
+
+def read_option(known: Field[Any], value: Any) -> object:
+    """Return an option as its field reads it, whether Python gave it or a command line said it.
+
+    None leaves an option out where that is its default.  A text is read as on the command line.
+    """
+    about: About = known.metadata["about"]
+    if value is None and (known.default is None or "None" in str(known.type)):
+        return None
+    try:
+        read = _read(about, value if about.read is as_given else plain(value))
+        if about.choices and str(read) not in about.choices:
+            *first, last = (f'"{word}"' for word in about.choices)
+            raise ValueError(f"{', '.join(first)} or {last}" if first else last)  # noqa: TRY301
+    except ParameterError:
+        raise
+    except ValueError as error:
+        way_out = str(error)
+    else:
+        return read
+    raise ParameterError(f"{known.name} is {quoted(value)}; write {way_out}")
+
+
+def _read(about: About, value: Any) -> object:
+    if about.several is None:
+        return about.read(value)
+    if isinstance(value, Mapping) and about.several is dict:
+        value = list(value.items())
+    elif isinstance(value, str):
+        value = [value]
+    elif about.several is dict or not isinstance(value, list):
+        raise ValueError(f"a {about.several.__name__} of them")
+    return read_several(about, "it", value)
+
+
+def read_options(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of options, by the names of their fields, as the fields read them."""
+    return {one.name: read_option(one, given[one.name])
+            for one in fields(kind) if one.name in given}
 
 
 @declared
 class Options:
     """What every private method is asked for."""
 
-    epsilon: Any = option(default=None, says="what this release costs", needed=True, setting=None)
-    allow_weak: bool = option(default=False, says="accept an epsilon above 10", setting=None)
+    epsilon: Any = option(default=None, read=number, says="what this release costs", needed=True,
+                          setting=None)
+    allow_weak: bool = option(default=False, read=read_flag, says="accept an epsilon above 10",
+                              setting=None)
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """All that is decided before a row is read."""
@@ -153,40 +293,40 @@ class Choosing(Options):
     """What a method is asked for that chooses columns."""
 
     n_features_to_select: Any = option(
-        default=5, kw_only=False, needed=True, setting="k",
+        default=5, kw_only=False, needed=True, setting="k", read=how_many,
         says="how many columns, or which fraction of them")
-    delta: Any = option(default=0, metavar="D", setting=None,
-                           says="what it may cost beyond epsilon, such as 1e-9: less noise where "
-                                "many columns are chosen")
-    ordered: bool = option(default=False, read=yes_or_no,
+    delta: Any = option(default=0, metavar="D", setting=None, read=number,
+                        says="what it may cost beyond epsilon, such as 1e-9: less noise where "
+                             "many columns are chosen")
+    ordered: bool = option(default=False, read=read_flag,
                            says="release the order of the columns, too")
     sure: Any = option(
-        default=None, metavar="S", unsaid=True,
+        default=None, metavar="S", unsaid=True, read=number,
         says="count how many of the chosen columns are surely related to the target, for this "
              "share of epsilon, such as 0.1; needs independent rows")
     independent_rows: bool = option(
-        default=False, read=yes_or_no, unsaid=True,
+        default=False, read=read_flag, unsaid=True,
         says="confirm that rows were drawn independently, without which a sure count is not true")
     describe: Any = option(
-        default=None, metavar="S", unsaid=True,
+        default=None, metavar="S", unsaid=True, read=number,
         says="describe the chosen columns by class, for this share of epsilon, such as 0.2")
     always: Any = option(
-        default=None, several=True, unsaid=True, metavar="NAME",
+        default=None, several=list, unsaid=True, metavar="NAME",
         says="columns, or groups, that are in whatever the rows say; they count among k")
     never: Any = option(
-        default=None, several=True, unsaid=True, metavar="NAME",
+        default=None, several=list, unsaid=True, metavar="NAME",
         says="columns that are not looked at")
     groups: Any = option(
-        default=None, several=True, unsaid=True, read=written_group, metavar="NAME=A,B,…",
+        default=None, several=dict, unsaid=True, read=written_group, metavar="NAME=A,B,…",
         says="columns that are chosen and released as one, under a name; a group takes one place")
     costs: Any = option(
-        default=None, several=True, unsaid=True, read=written_cost, metavar="NAME=P",
+        default=None, several=dict, unsaid=True, read=written_cost, metavar="NAME=P",
         says="what a column, or a group, costs to collect: public; the others cost 1")
     price: Any = option(
-        default=None, unsaid=True, metavar="P",
+        default=None, unsaid=True, metavar="P", read=number,
         says="stay within this sum of costs; k is then the most that may be chosen")
     targets: Any = option(
-        default=None, several=True, unsaid=True, metavar="NAME",
+        default=None, several=list, unsaid=True, metavar="NAME",
         says="columns that are targets, too, and are not chosen: one release for all targets")
     over: str = option(
         default="maximum", choices=("maximum", "mean"), unsaid=True,
@@ -308,7 +448,7 @@ def asked(method: str, kind: type[Kind], given: Mapping[str, Any]) -> Kind:
         if about.needed and name not in values:
             lacks = shown.get(name, name)
             raise ParameterError(f"{lacks} is missing, and {method} needs it: give {lacks}=")
-    return kind(**values)
+    return kind(**read_options(kind, values))
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))

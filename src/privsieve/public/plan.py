@@ -28,6 +28,7 @@ from privsieve.public.canonical import (
     decimal,
     exact,
     factor,
+    read_flag,
 )
 from privsieve.public.domain import Domain
 from privsieve.public.printed import Printed
@@ -67,7 +68,7 @@ class Cost:
         if value > LARGEST_EPSILON:
             raise ParameterError(f"epsilon is {epsilon}; above {LARGEST_EPSILON} nothing is "
                                  "promised to anybody")
-        if value > WEAK_EPSILON and not allow_weak:
+        if value > WEAK_EPSILON and not read_flag(allow_weak, "allow_weak"):
             raise ParameterError(f"epsilon is {epsilon}; above {WEAK_EPSILON} the promise is weak: "
                                  "choose a smaller one, or say allow_weak (--allow-weak)")
         also = exact(delta, "delta")

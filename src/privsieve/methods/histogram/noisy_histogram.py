@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from privsieve.errors import ParameterError
 from privsieve.methods.choosing import count
 from privsieve.methods.rule_sieve import RuleSieveOptions
-from privsieve.public.canonical import EPSILON_UNITS, Json, exact
+from privsieve.public.canonical import EPSILON_UNITS, Json, exact, read_flag
 from privsieve.public.columns import (
     CODES,
     MISSING,
@@ -33,7 +33,20 @@ from privsieve.public.columns import (
     Target,
 )
 from privsieve.public.domain import Domain
-from privsieve.public.option import Options, current, declared, integer, option, settled, yes_or_no
+from privsieve.public.option import (
+    Options,
+    current,
+    declared,
+    how_many,
+    integer,
+    mapping,
+    number,
+    option,
+    read_options,
+    settled,
+    whole_of_each,
+    written_names,
+)
 from privsieve.public.plan import Cost, NoiseSize, Plan, assumed
 from privsieve.release import Histogram, NoiseLaw, figure
 from privsieve.summaries.stages import adding
@@ -64,24 +77,25 @@ class HistogramOptions(Options):
     """What NoisyHistogram is asked for."""
 
     columns: Sequence[str] | None = option(
-        default=None, kw_only=False, read=lambda text: text.split(","), metavar="A,B,…",
+        default=None, kw_only=False, read=written_names, metavar="A,B,…",
         says="the columns to tabulate; all, or those that are chosen, where this is left out")
     n_features_to_select: Any = option(
-        default=None,
+        default=None, read=how_many,
         says="let RuleSieve choose k columns first, in the same release and for the same epsilon")
     bins: int | Mapping[str, int] = option(
-        default=BINS, read=int, metavar="N",
+        default=BINS, read=whole_of_each, metavar="N",
         says="bins of equal width of a number or date; or a mapping from names, where the others "
              f"have {BINS}")
     target: bool = option(
-        default=True, read=yes_or_no, says="tabulate the target, too, where the domain has one")
+        default=True, read=read_flag, says="tabulate the target, too, where the domain has one")
     delta: Any = option(
-        default=0, metavar="D",
+        default=0, metavar="D", read=number,
         says="what it may cost beyond epsilon: then only cells that enough rows share are named, "
              "of a table of any size")
-    share: Any = option(default="0.5", metavar="S", says="of epsilon, the part of a choice")
+    share: Any = option(default="0.5", metavar="S", read=number,
+                        says="of epsilon, the part of a choice")
     choice: Mapping[str, Any] | None = option(
-        default=None, says=f"options of the choice: {', '.join(CHOICE)}")
+        default=None, read=mapping, says=f"options of the choice: {', '.join(CHOICE)}")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """Plan one table of counts; reads no row."""
@@ -313,8 +327,10 @@ def _sieve(asked: HistogramOptions, k: int, cost: Cost, domain: Domain, units: i
     if not 0 < spent < cost.units:
         raise ParameterError(f"the share of epsilon for the choice is {asked.share}; it must lie "
                              "between 0 and 1, and leave something to both: write 0.5, for example")
-    first = RuleSieveOptions(k, epsilon=Fraction(spent, EPSILON_UNITS), allow_weak=True, **wanted)
-    return first.planned(domain, units)
+    first = read_options(RuleSieveOptions, {
+        "n_features_to_select": k, "epsilon": Fraction(spent, EPSILON_UNITS), "allow_weak": True,
+        **wanted})
+    return RuleSieveOptions(**first).planned(domain, units)
 
 
 def _settings(run: Tabling) -> Mapping[str, Json]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from privsieve.public.domain import Domain
-from privsieve.public.option import Options, declared, option
+from privsieve.public.option import Options, declared, number, number_or_auto, option, whole
 from privsieve.public.plan import Plan
 
 
@@ -17,22 +17,22 @@ class RidgeOptions(Options):
         default="rbf", kw_only=False, choices=("rbf", "linear", "cosine", "polynomial"),
         says="what a prediction may look like")
     gamma: Any = option(
-        default=None, metavar="G",
+        default=None, metavar="G", read=number,
         says="of rbf, how fast near rows become far: exp(-gamma |x - x'|^2) on columns from 0 to "
              "1; one over the number of columns where this is left out")
     degree: int | None = option(
-        default=None, read=int, metavar="N",
+        default=None, read=whole, metavar="N",
         says="of polynomial the largest power (2), of cosine the number of waves (3)")
     features: int = option(
-        default=200, read=int, metavar="N", says="of rbf, how many cosines and sines")
+        default=200, read=whole, metavar="N", says="of rbf, how many cosines and sines")
     feature_seed: int = option(
-        default=0, read=int, metavar="N", says="of rbf, the public seed of their frequencies")
+        default=0, read=whole, metavar="N", says="of rbf, the public seed of their frequencies")
     delta: Any = option(
-        default=0, metavar="D",
+        default=0, metavar="D", read=number,
         says="what it may cost beyond epsilon, such as 1e-9: less noise where there are many "
              "features")
     lam: Any = option(
-        default="auto", metavar="L",
+        default="auto", metavar="L", read=number_or_auto,
         says="how strongly the model is held small; the noise falls fast where it grows; auto "
              "takes the smallest expected error, from public numbers")
 

@@ -36,7 +36,7 @@ from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.streams import Noise
 from privsieve.public.columns import Number
 from privsieve.public.domain import Domain, demand_grids
-from privsieve.public.option import estimator, option
+from privsieve.public.option import as_given, estimator, number, option, read_options, whole
 from privsieve.public.plan import Cost, Plan
 from privsieve.release import ANSWERS, WRONG, Regression, Release
 from privsieve.rows import Source, open_source, resolve
@@ -72,19 +72,20 @@ class KernelRidgeSession:
                              says="the target, where X does not hold it")
     kernel: str = option(default="rbf", choices=("rbf", "linear", "polynomial"),
                          says="how alike two records are")
-    gamma: Any = option(default=1.0, says="of rbf, for columns scaled to a range of 1")
-    degree: Any = option(default=2, says="of polynomial, the power")
+    gamma: Any = option(default=1.0, read=number, says="of rbf, for columns scaled to a range of 1")
+    degree: Any = option(default=2, read=whole, says="of polynomial, the power")
     lam: Any = option(
-        default="0.1",
+        default="0.1", read=number,
         says="the ridge; `methods.ridge.choice.suggest_lambda` names one from public numbers")
     domain: Domain | str | os.PathLike[str] = option(
-        default=MISSING, says="what is public, or the path of a domain file; the target is a "
-                              "number with bounds")
+        default=MISSING, read=as_given,
+        says="what is public, or the path of a domain file; the target is a number with bounds")
     ledger: Ledger | str | os.PathLike[str] | None = option(
-        default=None, says="who keeps the sum of what is spent, or the path of a ledger of one "
-                           "population")
+        default=None, read=as_given,
+        says="who keeps the sum of what is spent, or the path of a ledger of one population")
 
     def __post_init__(self, X: Any, y: Any) -> None:
+        vars(self).update(read_options(type(self), vars(self)))
         public = Domain.of(self.domain)
         source = open_source(X, y, csv=public.csv)
         if public.person is not None or not public.replaces:
