@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from privsieve.cli import inspect as verb
 from privsieve.errors import SchemaError
+from privsieve.public import inspected
 from privsieve.public.columns import Category, Date, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.report import inspected_html
@@ -55,6 +57,21 @@ def test_the_note_hangs_on_no_row(privsieve):  # noqa: F811
     assert [f"sha256:{digest}"] == [line for line in first.splitlines() if line[0] != "#"]
     assert Path("second.txt").read_text().splitlines()[1].startswith("STOP")
     assert {NOTE, "domain.toml"} == {path.name for path in Path().glob("domain*")}
+
+
+def test_the_note_leaves_strangers_as_they_are(tmp_path):
+    """No file or link that lies beside the domain file is written through or deleted."""
+    domain, other = tmp_path / "d.toml", tmp_path / "other"
+    domain.write_text("x")
+    other.write_text("mine")
+    beside = [tmp_path / f"d.toml.inspected.{name}" for name in (os.getpid(), "0")]
+    for link in beside:
+        link.symlink_to(other)
+
+    assert inspected.note(domain, "ab")
+    assert "mine" == other.read_text()
+    assert all(link.is_symlink() for link in beside)
+    assert 5 == len(list(tmp_path.iterdir()))
 
 
 def test_a_look_from_python_is_noted(privsieve):  # noqa: F811

@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 from fractions import Fraction
 from pathlib import Path
 
@@ -333,8 +334,9 @@ def test_a_full_disk(tmp_path):
         assert () == ledger.verify_chain().reasons
 
 
-def test_a_file_with_two_names(tmp_path):
+def test_a_file_with_two_names(tmp_path, monkeypatch):
     """A hard link is refused under both names, a symbolic link is the file itself."""
+    monkeypatch.setattr(ledger_file, "MAKING", 0)
     ledger = Ledger(str(tmp_path / "b.db"), "p")
     ledger.grant(1)
     (tmp_path / "soft.db").symlink_to(tmp_path / "b.db")
@@ -349,11 +351,17 @@ def test_a_file_with_two_names(tmp_path):
     assert Fraction(3, 4) == ledger.left()
 
 
-def test_a_ledger_that_was_being_made(tmp_path):
-    """The name under which a ledger was built is taken away, if its maker could not."""
-    ledger = Ledger(str(tmp_path / "b.db"), "p")
+def test_a_second_name_is_nobodys_to_delete(tmp_path, monkeypatch):
+    """A hard link that is named like a draft is refused, and stays; a maker is waited for."""
+    ledger, draft = Ledger(str(tmp_path / "b.db"), "p"), tmp_path / "b.db.0123456789abcdef"
     ledger.grant(1)
-    os.link(tmp_path / "b.db", tmp_path / "b.db.0123456789abcdef")
+    os.link(tmp_path / "b.db", draft)
+    monkeypatch.setattr(ledger_file, "MAKING", 0)
+    with pytest.raises(LedgerError, match="has a second name"):
+        ledger.left()
+    assert draft.exists()
+    monkeypatch.setattr(ledger_file, "MAKING", 60)
+    threading.Timer(0.2, draft.unlink).start()
 
     assert Fraction(1) == ledger.left()
     assert ["b.db"] == sorted(item.name for item in tmp_path.iterdir())

@@ -7,6 +7,7 @@ import datetime as dt
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import stat
 import subprocess
@@ -127,6 +128,26 @@ def test_a_damaged_head_is_refused(ledger, text):
         ledger.reserve(Cost.of("0.5"), ROW)
 
     assert Fraction(1) == Ledger(ledger.path, "p").left()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_is_not_waited_for(ledger, tmp_path, capsys):
+    """A pipe or a device as head, certificate or export is refused, and nothing waits for it."""
+    os.mkfifo(pipe := str(tmp_path / "pipe"))
+    signal.alarm(20)
+    try:
+        for place in (pipe, "/dev/zero"):
+            for act in (lambda one: one.reserve(Cost.of("0.5"), ROW), Ledger.left,
+                        Ledger.verify_chain):
+                with pytest.raises(LedgerError, match="head file cannot be read"):
+                    act(Ledger(ledger.path, "p", head=place))
+            with pytest.raises(ParameterError, match="no certificate that can be read"):
+                ledger.verify_chain(place)
+            assert 4 == out(capsys, "verify", "--export", place)[0]
+    finally:
+        signal.alarm(0)
+
+    assert Fraction(1) == ledger.left()
 
 
 def test_a_head_that_cannot_be_written_charges_nothing(tmp_path):
@@ -256,7 +277,9 @@ def test_a_limit_rises_with_its_entry(ledger):
     (3, {"delta": "1e-6"}, "is pure"), (3, {"by": ("A", "A")}, "two people"),
     (3, {"by": ("A. Clerk", "a. clerk")}, "two people"),
     (3, {"by": ("A. Clerk", "A.  Clerk")}, "two people"),
-    (3, {"by": ("A. O'Brien", "A. O\u2019Brien")}, "two people"), (3, {"by": ("A",)}, "two people"),
+    (3, {"by": ("A. O'Brien", "A. O\u2019Brien")}, "two people"),
+    (3, {"by": ("A. Clerk", "A Clerk")}, "two people"),
+    (3, {"by": ("A. Clerk", "A.C1erk")}, "two people"), (3, {"by": ("A",)}, "two people"),
     (3, {"by": "AB"}, "two people"), (3, {"by": ("A", "")}, "who signs"),
     (3, {"by": ("A", "\x1b")}, "who signs"), (3, {"reason": ""}, "reason is"),
     (3, {"reason": "a\nb"}, "reason is"), (1001, {}, "nothing is promised"),

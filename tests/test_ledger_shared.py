@@ -111,6 +111,10 @@ def test_a_name_is_a_budget(place):
 
     with pytest.raises(LedgerError, match="is granted already"):
         Ledger(place, population="Clinic").grant(1)
+    for name in ("c1inic", "cl-inic", "CLINIC."):
+        for act in (Ledger.introduce, Ledger.left, lambda one: one.reserve(Cost.of("0.1"), {})):
+            with pytest.raises(LedgerError, match="clinic: these people are"):
+                act(Ledger(place, population=name))
     with pytest.raises(LedgerError, match="no such population"):
         Ledger(place, population="town").left()
     assert ["Zoo", "clinic", "été"] == [one.population for one in populations(place)]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import pytest
 
 from privsieve.errors import LedgerError, ParameterError
+from privsieve.ledger.account import alike
 from privsieve.ledger.ledger import Ledger
 
 
@@ -14,6 +16,10 @@ from privsieve.ledger.ledger import Ledger
     ("cl\u0456nic", "clinic"), ("CLINIC", "clinic"), ("cl\u0131n\u0131c", "clinic"),
     ("K\u00f6ln", "Koln"), ("\u0422\u041e\u041c", "TOM"), ("\u03a4\u039f\u039c", "TOM"),
     ("a\u2013b", "a-b"), ("stra\u00dfe", "STRASSE"),
+    *((name, "clinic-2026") for name in (
+        "clinic 2026", "clinic_2026", "clinic.2026", "clinic2026", "clinic--2026", "clinic/2026",
+        "cIinic-2026", "c1inic-2026", "CLINIC 2O26", "c|inic-2026", "Clinic-(2026)")),
+    ("study I", "study-1"), ("Ward O", "ward 0"), ("O`Brien", "O'Brien"), ("bum", "burn"),
 ])
 def test_names_that_look_alike_are_one(tmp_path, name, known):
     """A new name that looks like a known one is refused, and the known one is named."""
@@ -21,12 +27,21 @@ def test_names_that_look_alike_are_one(tmp_path, name, known):
     first.introduce()
     second = Ledger(first.path, population=name)
     for act in (lambda: second.grant(1), second.introduce, second.left):
-        with pytest.raises(LedgerError, match=f"^{known}: these people are in the ledger"):
+        with pytest.raises(LedgerError, match=f"^{re.escape(known)}: these people are in"):
             act()
 
     first.grant(1)
-    with pytest.raises(LedgerError, match=f"{known}: a limit of 1 is granted already"):
+    with pytest.raises(LedgerError, match=f"{re.escape(known)}: a limit of 1 is granted already"):
         second.grant(1)
+
+
+@pytest.mark.parametrize(("one", "other"), [
+    ("clinic-2025", "clinic-2026"), ("ward-1", "ward-2"), ("bill", "biil"), ("site a", "site b"),
+    ("study 2", "study Z"), ("\u6771\u4eac", "\u4eac\u6771"), ("clinic", "clinics"),
+])
+def test_names_that_differ_are_two(one, other):
+    """What people can tell apart stays apart."""
+    assert not alike(one, other)
 
 
 @pytest.mark.parametrize(("name", "said"), [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,6 +22,7 @@ from privsieve.public.canonical import (
     decimal,
     parsed,
 )
+from privsieve.public.plain import opened
 
 if TYPE_CHECKING:
     from privsieve.ledger.account import Account
@@ -122,8 +122,8 @@ def verify(releases: tuple[str, ...], path: str | None, export: str | None, head
 
 def _text(path: str) -> str:
     try:
-        place = Path(path)
-        return "" if place.is_char_device() else place.read_bytes().decode()  # some never end
+        with opened(os.path.realpath(path)) as file:
+            return file.read().decode()
     except (OSError, ValueError):
         raise LedgerError("the export cannot be read; name a file that `privsieve ledger export` "
                           "wrote") from None

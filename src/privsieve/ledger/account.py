@@ -1,7 +1,8 @@
 """Account: a population's name, the one change that it protects, and what its releases add up to.
 
-Two names of the same people are two budgets.  What a screen shows alike is therefore one name, and
-a name of mixed scripts is none; one that was in the ledger before this rule stays as it stands.
+Two names of the same people are two budgets.  What a screen shows alike, or differs in punctuation
+alone, is therefore one name, and a name of mixed scripts is none; one that was in the ledger before
+this rule stays as it stands.
 
 A population protects one change: of a row or of a person, replaced or added and removed.  A release
 that protects another one is charged as many times as its own steps make that change.  With a delta
@@ -40,10 +41,12 @@ _STEPS = 60
 #: Scripts that one language mixes.
 _TOGETHER = (frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"}),
              frozenset({"CJK", "HANGUL"}), frozenset({"CJK", "BOPOMOFO"}))
-#: Letters that look like Latin ones as small letters, and as capitals.
-_SMALL = str.maketrans("аеѕіјорсухһԁԛԝӏɑɡıαινορυχγωκłøđħŧʼ", "aesijopcyxhdqwlagiaivopuxywklodht'")
+#: What looks like Latin letters as small letters, and as capitals; an apostrophe is left out.
+_SMALL = str.maketrans("аеѕіјорсухһԁԛԝӏɑɡıαινορυχγωκłøđħŧ", "aesijopcyxhdqwlagiaivopuxywklodht"
+                       ) | str.maketrans("01|", "oll", "\u02bc")
 _LARGE = str.maketrans("АВЕЅІЈКМНОРСТУХѴԌԚԜҺӀΑΒΕΖΗΙΚΜΝΟΡΤΥΧŁØĐĦŦ",
-                       "ABESIJKMHOPCTYXVGQWHIABEZHIKMNOPTYXLODHT")
+                       "ABESIJKMHOPCTYXVGQWHIABEZHIKMNOPTYXLODHT"
+                       ) | str.maketrans("01|", "OII", "\u02bc")
 
 
 # --- what is charged ----------------------------------------------------------------------------
@@ -456,26 +459,30 @@ def check_unlike(name: str, known: Iterable[str]) -> None:
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether two names differ in nothing that people see: capitals, accents, forms, look-alikes.
+    """Whether two names differ in nothing that people see or say.
 
-    >>> alike("Clinic", "clіnic"), alike("clinic-1", "clinic-2")
-    (True, False)
+    That is capitals, accents, forms, look-alikes, and all that stands between letters.
+
+    >>> alike("Clinic 2026", "clınic_2026"), alike("clinic-1", "cIinic.l"), alike("a-1", "a-2")
+    (True, True, False)
     """
-    return _small(one) == _small(other) or _large(one) == _large(other)
+    return any(form(_bare(one)) == form(_bare(other)) for form in (_small, _sans, _large))
 
 
 def _small(name: str) -> str:
-    return _bare(_bare(name).casefold().translate(_SMALL))
+    return _bare(name.casefold().translate(_SMALL)).replace("rn", "m")
+
+
+def _sans(name: str) -> str:
+    """As in a typeface whose large I is a small l."""
+    return _small(name.replace("I", "l"))
 
 
 def _large(name: str) -> str:
-    return _bare(_bare(name).upper().translate(_LARGE)).casefold()
+    return _bare(name.upper().translate(_LARGE)).casefold()
 
 
 def _bare(name: str) -> str:
-    """Without accents, with plain hyphens, apostrophes and digits, and one space for many."""
-    plain = "".join("-" if unicodedata.category(c) == "Pd" or c == "\u2212"
-                    else "'" if c in "\u2018\u2019" else str(unicodedata.digit(c, c))
-                    for c in unicodedata.normalize("NFKD", name)
-                    if unicodedata.category(c)[0] != "M")
-    return " ".join(plain.split())
+    """Without accents, spaces and punctuation, and with plain digits."""
+    return "".join(str(unicodedata.digit(c, c)) for c in unicodedata.normalize("NFKD", name)
+                   if unicodedata.category(c)[0] not in "MPZ" and c not in "`\u2212")

@@ -39,6 +39,8 @@ from privsieve.public.plan import FORMAT, Cost, Plan, terms
 
 EXPORT = "privsieve-ledger-export/1"
 GENESIS = "00" * 32
+#: A checkpoint is due after so many entries, or as many as there are populations.
+EVERY = 64
 _DRAWN = r"[0-9a-f]{32}"
 
 
@@ -175,6 +177,7 @@ class Balance:
     version : of the tables that the entries so far need, 1 to 3; 0 where there is none that tells.
     before : the charges of version 1, with the change that each says it protects.
     new : the rows that entries wrote since somebody looked: a table and a key.
+    marked : the entry of the newest checkpoint.
     """
 
     population: dict[str, Account] = field(default_factory=dict)
@@ -183,6 +186,19 @@ class Balance:
     version: int = 0
     before: dict[str, Change | None] = field(default_factory=dict)
     new: set[tuple[str, str | int]] = field(default_factory=set)
+    marked: int = 0
+
+    def due(self, seq: int) -> bool:
+        """Whether a checkpoint follows this entry; 0.1.0's charges are always counted anew."""
+        return not self.before and seq - self.marked >= spacing(len(self.population))
+
+    def checkpoint(self) -> dict[str, Json]:
+        """What a checkpoint says: all accounts, and what the publications come to."""
+        return {"version": self.version,
+                "accounts": {name: [value if value is None else str(value) for value in account]
+                             for name, account in self.population.items()},
+                "publications": digest(canonical(sorted(
+                    [key, *row] for key, row in self.publication.items())))}
 
     def rows(self, version: int = 2) -> dict[str, set[tuple[Any, ...]]]:
         """Each table's rows, as a file of this version has them."""
@@ -208,7 +224,10 @@ class Balance:
         self.version = max(self.version, version)
 
     def charged_to(self, population: str) -> tuple[Charge, ...]:
-        """Every charge of a population, in the change that it protects."""
+        """Every charge of a population, in the change that it protects, or what they come to."""
+        if not self.before:
+            known = self.population[population]
+            return (Charge(known.spent, known.delta_spent, known.rho_spent),)
         return tuple(Charge(made.units, made.delta_units, made.rho_units)
                      for made in self.request.values() if made.population == population)
 
@@ -220,6 +239,41 @@ class Tally:
     balance: Balance = field(default_factory=Balance)
     seq: int = 0
     head: str = GENESIS
+
+
+def spacing(people: int) -> int:
+    """After how many entries a checkpoint is due: what it says of each population takes room.
+
+    >>> spacing(3), spacing(1000)
+    (64, 1000)
+    """
+    return max(EVERY, people)
+
+
+def resumed(mark: Entry, publications: Mapping[int, tuple[str, str, str, int, str]],
+            ) -> Tally | None:
+    """What a chain comes to at a checkpoint, by its own words; None where it is damaged.
+
+    `publications` are the rows that stand before it.  Charges before it are not there.
+    """
+    with suppress(PrivsieveError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        body = mark.body
+        accounts = {name: _account(row) for name, row in body["accounts"].items()}
+        balance = Balance(accounts, publication=dict(publications), version=body["version"],
+                          marked=mark.seq)
+        if _sound(mark, body) and _says(mark.seq, body, balance):
+            return Tally(balance, mark.seq, mark.hash)
+    return None
+
+
+def _account(row: Iterable[Any]) -> Account:
+    values: Any = [int(value) if value and value.isdecimal() else value for value in row]
+    return Account(*values)
+
+
+def _says(seq: int, body: Mapping[str, Any], balance: Balance) -> bool:
+    """Whether a checkpoint says just what a balance comes to."""
+    return body == {**balance.checkpoint(), "kind": "checkpoint", "seq": seq}
 
 
 def replay(entries: Iterable[Entry], known: Tally | None = None,
@@ -454,6 +508,12 @@ def _other_people(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
         raise TypeError
 
 
+def _checkpoint(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
+    if not balance.due(seq - 1) or not _says(seq, body, balance):
+        raise ValueError
+    balance.marked = seq
+
+
 def _amount(value: object) -> int:
     if type(value) is not int:
         raise TypeError
@@ -473,4 +533,5 @@ def _units(text: object, per: int) -> int:
 
 
 _APPLY = {"people": _people, "grant": _grant, "raise": _raise, "reserve": _reserve,
-          "commit": _commit, "publish": _publish, "other-people": _other_people, "schema": _schema}
+          "commit": _commit, "publish": _publish, "other-people": _other_people, "schema": _schema,
+          "checkpoint": _checkpoint}

@@ -1,8 +1,8 @@
 """The ledger's file: SQLite, one transaction per change, over a connection of its own.
 
 A file has one name, on a disk of one machine.  What is half written is undone by the journal that
-lies beside it under that name; who finds the file without its journal counts it anew, and writes
-nothing into one that does not add up.  What is wrong is said in a sentence.
+lies beside it under that name; who finds the file without its journal counts it from a checkpoint,
+and writes nothing into one that does not add up.  What is wrong is said in a sentence.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from privsieve.ledger.sql import (
     VERSION,
     counted_on,
     holds,
+    mark,
     migrate,
     recounted,
     version_of,
@@ -37,6 +38,8 @@ from privsieve.ledger.sql import (
 Mark = tuple[int, ...]
 #: How long to wait for another process, in seconds.
 PATIENCE = 60.0
+#: And for one that is making the ledger, whose file has two names for a moment.
+MAKING = 1.0
 HOW = "`privsieve ledger grant --ledger FILE --population NAME --epsilon E`"
 #: Where Linux says what is mounted; elsewhere there is no such file.
 MOUNTS = "/proc/self/mountinfo"
@@ -97,7 +100,8 @@ def transaction(path: str, population: str = "",  # noqa: ARG001  # a file is lo
     """One locked transaction: durable when the block ends, undone when it raises.
 
     A ledger of an earlier version is taken over first.  What does not add up is not written: the
-    first transaction of a process counts the whole file, and each later one what came since.
+    first transaction of a process counts from a checkpoint of the chain, where there is none from
+    the beginning, and each later one what came since.
     """
     with _spoken(), _connected(place := _placed(path, own=True)) as db:
         db.execute("BEGIN IMMEDIATE")
@@ -114,14 +118,12 @@ def _demand_sum(db: sqlite3.Connection, place: str) -> None:
     """Refuse a file whose tables are not what its entries add up to."""
     # Taken out while it is counted on: what fails halfway is counted from the beginning.
     tally = _counted.pop(place, None)
-    if tally is None or not holds(db, tally.seq, tally.head):
-        tally = Tally()
-        if db.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
-            raise LedgerError(_SAID[sqlite3.SQLITE_CORRUPT])
-    tally, reasons = counted_on(db, tally)
+    known = tally if tally and holds(db, tally.seq, tally.head) else None
+    tally, reasons = counted_on(db, known)
     if reasons:
         raise LedgerError(_APART)
     _counted[place] = tally
+    mark(db, tally)
 
 
 @contextmanager
@@ -315,7 +317,7 @@ def _placed(path: str, *, own: bool = False) -> str:
     if found is None or not stat.S_ISREG(found.st_mode):
         raise LedgerError("the ledger is not a file; name a file, for example budget.db")
     if found.st_nlink > 1:
-        _forget_drafts(place)
+        _demand_one_name(place)
     points = mounted(_mounts())
     if place in points:
         raise LedgerError("the ledger is mounted as a file of its own, and its journal would lie "
@@ -331,16 +333,14 @@ def _placed(path: str, *, own: bool = False) -> str:
     return place
 
 
-def _forget_drafts(place: str) -> None:
-    """Take away the other name of a ledger that was being made; refuse any other second name."""
-    name = re.compile(re.escape(Path(place).name) + r"\.[0-9a-f]{16}")
-    for item in Path(place).parent.iterdir():
-        with suppress(OSError):
-            if name.fullmatch(item.name) and item.samefile(place):
-                item.unlink()
-    if Path(place).stat().st_nlink > 1:
-        raise LedgerError("the ledger has a second name (a hard link), and a crash under the one "
-                          "could not be undone under the other; remove one of the names")
+def _demand_one_name(place: str) -> None:
+    """Refuse a second name; who is making the ledger takes away that of its draft in a moment."""
+    until = time.monotonic() + MAKING
+    while (found := _stat(place)) is not None and found.st_nlink > 1:
+        if time.monotonic() > until:
+            raise LedgerError("the ledger has a second name (a hard link), and a crash under the "
+                              "one could not be undone under the other; remove one of the names")
+        time.sleep(0.01)
 
 
 def _left(place: str, ending: str) -> bool:

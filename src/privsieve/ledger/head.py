@@ -34,7 +34,7 @@ class Head(NamedTuple):
 def read(path: str) -> Head | None:
     """The head that a file keeps; None where there is no file yet."""
     try:
-        with Path(path).open("rb") as file:
+        with opened(os.path.realpath(path)) as file:
             body = parsed(file.read(_LONGEST + 1))
         head = Head(body["seq"], body["hash"]) if body["format"] == FORMAT else None
     except FileNotFoundError:
@@ -92,7 +92,8 @@ def of_release(path: str) -> tuple[Head, ...]:
     """The entries that a certificate knows of: a release folder, or its certificate.json."""
     place = Path(path)
     try:
-        with opened(place / "certificate.json") if place.is_dir() else place.open("rb") as file:
+        inside = place / "certificate.json" if place.is_dir() else os.path.realpath(place)
+        with opened(inside) as file:
             known = parsed(file.read(_CERTIFICATE + 1))["ledger"]
         found = () if known is None else tuple(
             Head(part["seq"], part["hash"]) for part in known.values() if isinstance(part, Mapping)

@@ -174,25 +174,24 @@ def create(path: str) -> None:
 def transaction(path: str, population: str = "") -> Iterator[sql.Database]:
     """One locked transaction: durable when the block ends, undone when it raises.
 
-    What does not add up is not written: the first transaction of a process counts the whole ledger
-    before it locks it, and each later one what came since.
+    What does not add up is not written: the first transaction of a process counts from a
+    checkpoint on before it locks the ledger, and each later one what came since.
     """
     if path not in _counted:
         with reading(path) as db:
-            _counted[path] = _sum(db, Tally())
+            _counted[path] = _sum(db, None)
     with _spoken(), _locked(path, population) as (db, head):
         tally = _counted.pop(path, None)
-        if tally is None or not sql.holds(db, tally.seq, tally.head):
-            tally = Tally()
-        tally = _sum(db, tally)
+        tally = _sum(db, tally if tally and sql.holds(db, tally.seq, tally.head) else None)
         if (tally.seq, tally.head) != head:
             raise LedgerError(_APART)
         _counted[path] = tally
+        sql.mark(db, tally)
         yield db
         _commit(path, db)
 
 
-def _sum(db: sql.Database, tally: Tally) -> Tally:
+def _sum(db: sql.Database, tally: Tally | None) -> Tally:
     tally, reasons = sql.counted_on(db, tally)
     if reasons:
         raise LedgerError(_APART)

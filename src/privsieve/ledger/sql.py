@@ -20,7 +20,17 @@ from typing import Any, Protocol
 
 from privsieve.errors import LedgerError, ParameterError
 from privsieve.ledger.account import Account, Charge, alike, check_new_name, check_unlike
-from privsieve.ledger.chain import GENESIS, Balance, ChainReport, Entry, Request, Tally, replay
+from privsieve.ledger.chain import (
+    GENESIS,
+    Balance,
+    ChainReport,
+    Entry,
+    Request,
+    Tally,
+    replay,
+    resumed,
+    spacing,
+)
 from privsieve.public.canonical import DELTA_UNITS, RHO_UNITS, TOP, Json, decimal, quoted
 from privsieve.public.plan import Cost
 
@@ -286,6 +296,9 @@ def recounted(db: Database) -> tuple[ChainReport, tuple[Entry, ...]]:
 def _apart(db: Database, balance: Balance) -> Iterator[str]:
     """What the tables say otherwise than the entries."""
     version = version_of(db)
+    if isinstance(db, sqlite3.Connection) and (
+            db.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok"):
+        yield "the file is damaged"
     for name, rows in balance.rows(version).items():
         if rows != set(db.execute(f"SELECT * FROM {name}")):  # noqa: S608 - constant names
             yield f"the table {name} is not what the entries add up to"
@@ -295,13 +308,19 @@ def _apart(db: Database, balance: Balance) -> Iterator[str]:
         yield "the tables, checks or triggers were changed"
 
 
-def counted_on(db: Database, known: Tally) -> tuple[Tally, tuple[str, ...]]:
-    """Count what came since, and compare with the tables what it touched; all from the beginning.
+def counted_on(db: Database, known: Tally | None) -> tuple[Tally, tuple[str, ...]]:
+    """Count what came since, and compare with the tables what it touched.
 
-    `known` must not be used again.
+    Where nothing is known, all from the second newest checkpoint on, so that the newest is counted
+    once more, or from the beginning.  `known` must not be used again.
     """
+    known = known or _resumed(db)
+    if known is None:
+        return Tally(), ("the newest checkpoints, or the tables, were changed",)
     rows = db.execute("SELECT * FROM entry WHERE seq > ? ORDER BY seq", (known.seq,))
     entries = tuple(Entry(*row) for row in rows)
+    if known.seq:
+        _recall(db, known, entries)
     balance, head, reasons = replay(entries, known)
     if reasons:
         return known, reasons
@@ -315,6 +334,37 @@ def counted_on(db: Database, known: Tally) -> tuple[Tally, tuple[str, ...]]:
             reasons = ("the tables are not what the entries add up to",)
     balance.new.clear()
     return Tally(balance, entries[-1].seq if entries else known.seq, head), reasons
+
+
+def _resumed(db: Database) -> Tally | None:
+    """Where a process begins to count; None where what stands there is not right."""
+    newest, people = last(db), db.execute("SELECT count(*) FROM population").fetchone()[0]
+    # [window] three times as far as one checkpoint is from the next
+    marks = [Entry(*row) for row in db.execute(
+        "SELECT * FROM entry WHERE kind = 'checkpoint' AND seq > ? ORDER BY seq DESC LIMIT 2",
+        ((newest.seq if newest else 0) - 3 * spacing(people),))]
+    if len(marks) < 2:
+        return Tally()
+    published = {seq: tuple(row) for seq, *row in db.execute(
+        "SELECT * FROM publication WHERE seq < ? ORDER BY seq", (marks[1].seq,))}
+    return None if altered(db) else resumed(marks[1], published)
+
+
+def _recall(db: Database, known: Tally, entries: tuple[Entry, ...]) -> None:
+    """Take charges from before a checkpoint, which were committed since, as they stood then."""
+    for entry in entries:
+        if entry.kind == "commit" and (name := entry.request) not in known.balance.request:
+            row = db.execute(
+                "SELECT population, units, delta_units, state, seq, rho_units, factor FROM request "
+                "WHERE id = ? AND seq < ?", (name, known.seq)).fetchone()
+            if row is not None:
+                known.balance.request[name] = Request(*row)._replace(state="reserved")
+
+
+def mark(db: Database, tally: Tally) -> None:
+    """Add a checkpoint to a chain that was counted, inside a transaction, where one is due."""
+    if tally.balance.due(tally.seq):
+        append(db, "checkpoint", tally.balance.checkpoint())
 
 
 def migrate(db: sqlite3.Connection) -> None:

@@ -30,12 +30,13 @@ def note(domain_file: str | os.PathLike[str], seen: str) -> bool:
     False where nothing can be written there: then a selection asks for a look.
     """
     path = f"{os.fspath(domain_file)}{ENDING}"
-    new = f"{path}.{os.getpid()}"
+    new = Path(f"{path}.{os.urandom(8).hex()}")
     try:
-        Path(new).write_text(_TEXT.format(seen), encoding="utf-8")
-        os.replace(new, path)  # noqa: PTH105  # texts
+        with new.open("x", encoding="utf-8") as file:
+            file.write(_TEXT.format(seen))
+        new.replace(path)
     except OSError:
-        Path(new).unlink(missing_ok=True)
+        new.unlink(missing_ok=True)
         return False
     return True
 
