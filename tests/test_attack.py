@@ -17,6 +17,7 @@ from privsieve.check.pairs import modes, pair
 from privsieve.check.pairs_choice import joined, sides
 from privsieve.fit import fit
 from privsieve.methods import METHODS, plan
+from privsieve.noise import streams
 from privsieve.noise.streams import system
 from privsieve.public.columns import Label, Number
 from privsieve.public.domain import Domain
@@ -92,6 +93,16 @@ def test_a_count_that_leaves_is_caught():
     found = audit(lambda table: (right(table), int(table.sum()) % 2), FIRST, one_more, epsilon=1)
 
     assert found.exceeded
+
+
+@pytest.mark.parametrize("method", ["rule-sieve", "noisy-top-k"])
+def test_class_counts_with_too_little_noise_are_caught(method, monkeypatch):
+    """Who sees the counts and the names finds out a twin with less noise on the counts."""
+    made, shipped = pair(method, "counts"), streams.discrete_laplace
+    monkeypatch.setattr(streams, "discrete_laplace",
+                        lambda mean, noise: shipped(mean / 120, noise))
+
+    assert refuted(made.attacked("0.9"), made.first, made.second, epsilon=1, profile=SOME)
 
 
 MODES = [(method, mode) for method in METHODS for mode in modes(method)]

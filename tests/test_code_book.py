@@ -17,6 +17,7 @@ from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.public.domain_file import parse
 from privsieve.public.draft import ID, TEXT, Proposal, TableFacts, draft
+from privsieve.rows.cells import encoder
 
 ROOT = Path(__file__).parents[1]
 BOOK = """name,kind,values,low,high,missing,format,label
@@ -289,3 +290,14 @@ def test_a_target_of_a_book(tmp_path):
     assert Label("ill", ["no", "yes"]) == parse(draft(entries, TableFacts("ill"))).target
     assert Number("cost", 0, 9) == parse(draft(entries, TableFacts("cost"))).target
     assert isinstance(parse(draft(entries, TableFacts("ill"))), Domain)
+
+
+def test_a_label_of_yes_and_no_keeps_its_words(tmp_path):
+    """The words of a yes/no variable are those of the target, whichever of them stands first."""
+    for said in ("ja|nein", "nein|ja"):
+        told = entries_for(book_of(tmp_path, f"name,kind,values\nage,number,\ny,yes/no,{said}\n"),
+                           ["age", "y"])
+        target = parse(draft([*told.values()], TableFacts("y", unit="row"))).target
+
+        assert ("nein", "ja") == target.values
+        assert [1, 0, 1, 0] == encoder(target)(["JA", "Nein", "1", "no"]).tolist()

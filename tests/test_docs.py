@@ -90,7 +90,8 @@ def test_every_key_of_the_domain_file_is_documented():
     text = page("docs/domain-file.md")
     keys = {item.name for part in (ps.Number, ps.Category, ps.Flag, ps.Date, ps.Label)
             for item in fields(part)}
-    keys |= {item.name for item in fields(ps.Domain)} - {"columns", "target", "unit_declared"}
+    keys |= {item.name for item in fields(ps.Domain)} - {
+        "columns", "target", "unit_declared", "path"}
 
     assert set() == {key for key in keys if f"`{key}`" not in text}
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from data_makers import csv_file
 from privsieve.errors import DomainError, SchemaError
-from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.public.columns import Category, Date, Flag, Label, Number, label_of
 from privsieve.public.domain import Csv, Domain
 from privsieve.public.domain_file import parse
 from privsieve.public.draft import ID, TEXT, Proposal, TableFacts, draft, proposed
@@ -92,7 +92,7 @@ def test_the_table_and_the_target():
                   persons=500, csv=Csv(";", ",")) == domain
     with pytest.raises(DomainError, match=r"target 'y'.*values is missing"):
         parse(draft(entries, TableFacts("y")))
-    assert Label("y", [False, True]) == parse(draft(
+    assert label_of(Flag("y")) == parse(draft(
         [*entries[:2], proposed("y", "flag")], TableFacts("y"))).target
     with pytest.raises(SchemaError, match="column 'Y' is not in the table"):
         draft(entries, TableFacts("Y"))

@@ -41,7 +41,7 @@ def test_yes():
          "would be to another question"),
         "  212 unlisted (96.4%; rows 6, 7, 8 …)", "  3 different values; 2 of 2 levels in use",
         '  "yes" 212 times, first in row 6: the domain lists "Yes"',
-        "  -> correct the table, or write its spelling in values: these become the default",
+        "  -> correct the table, or write ignore_case = true: these become the default",
     ] == found.lines()[1:8]
 
 
@@ -197,14 +197,15 @@ def test_values():
             "  4 different values; 2 of 2 levels in use",
             '  "C" 2 times, first in row 3',
             '  "a" 1 times, first in row 5: the domain lists "A"',
-            '  -> correct the table, or write its spelling in values: these become "other"',
+            '  -> correct the table, or write ignore_case = true: these become "other"',
             ('  -> if the code book lists them, add "C" (read from the rows) to values, or leave '
              'it: these become "other"')] \
         == one(Category("ward", ["A", 3]), ["A ", None, "C", "C", "a", "3.0", "A"])
     assert 15 == len(one(Category("ward", ["w"]), [f"w{j % 50}" for j in range(60)]))
     assert '  "maybe" 1 times, first in row 3' == one(Flag("f"), ["yes", 0, "maybe"])[3]
-    assert 'the domain lists "malignant"' in one(Label("y", ["benign", "malignant"]),
-                                                 ["benign", "malignent"])[3]
+    labelled = Domain([Flag("x")], Label("y", ["benign", "malignant"]))
+    assert 'the domain lists "malignant"' in "\n".join(inspect(
+        [["yes"]] * 2, labelled, ["benign", "malignent"]).lines())
 
 
 def test_terminal():

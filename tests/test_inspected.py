@@ -1,23 +1,38 @@
-"""Law: a look at a table.  It is private, fits a terminal, and leaves a note of public facts."""
+"""Law: a look at a table.  It is private, fits a terminal, and a charge after a STOP is refused."""
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
-import os
 import stat
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from privsieve import KernelRidgeSession, Ledger, RuleSieve
 from privsieve.cli import inspect as verb
-from privsieve.errors import SchemaError
+from privsieve.errors import ParameterError
+from privsieve.fit import fit
+from privsieve.methods import plan
+from privsieve.noise.streams import replay
 from privsieve.public import inspected
 from privsieve.public.columns import Category, Date, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.report import inspected_html
+from privsieve.rows import open_source
 from privsieve.rows.inspect import inspect
-from test_cli import on_terminal, place, privsieve, rows, select  # noqa: F401  # fixtures
+from test_cli import (  # noqa: F401  # fixtures
+    BUDGET,
+    DOMAIN,
+    on_terminal,
+    place,
+    privsieve,
+    rows,
+    select,
+    spent,
+)
 from test_report import harmless
 
 LOOK = ("inspect", "table.csv", "--domain", "domain.toml")
@@ -44,66 +59,140 @@ def page_of(columns, folder):
     return inspected_html(inspect(path, domain).told())
 
 
-def test_the_note_hangs_on_no_row(privsieve):  # noqa: F811
-    """Beside the domain file stands its digest, the same for every table and every verdict."""
-    privsieve(*LOOK, "--private-output", "first.txt")
-    first = note()
+def stopped(*, domain="domain.toml"):
+    """A table whose labels are other words, and that somebody looked at."""
+    Path("table.csv").write_text(rows().replace(",yes", ",ja").replace(",no\n", ",nein\n"))
+    return inspect("table.csv", domain)
+
+
+@pytest.mark.parametrize("verb", [
+    select(), ("synthesize", "table.csv", "--domain", "domain.toml", "--epsilon", "1", "--top", "1",
+               "--bins", "2", "--rows", "9", *BUDGET, "--out", "first")], ids=lambda verb: verb[0])
+def test_a_charge_after_a_stop_is_refused(privsieve, verb):  # noqa: F811
+    """Nothing is charged and no folder is made; --anyway goes on, and so does a better file."""
+    assert 0 == privsieve(*LOOK, "--private-output", "fine.txt")[0]
+    assert 0 == privsieve(*verb[:-1], "fine")[0]
+    before, _ = spent(), stopped()
+    inspected._kept.clear()  # as in a process of its own
+    code, out, err = privsieve(*verb)
+
+    assert (2, "", before, False) == (code, out, spent(), Path("first").exists())
+    assert "inspect said STOP" in " ".join(err.split())
+    assert "ja" not in " ".join(err.split()).replace("--anyway", "")
+    assert 0 == privsieve(*verb, "--anyway")[0]
+    assert before < spent()
+
+
+def test_a_regression_after_a_stop_is_refused(privsieve):  # noqa: F811
+    """So is a model of a number that the table does not hold."""
+    Path("domain.toml").write_text(DOMAIN.partition("[target]")[0] + """[target]
+name = "ill"\nkind = "number"\nlow = 0\nhigh = 1\n""")
+    verb = ("regress", "table.csv", "--domain", "domain.toml", "--epsilon", "1", "--kernel",
+            "linear", *BUDGET, "--out", "first")
+    assert "stop" == inspect("table.csv", "domain.toml").verdict.word
+    before = spent()
+
+    assert (2, before) == (privsieve(*verb)[0], spent())
+    assert 0 == privsieve(*verb, "--anyway")[0]
+
+
+def test_the_record_is_private_and_of_one_table_and_one_domain(privsieve):  # noqa: F811
+    """Mode 0600, two digests and a word; another table, domain file or verdict makes it void."""
+    stopped()
+    record, before = json.loads(note()), note()
     Path(NOTE).unlink()
-    Path("table.csv").write_text("age;dose;ward;smoker;ill\nx;x;x;x;x\n\n")
-    privsieve(*LOOK, "--private-output", "second.txt")
-
-    digest = hashlib.sha256(Path("domain.toml").read_bytes()).hexdigest()
-    assert first == note()
-    assert [f"sha256:{digest}"] == [line for line in first.splitlines() if line[0] != "#"]
-    assert Path("second.txt").read_text().splitlines()[1].startswith("STOP")
-    assert {NOTE, "domain.toml"} == {path.name for path in Path().glob("domain*")}
-
-
-def test_the_note_leaves_strangers_as_they_are(tmp_path):
-    """No file or link that lies beside the domain file is written through or deleted."""
-    domain, other = tmp_path / "d.toml", tmp_path / "other"
-    domain.write_text("x")
-    other.write_text("mine")
-    beside = [tmp_path / f"d.toml.inspected.{name}" for name in (os.getpid(), "0")]
-    for link in beside:
-        link.symlink_to(other)
-
-    assert inspected.note(domain, "ab")
-    assert "mine" == other.read_text()
-    assert all(link.is_symlink() for link in beside)
-    assert 5 == len(list(tmp_path.iterdir()))
-
-
-def test_a_look_from_python_is_noted(privsieve):  # noqa: F811
-    """A look with the path of a domain file leaves the command's note; one with a domain none."""
-    inspect("table.csv", Domain.from_toml("domain.toml"))
-    assert not Path(NOTE).exists()
-    with pytest.raises(SchemaError):  # nobody looked
-        inspect("none.csv", "domain.toml")
-    assert not Path(NOTE).exists()
-    inspect("table.csv", Path("domain.toml"))
-    noted = note()
-
-    assert "nobody has looked" not in " ".join(privsieve(*select())[2].split())
+    Path("look.txt").unlink(missing_ok=True)
     privsieve(*LOOK, "--private-output", "look.txt")
-    assert noted == note()
+    seen = Path("table.csv").stat()
+
+    assert before == note()
+    assert 0o600 == stat.S_IMODE(Path(NOTE).stat().st_mode)
+    assert {"private", "domain_sha256", "file_sha256", "verdict"} == record.keys()
+    assert ("stop", "PRIVATE") == (record["verdict"], record["private"][:7])
+    assert record["file_sha256"] == hashlib.sha256(
+        f"{seen.st_size} {seen.st_mtime_ns}".encode()).hexdigest()
+    for change in (
+            lambda: Path("table.csv").write_text(rows(401)),
+            lambda: Path("domain.toml").write_text(DOMAIN.replace('"yes"', '"ja"')),
+            lambda: Path("domain.toml").write_text(DOMAIN.replace(
+                'unit = "row"', 'unit = "row"\ncsv = { encoding = "cp1252" }')),
+            lambda: Path(NOTE).write_text("{"), lambda: Path(NOTE).unlink()):
+        Path("domain.toml").write_text(DOMAIN)
+        stopped()
+        inspected._kept.clear()
+        with pytest.raises(ParameterError, match="said STOP"):
+            inspected.demand(Domain.from_toml("domain.toml"), "table.csv", anyway=False)
+        change()
+        inspected.demand(Domain.from_toml("domain.toml"), "table.csv", anyway=False)
+    assert not list(Path().glob(f"{NOTE}.*"))
 
 
-def test_select_says_where_nobody_looked(privsieve):  # noqa: F811
-    """Select asks for a look until there was one with the domain file as it stands."""
-    asked = "nobody has looked at a table with this domain file"
+def test_what_is_public_in_a_domain_file_keeps_the_record(privsieve):  # noqa: F811
+    """A comment, or another number of rows, reads no cell otherwise: the STOP stands."""
+    Path("domain.toml").write_text(DOMAIN.replace('unit = "row"', 'unit = "row"\nrows = 400'))
+    stopped()
+    Path("domain.toml").write_text(f"# a comment\n{DOMAIN}")
 
-    assert asked in " ".join(privsieve(*select())[2].split())
-    privsieve(*LOOK, "--private-output", "look.txt")
-    assert asked not in " ".join(privsieve(*select(out="second"))[2].split())
-    with Path("domain.toml").open("a") as file:
-        file.write("# another word\n")
-    code, _out, err = privsieve(*select(out="third"))
-    assert (4, False) == (code, asked in " ".join(err.split()))  # a refusal is one line
-    assert 1 == len(err.splitlines())
+    assert 2 == privsieve(*select())[0]
 
 
-def test_a_note_that_cannot_be_written(privsieve):  # noqa: F811
+@pytest.mark.filterwarnings("ignore::privsieve.fit.UnsignedWarning")
+def test_a_fit_in_python_after_a_stop_is_refused(privsieve):  # noqa: F811
+    """With a domain of a file, or words against classes in memory; a mended table fits."""
+    stopped(domain=Domain.from_toml("domain.toml"))
+    inspected._kept.clear()
+    ledger = Ledger("budget.db", population="clinic")
+    sieve = RuleSieve(2, epsilon=1, domain=Domain.from_toml("domain.toml"), ledger=ledger)
+    before = spent()
+    with pytest.raises(ParameterError, match="anyway=True"):
+        sieve.fit("table.csv")
+    assert before == spent()
+    assert 2 == len(sieve.fit("table.csv", anyway=True).release_.selected)
+
+    X, y = np.random.default_rng(2).random((300, 4)), np.array(["nein", "ja"] * 150, object)
+    sieve = RuleSieve(2, epsilon=1, domain=Domain.box(0, 1))
+    assert "stop" == inspect(X, Domain.box(0, 1), y).verdict.word
+    with pytest.raises(ParameterError, match="said STOP"):
+        sieve.fit(X, y)
+    sieve.fit(X, y, anyway=True)
+    sieve.fit(X, (y == "ja").astype(int))
+    sieve.fit(X.copy(), y)  # another table, which nobody looked at
+    assert "fine" == inspect(X, Domain.box(0, 1, classes=("nein", "ja")), y).verdict.word
+    RuleSieve(2, epsilon=1, domain=Domain.box(0, 1, classes=("nein", "ja"))).fit(X, y)
+    del X
+    gc.collect()
+    assert all("/" not in one and " " not in table for one, table in inspected._kept)
+
+
+def test_a_session_after_a_stop_is_refused():
+    """A session, which charges at its answers, is not opened."""
+    X, y = np.zeros((60, 2)), np.zeros(60)
+    domain = Domain.box(0, 1, target=(0, 1))
+    assert "stop" == inspect(X, domain, y).verdict.word
+    with pytest.raises(ParameterError, match="said STOP"):
+        KernelRidgeSession(X, y, domain=domain)
+    KernelRidgeSession(X, y, domain=domain, anyway=True).close()
+
+
+def test_no_release_knows_the_record(privsieve):  # noqa: F811
+    """With a record or without one, the same noise gives the same bytes, and no path is in them."""
+    made = []
+    for verdict in (None, "fine", "look"):
+        domain = Domain.from_toml("domain.toml")
+        if verdict is not None:
+            inspected.note(domain, "table.csv", None, verdict)
+        source = open_source("table.csv")
+        one = plan("rule-sieve", domain, k=2, epsilon=1, rows=400)
+        made.append(fit(one, source, noise=replay(3)).bytes)
+
+    assert 1 == len(set(made))
+    assert str(Path.cwd()).encode() not in made[0]
+    privsieve(*select())
+    for path in Path("first").iterdir():
+        assert str(Path.cwd()).encode() not in path.read_bytes()
+
+
+def test_a_record_that_cannot_be_written(privsieve):  # noqa: F811
     """Where nothing can be written beside the domain file, that is said and nothing is lost."""
     Path(NOTE).mkdir()
     code, _out, err = privsieve(*LOOK, "--private-output", "look.txt")

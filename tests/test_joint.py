@@ -359,7 +359,8 @@ def test_three_in_their_best_parts_move_by_no_more():
 def test_the_joint_law_of_count_and_set_keeps_epsilon(monkeypatch):
     """The shipped mechanism, d = 4 and k = 3: one race, pairs or triples by a noisy count.
 
-    The exact law of what is released and chosen, on neighbours that a search makes worse.
+    The exact law of all that a release says: the noisy counts of the classes and the names, on
+    neighbours that a search makes worse.
     """
     epsilon, rng = Fraction(25), np.random.default_rng(8)
     records, memo = list(product((0, 1), repeat=5)), {}
@@ -377,12 +378,13 @@ def test_the_joint_law_of_count_and_set_keeps_epsilon(monkeypatch):
         rows, found, n = np.array([records[r] for r in table]), {}, len(table)
         summary = summarise([tables.batch(rows[:, :4] * 65535, rows[:, 4])], 3, rules=rules)
         q = math.exp(-epsilon / 10)
-        # What is released is a count; beyond the table's ends it says no more than at the end.
-        for count in range(n + 1):
+        # Counts farther beyond the table's ends have one ratio, and weigh as these do.
+        for count in range(-1, n + 2):
             drawn = count - int(rows[:, 4].sum())
-            p = q ** abs(drawn) * (1 / (1 + q) if count in (0, n) else (1 - q) / (1 + q))
-            for chosen, share in grown(partial(run, summary, rules, drawn)).items():
-                found[count, chosen] = p * share
+            p = q ** abs(drawn) * (1 / (1 + q) if count in (-1, n + 1) else (1 - q) / (1 + q))
+            for said, share in grown(partial(run, summary, rules, drawn)).items():
+                assert (str(n - count), str(count)) == said[0]  # all of it leaves, as it was drawn
+                found[said] = p * share
         return found
 
     def run(summary, rules, drawn, race):
@@ -391,7 +393,7 @@ def test_the_joint_law_of_count_and_set_keeps_epsilon(monkeypatch):
             raced, asked.k, asked.sensitivity, asked.epsilon))
         chosen = mechanism(summary, replay(1), rules=rules)
         ran.add(chosen.said["branch"])
-        return tuple(chosen)
+        return tuple(chosen.said["class_counts"]["q"]), tuple(chosen)
 
     def loss(table, other):
         one, two = law(table), law(other)

@@ -358,7 +358,7 @@ def test_a_fitted_one_holds_its_release_only(method, ledger):
 
     body = fitted.release_.body
     assert parameters | {"n_features_in_", "feature_names_in_", "release_"} == set(vars(fitted))
-    said = {"candidate", "branch", *BESIDE}
+    said = {"branch", "class_counts", *BESIDE}
     assert {"format", "kind", "private", "columns", "domain", "selected", "forecast", "plan",
             "warning", *NUMBERS.get(body["kind"], ())} == set(body) - said
     assert [word for word in BESIDE if word in body] == [

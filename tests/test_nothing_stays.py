@@ -107,7 +107,7 @@ _CODE = (types.ModuleType, types.CodeType, types.FrameType, types.BuiltinFunctio
          types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
          types.MemberDescriptorType, types.MethodWrapperType)
 #: What a release says of its own: it was drawn.
-DRAWN = ("selected", "values", "cells", "queries", "answers")
+DRAWN = ("selected", "values", "cells", "queries", "answers", "class_counts")
 
 
 def parts(thing):

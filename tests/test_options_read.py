@@ -88,7 +88,7 @@ def test_a_text_is_read_as_on_the_command_line(method):
 @pytest.mark.parametrize(("options", "said"), [
     ({"ordered": 1}, "ordered is 1; write True or False"),
     ({"ordered": "perhaps"}, "ordered is 'perhaps'; write True or False"),
-    ({"depth": True}, "depth is True; write a whole number"),
+    ({"depth": True}, 'depth is True; write "1", "2" or "3"'),
     ({"depth": 4}, 'depth is 4; write "1", "2" or "3"'),
     ({"epsilon": 12, "allow_weak": "no"}, "above 10 the promise is weak"),
     ({"epsilon": 12, "allow_weak": 1}, "allow_weak is 1; write True or False"),
@@ -98,7 +98,7 @@ def test_a_text_is_read_as_on_the_command_line(method):
     ({"delta": b"0"}, "delta is b'0'; write a positive decimal number"),
     ({"always": {"a": 1}}, "always is .*; write a list"),
     ({"groups": ["a"]}, "groups is .*; write a dict"),
-    ({"joint": ["pair"]}, "joint is .*; write a text"),
+    ({"joint": ["pair"]}, 'joint is .*; write "auto"'),
     ({"max_ops": "many"}, "max_ops is 'many'; write a whole number"),
 ])
 def test_nothing_is_charged_for_a_wrong_value(tmp_path, options, said):

@@ -8,16 +8,22 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from data_makers import codes
+from kernel_calls import serve
+from privsieve.check.recount import domain_of
 from privsieve.cli import run
-from privsieve.errors import SchemaError
+from privsieve.errors import DomainError, SchemaError
 from privsieve.public.canonical import text_of
-from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.public.columns import Category, Date, Flag, Label, Number, label_of
 from privsieve.public.domain import Csv, Domain
+from privsieve.public.domain_file import parse, to_toml
 from privsieve.rows.cells import date_cell, encoder, number_cell
+from privsieve.rows.inspect import inspect
 from privsieve.rows.items import Reading, column_of, items_of, table_of
 from privsieve.rows.long_log import Long, read_long, whose
 
@@ -30,6 +36,7 @@ PARTS = [
     Flag("c"), Flag("c", default=True), Flag("c", true="ja", false=["nein", "x"]),
     Category("c", ["A", "B"]), Category("c", [0, 1]), Category("c", ["true", "x"]),
     Category("c", ["true", "1"]), Category("c", [1, "01", "2,5"]),
+    Category("c", ["A", "JA", "true"], ignore_case=True),
     Number("c", 0, 100, cuts=[1, 2, 50]), Number("c", 1, 2, cuts=[1, 1.5, 2]),
     Number("c", -10, 10, missing="level", cuts=[0]), Number("c", 0.5, 1000, "log", cuts=[1]),
     Date("c", "2020-01-01", "2020-12-31", "%d.%m.%Y", cuts=["2020-02-01"]),
@@ -84,7 +91,8 @@ def test_items_are_what_a_selection_reads(part):
 
 
 @pytest.mark.parametrize("label", [Label("c", [0, 1]), Label("c", ["A", "x"], "x"),
-                                   Label("c", [False, True], True), Label("c", [1, "01", "ja"])])
+                                   Label("c", [False, True], True), Label("c", [1, "01", "ja"]),
+                                   Label("c", ["X", "JA"], ignore_case=True, words=["a", [1]])])
 def test_classes_are_what_a_selection_reads(label):
     """The class of a row is its code, whatever the label's cell is."""
     rng = np.random.default_rng(5)
@@ -97,6 +105,68 @@ def test_classes_are_what_a_selection_reads(label):
 
         assert [label.values[code] for code in codes] == [classes[at] for at in y]
         assert [label.values[code] for code in sorted(set(codes))] == [*classes]
+
+
+YES_OR_NO = (Label("y", ["nein", "ja"], ignore_case=True, words=[["n", 0], ["j", 1]]),
+             label_of(Flag("y", true=["ja", "j"], false=["nein", "n"])))
+#: Cells that a container can hold, with their class.
+WORDS = [("ja", 1), ("Ja", 1), ("JA", 1), (" jA ", 1), ("nein", 0), ("NEIN", 0), ("J", 1), ("n", 0),
+         ("1", 1), ("0.0", 0), ("x", 0), ("", 0)]
+
+
+@pytest.mark.parametrize("label", YES_OR_NO, ids=["ignore_case", "flag"])
+def test_words_of_a_label_are_read_alike_by_every_reader(label, tmp_path, monkeypatch):
+    """Capitals that are ignored, and further words: one class, in whatever container they lie."""
+    said, classes = zip(*WORDS, strict=True)
+    upper = Category("ward", ["Nein", "JA"], ignore_case=True)
+    domain = Domain([upper, Flag("a")], target=label)
+    frame = pd.DataFrame({"ward": said, "a": [0] * len(said), "y": said})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    arrow = pa.Table.from_pandas(frame)
+    pq.write_table(arrow, tmp_path / "t.parquet")
+    parted = arrow.set_column(2, "y", arrow["y"].dictionary_encode())
+    tables = [(frame, None), (frame.drop(columns="y"), frame["y"]), (arrow, None), (parted, None),
+              (pl.from_arrow(arrow), None), (tmp_path / "t.csv", None),
+              (tmp_path / "t.parquet", None),
+              (frame[["ward", "a"]].to_numpy(), np.array(said, object)),
+              ([list(row) for row in frame[["ward", "a"]].itertuples(index=False)], list(said))]
+    level = [1 if word.strip().lower() == "ja" else 0 if word.lower() == "nein" else 2
+             for word in said]
+    for which in ("native", "numpy"):
+        serve(which, monkeypatch)
+        for X, y in tables:
+            found = np.array(codes(X, domain, y))
+            assert [level, list(classes)] == found[:, [0, 2]].T.tolist()
+    typed = [np.array([1, 0, 1]), np.array([True, False, True]), np.array([1.0, 0.0, 1.0])]
+    for which in ("native", "numpy"):
+        serve(which, monkeypatch)
+        for cells in typed:
+            frame = pd.DataFrame({"a": [0, 1, 0], "y": cells})
+            for X in (frame, pa.Table.from_pandas(frame)):
+                assert [1, 0, 1] == [row[1] for row in codes(X, Domain([Flag("a")], label))]
+        half = Label("y", ["nein", "ja"], words=[[0], [1, "2.5"]])
+        table = pa.table({"a": [0, 1, 0], "y": [2.5, 0.0, 1.0]})
+        assert [1, 0, 1] == [row[1] for row in codes(table, Domain([Flag("a")], half))]
+    looked = inspect(tmp_path / "t.csv", domain)
+    assert (1, (0, 1)) == (looked.findings[2].unlisted, tuple(looked.findings[2].codes[0]))
+
+
+def test_a_rule_for_capitals_is_declared():
+    """It is in the digest and the domain file; values and words that would be one are refused."""
+    plain, ignoring = (Domain([Category("w", ["A"], ignore_case=how)],
+                              target=Label("y", ["ja", "nein"], ignore_case=how))
+                       for how in (False, True))
+
+    assert plain.digest() != ignoring.digest()
+    for domain in (ignoring, *(Domain([Flag("a")], target=one) for one in YES_OR_NO)):
+        assert domain == parse(to_toml(domain)) == domain_of(json.loads(json.dumps(domain.json())))
+    assert YES_OR_NO[1] == parse(to_toml(plain).partition("[target]")[0] + """[target]
+name = "y"\nkind = "flag"\ntrue = ["ja", "j"]\nfalse = ["nein", "n"]""").target
+    for kind, values in ((Category, ["A", "a"]), (Label, ["Ja", "JA"])):
+        with pytest.raises(DomainError, match="stands for two values where capitals are ignored"):
+            kind("y", values, ignore_case=True)
+    with pytest.raises(DomainError, match="stands for two values; take one away"):
+        Label("y", ["a", "b"], words=[["c"], ["c"]])
 
 
 ENGLISH = Domain(

@@ -56,7 +56,8 @@ def of_release(one: Release) -> Shown:
     body: Mapping[str, Any] = one.body
     try:
         plan, certificate = body["plan"], one.certificate
-        title = f"Release: {_what(body)} by {plan['method']}"
+        found = "target NOT FOUND; " * bool(one.missing)
+        title = f"Release: {found}{_what(body)} by {plan['method']}"
         delta = f" and delta {plan['delta']}" if plan["delta"] != "0" else ""
         facts = [*_said(body), ("cost", f"epsilon {plan['epsilon']}{delta}")]
         if certificate is None:
@@ -84,6 +85,10 @@ def _what(body: Mapping[str, Any]) -> str:
 def _said(body: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The names, and what else was released in few words."""
     facts = [("selected", names(body["selected"]) or "none")]
+    if body["kind"] == "selection" and (counts := Selection.counts_of(body)) is not None:
+        gone = counts.missing(body["domain"]["unit"])
+        facts = [("target", f"not found: {gone}: check the domain file")] * bool(gone) + facts
+        facts.append(("classes", counts.text))
     if body["kind"] == "histogram":
         cells = Histogram.read(body)
         axes = " by ".join(f"{name} ({many})"
@@ -96,7 +101,7 @@ def _said(body: Mapping[str, Any]) -> list[tuple[str, str]]:
         count = len(model.queries or model.values)
         facts = [("model", f"{model.map}, {only}{count} {'questions' if only else 'numbers'}"),
                  ("noise", f"standard deviation {_figure(model.noise.each)} on each")]
-    elif "sure" in body:
+    if "sure" in body:
         target = body["domain"]["target"]["name"]
         facts.append(("sure", Selection.read(body).counted(target, body["domain"]["unit"])))
     return facts

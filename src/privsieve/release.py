@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Context, Decimal
 from fractions import Fraction
-from math import prod
+from math import ceil, prod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from privsieve.errors import SchemaError
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import Json, canonical, digest, exact, parsed, quoted
+from privsieve.public.canonical import Json, canonical, digest, exact, parsed, quoted, text_of
 from privsieve.public.plan import Plan, sought
 from privsieve.public.printed import Printed
 
@@ -32,15 +32,21 @@ if TYPE_CHECKING:
 FORMAT = "privsieve-release/1"
 #: The file of a release is far below; more is an attack on memory.
 LARGEST_FILE = 64 * 2**20
+#: So many classes are named in a sentence.
+SHOWN = 8
 #: What a file that privsieve did not write can raise.
 WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
 #: Of the map of which only answers leave.
 ANSWERS = "answers"
 #: What a release of columns may say beside their names, and its type in JSON.
-BESIDE_NAMES = {"branch": str, "sure": int, "described": dict}
+BESIDE_NAMES = {"branch": str, "sure": int, "described": dict, "class_counts": dict}
+#: A class is not told from none up to so many scales of the noise on its count (an empty class has
+#: more with a chance of e^-7 / 2), and up to this part of the units by the number of classes.
+NEAR, LEAST = 7, Fraction(1, 5)
 
 #: What a release can hold; more would be an attack on the time that a reader takes.
 _NUMBER = r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?"
+_SCALE = r"[0-9]{1,40}([./][0-9]{1,40})?"
 #: A double has no other exponent.
 _EXPONENTS = range(-1074, 971)
 #: Smaller figures have an exponent, not a long row of zeros.
@@ -79,9 +85,22 @@ class Release(Printed):
         return tuple(self.body["columns"])  # type: ignore[arg-type]
 
     @property
+    def missing(self) -> str:
+        """That the target was not found, and what to do, by the noisy counts; else empty."""
+        counts = None if self.body["kind"] != Selection.kind else Selection.counts_of(self.body)
+        domain: Any = self.body.get("domain")
+        gone = "" if counts is None else counts.missing(domain["unit"])
+        return gone and f"{gone}: check the domain file"
+
+    @property
     def right(self) -> int | None:
-        """How many names would be right on a usual table: a forecast from public numbers."""
+        """How many names would be right on a usual table: a forecast from public numbers.
+
+        None where nothing is forecast, and where a class was not found.
+        """
         made: Any = self.body.get("forecast") or {}
+        if self.missing:
+            return None
         usual = (made.get("found_percent") or {}).get(str(made.get("usual_gap")))
         plan: Any = self.body["plan"]
         if usual is None or exact(plan["epsilon"], "epsilon") == 0:
@@ -189,6 +208,7 @@ class Selection:
     branch : which of the ways that the plan lists was taken.
     sure : at least so many of them are related to the target, if rows were drawn independently.
     described : figures of the chosen columns with noise, by their names.
+    class_counts : noisy counts of the classes, which weighed them; see `ClassCounts`.
 
     >>> Selection(("age",)).write(), Selection.read({"selected": ["age"], "sure": 1}).sure
     ({'selected': ['age']}, 1)
@@ -199,6 +219,7 @@ class Selection:
     branch: str | None = None
     sure: int | None = None
     described: Mapping[str, Json] | None = None
+    class_counts: Mapping[str, Json] | None = None
 
     def write(self) -> dict[str, Json]:
         """The fields of release.json."""
@@ -221,6 +242,14 @@ class Selection:
                 raise ValueError("no column is described")
             return found
 
+    @classmethod
+    def counts_of(cls, body: Mapping[str, Any]) -> ClassCounts | None:
+        """The noisy counts of the classes, where some were drawn."""
+        with _refused("release.json has no noisy count for each class; take the file as privsieve "
+                      "wrote it"):
+            counts = cls.read(body).class_counts
+            return None if counts is None else ClassCounts.read(counts, body)
+
     @property
     def descriptions(self) -> dict[str, Described]:
         """What is said of each chosen column, by its name; none where nothing was asked."""
@@ -241,6 +270,71 @@ class Selection:
         verb = "is" if self.sure == 1 else "are"
         return (f"at least {self.sure} of these {len(self.selected)} {verb} related to {target}, "
                 f"with 95 % confidence, if {unit}s were drawn independently")
+
+
+@dataclass(frozen=True)
+class ClassCounts:
+    """Noisy counts of the classes: q / per units each, with discrete Laplace noise.
+
+    scale : the mean of each geometric half of the noise on q.
+
+    >>> counts = ClassCounts((2990, 10), 1, Fraction(10), ("nein", "ja"), 3000)
+    >>> counts.text, counts.missing("row")
+    ('nein about 2,990, ja about 10 of 3,000 (± 30)', 'class ja: about 10 of 3,000 rows')
+    >>> counts.write()
+    {'q': ['2990', '10'], 'per': 1, 'law': 'discrete-laplace', 'scale': '10'}
+    """
+
+    q: tuple[int, ...]
+    per: int
+    scale: Fraction
+    names: tuple[str, ...] = ()
+    units: int = 0
+
+    def write(self) -> dict[str, Json]:
+        """The field "class_counts" of release.json."""
+        return {"q": [str(count) for count in self.q], "per": self.per, "law": "discrete-laplace",
+                "scale": exactly(self.scale)}
+
+    @classmethod
+    def read(cls, said: Mapping[str, Any], body: Mapping[str, Any]) -> Self:
+        """What a release says."""
+        names = tuple(map(text_of, body["domain"]["target"]["values"]))
+        if len(names) != len(said["q"]) or _integers([said["per"]])[0] < 1 or not (
+                re.fullmatch(_SCALE, said["scale"])):
+            raise ValueError("there is not one count for each class, or their noise has no scale")
+        return cls(tuple(int(number(count)) for count in said["q"]), said["per"],
+                   Fraction(said["scale"]), names, int(body["plan"]["units"]))
+
+    @property
+    def about(self) -> list[int]:
+        """The count of each class in units, within what is possible."""
+        return [min(max(0, round(Fraction(count, self.per))), self.units) for count in self.q]
+
+    @property
+    def reach(self) -> int:
+        """Within so many units of the true count each lies with 95 % confidence."""
+        return ceil(3 * self.scale / self.per)
+
+    @property
+    def text(self) -> str:
+        """All counts, in a few words."""
+        counts = [f"{name} about {count:,}" for name, count in zip(
+            self.names, self.about, strict=True)]
+        more = [f"{len(counts) - SHOWN} more"] * (len(counts) > SHOWN)
+        return f"{', '.join([*counts[:SHOWN], *more])} of {self.units:,} (± {self.reach:,})"
+
+    def missing(self, unit: str) -> str:
+        """The classes that are not told from none, in words; empty where all are there.
+
+        A function of what was released and of public numbers alone.
+        """
+        limit = min(NEAR * self.scale, LEAST * self.units * self.per / len(self.q))
+        gone = [f"class {name}: about {count:,} of {self.units:,} {unit}s"
+                for name, count, q in zip(self.names, self.about, self.q, strict=True)
+                if q <= limit]
+        more = [f"and {len(gone) - SHOWN} more"] * (len(gone) > SHOWN)
+        return "; ".join([*gone[:SHOWN], *more])
 
 
 @dataclass(frozen=True)

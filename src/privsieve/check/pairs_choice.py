@@ -78,6 +78,18 @@ def _flags(**options: Any) -> Made:
     return of_codes(_FLAGS, *ends, k=1, **options)
 
 
+def _counted(more: int, **options: Any) -> Made:
+    """A row of another class: a class count falls, a score falls and another one rises.
+
+    more : so many pairs of rows that both columns tell apart, so that noisy counts are drawn.
+    """
+    codes, _, label = sides()
+    first = np.vstack([np.column_stack([codes, label]), [(0, 0, 0), (TOP, TOP, 1)] * more])
+    second = first.copy()
+    second[1, 2] = 1 - second[1, 2]
+    return of_codes(TWO, first, second, k=1, **options)
+
+
 def _described(method: str) -> Pair:
     """The same among rows that fill each cell: below nought what noise leaves is cut off."""
     first, second, label = sides()
@@ -132,12 +144,14 @@ PAIRS: Mapping[str, Mapping[str, Made]] = {
         "votes": _votes,
         "sure": in_two(sides, k=1, sure="0.1", independent_rows=True, **_RULES),
         "described": _described,
+        "counts": _counted(120, depth=1),
     },
     "noisy-top-k": {
         "": in_two(sides, k=1, class_prior=None),
         "class-counts": in_two(sides, k=1, score="class-counts", class_prior=None),
         "disagreement": _disagreeing,
         "correlation": _correlated,
+        "counts": _counted(1),
     },
     "noisy-histogram": {"": _counts, "threshold": _threshold,
                         "chosen": _flags(choice=_RULES)},

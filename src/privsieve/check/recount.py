@@ -74,7 +74,11 @@ def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iter
 
 
 def unseen(body: Mapping[str, Any], release: Mapping[str, Any]) -> list[str]:
-    """What of a release that holds would have taken too long to count again."""
+    """What of a release that holds was not counted again, or speaks against its use."""
+    if "class_counts" in release:
+        from privsieve.check import recount_choice
+
+        return [*recount_choice.notes(release)]
     if not body["plan"]["method"].startswith("kernel-ridge-session/"):
         return []
     from privsieve.check import recount_answers

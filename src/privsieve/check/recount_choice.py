@@ -27,6 +27,10 @@ VOTE_GAPS = ("0.04", "0.1", "0.2", "0.4")
 #: What may be asked for, and how many columns it begins with.
 SETS = {"pair": "pairs", "triple": "triples", "quad": "quads", "none": "one race"}
 SIZES = {"one race": 0, "pairs": 2, "triples": 3, "quads": 4}
+#: Units times epsilon a column that pay for pairs, and for triples: of two classes, of more.
+PAID = (15, 200), (25, 150)
+#: Below this share of the units a class is rare.
+RARE = Fraction(3, 20)
 WEIGHED = ("mean-difference", "class-counts")
 #: Of a number's share, the part of its counts; how many bins it has, and levels a category.
 COUNTS, BINS, LEVELS = Fraction(7, 8), 16, 64
@@ -94,6 +98,7 @@ def reasons(facts: Facts) -> Iterator[str]:
     yield from _beside(choice, facts)
     yield from _forecast(facts, choice)
     yield from _branch(choice, facts)
+    yield from _class_counts(choice, facts)
 
 
 def plan_reasons(plan: Mapping[str, Any], domain: Domain, *, before: bool) -> Iterator[str]:
@@ -180,6 +185,68 @@ def _branch(choice: Wished, facts: Facts) -> Iterator[str]:
         "the release says a branch that the plan does not have, or none":
             (branch is not None) == says and (not says or branch in facts.settings["branches"]),
     })
+
+
+def _class_counts(choice: Wished, facts: Facts) -> Iterator[str]:
+    """Whether counts of classes are there where they were paid for, with their noise."""
+    told, settings, domain = facts.release.get("class_counts"), facts.settings, facts.domain
+    share = Fraction(1, 10) if settings.get("class_prior") == "auto" else (
+        Fraction(1, 20) if settings.get("class_share") == "noisy" else Fraction(0))
+    if "targets" in settings or choice.certain or facts.before:
+        share = Fraction(0)
+    if told is None or not share:
+        return failed({"the release counts classes that it did not pay for, or does not count them":
+                       (told is None) == (not share)})
+    epsilon = facts.epsilon - sum(_share_of(choice, facts, name) for name in BESIDE
+                                  if name in settings)
+    q, per, scale = list(map(int, told["q"])), told["per"], Fraction(told["scale"])
+    two = classes_of(domain) == 2 and domain.replaces
+    moves = 2 if domain.replaces and not two else 1
+    if len(q) != classes_of(domain):
+        return iter(("the release does not have one count for each class",))
+    return failed({
+        "the class counts have another noise than their share of epsilon buys":
+            per == domain.unit_weight and scale == moves * per / (share * epsilon),
+        "the class counts do not add up to the number of units":
+            not two or sum(q) == facts.units * per,
+        "the branch of the release does not follow from its class counts":
+            "branch" not in facts.release or facts.release["branch"] == _branch_of(
+                settings, PAID[len(q) > 2], facts.units * epsilon * (1 - share),
+                _worth(q, facts.units * per, scale if two else None)),
+    })
+
+
+def notes(release: Mapping[str, Any]) -> Iterator[str]:
+    """What is to be said of a release whose class counts say that a class is not there."""
+    told = release["class_counts"]
+    whole = int(release["plan"]["units"]) * told["per"]
+    limit = min(7 * Fraction(told["scale"]), Fraction(whole, 5 * len(told["q"])))
+    return failed({"the target was not found: a class has a noisy count near none, and the names "
+                   "may answer another question; check the domain file":
+                   all(int(one) > limit for one in told["q"])})
+
+
+def _worth(q: Sequence[int], total: int, scale: Fraction | None) -> Fraction:
+    """What a unit is worth by noisy counts; `scale` where a rare class may be centred."""
+    if len(q) == 2:
+        least = min(max(q[1], 1), max(2, total) - 1)
+        part = Fraction(min(least, max(2, total) - least), max(2, total))
+    else:
+        there = [count for count in q if count > 0]
+        part = min(Fraction(1, 2), Fraction(min(there), sum(there))) if there else Fraction(1, 2)
+    rare = scale is not None and abs(q[0] - q[1]) >= 4 * scale and min(q) < RARE * total
+    return 2 * part * (1 - part) if rare else 2 * part
+
+
+def _branch_of(settings: Mapping[str, Any], paid: tuple[int, int], strength: Fraction,
+               worth: Fraction) -> str:
+    """The branch that the plan takes for units that are worth so much."""
+    named, k, (pairs, triples) = settings["branches"], settings["k"], paid
+    if len(named) == 1:
+        return str(named[0])
+    if "pairs" not in named or strength * worth * worth < pairs * k:
+        return "one race"
+    return "triples" if "triples" in named and strength * worth >= triples * k else "pairs"
 
 
 def _beside(choice: Wished, facts: Facts) -> Iterator[str]:

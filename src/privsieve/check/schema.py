@@ -16,6 +16,7 @@ from privsieve.check.certificate import (
     CONTAINMENT,
     COUNT,
     COUNTED,
+    EXACT,
     FIRST,
     FLAG,
     KERNELS,
@@ -101,7 +102,8 @@ _NUMERIC = Fields(
     {"low": _EDGE, "high": _EDGE, "cuts": Several(_EDGE, least=1), "role": _ROLE, "near": _EDGE,
      "typical": Row((_EDGE, _EDGE)), "missing_values": Several(_EDGE, least=1)})
 _LABEL = Fields({"kind": OneOf("label"), "name": NAME, "values": Several(_SCALAR, least=2),
-                 "default": _SCALAR})
+                 "default": _SCALAR},
+                {"ignore_case": YES, "words": Several(Several(Text(longest=1024)), least=2)})
 _COLUMN = ByWord("kind", {
     "number": _NUMERIC,
     "date": Fields(
@@ -111,7 +113,8 @@ _COLUMN = ByWord("kind", {
     "flag": Fields({"kind": OneOf("flag"), "name": NAME, "default": FLAG},
                    {"true": _WORDS, "false": _WORDS, "role": _ROLE}),
     "category": Fields({"kind": OneOf("category"), "name": NAME,
-                        "values": Several(_SCALAR, least=1)}, {"role": _ROLE}),
+                        "values": Several(_SCALAR, least=1)},
+                       {"role": _ROLE, "ignore_case": YES}),
 })
 _DOMAIN = Fields({
     "columns": Several(_COLUMN, least=1),
@@ -138,6 +141,9 @@ def _law(*laws: str) -> Fields:
     return Fields({"law": OneOf(*laws), "each": _FIGURE})
 
 
+_CLASS_COUNTS = Fields({
+    "q": Several(Text("0|-?[1-9][0-9]{0,39}"), least=2), "per": WholeNumber(1),
+    "law": OneOf("discrete-laplace"), "scale": EXACT})
 _THREE = Row((WholeNumber(),) * 3)
 _TEXTS = Row((Text(longest=64),) * 3)
 _DESCRIBED = Named(Either(
@@ -164,7 +170,7 @@ _HEAD: Mapping[str, Shaped] = {
 _OWN: Mapping[str, tuple[Mapping[str, Shaped], Mapping[str, Shaped]]] = {
     "selection": ({"forecast": _FOUND}, {
         "branch": OneOf("one race", "pairs", "triples", "quads"),
-        "sure": WholeNumber(), "described": _DESCRIBED}),
+        "sure": WholeNumber(), "described": _DESCRIBED, "class_counts": _CLASS_COUNTS}),
     "weights": ({"forecast": _NOISY, "values": _GRID, "noise": _law("gamma-norm", "gaussian")}, {}),
     "regression": ({"forecast": _MODEL, "features": _FEATURES, "values": _GRID,
                     "noise": _law("gamma-norm", "gaussian", "laplace")},
@@ -173,7 +179,7 @@ _OWN: Mapping[str, tuple[Mapping[str, Shaped], Mapping[str, Shaped]]] = {
     "histogram": ({"forecast": _CELLS_OF, "cells": _CELLS, "noise": _law("discrete-laplace")}, {}),
 }
 #: What version 0.1.0 did not say of a selection.
-_LATER = ("branch", "sure", "described")
+_LATER = ("branch", "sure", "described", "class_counts")
 
 
 def _private(kind: str, *, before: bool) -> Fields:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from privsieve.cli import inspected, words
+from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.verb import Verb
 from privsieve.errors import ParameterError
@@ -32,17 +32,18 @@ def command(data: str, domain_file: str, private_output: str | None, *, as_json:
     """Look at DATA with its domain: a verdict on each column, and what to write.
 
     The only verb that speaks of rows.  It spends nothing, writes to a terminal only, and what it
-    shows is not to be shared.  Beside the domain file it notes that somebody looked with it.
+    shows is not to be shared.  Beside the domain file it keeps the verdict, for its owner alone:
+    after a STOP a release of the same table asks for --anyway.
     """
     from privsieve.public.domain import Domain
-    from privsieve.public.inspected import digest
+    from privsieve.public.inspected import ENDING, is_recorded
     from privsieve.rows.inspect import inspect
 
     if private_output is None and not sys.stdout.isatty():
         raise ParameterError("what inspect shows is private and stdout is not a terminal; "
                              "give --private-output FILE to keep it in a file")
-    seen = digest(domain_file)
-    found = inspect(data, Domain.from_toml(domain_file))
+    domain = Domain.from_toml(domain_file)
+    found = inspect(data, domain)
     if private_output is not None:
         with new_file(private_output, "of --private-output") as write:
             write(_written(found, private_output, as_json=as_json))
@@ -51,8 +52,12 @@ def command(data: str, domain_file: str, private_output: str | None, *, as_json:
         words.json(found.told())
     else:
         _show(found.lines())
-    if seen is not None:
-        inspected.note(domain_file, seen)
+    if is_recorded(domain, data):
+        words.say("recorded", f"the verdict, in {domain_file}{ENDING} (private: only its owner may "
+                              "read it); after a STOP select asks for --anyway")
+    else:
+        words.say("recorded", "not: beside the domain file nothing can be written, so that select "
+                              "does not know of a STOP", fg="yellow")
 
 
 def _written(found: Inspection, path: str, *, as_json: bool) -> bytes:

@@ -223,7 +223,8 @@ def releasing(*, required: bool = True) -> Callable[[Command], Command]:
         click.option("--signed-plan", metavar="FILE",
                      help="The plan as it was signed (privsieve sign): another one is refused "
                           "before the charge."),
-        click.option("--anyway", is_flag=True, help="Go on although the forecast warns."),
+        click.option("--anyway", is_flag=True,
+                     help="Go on although the forecast warns, or inspect said STOP."),
         *reading(),
     )
 
@@ -409,11 +410,16 @@ def declared(domain: Domain, options: Mapping[str, Any]) -> Domain:
     return replace(domain, unit_declared=True, **named, **counts)
 
 
-def opened(domain: Domain, path: str, connect: str | None = None,
+def opened(domain: Domain, path: str, connect: str | None = None, *, anyway: bool = True,
            ) -> tuple[Domain, Source, int | None]:
-    """Open a table's structure: the domain that fits it, the source, its public number of rows."""
+    """Open a table's structure: the domain that fits it, the source, its public number of rows.
+
+    anyway : whether that is for what charges nothing, or goes on after a STOP of `inspect`.
+    """
+    from privsieve.public import inspected
     from privsieve.rows import open_source, resolve
 
+    inspected.demand(domain, path, anyway=anyway)
     source = open_source(path, csv=domain.csv, connect=connect)
     shape = source.shape(count_rows=domain.rows_are_public)
     return resolve(domain, shape, strict=False), source, shape.rows

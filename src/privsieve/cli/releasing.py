@@ -93,7 +93,7 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
 
                 def progress(stage: str) -> None:
                     if stage == "charging":
-                        _asked(ledger, options)
+                        words.say("request", str(ledger.request))
                     elif stage == "writing":
                         hold.hold()
                     else:
@@ -121,14 +121,6 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
         else:
             return
     raise failed
-
-
-def _asked(ledger: Ledger, options: Mapping[str, Any]) -> None:
-    """Before the charge: the name of the request, and whether anybody looked at a table."""
-    from privsieve.cli import inspected
-
-    words.say("request", str(ledger.request))
-    inspected.ask(options.get("domain_file"))
 
 
 def verified(folder: str, otherwise: str) -> Release:
@@ -192,6 +184,7 @@ def _tell(made: Release, plan: Plan, ledger: Ledger, show: Show, options: Mappin
             words.json({"release": made.body, "release_sha256": made.sha256, "claim": promise,
                         "charged": options["charged"] or "0",
                         "delta_charged": plan.cost.delta_text if options["charged"] else "0",
+                        "not_found": made.missing or None,
                         "account_charged": kept.get("charged"), "request": ledger.request,
                         "page": options["page"], **left})
         else:

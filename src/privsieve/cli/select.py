@@ -33,7 +33,8 @@ def command(data: str, **options: Any) -> None:
     stdout, one a line; DIR holds the release, with weights where the method releases them.
     """
     asked.demand_choosing(options["method"])
-    domain, source, rows = asked.opened(asked.public(options), data, options["connect"])
+    domain, source, rows = asked.opened(asked.public(options), data, options["connect"],
+                                        anyway=options["anyway"])
     plan = asked.planned(domain, rows, options)
     release(plan, source, options, lambda made: shown(made, plan))
     if plan.kind == "weights":
@@ -51,9 +52,13 @@ def shown(made: Release, plan: Plan) -> Iterator[str]:
     yield from made.selected
     if plan.kind != "selection":
         return
+    if made.missing:
+        words.say("target", f"NOT FOUND: {made.missing}", fg="red")
     if made.expected:
         words.say("forecast", made.expected)
     said, target = Selection.read(made.body), plan.domain.target
+    if counts := Selection.counts_of(made.body):
+        words.say("classes", counts.text)
     if said.sure is not None and target is not None:
         words.say("sure", said.counted(target.name, plan.protected))
     for name, one in said.descriptions.items():

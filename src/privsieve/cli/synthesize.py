@@ -56,7 +56,7 @@ def command(data: str | None, **options: Any) -> None:
     # `--rows` speaks of the rows to make, and not of DATA.
     planned = {**options, "rows": None, "method": "noisy-histogram"}
     domain, source, rows = asked.opened(asked.public(planned), str(data),
-                                         options["connect"])
+                                        options["connect"], anyway=options["anyway"])
     plan, written = asked.planned(domain, rows, planned), False
 
     def beside(folder: Folder, made: Release) -> None:

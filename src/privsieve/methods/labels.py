@@ -29,9 +29,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.methods.branches import worth
-from privsieve.public.canonical import exact
+from privsieve.public.canonical import Json, exact
 from privsieve.public.domain import EXACT_ROWS, Domain
 from privsieve.public.option import number
+from privsieve.release import ClassCounts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -172,6 +173,7 @@ class Labellings(NamedTuple):
         released.
     standing : the weights for products, which take one row a unit; None: the same.
     worth : what a unit is worth beside one of even classes, of public or released numbers.
+    counts : the noisy counts of the classes that the weights were made of, where some were drawn.
     """
 
     weights: tuple[tuple[int, ...], ...]
@@ -179,6 +181,12 @@ class Labellings(NamedTuple):
     largest: int
     standing: tuple[tuple[int, ...], ...] | None = None
     worth: Fraction = Fraction(1)
+    counts: ClassCounts | None = None
+
+    @property
+    def said(self) -> dict[str, Json]:
+        """What a release says of the classes."""
+        return {} if self.counts is None else {"class_counts": self.counts.write()}
 
 
 def cuts(classes: int) -> tuple[tuple[int, ...], ...]:
@@ -306,8 +314,9 @@ def labellings(counts: Sequence[int], standing: Sequence[int], rules: Rules, noi
         released = [count + discrete_laplace(mean, noise) for count in counts]
     found = (_centred(counts, standing, rules, _inside(released[1], total)) if rare
              else balanced(released, scale, margin=4 * mean))
-    # [released-worth]
-    return found._replace(worth=worth(released, total, centred=rare)), left
+    # [released-worth] [released-counts] as they were drawn
+    return found._replace(worth=worth(released, total, centred=rare),
+                          counts=ClassCounts(tuple(released), scale, mean)), left
 
 
 def _unreleased(counts: Sequence[int], standing: Sequence[int], rules: Rules) -> Labellings:

@@ -18,7 +18,8 @@ from privsieve.methods.choosing import Forecast, Places, among, charged, expecte
 from privsieve.methods.labels import FINE, Labellings, balanced, equal, shares, written_shares
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, option, settings, settled
-from privsieve.public.plan import Cost, Plan, Scoring
+from privsieve.public.plan import Chosen, Cost, Plan, Scoring
+from privsieve.release import ClassCounts
 from privsieve.summaries.scores import SCORES, Public, Score, ScoreSummary, score_of
 from privsieve.summaries.stages import adding
 
@@ -135,15 +136,23 @@ def choose(summary: ScoreSummary, noise: Noise, *, terms: Terms) -> tuple[int, .
     """A summary meets noise: class weights, values, race."""
     if terms.places.certain and not terms.ordered:
         return terms.places.columns()
-    values, moves = valued(summary, noise, terms=terms)
-    return terms.places.chosen(values, replace(terms.race, sensitivity=moves), noise)
+    values, moves, weights = weighed(summary, noise, terms=terms)
+    chosen = terms.places.chosen(values, replace(terms.race, sensitivity=moves), noise)
+    return Chosen(chosen, **({} if weights is None else weights.said))
 
 
 def valued(summary: ScoreSummary, noise: Noise, *, terms: Terms) -> tuple[list[int], int]:
-    """A summary meets noise: class weights, values, and how far a unit moves one of them."""
+    """A summary meets noise: values, and how far a unit moves one of them."""
+    values, moves, _ = weighed(summary, noise, terms=terms)
+    return values, moves
+
+
+def weighed(summary: ScoreSummary, noise: Noise, *, terms: Terms,
+            ) -> tuple[list[int], int, Labellings | None]:
+    """A summary meets noise: values, how far a unit moves one of them, and class weights."""
     score = terms.scored
     weights = class_weights(summary.classes, terms, noise) if score.weighed else None
-    return list(score.values(summary, weights)), score.sensitivity(weights)
+    return list(score.values(summary, weights)), score.sensitivity(weights), weights
 # [/choose]
 
 
@@ -165,7 +174,9 @@ def class_weights(counts: Iterable[int], terms: Terms, noise: Noise) -> Labellin
     else:
         mean = (2 if public.replace else 1) * unit / terms.counted
         released = [n + discrete_laplace(mean, noise) for n in classes]
-    return balanced(released, unit, margin=4 * mean)
+    # [released-counts] as they were drawn
+    return balanced(released, unit, margin=4 * mean)._replace(
+        counts=ClassCounts(tuple(released), unit, mean))
 # [/class-weights]
 
 

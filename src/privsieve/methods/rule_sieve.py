@@ -35,6 +35,7 @@ from privsieve.methods.labels import (
     FINEST,
     IN_TWO,
     NUMBER,
+    Labellings,
     by_cells,
     by_chance,
     demand_prior,
@@ -322,14 +323,14 @@ def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, 
         race = replace(_race(rules, ONE), sensitivity=moves)
         return Chosen(places.chosen(score, race, noise), branch=ONE.name)
     layout = Layout.of(rules.domain)
-    by, moves, epsilon, worth = weighed(summary, layout, rules, noise)
-    branch = rules.switch.branch(worth)
+    labels, by, moves, epsilon = weighed(summary, layout, rules, noise)
+    branch = rules.switch.branch(labels.worth)
     if branch == ONE:
         race = replace(_race(rules, ONE), sensitivity=moves, epsilon=epsilon)
         chosen = places.chosen(scores(summary, layout, by).tolist(), race, noise)
     else:
         chosen = _set_first(summary, (layout, by, branch, rules), (moves, epsilon), noise)
-    return Chosen(chosen, branch=branch.name)
+    return Chosen(chosen, branch=branch.name, **labels.said)
 
 
 def valued(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[list[int], int]:
@@ -342,7 +343,7 @@ def valued(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[list[int
         # [average-sensitivity] the weight of all units is the same for neighbours: see `settled`
         moves = 4 * rules.domain.unit_weight * max(1, int(summary.runs.counts.sum()))
         return class_scores(summary, layout, rules.grid).tolist(), moves
-    by, moves, _, _ = weighed(summary, layout, rules, noise)
+    _, by, moves, _ = weighed(summary, layout, rules, noise)
     return scores(summary, layout, by).tolist(), moves
 
 
@@ -381,8 +382,8 @@ def _set_first(summary: RuleTables, how: tuple[Layout, Weighing, Branch, Rules],
 
 
 def weighed(summary: RuleTables, layout: Layout, rules: Rules, noise: Noise,
-            ) -> tuple[Weighing, int, Fraction, Fraction]:
-    """How tables become scores, how far one then moves, the epsilon left, what units are worth."""
+            ) -> tuple[Labellings, Weighing, int, Fraction]:
+    """Class weights, how tables become scores, how far one then moves, and the epsilon left."""
     import numpy as np
 
     from privsieve.summaries.rules import Weighing
@@ -397,7 +398,7 @@ def weighed(summary: RuleTables, layout: Layout, rules: Rules, noise: Noise,
                   apart=rules.class_prior != NUMBER,
                   by_chance=by_chance(labels, len(layout.kind), scale),
                   by_cells=by_cells(labels, scale))
-    return by, rules.sensitivity(labels.largest), epsilon, labels.worth
+    return labels, by, rules.sensitivity(labels.largest), epsilon
 # [/mechanism]
 
 

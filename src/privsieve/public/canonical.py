@@ -207,19 +207,20 @@ def is_whole(text: str) -> bool:
     return re.fullmatch(_WHOLE, text) is not None
 
 
-def coded(texts: Sequence[str]) -> dict[str, int]:
+def coded(texts: Sequence[str], words: Sequence[Sequence[str]] = ()) -> dict[str, int]:
     """The codes of listed texts, and of what says the same as exactly one of them.
 
-    A listed text is never read as another one.
+    A listed text is never read as another one.  `words` are further texts of each code.
 
     >>> coded(["0", "1"])["True"], coded(["true", "1"])["1"], "TRUE" in coded(["true", "1"])
     (1, 1, False)
     """
-    table = {text: code for code, text in enumerate(texts)}
-    for words in (TRUE, FALSE):
-        listed = [table[word] for word in words if word in table]
+    table = {text: code for code, said in enumerate(words) for text in said} | {
+        text: code for code, text in enumerate(texts)}
+    for same in (TRUE, FALSE):
+        listed = {table[word] for word in same if word in table}
         if len(listed) == 1:
-            table |= dict.fromkeys(words, listed[0])
+            table |= dict.fromkeys(same, listed.pop())
     return table
 
 

@@ -23,7 +23,7 @@ from privsieve.errors import DomainError, SchemaError
 from privsieve.public.blocks import expanded
 from privsieve.public.canonical import FLAGS, is_whole, plain, quoted
 from privsieve.public.columns import Category, Date, Flag, Number
-from privsieve.public.draft import ID, TEXT, Proposal, proposed
+from privsieve.public.draft import ID, NO, TEXT, Proposal, proposed
 
 #: A code book is far below.
 LARGEST_BOOK = 64 * 2**20
@@ -161,7 +161,9 @@ def _entry(name: str, line: Mapping[str, Any]) -> Proposal:
         facts = {end: _day(name, end, said) for end, said in facts.items()}
         facts |= {"format": line["format"]} if line.get("format") else {}
     if kind == "flag":
-        own = [one if str(one).lower() not in FLAGS else () for one in values[:2]]
+        first = str(values[0]).lower() if values else ""
+        pair = values[1::-1] if first in NO or FLAGS.get(first) == 0 else values[:2]
+        own = [one if str(one).lower() not in FLAGS else () for one in pair]
         facts = {key: word for key, word in zip(("true", "false"), own, strict=False) if word != ()}
     entry = Proposal(name, kind, facts, says=says)
     if not entry.open:  # a fault of the book, and not of the draft made from it

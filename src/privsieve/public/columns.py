@@ -192,6 +192,7 @@ class Flag:
     false: Sequence[str] = field(default=(), metadata={"optional": True})
     role: Role = field(default="known", metadata={"optional": True})
     kind = "flag"
+    ignore_case = True
     levels = 2
     missing_level = False
 
@@ -219,6 +220,8 @@ class Flag:
 class Category:
     """One of the declared values; anything else, and missing, is the one level "other".
 
+    ignore_case : whether capitals and small letters are the same.
+
     >>> Category("ward", ["A", "B"]).levels
     3
     """
@@ -226,12 +229,14 @@ class Category:
     name: str
     values: Sequence[Scalar]
     role: Role = field(default="known", metadata={"optional": True})
+    ignore_case: bool = field(default=False, metadata={"optional": True})
     kind = "category"
     missing_level = False
 
     def __post_init__(self) -> None:
         check_name(self.name)
         object.__setattr__(self, "values", _values(self.values, self.name))
+        _check_case(self)
         check_word(self, "role", _ROLES)
 
     @property
@@ -244,13 +249,20 @@ class Category:
 class Label:
     """The classes of the target; an unknown label becomes `default` (the first value).
 
+    ignore_case : whether capitals and small letters are the same.
+    words : for each value, further words that say the same.
+
     >>> Label("readmitted", [0, 1]).values
     (0, 1)
+    >>> Label("back", ["nein", "ja"], ignore_case=True, words=["n", ["j", 1]]).words
+    (('n',), ('j', '1'))
     """
 
     name: str
     values: Sequence[Scalar]
     default: Scalar | None = None
+    ignore_case: bool = field(default=False, metadata={"optional": True})
+    words: Sequence[str | Sequence[str]] = field(default=(), metadata={"optional": True})
     kind = "label"
 
     def __post_init__(self) -> None:
@@ -265,6 +277,8 @@ class Label:
             raise DomainError(f"target {self.name!r}: default is {quoted(default)}, which is not "
                               "among target.values")
         object.__setattr__(self, "default", default)
+        object.__setattr__(self, "words", _words(self))
+        _check_case(self)
 
     @property
     def default_class(self) -> int:
@@ -294,8 +308,22 @@ def known(part: Category | Label | Flag) -> tuple[Mapping[str, int], int]:
     """
     if isinstance(part, Flag):
         return part.words, int(part.default)
-    table = coded([text_of(value) for value in part.values])
+    table = coded(*_spelled(part))
     return table, len(part.values) if isinstance(part, Category) else part.default_class
+
+
+def label_of(flag: Flag) -> Label:
+    """A flag as a target: its words say two classes, and the usual words of a flag do so, too.
+
+    >>> label_of(Flag("back", true=["ja", "j"])).values
+    ('no', 'ja')
+    """
+    usual = (("no", "0", "false", "n", "f"), ("yes", "1", "true", "y", "t"))
+    sides = [[*{word.lower(): word for word in (*reversed(words), *reversed(own))}.values()][::-1]
+             for words, own in zip(usual, (flag.false, flag.true), strict=True)]
+    values = [side[0] for side in sides]
+    return Label(flag.name, values, values[flag.default], ignore_case=True,
+                 words=[side[1:] for side in sides])
 
 
 def grid(part: Number | Date) -> tuple[int, int]:
@@ -433,6 +461,44 @@ def _values(values: object, name: str) -> tuple[Scalar, ...]:
     if len(texts) >= MISSING:
         raise DomainError(f"column {name!r}: {len(texts)} values are too many; at most 65534")
     return listed
+
+
+def _spelled(part: Category | Label) -> tuple[list[str], list[list[str]]]:
+    """The texts by which values and their further words are compared."""
+    texts, words = [text_of(value) for value in part.values], getattr(part, "words", ())
+    if not part.ignore_case:
+        return texts, [list(said) for said in words]
+    return [text.lower() for text in texts], [[word.lower() for word in said] for said in words]
+
+
+def _check_case(part: Category | Label) -> None:
+    """Refuse a text that would be read as two values."""
+    if not isinstance(part.ignore_case, bool):
+        raise DomainError(f"column {part.name!r}: ignore_case is {quoted(part.ignore_case)}; write "
+                          "true or false")
+    texts, words = _spelled(part)
+    table = coded(texts)
+    twice = next((text for code, text in enumerate(texts) if texts.index(text) != code), None)
+    for code, said in enumerate(words):
+        twice = next((word for word in said if table.setdefault(word, code) != code), twice)
+    if twice is not None:
+        same = " where capitals are ignored" * part.ignore_case
+        raise DomainError(f"column {part.name!r}: {quoted(twice)} stands for two values{same}; "
+                          "take one away")
+
+
+def _words(part: Label) -> tuple[tuple[str, ...], ...]:
+    """For each value its further words, checked."""
+    given: Any = part.words
+    shown = f"column {part.name!r}: words is {quoted(given)}; write a word or a list of words"
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") or len(given) not in (
+            0, len(part.values)):
+        raise DomainError(f"{shown} for each of the {len(part.values)} values")
+    sides = [said if isinstance(said, (list, tuple)) else [said] for said in given]
+    if not all(isinstance(word, (str, int)) and not _long(word) and text_of(word)
+               and not any(map(hidden, text_of(word))) for said in sides for word in said):
+        raise DomainError(f'{shown}, for example words = [["nein"], ["ja", "j"]]')
+    return tuple(tuple(map(text_of, said)) for said in sides) if any(sides) else ()
 
 
 def _long(value: object) -> bool:

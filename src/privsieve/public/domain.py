@@ -28,10 +28,12 @@ from privsieve.public.columns import (
     CODES,
     KINDS,
     Column,
+    Flag,
     Label,
     Number,
     Scalar,
     Target,
+    label_of,
     no_grid,
 )
 from privsieve.public.printed import Printed
@@ -99,13 +101,18 @@ class Domain(Printed):
     csv: Csv = field(default_factory=Csv)
     #: False where nobody has said what a row is; the command line then asks.
     unit_declared: bool = field(default=True, compare=False, repr=False)
+    #: The domain file that was read, beside which `inspect` keeps its verdict.
+    path: str | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", _parts(self.columns, "columns", Column))
         _parts([self.csv], "csv", Csv)
-        _parts([] if self.target is None else [self.target], "target", Target)
+        target: Any = self.target
+        _parts([] if target is None else [target], "target", Target | Flag)
         read_flag(self.unit_declared, "unit_declared")
         self._check_columns()
+        if isinstance(target, Flag):
+            object.__setattr__(self, "target", label_of(target))
         if self.neighbours not in ("replace-one", "add-remove"):
             raise DomainError(f"table.neighbours is {quoted(self.neighbours)}; "
                               'write "replace-one" or "add-remove"')
@@ -121,7 +128,7 @@ class Domain(Printed):
         if not self.columns:
             raise DomainError("the domain names no column; add at least one [[column]]")
         names = [*self.names, *([self.target.name] if self.target else [])]
-        if isinstance(self.target, Number) and self.target.role != "known":
+        if self.target is not None and getattr(self.target, "role", "known") != "known":
             raise DomainError(f"target {self.target.name!r}: role is for columns; whether the "
                               "target is known is said where it is published: take it away")
         if self.person is not None:
@@ -160,7 +167,9 @@ class Domain(Printed):
         """Read a domain file; all that is missing or misspelled is said, each with its line."""
         from privsieve.public.domain_file import read
 
-        return read(path)
+        made = read(path)
+        object.__setattr__(made, "path", os.path.abspath(os.fspath(path)))  # noqa: PTH100  # no import
+        return made
 
     @staticmethod
     def of(given: object) -> Domain:
@@ -197,7 +206,8 @@ class Domain(Printed):
         >>> text = Domain.draft(pa.table({"age": [34], "ill": [True]}), "ill")
         >>> from privsieve.public.domain_file import parse
         >>> parse(text).target
-        Label(name='ill', values=(False, True), default=False)
+        Label(name='ill', values=('no', 'yes'), default='no', ignore_case=True, \
+words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
         """
         from privsieve.public.code_book import entries_for
         from privsieve.public.draft import TableFacts
@@ -379,8 +389,7 @@ def fields_of(part: Column | Target) -> dict[str, Json]:
         value = getattr(part, name)
         if optional and value == default:
             continue
-        found[name] = ([_in_json(one) for one in value] if isinstance(value, tuple)
-                       else _in_json(value))
+        found[name] = _in_json(value)
     return found
 
 
@@ -393,6 +402,8 @@ def _said_of(kind: str) -> tuple[tuple[str, bool, object], ...]:
 
 def _in_json(value: Any) -> Any:
     """A value as JSON keeps it: a long number as its text, by which it is compared anyhow."""
+    if isinstance(value, tuple):
+        return [_in_json(one) for one in value]
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, dt.datetime):

@@ -23,7 +23,7 @@ from privsieve.public.columns import Category, Column, Date, Flag, Label, Number
 from privsieve.public.domain import Box, Csv, Domain
 
 _COLUMNS = {"number": Number, "category": Category, "flag": Flag, "date": Date}
-_TARGETS = {"label": Label, "number": Number}
+_TARGETS = {"label": Label, "number": Number, "flag": Flag}
 _TABLE = ("unit", "person", "rows_per_person", "neighbours", "rows", "persons", "csv")
 #: A domain file is far below; more is a mistake, or an attack on memory.
 LARGEST_FILE = 64 * 2**20

@@ -34,7 +34,7 @@ _NEEDED = {
     "date": {"low": "<- fill in: a date such as 2020-01-01", "high": "<- fill in"},
     "category": {"values": '<- fill in: every value, for example ["A", "B"]'},
     "label": {"values": "<- fill in: every class, for example [0, 1]; "
-                        'or kind = "number", for a number'},
+                        'or kind = "flag", for yes and no; or kind = "number"'},
 }
 
 _PROPOSED = (
@@ -68,6 +68,9 @@ _CATEGORIES = frozenset((
     "occupation", "profession", "beruf", "job", "type", "typ", "category", "kategorie", "group",
     "gruppe", "status", "diagnosis", "diagnose", "icd", "insurance", "versicherung", "color",
     "colour", "farbe", "zip", "plz", "postcode", "language", "sprache", "workclass"))
+#: Words for yes and no that flags do not know by themselves.
+YES, NO = frozenset(("ja", "oui", "si", "sí", "tak", "sim")), frozenset(
+    ("nein", "non", "nie", "nej", "não"))
 _ASKING = frozenset(("is", "has", "had", "ist", "hat", "hatte"))
 _YEARS = frozenset(("year", "jahr", "yob", "birthyear"))
 _PARTS = r"[^\W\d_]+"
@@ -231,7 +234,7 @@ def _as_target(entry: Proposal, classes: Sequence[str]) -> Proposal:
         return Proposal(entry.name, "label", {"values": [
             int(one) if is_whole(one) else one for one in map(plain, classes)]})
     if entry.kind == "flag" and entry.seen is None:
-        return replace(entry, kind="label", facts={"values": [False, True]}, why="")
+        return replace(entry, why="")
     if entry.kind == "number" and (entry.facts.keys() & {"low", "typical"}):
         return replace(entry, why="")
     facts = {"values": entry.facts["values"]} if "values" in entry.facts else {}

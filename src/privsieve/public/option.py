@@ -244,15 +244,16 @@ def read_option(known: Field[Any], value: Any) -> object:
         return None
     try:
         read = _read(about, value if about.read is as_given else plain(value))
-        if about.choices and str(read) not in about.choices:
-            *first, last = (f'"{word}"' for word in about.choices)
-            raise ValueError(f"{', '.join(first)} or {last}" if first else last)  # noqa: TRY301
+        if not about.choices or str(read) in about.choices:
+            return read
+        way_out = ""
     except ParameterError:
         raise
     except ValueError as error:
         way_out = str(error)
-    else:
-        return read
+    if about.choices:
+        *first, last = (f'"{word}"' for word in about.choices)
+        way_out = f"{', '.join(first)} or {last}" if first else last
     raise ParameterError(f"{known.name} is {quoted(value)}; write {way_out}")
 
 

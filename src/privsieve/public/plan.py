@@ -391,7 +391,9 @@ def sentence(certificate: Mapping[str, Any]) -> str:
     if claim["kind"] == "containment":
         return strangers.promise(claim)
     result, results = _RESULT.get(claim["kind"], ("result", "results"))
-    if claim.get("theorem") in _MORE:
+    settings = certificate["plan"].get("settings", {})
+    counted = settings.get("class_prior") == "auto" or settings.get("class_share") == "noisy"
+    if claim.get("theorem") in _MORE or counted:
         result, results = (f"{one} with what is said of it" for one in (result, results))
     changes = f"{_NEIGHBOURS[claim['neighbours']]} {claim['unit']} changes the probability of any "
     times = factor(exact(claim["epsilon"], "epsilon")) or (

@@ -16,7 +16,7 @@ from privsieve.frozen import dataclass
 from privsieve.public.canonical import canonical, digest, exact
 from privsieve.public.description import Described
 from privsieve.public.plan import SENTENCES, UNIT, conversion, items, sought
-from privsieve.release import Release, Selection, exactly, number
+from privsieve.release import ClassCounts, Release, Selection, exactly, number
 from privsieve.report.page import (
     Piece,
     TwoFiles,
@@ -247,8 +247,26 @@ class SelectionPage(PrivatePage):
     @property
     def more(self) -> str:
         """What the claim is about beside the names, in words; empty where it is nothing."""
-        return " and ".join(word for word, said in (("the count", self.sure),
-                                                    ("the figures", self.described)) if said)
+        listed = [word for word, said in (("the class counts", self.counts), (
+            "the count", self.sure), ("the figures", self.described)) if said]
+        return " and ".join([", ".join(listed[:-1]), *listed[-1:]] if listed[1:] else listed)
+
+    @cached_property
+    def counts(self) -> ClassCounts | None:
+        """The noisy counts of the classes, where some were drawn."""
+        return Selection.counts_of(self.release)
+
+    @property
+    def class_rows(self) -> list[list[Markup | str]]:
+        """Each class with a bar, and about how many units it has."""
+        assert self.counts is not None
+        return [[bar(clean(one), [Piece(0, 100 * many / max(1, self.counts.units))]), count(many)]
+                for one, many in zip(self.counts.names, self.counts.about, strict=True)]
+
+    @property
+    def missing(self) -> str:
+        """That the target was not found, in words; empty where it was."""
+        return "" if self.counts is None else self.counts.missing(self.noun)
 
     def tables(self, one: Described) -> Iterator[tuple[list[str], list[list[str]]]]:
         """The figures of a column, a few classes at a time: heads, and a row for each figure."""

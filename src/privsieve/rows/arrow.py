@@ -442,8 +442,8 @@ class _Coder:
         keys = [int(text) for text in known(part)[0] if is_whole(text)]
         low, high = (0, 2**64) if letter in "CSIL" else (-2**63, 2**63)
         held = [key for key in keys if low <= key < high]
-        if letter in "efg" and (len(held) < len(keys) or (
-                isinstance(part, Flag) and (part.true or part.false))):
+        words = part.true or part.false if isinstance(part, Flag) else getattr(part, "words", ())
+        if letter in "efg" and (len(held) < len(keys) or words):
             return None
         bits = np.array([key % 2**64 for key in held], np.uint64).view(np.int64)
         order = np.argsort(bits)

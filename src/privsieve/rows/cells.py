@@ -232,8 +232,7 @@ def encoder(part: Column | Target, decimal: str = ".") -> Encode:
     """The function from a raw column to codes; what depends on the domain alone is done here."""
     if isinstance(part, (Category, Label, Flag)):
         table, other = known(part)
-        lower = isinstance(part, Flag)
-        return lambda column: levels(column, table, other, lower=lower)
+        return lambda column: levels(column, table, other, lower=part.ignore_case)
     grade = grader(part)
     return lambda column: grade(values_of(part, column, decimal))
 

@@ -143,9 +143,8 @@ class Gather:
             # A point that is no decimal is part of the text: 12.000 is not 12 there.
             odd = self._decimal != "." and isinstance(cell, str) and "." in cell
             return cell.strip(BLANK) if odd and isinstance(cell, str) else text
-        if isinstance(self._part, Flag):
-            text = text.lower()
-        return self._spelled.get(text, text if self._other is None else self._other)
+        known = text.lower() if getattr(self._part, "ignore_case", False) else text
+        return self._spelled.get(known, text if self._other is None else self._other)
 
 
 def _spellings(part: Column | Target | None) -> tuple[Mapping[str, str], str | None]:

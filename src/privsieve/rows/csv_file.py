@@ -376,5 +376,7 @@ def _add(records: Records, position: int, part: Column | Target) -> None:
 
 def _is_text(part: Column | Target) -> bool:
     """What the kernel tells apart and does not code; a word may have capitals beyond ASCII."""
+    if isinstance(part, Category | Label):
+        return part.ignore_case
     return (isinstance(part, Date) or (isinstance(part, Flag) and bool(part.true or part.false))
             or (isinstance(part, Number) and bool(part.missing_values)))

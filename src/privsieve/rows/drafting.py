@@ -18,7 +18,7 @@ from typing import Any
 
 from privsieve.public.canonical import FLAGS, is_whole
 from privsieve.public.domain import Csv
-from privsieve.public.draft import ID, Proposal, TableFacts, draft, proposed
+from privsieve.public.draft import ID, NO, YES, Proposal, TableFacts, draft, proposed
 from privsieve.rows.cells import date_cell, distinct, number_cell, texts
 from privsieve.rows.source import TEXT_FILES, Source, fold, open_source
 from privsieve.rows.written import looked_at, recognised
@@ -37,8 +37,7 @@ _BY_LOOK = ("by a look at the rows these differ almost everywhere; take these li
             "the file leaves")
 _FORMS = (None, "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y%m%d",
           "%d-%m-%Y", "%d.%m.%Y %H:%M")
-_YES, _NO = {"ja", "oui", "si", "sí", "tak", "sim"}, {"nein", "non", "nie", "nej", "não"}
-_FLAG_WORDS = FLAGS.keys() | _YES | _NO
+_FLAG_WORDS = FLAGS.keys() | YES | NO
 #: What is often written for a number that nobody knows.
 _CODES = r"-?(9+|9*8|9*7|8+)|-1"
 
@@ -104,7 +103,7 @@ def _column(name: str, count: Counter[str], decimal: str) -> Proposal:
     del count[""]
     total, words = max(1, count.total()), {text: text.lower() for text in count}
     if len(set(words.values())) == 2 and all(one in _FLAG_WORDS for one in words.values()):
-        own = [f'{key} = "{text}"' for key, those in (("true", _YES), ("false", _NO))
+        own = [f'{key} = "{text}"' for key, those in (("true", YES), ("false", NO))
                for text, word in words.items() if word in those]
         return Proposal(name, "flag", seen=(*sorted(count), *own))
     numbers = _known({text: number_cell(text, decimal) for text in count})

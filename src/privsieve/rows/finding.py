@@ -253,7 +253,7 @@ def _look_values(part: Category | Label | Flag, column: RawColumn, start: int) -
     used: Counter[int] = Counter()
     odd, missing, said = [], 0, texts(cells)
     for at, (cell, text) in enumerate(zip(cells, said, strict=True)):
-        spelled = text.lower() if isinstance(part, Flag) else text
+        spelled = text.lower() if part.ignore_case else text
         if is_missing(cell):
             missing += int(many[at])
         elif spelled in table:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from privsieve.public import inspected
-from privsieve.public.canonical import FLAGS
+from privsieve.public.canonical import FLAGS, text_of
 from privsieve.public.columns import (
     CODES,
     Category,
@@ -231,9 +231,9 @@ def inspect(X: Any, domain: Domain | str | os.PathLike[str], y: Any = None) -> I
     ----------
     X, y : as for `open_source`
     domain : Domain or path of a domain file
-        the public facts to check against the table.  Beside a file the digest of it is noted: that
-        somebody looked with it, which is what `privsieve select` asks for, and nothing of the
-        table.
+        the public facts to check against the table.  The verdict is kept: beside the domain file,
+        for its owner alone, where both are files; else in this process, while the table lives.
+        After a STOP a fit asks for `anyway`.
 
     Examples
     --------
@@ -245,12 +245,9 @@ def inspect(X: Any, domain: Domain | str | os.PathLike[str], y: Any = None) -> I
       2 different values; 1 of 2 levels in use
       "yes" 1 times, first in row 1: the domain lists "Yes"
     """
-    if not isinstance(domain, str | os.PathLike):
-        return _inspected(X, Domain.of(domain), y)
-    seen = inspected.digest(domain)
-    found = _inspected(X, Domain.of(domain), y)
-    if seen is not None:
-        inspected.note(domain, seen)
+    public = Domain.of(domain)
+    found = _inspected(X, public, y)
+    inspected.note(public, X, y, found.verdict.word)
     return found
 
 
@@ -442,8 +439,10 @@ def _value_fixes(found: Finding) -> tuple[str, ...]:
     far = [one.text for one in found.spellings if one.text not in near]
     fixes = []
     if near:
-        fixes.append("correct the table, or write its spelling in values: "
-                     f"these become {lost}")
+        small = {text_of(value).lower() for value in part.values}
+        how = "write ignore_case = true" if small.intersection(map(str.lower, near)) else (
+            "write its spelling in values")
+        fixes.append(f"correct the table, or {how}: these become {lost}")
     if far:
         listed = ", ".join(map(quoted_value, far))
         fixes.append(f"if the code book lists them, add {listed} ({FROM_ROWS}) to values, or leave "

@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from privsieve.errors import DomainError, PrivsieveError, ReleaseFailed, SchemaError
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import check_name, coded, is_whole, reads_flags, text_of
-from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target
+from privsieve.public.canonical import check_name, is_whole, reads_flags, text_of
+from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target, known
 from privsieve.public.domain import Box, Csv, Domain
 
 if TYPE_CHECKING:
@@ -350,14 +350,18 @@ def reads(part: Column | Target, kind: Type, *, array: bool = False) -> bool:
         return _of_numbers(part)
     if kind == "flag":
         if isinstance(part, (Category, Label)):
-            return reads_flags(coded([text_of(value) for value in part.values]))
+            return reads_flags(known(part)[0])
         return isinstance(part, Flag) or (array and isinstance(part, Number))
     return kind == "date" and isinstance(part, Date)
 
 
 def _of_numbers(part: Column | Target) -> bool:
     if isinstance(part, (Category, Label)):
-        return all(is_whole(text_of(value)) for value in part.values)
+        table = known(part)[0]
+        whole = {table[text] for text in table if is_whole(text)} if getattr(
+            part, "words", ()) else set()
+        return all(code in whole or is_whole(text_of(value))
+                   for code, value in enumerate(part.values))
     if isinstance(part, Date):
         # A year in front keeps its zeros: 20200601 is the text that the format reads.
         return (part.format is not None and part.format.startswith("%Y")
