@@ -207,7 +207,7 @@ def _session(name):
 
 def _said(watch, body, name):
     says = {key: _plain(value) for key, value in body.items()
-            if key not in ("columns", "domain", "format", "private")}
+            if key not in ("columns", "domain", "format", "replayed")}
     if name in NEARLY:
         says = {key: says[key] for key in ("forecast", "plan", "noise")}
     return {"handed": watch.handed, "says": says}

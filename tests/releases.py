@@ -85,14 +85,14 @@ def true(kind, *, settings=None, numbers=None, ledger=None):
     }[kind]
     made = plan(method, domain_of(target=TARGETS.get(kind)), epsilon="0.5", rows=100,
                 **{**own, **(settings or {})})
-    body = Release.of(made, output, private=True).body
+    body = Release.of(made, output, replayed=False).body
     return issued(body, made, ledger)
 
 
 def released(kind, *, ledger=None, says=None, plan=None, **more):
     """release.json and certificate.json of this kind, as read from their files."""
     plan = plan or plan_of(kind, **more)
-    body = Release.of(plan, None, private=True).body
+    body = Release.of(plan, None, replayed=False).body
     return issued({**body, **(says or SAYS[kind])}, plan, ledger)
 
 

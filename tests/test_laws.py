@@ -359,7 +359,7 @@ def test_a_fitted_one_holds_its_release_only(method, ledger):
     body = fitted.release_.body
     assert parameters | {"n_features_in_", "feature_names_in_", "release_"} == set(vars(fitted))
     said = {"branch", "class_counts", *BESIDE}
-    assert {"format", "kind", "private", "columns", "domain", "selected", "forecast", "plan",
+    assert {"format", "kind", "columns", "domain", "selected", "forecast", "plan",
             "warning", *NUMBERS.get(body["kind"], ())} == set(body) - said
     assert [word for word in BESIDE if word in body] == [
         word for word, asked in BESIDE.items() if method.options.get(asked) is not None]
@@ -483,11 +483,11 @@ def test_unsigned_releases_are_added_up():
     assert made.release_.certificate["ledger"] is None
 
 
-def test_a_replayed_release_is_not_private(ledger):
+def test_a_replayed_release_says_so(ledger):
     """Noise that can be repeated takes no ledger, gets no certificate and says so."""
     release = fitting.fit(plan(), spied(), noise=replay(1))
 
-    assert False is release.body["private"]
+    assert True is release.body["replayed"]
     assert release.certificate is None
     assert release.selected == fitting.fit(plan(), spied(), noise=replay(1)).selected
     source = spied()

@@ -161,7 +161,7 @@ def test_a_table_of_nobody_has_an_answer(method, place):
     rows = {"x0": [0.5] * 4, "x1": [0.5] * 4, "x2": [1.0] * 4, "y": [1] * 4,
             "id": pa.array([None, "", " ", "\t"])}
 
-    assert fit(plan, open_source(pa.table(rows)), noise=replay(1)).body["private"] is False
+    assert fit(plan, open_source(pa.table(rows)), noise=replay(1)).body["replayed"] is True
 
 
 # a person with one row that has an id, and one that has none

@@ -508,7 +508,7 @@ def test_hostile_cells_and_quotes():
     assert {"no, never", '"yes"'} == {row[2] for row in read[1:]}
     assert recount_table(written(projected, "csv"), target="x") == recount_table(
         written(projected, "parquet"), target="x")
-    for bad in (("=1+1", "b"), ("a\nb", "c")):
+    for bad in (("=1+1", "b"), ("a\nb", "c"), ("-1+1", "b"), ("@x", "b")):
         with pytest.raises(ValueError, match="a label of the target"):
             project(Labelled(items, place.y, bad, "x"), Choice((0, 1), 2), Rule(k=2, classes=2),
                     with_target=True)

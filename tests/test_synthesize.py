@@ -15,11 +15,13 @@ import pytest
 
 import privsieve as ps
 from privsieve.cli import synthesize
+from privsieve.errors import DomainError
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Ledger
 from privsieve.methods.histogram.noisy_histogram import Axis
 from privsieve.methods.histogram.released import as_csv
 from privsieve.public.columns import Category, Date, Flag, Number
+from privsieve.public.domain import demand_cells
 from privsieve.rows import Source
 from privsieve.rows import batch as reader
 from test_cli import BUDGET, DOMAIN, place, privsieve, rows, spent  # noqa: F401  # fixtures
@@ -144,6 +146,37 @@ def test_refusals(privsieve, change, code, text):  # noqa: F811  # the fixture
     assert 1 == len(err.splitlines())
     assert 0 == spent()
     assert before == set(Path().iterdir())
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ('"A"', '"=1+1"'), ('"B"', '"-1+1"'), ('"B"', '"@A1"'), ('"yes"', '"=cmd|1"')])
+def test_a_formula_is_refused_before_the_charge(privsieve, old, new):  # noqa: F811  # the fixture
+    """What a spreadsheet runs in a CSV file is refused, and costs nothing."""
+    text = Path("domain.toml").read_text()
+    Path("domain.toml").write_text(text.replace(old, new))
+    code, out, err = privsieve(*call())
+
+    assert (2, "", 0) == (code, out, spent())
+    assert "begins like a formula" in err
+    assert not Path("first").exists()
+
+
+@pytest.mark.parametrize("part", [
+    Number("=age", 0, 1), Flag("@x"), Category("a", ["+A1"]), Category("a", ["@b"]),
+    Date("day", "2020-01-01", "2021-01-01", format="=%d.%m.%Y"), ps.Label("ill", ["no", "-1-1"])])
+def test_declared_names_and_values_are_no_formulas(part):
+    """Each declared text that a CSV file may hold is looked at; a signed number is none."""
+    with pytest.raises(DomainError, match="begins like a formula"):
+        demand_cells([part])
+
+
+def test_numbers_are_no_formulas(privsieve):  # noqa: F811  # the fixture
+    """A declared value that is a number with a sign, or a dash, is written as it is."""
+    text = Path("domain.toml").read_text()
+    Path("domain.toml").write_text(text.replace('"A"', '"-1.5"').replace('"B"', '"-"'))
+
+    assert 0 == privsieve(*call())[0]
+    assert Path("first/synthetic.csv").exists()
 
 
 @pytest.mark.parametrize(("args", "code", "text"), [

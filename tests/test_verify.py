@@ -36,7 +36,7 @@ def _plan(domain=DOMAIN, epsilon="0.5", delta=0):
 
 
 def _body(plan, selected=("age", "übel")):
-    return {"format": "privsieve-release/1", "kind": "selection", "private": True,
+    return {"format": "privsieve-release/1", "kind": "selection",
             "columns": list(plan.domain.names), "domain": plan.domain.json(),
             "selected": list(selected), "forecast": plan.forecast,
             "plan": plan.json(), "warning": plan.warning}
@@ -73,8 +73,8 @@ def test_a_true_certificate_is_confirmed(folder, ledger):
                     json.loads((folder / "release.json").read_bytes()), ledger=ledger.path)
 
     assert () == full.reasons == alone.reasons == parsed.reasons
-    assert ["unsigned"] == [note.split(":")[0] for note in full.notes]
-    assert ["unsigned", "the ledger was not given", "the release was not given"] == [
+    assert ["Unsigned"] == [note.split(":")[0] for note in full.notes]
+    assert ["Unsigned", "the ledger was not given", "the release was not given"] == [
         note.split(":")[0] for note in alone.notes]
 
 
@@ -237,7 +237,8 @@ def test_an_edited_conversion_is_found(tmp_path, name, value):
     ({"columns": None}, "not among its columns, or twice"),
     ({"kind": "weights"}, "kind of the release"),
     ({"format": "privsieve-release/2"}, "not a privsieve-release/1"),
-    ({"private": False}, "not private"),
+    ({"replayed": True}, "was replayed"),
+    ({"private": True}, "not declared"),
     ({"plan": {"epsilon": "0.1"}}, "plan of the release"),
     ({"domain": {"neighbours": "add-remove"}}, "domain of the release"),
 ])

@@ -55,7 +55,8 @@ def test_every_kind_holds_and_says_what(made):
 
         assert () == found.reasons, name
         assert {} == dict(found.unchecked), name
-        assert found.says.startswith("If whoever made it, whom nothing names, can be trusted: ")
+        assert found.says.startswith("Unsigned: nothing shows who made this release. If you "
+                                     "trust the sender, this holds: ")
         assert sentence(signed).rstrip(".") in found.says
         assert "epsilon" not in signed["claim"] or (
             f"(epsilon {signed['claim']['epsilon']}" in found.says)
@@ -89,17 +90,20 @@ def test_a_page_of_another_release_is_found(copy):
     assert any(FORGED in reason for reason in ps.verify(folder).reasons)
 
 
-def test_a_page_of_another_version_is_said_and_not_called_valid(copy):
-    """What cannot be compared is named as not checked."""
+def test_a_page_that_another_version_wrote_is_a_reason(copy):
+    """An unsigned page is the one that this version writes, or there is a reason."""
     folder = copy("selection")
     page = (folder / "report.html").read_bytes()
     old = page.replace(f'content="privsieve {__version__}"'.encode(), b'content="privsieve 0.0.9"')
     assert old != page
     (folder / "report.html").write_bytes(old)
-    found = ps.verify(folder)
 
-    assert found.valid
-    assert "not compared" in found.unchecked["report.html"]
+    for page in (old, b"", b"<script>anything</script>"):
+        (folder / "report.html").write_bytes(page)
+        reasons = ps.verify(folder).reasons
+
+        assert ["report.html was not written by this version"] == [one[:43] for one in reasons]
+        assert "delete it, and write it again" in reasons[0]
 
 
 def test_a_missing_page_is_no_reason(copy):
@@ -301,7 +305,7 @@ def test_the_command_line_says_the_same(copy, cli):
             "signed": {}, "unchecked": {"notes.txt": "no file of a release"}} == json.loads(out)
     assert Path(folder / "notes.txt").read_text() == "x"
     (folder / "report.html").write_text("forged")
-    assert 0 == cli("verify", str(folder))[0]  # nobody knows who wrote it: said
+    assert 7 == cli("verify", str(folder))[0]
     page = f'<meta name="generator" content="privsieve {__version__}">'
     (folder / "report.html").write_text(page)
     assert 7 == cli("verify", str(folder))[0]

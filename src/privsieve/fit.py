@@ -63,13 +63,13 @@ def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Nois
     _alone(ledger, noise)
     plan = replace(plan, record=source.record, query=source.query)
     if plan.cost.epsilon == 0:
-        return _free(plan, folder, private=noise is None or noise.private)
+        return _free(plan, folder, replayed=noise is not None and not noise.private)
     room = _ready(plan, source, folder, room)
     ledger, reserved = _paid(plan, ledger, noise, folder, progress)
 
     def released(source_of_noise: Noise) -> Release:
         output = _choose(plan, source, source_of_noise, room, progress)
-        release = Release.of(plan, output, private=source_of_noise.private)
+        release = Release.of(plan, output, replayed=not source_of_noise.private)
         progress("writing")
         return _finish(plan, release, ledger, reserved, folder)
 
@@ -89,10 +89,10 @@ def begun(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: No
     room = _ready(plan, source, None, None)
     ledger, reserved = _paid(plan, ledger, noise)
     sealed(partial(_choose, plan, source, room=room), noise)
-    private = noise is None or noise.private
+    replayed = noise is not None and not noise.private
 
     def ended(output: Any) -> Release:
-        return _finish(plan, Release.of(plan, output, private=private), ledger, reserved, None)
+        return _finish(plan, Release.of(plan, output, replayed=replayed), ledger, reserved, None)
 
     return ended
 
@@ -118,11 +118,11 @@ def sealed(work: Callable[[Noise], Made], noise: Noise | None, folder: Folder | 
     raise failed
 
 
-def _free(plan: Plan, folder: Folder | None, *, private: bool) -> Release:
+def _free(plan: Plan, folder: Folder | None, *, replayed: bool) -> Release:
     """A choice that costs nothing: it is known before a row is read, and nothing is charged."""
     certain = tuple(range(len(plan.domain.columns))) if plan.certain is None else plan.certain
     try:
-        return _finish(plan, Release.of(plan, certain, private=private), None, None, folder)
+        return _finish(plan, Release.of(plan, certain, replayed=replayed), None, None, folder)
     except OSError:
         raise ParameterError("the release folder cannot be written, and nothing was charged; make "
                              "room, or name a folder on another disk") from None
@@ -186,7 +186,7 @@ def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry
     """Stage, commit, certify, name: a release stands in the ledger before it can be seen."""
     from privsieve.ledger.chain import certificate
 
-    if not release.body["private"]:
+    if "replayed" in release.body:
         return release
     data = release.bytes  # once: of a domain of many columns it takes a while
     if folder is not None:

@@ -58,16 +58,17 @@ _EXACT = Context(prec=28)
 class Release(Printed):
     """A release and its certificate, each as JSON.
 
-    `selected` are names; `certificate` is None for what is not private (a replayed noise).
+    `selected` are names; `certificate` is None where the noise was replayed, which protects nobody.
     """
 
     body: Mapping[str, Json]
     certificate: Mapping[str, Json] | None
 
     @classmethod
-    def of(cls, plan: Plan, output: Any, *, private: bool) -> Self:
+    def of(cls, plan: Plan, output: Any, *, replayed: bool) -> Self:
         """What leaves of a plan and its mechanism's output; its certificate is still to be made."""
-        return cls({**public(plan), "private": private, **said(plan, output)}, None)
+        drawn: dict[str, Json] = {"replayed": True} if replayed else {}
+        return cls({**public(plan), **drawn, **said(plan, output)}, None)
 
     def _shown(self) -> Shown:
         from privsieve.brief import of_release
@@ -184,7 +185,6 @@ def public(plan: Plan) -> dict[str, Json]:
     return {
         "format": FORMAT,
         "kind": plan.kind,
-        "private": True,
         "columns": list(plan.domain.names),
         "domain": plan.domain.json(),
         "forecast": plan.forecast,

@@ -1,8 +1,8 @@
 """Verify a certificate of containment: its release, its ledger entry, and the published table.
 
 Here, unlike for noise, the claim itself can be recounted, by anybody who has the table, and so can
-what the publication measured: the crowds of each stranger.  Rows are one large integer a column, as
-in `check.table`; figures are fractions.
+what the publication measured: the crowds of each stranger.  Patterns are one large integer a
+column, as in `check.table`; figures are fractions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from privsieve.check.certificate import CONTAINMENT, bound, of_first
@@ -26,14 +25,16 @@ from privsieve.check.table import (
     read_columns,
     recount_table,
     recounted,
+    weigh,
 )
 from privsieve.frozen import dataclass
 from privsieve.public import strangers
 from privsieve.public.canonical import digest, visible
+from privsieve.public.plain import opened
 
 MODELS = ("containment", "k-anonymity")
 #: A published table may be larger than the other files of a release.
-LARGEST_TABLE = 4 * 2**30
+LARGEST_TABLE = 2**29
 
 #: What k counts, where that is not rows.
 SOURCES = "sources"
@@ -42,7 +43,9 @@ _FINGERPRINT = r"[0-9a-f]{64}"
 PARTS = 10**9
 #: So many groups are counted for each column that is left out; of more that is not recounted.
 MOST_GROUPS = 20_000
-#: Patterns times cells of the table: of more the crowds are not counted again, in seconds.
+#: A publication of more columns, or of more rows times columns times columns, says no such level.
+MOST_COLUMNS, MOST_SQUARES = 64, 2 * 10**9
+#: Patterns times patterns and columns: of more the crowds are not counted again, in seconds.
 MOST_CELLS = 10**10
 
 
@@ -157,20 +160,19 @@ def entry_reasons(body: Mapping[str, Any]) -> Iterator[str]:
 
 def table_reasons(body: Mapping[str, Any], table: str | os.PathLike[str] | bytes,
                   release: Mapping[str, Any] | None = None) -> Iterator[str]:
-    """Recount the published table, and compare."""
+    """Compare the digest of the published table, then count the table again, and compare."""
     claim = body["claim"]
     try:
-        data = _bytes(table)
+        columns = read_columns(_bytes(table, claim["table_sha256"]))
         found = recount_table(
-            data, target=claim["target"], model=claim["model"], absent=claim["absent"],
+            columns, target=claim["target"], model=claim["model"], absent=claim["absent"],
             target_known="roles" in claim and claim["roles"]["target_known"],
             sensitive=claim.get("sensitive", ()))
-        values = recounted(claim, data)
+        values = recounted(claim, columns)
     except Unreadable as error:
         yield str(error)
         return
     yield from failed({
-        "the table is not the certified one": digest(data) == claim["table_sha256"],
         "the table has other columns than claimed": list(found.columns) == claim["columns"],
         "the table does not keep the claimed k": found.level >= claim["k"],
         "the level of the table is not the claimed one": found.level == claim["level"],
@@ -184,7 +186,10 @@ def table_reasons(body: Mapping[str, Any], table: str | os.PathLike[str] | bytes
     if release is not None:
         yield from figure_reasons(claim, release, values)
         if not list(release_faults(release, CONTAINMENT, before="roles" not in claim)):
-            yield from _measured(claim, release, data)
+            try:
+                yield from _measured(claim, release, columns)
+            except Unreadable as error:  # too much to be counted again
+                yield str(error)
 
 
 def notes(claim: Mapping[str, Any]) -> Iterator[str]:
@@ -205,17 +210,23 @@ def notes(claim: Mapping[str, Any]) -> Iterator[str]:
     })
 
 
-def _bytes(table: str | os.PathLike[str] | bytes) -> bytes:
-    if isinstance(table, bytes):
-        return table
-    try:
-        with Path(table).open("rb") as file:
-            data = file.read(LARGEST_TABLE + 1)
-    except (OSError, ValueError):
-        raise Unreadable("the table cannot be read") from None
-    if len(data) > LARGEST_TABLE:
-        raise Unreadable("the table is larger than 4 GB")
-    return data
+def _bytes(table: str | os.PathLike[str] | bytes, wanted: str) -> bytes:
+    """The bytes of a table with the certified digest; what has another one is not held."""
+    from hashlib import file_digest
+
+    if not isinstance(table, bytes):
+        try:
+            with opened(os.path.realpath(table)) as file:
+                if os.fstat(file.fileno()).st_size > LARGEST_TABLE:
+                    raise Unreadable("the table is larger than 512 MB")
+                same = file_digest(file, "sha256").hexdigest() == wanted
+                file.seek(0)
+                table = file.read() if same else b""
+        except (OSError, ValueError):
+            raise Unreadable("the table cannot be read, or is no plain file") from None
+    if digest(table) != wanted:
+        raise Unreadable("the table is not the certified one")
+    return table
 
 
 def _distinct(names: list[object]) -> bool:
@@ -225,57 +236,59 @@ def _distinct(names: list[object]) -> bool:
 
 # --- what a publication measured ----------------------------------------------------------------
 
+#: For each pattern, and texts that are known beside it: how many rows it has, and how many fit.
+Crowds = Mapping[tuple[int, Any], tuple[int, int]]
+
+
 @dataclass(frozen=True)
 class Opened:
     """A published table: its columns of zeros and ones, and who knows which absences."""
 
     held: Mapping[str, Sequence[str]]
+    groups: OpenGroups
     absent: frozenset[str]
     target: Sequence[str] | None
     beside: tuple[Sequence[str], ...]
 
     @classmethod
-    def of(cls, data: bytes, claim: Mapping[str, Any]) -> Opened:
-        """Read a table as its claim says it."""
-        table = read_columns(data)
+    def of(cls, table: Mapping[str, Sequence[str]], claim: Mapping[str, Any]) -> Opened:
+        """A table as its claim says it."""
         if not {*claim["columns"], *claim.get("sensitive", ())} <= table.keys():
             raise Unreadable("the table lacks a claimed column")
         held = {name: table[name] for name in claim["columns"]}
         shown = held if claim["model"] == "k-anonymity" else claim["absent"]
         target = None if claim["target"] is None else table[claim["target"]]
-        return cls(held, frozenset(shown), target,
+        return cls(held, OpenGroups.of(held), frozenset(shown), target,
                    tuple(table[name] for name in claim.get("sensitive", ())))
 
     def crowds(self, absent: frozenset[str], texts: Sequence[Sequence[str]] = (), *,
-               without: str | None = None) -> list[int]:
-        """For each row, how many rows fit what is known of it."""
-        held = {name: cells for name, cells in self.held.items() if name != without}
-        labels = list(zip(*texts, strict=True)) if texts else []
-        if not held:
-            return [len(next(iter(self.held.values())))] * len(next(iter(self.held.values())))
-        groups = OpenGroups.of(held, absent)
-        apart = {one: int("".join("1" if one == other else "0" for other in labels), 2)
-                 for one in set(labels)}
-        seen: dict[Any, int] = {}
-        found = []
-        for at, pattern in enumerate(zip(*groups.cells, strict=True)):
-            key = (pattern, labels[at] if labels else None)
-            if key not in seen:
-                group = groups.group(pattern)
-                seen[key] = (group & apart[labels[at]] if labels else group).bit_count()
-            found.append(seen[key])
-        return found
+               without: str | None = None) -> Crowds:
+        """How many rows fit what is known of each row."""
+        groups = self.groups
+        counts = groups.counts(zip(*texts, strict=True) if texts else [()] * groups.rows)
+        digits = {text: groups.digits(own) for text, own in counts.items()}
+        fitting = [groups.group(pattern, absent, without) for pattern in groups.patterns]
+        return {(at, text): (rows, weigh(fitting[at], digits[text]))
+                for text, own in counts.items() for at, rows in own.items()}
 
 
-def _measured(claim: Mapping[str, Any], release: Mapping[str, Any], data: bytes) -> Iterator[str]:
+def _sizes(crowds: Crowds) -> dict[int, int]:
+    """How many rows have a crowd of each size."""
+    found: dict[int, int] = Counter()
+    for rows, size in crowds.values():
+        found[size] += rows
+    return found
+
+
+def _measured(claim: Mapping[str, Any], release: Mapping[str, Any],
+              columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """What a publication says that it measured, and its table does not show."""
-    table, told = Opened.of(data, claim), release["measured"]
-    rows = len(next(iter(table.held.values())))
-    patterns = len(set(zip(*table.held.values(), strict=True)))
+    table, told = Opened.of(columns, claim), release["measured"]
+    rows, patterns = table.groups.rows, len(table.groups.patterns)
     yield from failed({
         "the release tells another number of rows or patterns than the table has":
             (told["rows"], told["patterns"]) == (rows, patterns)})
-    if patterns * rows * len(table.held) > MOST_CELLS:
+    if patterns * patterns * len(table.held) > MOST_CELLS:
         return
     every = frozenset(table.held)
     if "roles" not in claim:
@@ -295,17 +308,18 @@ def _measured(claim: Mapping[str, Any], release: Mapping[str, Any], data: bytes)
             said.keys() == found.keys(),
         "the crowds of a stranger are not those of the table":
             said.keys() == found.keys() and all(
-                _crowd(said[who], sizes, claim["k"]) for who, sizes in found.items()),
+                _crowd(said[who], _sizes(crowds), claim["k"]) for who, crowds in found.items()),
         "the rows whose crowd has one class are not those of the table":
             told["one_class"] == _one_class(table, absent if "roles" in claim else frozenset())
             and told.get("one_class_equals") == (
                 _one_class(table, every) if "roles" not in claim else None),
     })
     with_class = "roles" in claim and claim["roles"]["target_known"]
-    yield from _items(table, told["items"], min(promised), (absent, with_class, rows * patterns))
+    yield from _items(table, told["items"], min(_sizes(promised)),
+                      (absent, with_class, patterns * patterns))
 
 
-def _strangers(table: Opened, every: frozenset[str]) -> dict[str, list[int]]:
+def _strangers(table: Opened, every: frozenset[str]) -> dict[str, Crowds]:
     found = {"known": table.crowds(table.absent), "all": table.crowds(every)}
     label = () if table.target is None else (table.target,)
     if label:
@@ -316,19 +330,21 @@ def _strangers(table: Opened, every: frozenset[str]) -> dict[str, list[int]]:
     return found
 
 
-def _crowd(said: Mapping[str, Any], sizes: Sequence[int], k: int) -> bool:
+def _crowd(said: Mapping[str, Any], sizes: Mapping[int, int], k: int) -> bool:
     """Whether what is said of crowds is what their sizes are."""
-    share = sum(Fraction(count, size) for size, count in Counter(sizes).items()) / len(sizes)
+    share = sum(Fraction(count, size) for size, count in sizes.items()) / sum(sizes.values())
     # 0.1.0, which told no bins, rounded a sum of doubles up
     near = Fraction(0 if "bins" in said else 1, 1000)
     averages = {-int(-(share * PARTS + off) // 1) for off in (-near, 0, near)}
     told = int(Fraction(said["average"]) * PARTS)
     starts = [1, *_starts(k, max(sizes))]
     ends = [*(start - 1 for start in starts[1:]), None]
-    bins = [[low, high, sum(low <= size and (high is None or size <= high) for size in sizes)]
+    bins = [[low, high, sum(rows for size, rows in sizes.items()
+                            if low <= size and (high is None or size <= high))]
             for low, high in zip(starts, ends, strict=True)]
-    return (said["level"] == min(sizes) and said["below"] == sum(size < k for size in sizes)
-            and said.get("alone", 0) == (sizes.count(1) if "alone" in said else 0)
+    below = sum(rows for size, rows in sizes.items() if size < k)
+    return (said["level"] == min(sizes) and said["below"] == below
+            and said.get("alone", 0) == (sizes.get(1, 0) if "alone" in said else 0)
             and told in averages and said["average"] == f"{told // PARTS}.{told % PARTS:09d}"
             and ("bins" not in said or [list(one) for one in said["bins"]] == bins))
 
@@ -347,7 +363,7 @@ def _one_class(table: Opened, absent: frozenset[str]) -> int | None:
     if table.target is None:
         return None
     alone, among = table.crowds(absent), table.crowds(absent, (table.target,))
-    return sum(one == other for one, other in zip(alone, among, strict=True))
+    return sum(rows for (at, _), (rows, size) in among.items() if size == alone[at, ()][1])
 
 
 def _items(table: Opened, said: Sequence[Any], level: int,
@@ -361,8 +377,11 @@ def _items(table: Opened, said: Sequence[Any], level: int,
         return
     if any(one[2] is not None and one[2] < level for one in said):
         yield "the level without a column is below the one with it"
+    unsaid = len(said) > MOST_COLUMNS or table.groups.rows * len(said)**2 > MOST_SQUARES
+    if unsaid and not any(one[2] for one in said):
+        return
     # where the class is known, too, it is told of items, some of which stand for an absence
     if not with_class and size * len(said) <= MOST_GROUPS and any(
-            one[2] != max(level, min(table.crowds(absent - {one[0]}, without=one[0])))
+            one[2] != max(level, min(_sizes(table.crowds(absent, without=one[0]))))
             for one in said):
         yield "the level without a column is not the one of the table"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -40,14 +40,18 @@ NOT_CHECKED = {"request.json": "what was asked for, of a release that was not fi
 UNSURE = "it was not looked at, because of the reasons that were found before"
 #: A page is a few hundred kilobytes; what is far larger was not written by privsieve.
 LARGEST_PAGE = 256 * 2**20
+#: The files of a folder that are signed together are not larger.
+LARGEST_FOLDER = 2**30
 #: Names of columns that a sentence holds, and files that are named; of the others their number.
 MANY = 30
 MOST_FILES = 1000
 #: So much of a fingerprint stands in a sentence.
 SHORT = len("sha256:") + 16
 #: How a check says that one of the files is not there, or is no file.
+_TOO_LARGE = "the folder holds more than 1 GB, which no release has: take large files away"
+#: Of a signed page that this version did not write.
+_FOREIGN = "another version of privsieve wrote it, or nobody knows who: it was not compared"
 _WHAT = {CERTIFICATE: "the certificate", RELEASE: "the release"}
-_CHUNK = 2**20
 
 
 @dataclass(frozen=True)
@@ -93,22 +97,23 @@ class Contents:
         return data
 
     def digest(self, name: str) -> str:
-        """The digest of a file of any size."""
-        from hashlib import sha256  # of a large file it is the faster one
+        """The digest of a file that is not too large."""
+        from hashlib import file_digest  # of a large file it is the faster one
 
-        made = sha256()
         try:
             with opened(self.at(name)) as file:
-                while data := file.read(_CHUNK):
-                    made.update(data)
+                if os.fstat(file.fileno()).st_size <= LARGEST_FOLDER:
+                    return file_digest(file, "sha256").hexdigest()
         except OSError:
             raise Unreadable(f"{quoted(name)} cannot be read") from None
-        return made.hexdigest()
+        raise Unreadable(_TOO_LARGE)
 
-    def digests(self, known: Mapping[str, bytes]) -> dict[str, str]:
+    def digests(self, known: Mapping[str, bytes], signed: Collection[str] | None = None,
+                ) -> dict[str, str]:
         """Digests of all that is to be signed: every file that is not hidden, but the signatures.
 
-        Bytes that were read already are not read again.
+        Bytes that were read already are not read again; nothing is, where the names are not those
+        of what was `signed`, or the files are too large.
         """
         from privsieve.trust.envelope import NAME
 
@@ -118,6 +123,10 @@ class Contents:
         if not all(re.fullmatch(NAME, name) for name in names):
             raise Unreadable("the folder holds a file whose name no release has, and which cannot "
                              "be signed: take it away")
+        if signed is not None and set(names) != set(signed):
+            raise Unreadable("other files were signed than lie in the folder")
+        if sum(os.lstat(self.at(name)).st_size for name in names) > LARGEST_FOLDER:
+            raise Unreadable(_TOO_LARGE)
         return {name: digest(known[name]) if name in known else self.digest(name)
                 for name in names}
 
@@ -222,9 +231,13 @@ class FolderCheck:
         except PrivsieveError:
             self.reasons.append("report.html belongs to a release that lacks what a page says")
             return None
+        if not ours(page) and SIGNATURES in self.contents.files:  # which bind the page as it is
+            return _FOREIGN
         if not ours(page):
-            return ("another version of privsieve made it, or nobody knows who: it was not "
-                    "compared (privsieve report makes it again)")
+            self.reasons.append("report.html was not written by this version of privsieve, so that "
+                                "anybody may have written it: delete it, and write it again with "
+                                "privsieve report")
+            return None
         self.reasons.append("report.html is not what the release gives: it was changed, or "
                             "belongs to another release")
         return None
@@ -260,20 +273,22 @@ class FolderCheck:
 
         try:
             envelope = Envelope.read(self.contents.read(SIGNATURES, LARGEST_ENVELOPE))
-            self.signed.update(signed_parts(envelope, self.body, self.files()))
+            found = self.files(envelope.statement.subjects)
+            self.signed.update(signed_parts(envelope, self.body, found))
         except (CheckFailed, Unreadable) as error:
             self.reasons.append(str(error))
             return
         except ImportError:
             why = "cryptography is not installed (pip install privsieve[sign])"
             self.unchecked[SIGNATURES] = why
+            due = due or self.unchecked.get(REPORT) == _FOREIGN  # nothing binds that page
             self.reasons.extend([f"the signatures cannot be checked: {why}"] * due)
             return
         self.reasons.extend(signers.reasons(self.signed) if signers else ())
 
-    def files(self) -> dict[str, str]:
+    def files(self, signed: Collection[str] | None = None) -> dict[str, str]:
         """The digests of all that is signed together, as they were checked."""
-        found = self.contents.digests(self.known)
+        found = self.contents.digests(self.known, signed)
         tables = {found[name] for name in TABLES if name in found}
         if not tables <= {self.body["claim"].get("table_sha256"), *(
                 tables if "epsilon" in self.body["claim"] else ())}:
@@ -282,8 +297,9 @@ class FolderCheck:
 
     def found(self, signers: Signers | None) -> Verification:
         """What is to be said of it."""
-        notes = [*(note for note in self.first.notes if not self.signed or note != UNSIGNED),
-                 *self.notes]
+        # Of what holds the sentence begins with it.
+        said = self.signed or not self.reasons
+        notes = [*(note for note in self.first.notes if not said or note != UNSIGNED), *self.notes]
         if self.signed and not (signers and signers.wanted):
             notes.append("nobody said whose signatures are wanted: anybody can sign with a key of "
                          "their own; compare the fingerprints")
@@ -296,7 +312,7 @@ class FolderCheck:
         claim = self.body["claim"]
         who = ", ".join(f"{key[:SHORT]}… as {role}" for key, role in self.signed.items())
         first = (f"If the signature{'s' * (len(self.signed) > 1)} of {who} can be trusted"
-                 if who else "If whoever made it, whom nothing names, can be trusted")
+                 if who else f"{UNSIGNED}. If you trust the sender, this holds")
         names = claim["columns"] if "columns" in claim else self.release["selected"]
         more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
         amounts = ""

@@ -79,8 +79,8 @@ class WholeNumber:
 class OneOf:
     """One of a few listed words, flags or null.
 
-    >>> OneOf(True).fault(1, "private"), OneOf("a", None).fault(None, "x")
-    ('private', None)
+    >>> OneOf(True).fault(1, "complete"), OneOf("a", None).fault(None, "x")
+    ('complete', None)
     """
 
     values: tuple[str | bool | int | None, ...]

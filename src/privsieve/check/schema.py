@@ -165,7 +165,7 @@ _CELLS = Fields({
     "bins": Named(Several(Either(_EDGE, _MOMENT), least=2), NAME),
     "place": Either(OneOf("all"), Several(WholeNumber())), "q": _Q})
 _HEAD: Mapping[str, Shaped] = {
-    "format": OneOf(RELEASE_FORMAT), "private": YES, "columns": Several(NAME, least=1),
+    "format": OneOf(RELEASE_FORMAT), "columns": Several(NAME, least=1),
     "domain": _DOMAIN, "selected": NAMES, "warning": _WARNING}
 _OWN: Mapping[str, tuple[Mapping[str, Shaped], Mapping[str, Shaped]]] = {
     "selection": ({"forecast": _FOUND}, {
@@ -184,7 +184,9 @@ _LATER = ("branch", "sure", "described", "class_counts")
 
 def _private(kind: str, *, before: bool) -> Fields:
     needed, optional = _OWN[kind]
-    return Fields({**_HEAD, "kind": OneOf(kind), "plan": plans(kind, before=before), **needed},
+    first = {"private": YES} if before else {}
+    return Fields({**_HEAD, **first, "kind": OneOf(kind), "plan": plans(kind, before=before),
+                   **needed},
                   {name: form for name, form in optional.items()
                    if not (before and name in _LATER)})
 

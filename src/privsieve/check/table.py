@@ -1,9 +1,11 @@
 """Recount a published table from the file alone: its containment level, and what its groups tell.
 
 The checker is not the maker: nothing here is shared with the methods that choose and measure, and
-NumPy is not needed.  A set of rows is one large integer, a bit for each row; the group of a row is
-the intersection of the columns that it holds.  Figures are fractions, entropies decimals of fifty
-digits.
+NumPy is not needed.  Rows that are alike on the columns of zeros and ones are one pattern.  A set
+of patterns is one large integer, a bit for each pattern; the group of a pattern is the intersection
+of the columns that it holds.  Figures are fractions, entropies decimals of fifty digits.
+
+Anybody may have written the file: what takes more than seconds to count is refused in a sentence.
 """
 
 from __future__ import annotations
@@ -11,19 +13,37 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import reduce
+from itertools import chain, islice
 from math import log
-from operator import and_
 from typing import Any
 
 from privsieve.check.reasons import Unreadable, failed
 
 PARQUET = b"PAR1"
+#: A table of more rows, or of more cells, is not counted again,
+MOST_ROWS, MOST_CELLS = 2**24, 2**27
+#: nor one of so many patterns that groups and columns, times patterns, are more than this,
+MOST_STEPS = 10**12
+#: nor one of so many texts that patterns times texts are more than this,
+MOST_TEXTS = 5 * 10**8
+#: nor what groups tell of a column, if patterns times values are more than this.
+MOST_VALUES = 10**7
+#: A group costs as much as one of so many patterns, however few there are.
+_LEAST_STEPS = 2**14
+#: Rows that are read together.
+_CHUNK = 2**14
+#: How a Parquet file may be packed: so that what is unpacked is not very much larger.
+_PACKED = {"UNCOMPRESSED", "SNAPPY"}
+_CODED = {"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"}
+_NO_CSV = "the table is not CSV in UTF-8 with equally many fields in each line"
+_DAMAGED = "the table is a damaged Parquet file"
+_BITS = bytes.maketrans(b"\0\1", b"01")
 #: Rows are counted of which the group has at least such a share of one value.
 STEPS = ("0.8", "0.95")
 #: Figures stand in a release as so many parts of one.
@@ -56,7 +76,11 @@ class Recount:
     classes: int
 
 
-def recount_table(data: bytes, *, target: str | None = None, model: str = "containment",
+#: A published file, or its columns as `read_columns` reads them.
+File = bytes | Mapping[str, Sequence[str]]
+
+
+def recount_table(data: File, *, target: str | None = None, model: str = "containment",
                   absent: Iterable[str] = (), target_known: bool = False,
                   sensitive: Iterable[str] = ()) -> Recount:
     r"""Count the groups of a published file, CSV or Parquet.
@@ -78,57 +102,120 @@ def recount_table(data: bytes, *, target: str | None = None, model: str = "conta
     held = {name: cells for name, cells in table.items() if name not in beside}
     if not held:
         raise Unreadable("the table has no column of zeros and ones")
-    groups = OpenGroups.of(held, held if model == "k-anonymity" else absent)
-    level, poorest = _smallest(groups, labels, apart=target_known)
+    groups = OpenGroups.of(held)
+    shown = frozenset(held if model == "k-anonymity" else absent)
+    level, poorest = _smallest(groups, shown, labels, apart=target_known)
     return Recount(tuple(held), groups.rows, level, poorest)
+
+
+#: How many rows of each pattern: the binary digits of the counts, a set of patterns for each digit.
+Digits = tuple[int, ...]
 
 
 @dataclass(frozen=True, repr=False)
 class OpenGroups:
-    """The groups of a table on columns of zeros and ones; of those in `shown` absence is known."""
+    """The groups of a table on columns of zeros and ones.
 
-    rows: int
-    cells: tuple[Sequence[str], ...]
-    held: tuple[int, ...]
-    shown: tuple[bool, ...]
+    patterns : each distinct row; the first one is the highest bit of a set
+    at : for each row of the table, which pattern it has
+    held : by column, the patterns that hold it
+    """
+
+    patterns: tuple[str, ...]
+    at: Sequence[int]
+    held: Mapping[str, int]
 
     @classmethod
-    def of(cls, columns: Mapping[str, Sequence[str]], absent: Iterable[str]) -> OpenGroups:
-        """The groups on these columns, of which those in `absent` are known to be lacked."""
-        cells, hidden = tuple(columns.values()), set(absent)
-        if not cells[0] or any(set(one) - {"0", "1"} for one in cells):
+    def of(cls, columns: Mapping[str, Sequence[str]]) -> OpenGroups:
+        """The patterns of some columns."""
+        cells = tuple(columns.values())
+        if not cells[0] or not all(one.strip("01") == "" if isinstance(one, str) else
+                                   set(one) <= {"0", "1"} for one in cells):
             raise Unreadable("the table has no row, or holds something else than 0 and 1")
-        return cls(len(cells[0]), cells, tuple(int("".join(one), 2) for one in cells),
-                   tuple(name in hidden for name in columns))
+        known: dict[str, int] = {}
+        at = array("I", (known.setdefault(pattern, len(known))
+                         for pattern in map("".join, zip(*cells, strict=True))))
+        held = {name: int("".join(bits), 2)
+                for name, bits in zip(columns, zip(*known, strict=True), strict=True)}
+        return cls(tuple(known), at, held)
 
-    def group(self, pattern: Sequence[str]) -> int:
-        """The rows that hold all that the pattern holds, and lack what it is known to lack."""
-        whole = (1 << self.rows) - 1
-        having = (column for cell, column in zip(pattern, self.held, strict=True) if cell == "1")
-        lacking = (whole ^ column
-                   for cell, column, shown in zip(pattern, self.held, self.shown, strict=True)
-                   if cell == "0" and shown)
-        return reduce(and_, lacking, reduce(and_, having, whole))
+    @property
+    def rows(self) -> int:
+        """How many rows the table has."""
+        return len(self.at)
+
+    def group(self, pattern: str, shown: Collection[str], without: str | None = None) -> int:
+        """The patterns that hold all that this one holds, and lack what it is known to lack.
+
+        Of the columns in `shown` it is known who lacks them; `without` counts as if not published.
+        """
+        fitting = (1 << len(self.patterns)) - 1
+        for cell, (name, having) in zip(pattern, self.held.items(), strict=True):
+            if name == without:
+                continue
+            if cell == "1":
+                fitting &= having
+            elif name in shown:
+                fitting &= ~having
+        return fitting
+
+    def counts(self, texts: Iterable[Any] | None = None) -> dict[Any, dict[int, int]]:
+        """By text, how many rows of each pattern have it; without texts all rows are alike."""
+        if texts is None:
+            return {None: Counter(self.at)}
+        found: dict[Any, dict[int, int]] = defaultdict(dict)
+        for (at, text), rows in Counter(zip(self.at, texts, strict=True)).items():
+            found[text][at] = rows
+        _demand(len(found) * len(self.patterns), "different texts in its groups", MOST_TEXTS)
+        return found
+
+    def each(self, counts: Mapping[Any, Mapping[int, int]]) -> list[dict[Any, int]]:
+        """The same for each pattern: how many of its rows have which text."""
+        found: list[dict[Any, int]] = [{} for _ in self.patterns]
+        for text, own in counts.items():
+            for at, rows in own.items():
+                found[at][text] = rows
+        return found
+
+    def digits(self, counts: Mapping[int, int]) -> Digits:
+        """Counts of rows, by the place of their pattern, as sets of patterns."""
+        made = [bytearray(b"0" * len(self.patterns))
+                for _ in range(max(counts.values()).bit_length())]
+        for at, rows in counts.items():
+            for digit, bits in enumerate(made):
+                bits[at] += rows >> digit & 1
+        return tuple(int(bits, 2) for bits in made)
 
 
-def _smallest(groups: OpenGroups, labels: Sequence[str] | None, *, apart: bool) -> tuple[int, int]:
+def weigh(group: int, digits: Digits) -> int:
+    """How many rows a set of patterns has.
+
+    >>> weigh(0b110, (0b111, 0b010))
+    4
+    """
+    return sum((group & bits).bit_count() << digit for digit, bits in enumerate(digits))
+
+
+def _smallest(groups: OpenGroups, shown: Collection[str], labels: Sequence[str] | None, *,
+              apart: bool) -> tuple[int, int]:
     """Rows in the smallest group, and classes in the poorest; groups of one class if `apart`."""
-    labels = [""] * groups.rows if labels is None else labels
-    classes = {one: int("".join("1" if label == one else "0" for label in labels), 2)
-               for one in sorted(set(labels))}
-    size: dict[tuple[str, ...], dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for pattern, label in zip(zip(*groups.cells, strict=True), labels, strict=True):
-        size[pattern][label] += 1
-    level, poorest = groups.rows, len(classes)
-    for pattern, counts in sorted(size.items(), key=lambda one: min(one[1].values())):
+    counts = groups.counts(labels)
+    by_class = {text: groups.digits(own) for text, own in counts.items()}
+    every = groups.digits(groups.counts()[None])
+    level, poorest, steps = groups.rows, len(counts), 0
+    for pattern, own in sorted(zip(groups.patterns, groups.each(counts), strict=True),
+                               key=lambda one: min(one[1].values())):
         # A group is never smaller than its own pattern: common patterns are passed over.
-        least = min(counts.values()) if apart else sum(counts.values())
-        if least >= level and len(counts) >= poorest:
+        least = min(own.values()) if apart else sum(own.values())
+        if least >= level and len(own) >= poorest:
             continue
-        group = groups.group(pattern)
-        parts = [classes[one] & group for one in counts] if apart else [group]
-        level = min(level, *(part.bit_count() for part in parts))
-        poorest = min(poorest, sum(1 for one in classes.values() if one & group))
+        steps += (len(groups.held) + poorest) * (len(groups.patterns) + _LEAST_STEPS)
+        _demand(steps, "different rows", MOST_STEPS)
+        group = groups.group(pattern, shown)
+        level = min(level, *(weigh(group, digits) for digits in (
+            [by_class[one] for one in own] if apart else [every])))
+        held = (1 for digits in by_class.values() if any(bits & group for bits in digits))
+        poorest = sum(islice(held, poorest))
     return level, poorest
 
 
@@ -155,7 +242,7 @@ class Disclosed:
                 "entropy": _text(entropy), "closeness": _text(_up(self.closeness))}
 
 
-def recount_values(data: bytes, column: str, of: Sequence[str], *, absent: Iterable[str] = (),
+def recount_values(data: File, column: str, of: Sequence[str], *, absent: Iterable[str] = (),
                    ordered: bool = False, known: str | None = None) -> Disclosed:
     r"""Count what the groups of a published file tell of one of its columns.
 
@@ -169,22 +256,26 @@ def recount_values(data: bytes, column: str, of: Sequence[str], *, absent: Itera
     table = read_columns(data)
     if not of or {*of, column, *([known] if known else [])} - table.keys():
         raise Unreadable("the table lacks a claimed column")
-    groups = OpenGroups.of({name: table[name] for name in of}, absent)
-    values = _values(table[column], column, ordered=ordered)
-    classes = list(_rows_of(table[known], set(table[known]))) if known else []
-    worst = _Worst([one.bit_count() for one in values], ordered=ordered)
-    for pattern, mine in _patterns(groups).items():
-        group = groups.group(pattern)
-        bad = worst.see(group, values)
-        for one in classes:
-            if one & mine:
-                worst.mark(one & mine, max(bad, worst.see(group & one, values)))
-        if not classes:
-            worst.mark(mine, bad)
+    groups, shown = OpenGroups.of({name: table[name] for name in of}), frozenset(absent)
+    by_value = groups.counts(table[column])
+    values = _in_order(by_value, column, ordered=ordered)
+    classes = groups.counts(table[known] if known else None)
+    _demand(sum(map(len, classes.values())) * len(values), "values in its groups", MOST_VALUES)
+    every = [groups.digits(by_value[text]) for text in values]
+    pairs = groups.counts(zip(table[known], table[column], strict=True)) if known else {}
+    apart = {label: [groups.digits(pairs[label, text]) if (label, text) in pairs else ()
+                     for text in values] for label in (classes if known else ())}
+    worst = _Worst([sum(by_value[text].values()) for text in values], ordered=ordered)
+    for pattern, own in zip(groups.patterns, groups.each(classes), strict=True):
+        group = groups.group(pattern, shown)
+        bad = worst.see([weigh(group, digits) for digits in every])
+        for label, rows in own.items():
+            worst.mark(rows, max(bad, worst.see([
+                weigh(group, digits) for digits in apart[label]])) if known else bad)
     return worst.disclosed(groups.rows)
 
 
-def recounted(claim: Mapping[str, Any], data: bytes) -> dict[str, Disclosed]:
+def recounted(claim: Mapping[str, Any], data: File) -> dict[str, Disclosed]:
     """The published target and sensitive columns of a claim, each with what groups tell of it.
 
     Nothing of a claim of version 0.1.0, which has no roles.
@@ -279,18 +370,19 @@ class _Worst:
     distinct: int = 1 << 62
     closeness: Fraction = Fraction(0)
     least: float = float("inf")
-    poorest: set[tuple[int, ...]] = field(default_factory=set)
+    poorest: set[tuple[tuple[int, int], ...]] = field(default_factory=set)
     above: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STEPS, 0))
 
-    def see(self, group: int, values: Sequence[int]) -> Fraction:
-        """Count a group; returns the share of its commonest value."""
-        counts = [(group & one).bit_count() for one in values]
-        size = group.bit_count()
+    def see(self, counts: Sequence[int]) -> Fraction:
+        """Count a group, of which so many rows have each value; the share of its commonest one."""
+        size = sum(counts)
         share = Fraction(max(counts), size)
-        held = tuple(sorted(count for count in counts if count))
-        self.share, self.distinct = max(self.share, share), min(self.distinct, len(held))
+        # How many values have each count: of many values these are few.
+        held = tuple(sorted(Counter(filter(None, counts)).items()))
+        self.share = max(self.share, share)
+        self.distinct = min(self.distinct, sum(values for _, values in held))
         self.closeness = max(self.closeness, self._distance(counts, size))
-        entropy = log(size) - sum(count * log(count) for count in held) / size
+        entropy = log(size) - sum(values * count * log(count) for count, values in held) / size
         if entropy < self.least - _NEAR:
             self.poorest = set()
         if entropy <= self.least + _NEAR:
@@ -302,7 +394,7 @@ class _Worst:
         """Count rows whose worst group has such a share of one value."""
         for step in STEPS:
             if share >= Fraction(step):
-                self.above[step] += rows.bit_count()
+                self.above[step] += rows
 
     def disclosed(self, rows: int) -> Disclosed:
         """All figures."""
@@ -322,29 +414,21 @@ class _Worst:
         return Fraction(moved, rows * size * max(len(counts) - 1, 1))
 
 
-def _entropy(counts: Sequence[int]) -> Decimal:
-    """Entropy l of these counts: e to the power of their entropy."""
-    size = Decimal(sum(counts))
+def _entropy(held: Sequence[tuple[int, int]]) -> Decimal:
+    """Return e to the power of a group's entropy; of each count, how many values have it."""
+    size = Decimal(sum(count * values for count, values in held))
     total = _EXACT.ln(size)
-    for count in counts:
+    for count, values in held:
         total = _EXACT.subtract(total, _EXACT.multiply(
-            _EXACT.divide(Decimal(count), size), _EXACT.ln(Decimal(count))))
+            _EXACT.divide(Decimal(count * values), size), _EXACT.ln(Decimal(count))))
     return _EXACT.exp(total)
 
 
-def _patterns(groups: OpenGroups) -> dict[tuple[str, ...], int]:
-    """The rows of each pattern; the first row is the highest bit, as in the columns."""
-    found: dict[tuple[str, ...], int] = defaultdict(int)
-    for place, pattern in enumerate(zip(*groups.cells, strict=True)):
-        found[pattern] |= 1 << (groups.rows - 1 - place)
-    return found
-
-
-def _values(cells: Sequence[str], column: str, *, ordered: bool) -> list[int]:
-    """The rows of each value, in the order of the values."""
-    texts = set(cells)
+def _in_order(values: Iterable[str], column: str, *, ordered: bool) -> list[str]:
+    """The values of a column in their order."""
+    texts = set(values)
     if not ordered:
-        return list(_rows_of(cells, sorted(texts)))
+        return sorted(texts)
     known = texts - {MISSING}
     bins = {text: re.fullmatch(_BIN, text.removeprefix(column)) for text in known}
     if known and all(bins.values()):
@@ -355,7 +439,7 @@ def _values(cells: Sequence[str], column: str, *, ordered: bool) -> list[int]:
         ranked = [*below, *(by_start[start] for start in _ranked(by_start))]
     else:
         ranked = _ranked(known)
-    return list(_rows_of(cells, [*ranked, *(texts & {MISSING})]))
+    return [*ranked, *(texts & {MISSING})]
 
 
 def _ranked(known: Iterable[str]) -> list[str]:
@@ -366,15 +450,6 @@ def _ranked(known: Iterable[str]) -> list[str]:
     if all(re.fullmatch(_DATE, text) for text in texts):
         return sorted(texts)
     raise Unreadable("a column that is claimed to be of numbers or dates holds something else")
-
-
-def _rows_of(cells: Sequence[str], texts: Iterable[str]) -> Iterator[int]:
-    """The rows that hold each text."""
-    size = len(cells)
-    places: dict[str, bytearray] = {text: bytearray(b"0" * size) for text in texts}
-    for place, cell in enumerate(cells):
-        places[cell][place] = ord("1")
-    return (int(bits, 2) for bits in places.values())
 
 
 def _up(share: Fraction) -> int:
@@ -388,38 +463,101 @@ def _text(parts: int) -> str:
 
 # --- the file -----------------------------------------------------------------------------------
 
-def read_columns(data: bytes) -> dict[str, Sequence[str]]:
-    """The cells of each column, as texts."""
-    found = _parquet(data) if data.startswith(PARQUET) else _csv(data)
-    if len({len(cells) for cells in found.values()}) > 1:
-        raise Unreadable("the columns of the table differ in length")
-    return dict(found)
-
-
-def _csv(data: bytes) -> Mapping[str, Sequence[str]]:
-    try:
-        lines = list(csv.reader(io.StringIO(data.decode("utf-8"), newline=""), strict=True))
-    except (UnicodeError, csv.Error):
-        lines = []
-    if not lines or any(len(line) != len(lines[0]) for line in lines):
-        raise Unreadable("the table is not CSV in UTF-8 with equally many fields in each line")
-    names = lines[0]
+def read_columns(data: File) -> dict[str, Sequence[str]]:
+    """The cells of each column, as texts; a column of zeros and ones is one text."""
+    if isinstance(data, Mapping):
+        return dict(data)
+    names, chunks = _parquet(data) if data.startswith(PARQUET) else _csv(data)
     if len(set(names)) != len(names):
         raise Unreadable("two columns of the table have the same name")
-    columns = zip(*lines[1:], strict=True) if len(lines) > 1 else [()] * len(names)
-    return dict(zip(names, columns, strict=True))
+    parts: list[list[Sequence[str]]] = [[] for _ in names]
+    rows = 0
+    known: dict[str, str] = {}  # each text is held once
+    for chunk in chunks:
+        rows += len(chunk[0])
+        _demand(rows, "rows", MOST_ROWS)
+        _demand(rows * len(names), "cells", MOST_CELLS)
+        for part, cells in zip(parts, chunk, strict=True):
+            if not isinstance(cells, str) and set(cells) <= {"0", "1"}:
+                cells = "".join(cells)  # noqa: PLW2901  # the same, in less memory
+            part.append(cells if isinstance(cells, str) else
+                        [known.setdefault(cell, cell) for cell in cells])
+    return {name: "".join(part) if all(isinstance(cells, str) for cells in part) else  # type: ignore[arg-type]
+            [*chain.from_iterable(part)] for name, part in zip(names, parts, strict=True)}
 
 
-def _parquet(data: bytes) -> Mapping[str, Sequence[str]]:
+def _demand(many: int, what: str, most: int) -> None:
+    """Refuse more of something than is counted in seconds."""
+    if many > most:
+        raise Unreadable(f"the table has too many {what} to be counted again")
+
+
+#: The names of a file's columns, and some rows after the other, a sequence of cells for each name.
+Chunks = tuple[Sequence[str], Iterator[Sequence[Sequence[str]]]]
+
+
+def _csv(data: bytes) -> Chunks:
+    lines = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline=""), strict=True)
+
+    def some(rows: int) -> list[list[str]]:
+        try:
+            return list(islice(lines, rows))
+        except (UnicodeError, csv.Error):
+            return [[]]
+
+    head = some(1)
+
+    def chunks() -> Iterator[Sequence[Sequence[str]]]:
+        while chunk := some(_CHUNK):
+            if any(len(line) != len(head[0]) for line in chunk):
+                raise Unreadable(_NO_CSV)
+            yield [*zip(*chunk, strict=True)]
+
+    if not head or not head[0]:
+        raise Unreadable(_NO_CSV)
+    return head[0], chunks()
+
+
+def _parquet(data: bytes) -> Chunks:
     """Parquet is decoded by pyarrow, which is needed for nothing else."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(pa.BufferReader(data))
+        plain = pq.ParquetFile(pa.BufferReader(data))
+        schema, footer = plain.schema_arrow, plain.metadata
+        texts = [field.name for field in schema if not pa.types.is_integer(field.type)]
+        file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
+        groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
+        packed = [group.column(at) for group in groups for at in range(group.num_columns)]
     except Exception:  # noqa: BLE001  # pyarrow raises of many types, and none may leave
-        raise Unreadable("the table is a damaged Parquet file") from None
-    if len(set(table.column_names)) != table.num_columns:
-        raise Unreadable("two columns of the table have the same name")
-    return {name: [str(cell) for cell in column.to_pylist()]
-            for name, column in zip(table.column_names, table.columns, strict=True)}
+        raise Unreadable(_DAMAGED) from None
+    rows = sum(group.num_rows for group in groups)
+    _demand(rows, "rows", MOST_ROWS)
+    _demand(rows * len(schema.names), "cells", MOST_CELLS)
+    if any(plain.schema.column(at).max_repetition_level for at in range(footer.num_columns)) or (
+            len(schema.names) != footer.num_columns) or not all(
+            one.compression in _PACKED and set(one.encodings) <= _CODED for one in packed):
+        raise Unreadable("the table is packed in another way than privsieve packs Parquet")
+
+    def chunks() -> Iterator[Sequence[Sequence[str]]]:
+        try:
+            for batch in file.iter_batches(_CHUNK):
+                yield [*map(_cells, batch.columns)]
+        except Exception:  # noqa: BLE001  # as above
+            raise Unreadable(_DAMAGED) from None
+
+    return schema.names, chunks()
+
+
+def _cells(column: Any) -> Sequence[str]:
+    """Cells of Parquet as texts; each value of a dictionary that is used is unpacked once."""
+    if column.type == "int8" and not column.null_count:  # as `publish` writes zeros and ones
+        cells = column.buffers()[1][column.offset:column.offset + len(column)].to_pybytes()
+        if not cells.strip(b"\0\1"):
+            return str(cells.translate(_BITS), "ascii")
+    if not hasattr(column, "dictionary"):
+        return [*map(str, column.to_pylist())]
+    places = column.indices.to_pylist()
+    texts = {at: str(column.dictionary[at].as_py()) for at in set(places)}
+    return [texts[at] for at in places]

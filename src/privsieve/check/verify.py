@@ -64,7 +64,7 @@ _GRID = "the values of the release are not integers on a grid of doubles"
 
 Source = str | os.PathLike[str] | bytes | Mapping[str, Any]
 #: The note that a signature takes away.
-UNSIGNED = "unsigned: it shows what is claimed, and not who claims it"
+UNSIGNED = "Unsigned: nothing shows who made this release"
 
 _WORD = {"reserve": "charge", "commit": "release", "publish": "publication"}
 
@@ -172,7 +172,7 @@ def _containment(body: Mapping[str, Any], release: Source | None,
     elif table is not None:
         reasons.append("the table is to be given as a file")
     words = "published of these people", "this was noted there"
-    notes = [*containment.notes(body["claim"]), *_unseen(body, release, ledger, words),
+    notes = [*_unseen(body, release, ledger, words), *containment.notes(body["claim"]),
              *failed({"the table was not given: its level was not recounted": table is not None})]
     return Verification(tuple(reasons), tuple(notes))
 
@@ -263,7 +263,8 @@ def _certified(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[
 def _release(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
     yield from _certified(body, release)
     yield from failed({
-        "the release says that it is not private": release.get("private") is True,
+        "the noise of the release was replayed, so that it protects nobody":
+            "replayed" not in release,
         "the plan of the release is not the certified one": release.get("plan") == body["plan"],
         "the domain of the release is not the certified one":
             "domain" not in release

@@ -33,10 +33,11 @@ def command(release: str, data: str, domain_file: str | None, out: str | None,
     The release is verified first.  One number a line goes to stdout below the target's name, in the
     order of the rows.  Predictions speak of the rows of DATA: they are for who holds them.
     """
-    from privsieve.public.domain import Domain
+    from privsieve.public.domain import Domain, demand_cells
     from privsieve.rows import open_source, resolve
 
     model = _model(verified(release, "no prediction is made"))
+    demand_cells([model.target])
     csv = Domain.from_toml(domain_file).csv if domain_file else None
     source = open_source(data, csv=csv)
     resolve(model.domain, source.shape(count_rows=False), strict=False)

@@ -13,6 +13,7 @@ from privsieve.cli import options as asked
 from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.releasing import release, verified
+from privsieve.public.domain import demand_cells
 
 if TYPE_CHECKING:
     from privsieve.ledger.folder import Folder
@@ -58,6 +59,9 @@ def command(data: str | None, **options: Any) -> None:
     domain, source, rows = asked.opened(asked.public(planned), str(data),
                                         options["connect"], anyway=options["anyway"])
     plan, written = asked.planned(domain, rows, planned), False
+    named: Any = plan.settings["columns"] or domain.names
+    demand_cells(part for part in (*domain.columns, domain.target)
+                 if part is not None and part.name in {*named, plan.settings["target"]})
 
     def beside(folder: Folder, made: Release) -> None:
         nonlocal written
@@ -92,6 +96,7 @@ def rows_of(made: Release, rows: int) -> bytes:
     from privsieve.methods.histogram.released import CountTable, as_csv
 
     table = CountTable.of(made.body)
+    demand_cells(axis.column for axis in table.axes)
     # Post-processing: any randomness that has met no row will do.
     return as_csv(table.axes, table.sample(rows, np.random.default_rng()))
 

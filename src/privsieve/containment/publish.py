@@ -29,7 +29,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve._version import __version__
-from privsieve.check.table import limit_reasons, recount_table, recounted
+from privsieve.check.reasons import Unreadable
+from privsieve.check.table import limit_reasons, read_columns, recount_table, recounted
 from privsieve.containment.breaking import MOST_COLUMNS, MOST_PAIRS, gains
 from privsieve.containment.choice import Choice, kept_rows
 from privsieve.containment.disclosure import disclosures
@@ -56,13 +57,19 @@ from privsieve.ledger.chain import contained
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Entry, Ledger, populations
 from privsieve.ledger.sql import lies
-from privsieve.public.canonical import Json, canonical, check_name, digest, text_of
+from privsieve.public.canonical import (
+    FORMULA,
+    Json,
+    canonical,
+    check_name,
+    digest,
+    is_formula,
+    text_of,
+)
 from privsieve.release import FORMAT
 from privsieve.report import write_report
 from privsieve.rows.matrix import Items
 
-#: A text that begins so is run by a spreadsheet that opens it.
-FORMULA = ("=", "+", "-", "@")
 #: Cells that may be compared to learn what each column costs.
 MOST_CELLS = 2 * 10**9
 #: Shares are kept as decimals, rounded up: a risk is never told too small.
@@ -215,9 +222,7 @@ def _check_names(names: Sequence[str]) -> None:
 def _check_cells(texts: Sequence[str]) -> None:
     """The same for the labels, of which the text is not said."""
     for text in texts:
-        number = text[1:].replace(".", "", 1).isdecimal()
-        unsafe = text.startswith(FORMULA) and not (number and text[0] in "+-")
-        if unsafe or not text.isprintable():
+        if is_formula(text) or not text.isprintable():
             raise SchemaError("a label of the target or a sensitive value begins like a formula, "
                               "or is not printable; rename it")
 
@@ -253,7 +258,7 @@ def _parquet(table: Projection) -> bytes:
         fields.append(pa.field(name, pa.string(), nullable=False))
     sink = io.BytesIO()
     pq.write_table(pa.table(arrays, schema=pa.schema(fields)), sink, write_statistics=False,
-                   store_schema=False, compression="zstd")
+                   store_schema=False, compression="snappy")
     return sink.getvalue()
 
 
@@ -417,17 +422,23 @@ def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder:
     folder.stage(name, written(projected, form.kind))
     data = folder.staged(name)
     claim = claim_of(table, projected, choice, promise)
-    counted = recount_table(
-        data, target=projected.target, model=rule.model,
-        absent=known_absences(table, choice, rule), target_known=promise.roles.target_known,
-        sensitive=[name for name, _ in projected.sensitive])
+    try:
+        columns = read_columns(data)
+        counted = recount_table(
+            columns, target=projected.target, model=rule.model,
+            absent=known_absences(table, choice, rule), target_known=promise.roles.target_known,
+            sensitive=[name for name, _ in projected.sensitive])
+        values = recounted(claim, columns)
+    except Unreadable as error:
+        raise SchemaError(f"nobody could verify what would be published: {error}; publish fewer "
+                          "rows, columns or values") from None
     if counted.level < rule.k or (projected.target and counted.classes < rule.l_diversity):
         raise CheckFailed("the written table does not keep what was asked, and is taken away: "
                           "this is a mistake of privsieve; report it")
     if table.sources is not None and int(sources_at(table, rule, choice.selected).min()) < rule.k:
         raise CheckFailed("a group of the chosen columns has fewer sources than asked: this is a "
                           "mistake of privsieve; report it")
-    if any(limit_reasons(claim, recounted(claim, data))):
+    if any(limit_reasons(claim, values)):
         raise CheckFailed("a group of the written table tells more than was allowed: this is a "
                           "mistake of privsieve; report it")
     claim |= {"level": counted.level, "table_sha256": digest(data)}

@@ -329,6 +329,20 @@ def check_name(name: object) -> None:
                           "rename the column")
 
 
+#: A text that begins so may be run by a spreadsheet.
+FORMULA = ("=", "+", "-", "@")
+
+
+def is_formula(text: str) -> bool:
+    """Return whether a spreadsheet that opens a CSV file may run this cell.
+
+    >>> [is_formula(text) for text in ("=1+1", "@SUM(A1)", "-1.5", "-1,5", "-")]
+    [True, True, False, False, False]
+    """
+    return len(text) > 1 and text.startswith(FORMULA) and re.fullmatch(
+        "[+-][0-9.,]+([eE][+-]?[0-9]+)?%?", text) is None
+
+
 # --- amounts --------------------------------------------------------------------------------------
 
 def exact(value: object, name: str) -> Fraction:

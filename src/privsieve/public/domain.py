@@ -16,13 +16,16 @@ from typing import Any, Literal
 from privsieve.errors import DomainError
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import (
+    FORMULA,
     LARGEST,
     Json,
     canonical,
     check_name,
     digest,
+    is_formula,
     quoted,
     read_flag,
+    text_of,
 )
 from privsieve.public.columns import (
     CODES,
@@ -424,6 +427,20 @@ role='known', near=None, typical=None, missing_values=())
         own |= {key: [float(one) for one in own[key]]
                 for key in ("cuts", "typical", "missing_values") if key in own}
     return KINDS[said["kind"]](**own)
+
+
+def demand_cells(parts: Iterable[Column | Target]) -> None:
+    """Refuse declared names and values that a spreadsheet runs when it opens them in a CSV file.
+
+    >>> demand_cells([Category("ward", ["A", "B"]), Number("cost", 0, 100)])
+    """
+    for part in parts:
+        texts = [*map(text_of, getattr(part, "values", ())), getattr(part, "format", None) or ""]
+        for text in (part.name, *texts):
+            if is_formula(text) or part.name.startswith(FORMULA):
+                raise DomainError(f"{quoted(text)}, of column {quoted(part.name)}, begins like a "
+                                  "formula, which a spreadsheet that opens the CSV file would run; "
+                                  "rename it in the table and in the domain file")
 
 
 # --- what codes cannot show -----------------------------------------------------------------------

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import BinaryIO
+from io import BufferedReader
 
 
-def opened(path: str | os.PathLike[str]) -> BinaryIO:
+def opened(path: str | os.PathLike[str]) -> BufferedReader:
     """A plain file, to be read: no link is followed, and a pipe is not waited for.
 
     >>> import tempfile

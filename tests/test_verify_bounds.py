@@ -1,0 +1,277 @@
+"""Law: verify.  What anybody may have written takes seconds and little memory, or has a reason."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import privsieve as ps
+from forged import _published, table
+from privsieve.check import containment
+from privsieve.check.table import MOST_ROWS, Unreadable, read_columns
+from privsieve.cli import run
+from privsieve.public.canonical import canonical, digest
+from privsieve.report import page
+from privsieve.trust.keys import PrivateKey
+
+#: What a check of a small file may take.
+SECONDS, MEGABYTES = 5, 500
+#: Runs the command line, and says last on stderr how long it took and how much memory.
+_MEASURED = """
+import re, resource, sys, time
+resource.setrlimit(resource.RLIMIT_AS, (9 * 2**30,) * 2)
+began = time.process_time()
+from privsieve.cli import run
+code = run(sys.argv[1:])
+most = re.search("VmHWM: *([0-9]+)", open("/proc/self/status").read().replace("\t", " "))
+print(time.process_time() - began, int(most[1]) // 1024, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def measured(*words, seconds=60):
+    """What a command says as JSON, its exit code, and how long it took, in how much memory."""
+    done = subprocess.run([sys.executable, "-c", _MEASURED, *map(str, words), "--json"],  # ours
+                          capture_output=True, text=True, timeout=seconds, check=False)
+    took, most = done.stderr.split("\n")[-2].split()
+    return json.loads(done.stdout), done.returncode, float(took), int(most)
+
+
+def parquet(columns, **options):
+    """A Parquet file of columns."""
+    made = io.BytesIO()
+    pq.write_table(pa.table(columns), made, compression="snappy", **options)
+    return made.getvalue()
+
+
+def constant(rows):
+    """A tiny file of a column of ones: a run of one value has a length, and no size."""
+    ones = pa.array(bytearray(b"\1") * min(rows, 10**6), pa.int8())
+    made = io.BytesIO()
+    with pq.ParquetWriter(made, pa.schema([("a", pa.int8())]), compression="snappy") as file:
+        for _ in range(rows // len(ones)):
+            file.write_table(pa.table({"a": ones}), row_group_size=len(ones))
+    return made.getvalue()
+
+
+def lines(header, rows):
+    """A CSV file."""
+    return "\n".join([header, *rows, ""]).encode()
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """The certificate of a publication, without a ledger, and its release."""
+    place = tmp_path_factory.mktemp("published")
+    folder = place / _published(place, table()[0])
+    body = json.loads((folder / "certificate.json").read_bytes())
+    return folder, body
+
+
+@pytest.fixture
+def folder(published, tmp_path):
+    """A copy of the publication, which may be changed."""
+    return shutil.copytree(published[0], tmp_path / "out")
+
+
+def claimed(body, data, **claim):
+    """A certificate that claims just this file, as whoever forges a folder writes it."""
+    made = {**body["claim"], "table_sha256": digest(data), "target": None, "sensitive": [],
+            "absent": [], "l_diversity": 1, "k": 2, "level": 2, **claim}
+    columns, target = made["columns"], made["target"]
+    made |= {"origins": columns, "fingerprint": None,
+             "limits": {"share": None, "entropy": None, "closeness": None, "ordered": []},
+             "roles": {"presences": columns, "both": [], "sensitive": made["sensitive"],
+                       "target": target, "target_known": target is not None}}
+    return {**body, "claim": made, "population": None, "ledger": None}
+
+
+def many_classes(rows, classes):
+    """A CSV file of two columns and a target of many classes, each of which has two rows."""
+    return lines("a,b,y", (f"{row // 2 % 2},1,c{row // 2 % classes}" for row in range(rows)))
+
+
+FULL = MOST_ROWS - MOST_ROWS % 10**6
+#: What makes a small file that is a large table, and what is claimed of it.
+FILES = {
+    "10^8 rows": lambda: (constant(10**8), {"columns": ["a"], "rows": 10**8}),
+    "as many rows as are counted": lambda: (
+        constant(FULL), {"columns": ["a"], "rows": FULL, "level": FULL}),
+    "a target of 20,000 classes": lambda: (
+        many_classes(40_000, 20_000), {"columns": ["a", "b"], "rows": 40_000, "target": "y"}),
+    "a target of 100,000 classes": lambda: (
+        many_classes(200_000, 100_000), {"columns": ["a", "b"], "rows": 200_000, "target": "y"}),
+    "a sensitive column of 100,000 values": lambda: (
+        parquet({"a": pa.array([1] * 200_000, pa.int8()),
+                 "s": [f"v{row // 2}" for row in range(200_000)]}),
+        {"columns": ["a"], "rows": 200_000, "sensitive": ["s"], "level": 200_000}),
+    "100,000 values in 100 groups": lambda: (
+        lines(",".join([*"abcdefg", "s"]), (
+            ",".join([*f"{row % 100:07b}", f"v{row // 2}"]) for row in range(200_000))),
+        {"columns": [*"abcdefg"], "rows": 200_000, "sensitive": ["s"], "level": 2000}),
+    "100,000 values in 1000 groups": lambda: (
+        lines(",".join([*"abcdefghij", "s"]), (
+            ",".join([*f"{row % 1000:010b}", f"v{row // 2}"]) for row in range(200_000))),
+        {"columns": [*"abcdefghij"], "rows": 200_000, "sensitive": ["s"], "level": 200}),
+    "100,000 columns": lambda: (
+        lines(",".join(f"c{at}" for at in range(100_000)), [",".join("1" * 100_000)] * 4),
+        {"columns": [f"c{at}" for at in range(100_000)], "rows": 4, "level": 4}),
+    "values of many letters": lambda: (
+        parquet({"a": pa.array([1] * 2000, pa.int8()), "s": ["x" * 10**6] * 2000}),
+        {"columns": ["a"], "rows": 2000, "sensitive": ["s"], "level": 2000}),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_small_file_takes_seconds(name, published, tmp_path):
+    """A table of any number of rows, values or columns is counted soon, or has a reason."""
+    data, claim = FILES[name]()
+    (tmp_path / "table").write_bytes(data)
+    (tmp_path / "certificate.json").write_bytes(canonical(claimed(published[1], data, **claim)))
+    told, code, seconds, most = measured("verify", tmp_path / "certificate.json",
+                                         "--table", tmp_path / "table")
+
+    assert code in (0, 7)
+    assert "certified" not in " ".join(told["reasons"])
+    assert (seconds < SECONDS, most < MEGABYTES) == (True, True), (seconds, most, told)
+
+
+@pytest.mark.parametrize("write", [
+    lambda: parquet({"a": pa.array([[1] * 1000] * 50)}),
+    lambda: parquet({"a": ["0", "1"]}, use_dictionary=False, column_encoding="DELTA_BYTE_ARRAY"),
+    lambda: packed("zstd"), lambda: packed("gzip"), lambda: packed("brotli")])
+def test_what_unpacks_without_bound_is_not_unpacked(write):
+    """Parquet is read as `publish` packs it: lists, and other ways to pack, are refused."""
+    with pytest.raises(Unreadable, match=r"packed in another way|damaged Parquet"):
+        read_columns(write())
+
+
+def packed(how):
+    """A Parquet file that is compressed otherwise."""
+    made = io.BytesIO()
+    pq.write_table(pa.table({"a": pa.array([0, 1], pa.int8())}), made, compression=how)
+    return made.getvalue()
+
+
+@cache
+def large(rows=10**6):
+    """A real table, as a file, and the rows of its smallest group by loops over its patterns."""
+    rng = np.random.default_rng(1)
+    cells = (rng.random((rows, 6)) < np.linspace(0.2, 0.5, 6)).astype(np.uint8)
+    labels = rng.integers(0, 3, rows)
+    names = [f"c{at}" for at in range(6)]
+    known = Counter(zip(map(bytes, cells), labels.tolist(), strict=True))
+    level = min(sum(many for (other, same), many in known.items() if same == label and all(
+        mine <= theirs for mine, theirs in zip(row, other, strict=True))) for row, label in known)
+    data = lines(",".join([*names, "y"]), (
+        f"{','.join(map(str, row))},k{label}"
+        for row, label in zip(cells.tolist(), labels.tolist(), strict=True)))
+    return data, {"columns": names, "rows": rows, "target": "y", "level": level}
+
+
+def test_a_large_table_is_counted(published, tmp_path):
+    """A table of a million rows holds as it is, and one row less in its smallest group is found."""
+    data, claim = large()
+    (tmp_path / "table").write_bytes(data)
+    for off, reasons in ((0, []), (1, ["the table does not keep the claimed k",
+                                       "the level of the table is not the claimed one"])):
+        level = claim["level"] + off
+        body = claimed(published[1], data, **{**claim, "level": level, "k": max(2, level)})
+        (tmp_path / "certificate.json").write_bytes(canonical(body))
+        told, _, seconds, most = measured("verify", tmp_path / "certificate.json",
+                                          "--table", tmp_path / "table")
+
+        assert reasons == told["reasons"]
+        assert (seconds < 2 * SECONDS, most < MEGABYTES) == (True, True), (seconds, most)
+
+
+def test_another_table_is_not_counted(folder, monkeypatch):
+    """A table that is not the certified one is a reason before it is read as a table."""
+    def counted(_data):
+        raise AssertionError
+
+    monkeypatch.setattr(containment, "read_columns", counted)
+    (folder / "table.csv").write_bytes(b"a\n1\n")
+
+    assert ("the table is not the certified one",) == ps.verify(folder).reasons
+
+
+def test_a_sparse_table_is_not_read(folder):
+    """A table beyond what is counted is a reason by its size alone."""
+    with (folder / "table.csv").open("r+b") as file:
+        file.truncate(200 * 2**30)
+    told, code, seconds, most = measured("verify", folder)
+
+    assert (7, ["the table is larger than 512 MB"]) == (code, told["reasons"])
+    assert (seconds < SECONDS, most < MEGABYTES) == (True, True), (seconds, most)
+
+
+@pytest.fixture
+def signed(folder):
+    """The same, signed by its maker."""
+    key = folder.parent / "key.pem"
+    key.write_bytes(PrivateKey.make().pem(None))
+    key.chmod(0o600)
+    assert 0 == run(["sign", str(folder), "--key", str(key), "--as", "maker"])
+    return folder
+
+
+def test_names_are_compared_before_files_are_read(signed):
+    """An extra file beside what was signed is a reason whatever its size."""
+    with (signed / "more.bin").open("wb") as file:
+        file.truncate(200 * 2**30)
+    told, code, seconds, _ = measured("verify", signed)
+
+    assert (7, ["other files were signed than lie in the folder"]) == (code, told["reasons"])
+    assert seconds < SECONDS
+
+
+def test_a_signed_file_that_grew_is_not_read(signed):
+    """A file that was signed, and is now larger than any release, is a reason by its size."""
+    with (signed / "report.html").open("r+b") as file:
+        file.truncate(200 * 2**30)
+    told, code, seconds, most = measured("verify", signed)
+
+    assert (7, True) == (code, "larger than 256 MB" in told["reasons"][0])
+    assert (seconds < SECONDS, most < MEGABYTES) == (True, True), (seconds, most)
+
+
+def test_too_much_is_not_signed(folder, capsys):
+    """What nobody could check is not signed, and says so in a sentence."""
+    with (folder / "more.bin").open("wb") as file:
+        file.truncate(200 * 2**30)
+    key = folder.parent / "key.pem"
+    key.write_bytes(PrivateKey.make().pem(None))
+    key.chmod(0o600)
+
+    assert 7 == run(["sign", str(folder), "--key", str(key), "--as", "maker"])
+    assert "more than 1 GB" in capsys.readouterr().err
+
+
+def test_a_signed_page_of_another_version_is_not_compared(folder, monkeypatch):
+    """The signatures bind a page that an older version wrote: it is named, and no reason."""
+    with monkeypatch.context() as older:
+        older.setattr(page, "__version__", "0.0.9")
+        body, release = (json.loads((folder / f"{name}.json").read_bytes())
+                         for name in ("certificate", "release"))
+        (folder / "report.html").write_bytes(page.html(release, body))
+        older.setattr("privsieve._version.__version__", "0.0.9")
+        key = folder.parent / "key.pem"
+        key.write_bytes(PrivateKey.make().pem(None))
+        key.chmod(0o600)
+        assert 0 == run(["sign", str(folder), "--key", str(key), "--as", "maker"])
+    found = ps.verify(folder)
+
+    assert ((), True) == (found.reasons, "not compared" in found.unchecked["report.html"])
+    (folder / "signatures.json").unlink()
+    assert not ps.verify(folder).valid
