@@ -12,10 +12,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import clone
 
+import privsieve as ps
 from privsieve.containment.estimators import (
     ExactContainment,
     GreedyContainment,
@@ -33,7 +35,7 @@ KINDS = {
     "break": GreedyContainment(4, weights="hamming", stop="break"),
     "equal": GreedyContainment(4, model="k-anonymity"),
     "maximal": MaximalContainment(4),
-    "largest": MaximalContainment(4, objective="size", r=None, complete=False),
+    "largest": MaximalContainment(4, objective="size", r=None, complete=False, absent="none"),
     "exact": ExactContainment(4),
     "few": PublishableColumns(4),
     "most": PublishableColumns(4, profile="most"),
@@ -59,9 +61,9 @@ def test_k_on_all_rows(name):
     label_rows = np.arange(len(y)) % 3 > 0
     made = clone(KINDS[name]).fit(X, y, label_rows=label_rows)
     chosen = made.transform(X)
-    strict = name in ("equal", "strict")
+    level = k_anonymity_level if made.release_.absent else containment_level
 
-    assert (k_anonymity_level if strict else containment_level)(chosen) == made.release_.level >= 4
+    assert level(chosen) == made.release_.level >= 4
     assert len(made.release_.selected) == chosen.shape[1] > 0
     if name in ("few", "most"):
         assert disclosure_risk(chosen, y, k=4).one_class == 0
@@ -89,6 +91,44 @@ def test_inputs(name):
 
         assert expected == made.release_, container
         assert made.n_features_in_ == X.shape[1]
+
+
+@pytest.mark.parametrize("name", ["greedy", "maximal", "exact", "few", "most"])
+def test_a_table_has_one_meaning(name, tmp_path):
+    """A table of cells counts both ways in any container, sparse data presences: it is said."""
+    X, y = table()
+    names = [f"x{j}" for j in range(X.shape[1])]
+    frame, bits = pd.DataFrame(X, columns=names), sparse.csr_matrix(X)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    np.savez(tmp_path / "dense.npz", X=X)
+    sparse.save_npz(tmp_path / "sparse.npz", bits)
+    (tmp_path / "t.dat").write_text("".join(
+        " ".join(map(str, np.flatnonzero(row))) + "\n" for row in X))
+    domain = ps.Domain([ps.Flag(one) for one in names])
+    cells = {
+        "array": X, "flags": X.astype(bool), "floats": X * 1.0, "rows": X.tolist(),
+        "objects": X.astype(object), "masked": np.ma.masked_array(X), "pandas": frame,
+        "sparse pandas": pd.DataFrame.sparse.from_spmatrix(bits, columns=names),
+        "polars": pl.DataFrame(X, schema=names), "arrow": pa.Table.from_pandas(frame),
+        "csv": tmp_path / "t.csv", "parquet": tmp_path / "t.parquet",
+        "npz": tmp_path / "dense.npz"}
+    found = {one: clone(KINDS[name]).fit(data, y).release_ for one, data in cells.items()}
+    declared = [clone(KINDS[name]).set_params(domain=domain).fit(data, y).release_
+                for data in (frame, cells["csv"], cells["polars"], X, cells["rows"])]
+    held = [clone(KINDS[name]).fit(data, y).release_ for data in (
+        bits, sparse.coo_array(X), tmp_path / "sparse.npz", tmp_path / "t.dat")]
+    both, presences = found["array"], held[0]
+
+    assert dict.fromkeys(cells, (both.selected, both.level, both.items)) == {
+        one: (made.selected, made.level, made.absent) for one, made in found.items()}
+    assert [(both.items, both.selected, both.level)] * 5 == [
+        (made.absent, made.selected, made.level) for made in declared]
+    assert [(len(presences.items), presences.level, ())] * 4 == [
+        (len(made.items), made.level, made.absent) for made in held]
+    assert (both.selected, both.level) != (presences.selected, presences.level)
+    assert "presences and absences" in str(both)
+    assert "presences only" in str(presences)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -208,7 +248,8 @@ def test_absences_by_kind(name):
     items = Items.dense(X)
     by_kind = replace(items, absent=tuple(one in asked for one in items.names))
     release, expected, nowhere, none = (
-        clone(KINDS[name]).set_params(**how).fit(data, y).release_ for data, how in (
+        clone(KINDS[name]).set_params(**{"absent": "by kind", **how}).fit(data, y).release_
+        for data, how in (
             (by_kind, {}), (items, {"absent": sorted(asked)}),
             (by_kind, {"absent": "none"}), (items, {})))
 

@@ -5,14 +5,19 @@ import random
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from naive_cuts import bins, enough, period, public, shared, shared_date
+from privsieve.containment.disclosure import disclosures
+from privsieve.containment.labelled import Labelled
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
+from privsieve.kernels.patterns import Rule
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.rows.cells import encoder
 from privsieve.rows.cutting import Cutting, shared_cuts
 from privsieve.rows.items import Reading, Thermometer, items_of, table_of
+from privsieve.rows.matrix import Items
 
 
 def incomes():
@@ -316,13 +321,37 @@ def test_sensitive_columns_are_values():
     assert ("a",) == found.items.names
     assert [("pay", ("900", "900.5", "70000", "missing"), [0, 2, 3, 1], True),
             ("ill", ("aids", "flu", "missing"), [1, 2, 0, 1], False),
-            ("day", ("2019-01-01", "2020-02-01", "missing"), [1, 2, 0, 1], True)] == [
+            ("day", ("2019-01-01", "2020-02-01", "missing"), [1, 2, 0, 1], False)] == [
         (one.name, one.values, one.codes.tolist(), one.ordered) for one in found.sensitive]
     for columns in ({"pay": [1000]}, {"pay": [1000], "ill": ["flu"], ...: None}):
         cut = table_of(frame, None, Reading(columns=columns, sensitive=("pay", "ill"))).sensitive
-        assert (("pay<1000", "pay>=1000", "missing"), [0, 1, 2, 0], True) == (
+        assert (("pay<1000", "pay>=1000", "missing"), [0, 1, 2, 0], False) == (
             cut[0].values, cut[0].codes.tolist(), cut[0].ordered)
     assert (("flu", "other", "missing"), [0, 2, 1, 0]) == (cut[1].values, cut[1].codes.tolist())
+
+
+@pytest.mark.parametrize("yes_no", [
+    ("no", "yes"), (0.0, 1.0), ("0", "1"), (False, True), (1, 2), ("2019-01-01", "2020-01-01"),
+    (pd.Timestamp("2019-01-01"), pd.Timestamp("2020-01-01"))], ids=str)
+@pytest.mark.parametrize("how", ["as it is", "file", "cut"])
+def test_two_values_have_no_order(yes_no, how, tmp_path):
+    """A group of yes alone is as far from the table in any spelling, with missing cells or not."""
+    cells = [*[yes_no[0]] * 6, *[yes_no[1]] * 3, None]
+    frame = pd.DataFrame({"a": [0] * 8 + [1] * 2, "flag": pd.Series(cells)})
+    columns, data = None, frame
+    if how == "file":
+        data = tmp_path / "t.csv"
+        frame.to_csv(data, index=False)
+    elif how == "cut" and isinstance(yes_no[1], float | int) and not isinstance(yes_no[1], bool):
+        columns = {"flag": [yes_no[1]], ...: None}
+    flag = table_of(data, None, Reading(columns=columns, sensitive=("flag",))).sensitive[0]
+    part = Labelled(Items.dense(frame[["a"]].to_numpy(), ["a"]), np.zeros(10, np.int32), (None,),
+                    sensitive=(flag,))
+    told = disclosures(part, Rule(2, 1, absent=np.ones(1, np.bool_)))
+
+    # of a = 1: one yes and one missing of 2; of all: 6, 3 and 1 of 10
+    assert ["0.6"] == [one.json()["closeness"] for one in told]
+    assert not flag.ordered
 
 
 def test_sensitive_columns_of_a_domain():
@@ -364,7 +393,7 @@ def test_sensitive_items_of_a_table_without_cells():
     matrix = np.array([[1, 0, 1], [0, 0, 1]])
     found = table_of(matrix, None, Reading(sensitive=["x2", "x0"]))
 
-    assert (("x1",), ()) == (found.items.names, found.items.absent)
+    assert (("x1",), (True,)) == (found.items.names, found.items.absent)
     assert [("x2", ("no", "yes"), [1, 1]), ("x0", ("no", "yes"), [1, 0])] == [
         (one.name, one.values, one.codes.tolist()) for one in found.sensitive]
     with pytest.raises(SchemaError, match="'x9' is not in the table"):
@@ -372,12 +401,12 @@ def test_sensitive_items_of_a_table_without_cells():
 
 
 def test_absences_are_known_of_cells():
-    """Items of a table of cells say so; those of arrays, matrices and lines do not."""
+    """Items of a table of cells say so, those of sparse matrices and lines do not."""
     frame = pd.DataFrame({"a": [0, 1, 1], "w": ["A", "B", None]})
     items, _, _ = items_of(frame, missing="level")
 
     assert (True,) * 5 == items.absent
     assert (True, True) == items.take([4, 1]).absent
     assert (True,) == items_of(items, columns=["w=A"])[0].absent
-    assert () == items_of(np.array([[0, 1]]))[0].absent == items_of(
-        items_of(np.array([[0, 1]]))[0], columns=["x0"])[0].absent
+    bits = sparse.csr_matrix([[0, 1]])
+    assert () == items_of(bits)[0].absent == items_of(items_of(bits)[0], columns=["x0"])[0].absent

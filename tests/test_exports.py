@@ -78,16 +78,6 @@ def is_entry(found):
     assert set(found) == {*FIELDS, "item"}
 
 
-@pytest.mark.parametrize("form_", FORMS)
-def test_every_old_folder_exports(form_, tmp_path, capsys):
-    """Every release that 0.1.0 wrote speaks every form; a publication is no entry."""
-    for name in FOLDERS:
-        published = form_ == "registry" and name.startswith("publication")
-        assert (2 if published else 0) == run(["export", form_, str(GOLDEN / name)]), name
-        assert published != bool(capsys.readouterr().out), name
-    assert [] == list(tmp_path.iterdir())
-
-
 def test_an_entry_has_its_fields():
     """An entry holds each field of the registry with its type, and the amounts of the claim."""
     made = [of_golden(name) for name in FOLDERS if not name.startswith("publication")]

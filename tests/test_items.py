@@ -308,7 +308,7 @@ def test_bad_archives(tmp_path):
     with pytest.raises(SchemaError, match="no array 'z'"):
         items_of(npz(tmp_path / "z.npz", X=X), "z")
     with pytest.raises(ParameterError, match="a domain is for tables of cells"):
-        items_of(X, domain=Domain.box(0, 1))
+        items_of(sparse.csr_matrix(X), domain=Domain.box(0, 1))
 
 
 def test_labels_in_a_file_of_their_own(tmp_path):

@@ -192,7 +192,9 @@ def _estimator(_path, name, value):
 
 def _published(kind):
     def make(_path, name, value):
-        return kind(**{"k": 2, name: value}).fit(ZEROS, ZEROS[:, 0]).release_.selected
+        # Maximal sets are mined of presences only.
+        asked = {"absent": "none"} if kind is ps.MaximalContainment else {}
+        return kind(**{"k": 2, **asked, name: value}).fit(ZEROS, ZEROS[:, 0]).release_.selected
 
     return make
 

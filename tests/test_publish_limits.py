@@ -104,3 +104,42 @@ def test_what_is_not_published_is_noted(privsieve):
     assert () == found.reasons
     assert any("not recounted" in note and "limits" in note for note in found.notes)
     assert [] == json.loads(Path("out/release.json").read_bytes())["measured"]["disclosure"]
+
+
+LEDGER = ("--ledger", "n.db", "--population", "clinic", "--snapshot", "2026")
+KNOWN = ("--method", "greedy", "--weights", "even")
+
+
+@pytest.fixture
+def before(privsieve):
+    """The command line after `ward` was published, whose groups tell nearly all of two columns."""
+    rng = np.random.default_rng(2)
+    Path("q.csv").write_text("ward,cough,stage,ill\n" + "".join(
+        f"{'AB'[at % 2]},{rng.integers(2)},{'x' if at % 2 else 'xyz'[rng.integers(3)]},"
+        f"{'yes' if at % 20 == 0 or (at % 2 and rng.random() < 0.9) else 'no'}\n"
+        for at in range(200)))
+    assert 0 == privsieve("publish", "q.csv", "--target", "ill", "-k", 5, "--columns", "ward",
+                          *KNOWN, *LEDGER, "--first", "--out", "first")[0]
+    return privsieve
+
+
+@pytest.mark.parametrize("columns", [(), ("--columns", "ward,cough"), ("--columns", "cough"),
+                                     ("--columns", "ward")])
+@pytest.mark.parametrize(("limit", "least"), [
+    (("--max-share", "0.7", "--target-unknown"), "--max-share 0.7 for 'ill'"),
+    (("--entropy-l", "1.9", "--target-unknown"), "--entropy-l 1.9 for 'ill'"),
+    (("--closeness", "0.1", "--target-unknown"), "--closeness 0.1 for 'ill'"),
+    (("--sensitive", "stage", "--publish-sensitive"), "--l-diversity 2 for 'stage'"),
+    (("--sensitive", "stage", "--closeness", "0.2", "--target-unknown"), "for 'ill'")])
+def test_what_was_published_before_misses_a_new_limit(before, columns, limit, least):
+    """A limit that is new and missed by what left before is refused, with what would work."""
+    noted = Path("n.db").read_bytes()
+    code, out, err = before("publish", "q.csv", "--target", "ill", "-k", 5, "--publish-target",
+                            *KNOWN, *LEDGER, *columns, *limit, "--out", "second")
+    said = " ".join(err.split())
+
+    assert (5, "", False, noted) == (code, out, Path("second").exists(), Path("n.db").read_bytes())
+    assert least in said
+    assert "with what was published of this snapshot before" in said
+    assert "ask for at" in said
+    assert "mistake of privsieve" not in said

@@ -404,14 +404,6 @@ def test_refusals(case):
         call()
 
 
-def test_too_many_sources(monkeypatch):
-    """A count that would not fit into memory is refused."""
-    monkeypatch.setattr(profiles, "_LARGEST_COUNT", 35)
-
-    with pytest.raises(SchemaError, match="too many to count"):
-        by_sources(Labelled(TINY, LABELS, sources=np.arange(6)), RULE, "hamming")
-
-
 def area(items, y, chosen, train, test):
     """The area under the curve of a linear classifier that saw the training rows only."""
     from sklearn.metrics import roc_auc_score

@@ -19,12 +19,13 @@ from privsieve.containment.publishable import by_sources
 from privsieve.errors import SchemaError
 from privsieve.kernels.patterns import Rule
 from privsieve.ledger.ledger import Ledger
-from privsieve.rows.long_log import whose
+from privsieve.rows.items import Reading, table_of
 from privsieve.rows.matrix import Items
 
 ROWS, PERSONS = 400, 90
 WAYS = [("--profile", "few"), ("--profile", "strict"), ("--method", "greedy"),
-        ("--method", "greedy", "--weights", "even"), ("--method", "greedy", "--absent", "smoker")]
+        ("--method", "greedy", "--weights", "even"), ("--method", "greedy", "--absent", "smoker"),
+        ("--method", "greedy", "--l-diversity", "2")]
 LEDGER = ("--ledger", "budget.db", "--population", "clinic", "--snapshot", "2026")
 
 
@@ -116,7 +117,7 @@ def test_verify_says_what_it_cannot_count(privsieve):
     code, out, _err = privsieve("verify", "out", "--ledger", "budget.db")
     assert (0, True) == (code, "k counts sources, which the table does not hold" in
                          " ".join(out.split()))
-    for counted in ("rows", "persons", ""):
+    for counted in ("rows", "people", "", ["persons"]):
         assert verify({**good, "claim": {**good["claim"], "counted": counted}}).reasons
     plain = {name: value for name, value in good["claim"].items() if name != "counted"}
     assert "noted in the ledger" in " ".join(verify({**good, "claim": plain}).reasons)
@@ -140,7 +141,7 @@ def test_the_pages_speak_of_sources(privsieve):
         assert [False] * 4 + [True] * 3 == [said in page for said in odds + sources]
     label, officer = (privsieve("export", form, "out")[1] for form in ("label", "officer"))
     assert "of at least 5 different sources" in label
-    assert "how many are of one is not bounded" in officer
+    assert "how many are of one source is not bounded" in officer
     assert "1 time in" not in officer
 
 
@@ -224,14 +225,13 @@ def test_sources_are_counted_by_the_definition():
 
 
 def test_whose_rows(tmp_path):
-    """Spellings are trimmed; rows that name nobody count as one; the table has the column."""
+    """Spellings are trimmed; a row that names nobody is nobody's; the table has the column."""
     path = tmp_path / "t.csv"
     path.write_text("a,who\n1,x\n0, x \n1,\n0,y\n1,\n")
 
-    found = whose(str(path), "who").tolist()
-    assert [0, 0, 1, 2, 1] == [list(dict.fromkeys(found)).index(one) for one in found]
+    assert [0, 0, -1, 1, -1] == table_of(path, None, Reading(person="who")).sources.tolist()
     with pytest.raises(SchemaError, match="'whom' is not in the table"):
-        whose(str(path), "whom")
+        table_of(path, None, Reading(person="whom"))
 
 
 def test_weights_as_an_array():
@@ -246,7 +246,6 @@ def test_weights_as_an_array():
     (("--profile", "most"), 2, "--method greedy and by the profiles few and strict"),
     (("--method", "exact"), 2, "--method greedy and by the profiles few and strict"),
     (("--method", "greedy", "--suppress", "2"), 2, "suppress"),
-    (("--method", "greedy", "--publish-target"), 2, "l_diversity"),
     (("--source", "nobody"), 3, "'nobody' is"),
     (("--source", "ill"), 2, "never leaves the table"),
     (("--columns", "age,who"), 2, "never leaves the table"),

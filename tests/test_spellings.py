@@ -25,7 +25,7 @@ from privsieve.public.domain_file import parse, to_toml
 from privsieve.rows.cells import date_cell, encoder, number_cell
 from privsieve.rows.inspect import inspect
 from privsieve.rows.items import Reading, column_of, items_of, table_of
-from privsieve.rows.long_log import Long, read_long, whose
+from privsieve.rows.long_log import Long, read_long
 
 #: Cells of all kinds, and of none.
 CELLS = ["1", "1.0", "+1", "01", "0", "-0", "True", "true", "FALSE", "yes", "Ja", "nein", " ja ",
@@ -317,7 +317,8 @@ def test_files_beside_the_table(tmp_path):
 
     assert ["nö", "yes"] == column_of(tmp_path / "y.csv", "ill", csv)
     assert ["nö", "yes"] == column_of(tmp_path / "y.txt", None, csv)
-    assert [0, 1] == whose(str(tmp_path / "y.csv"), "who", csv).tolist()
+    assert [0, 1] == table_of(tmp_path / "log.csv", None, Reading(Domain(
+        domain.columns, person="who", persons=2, csv=csv))).sources.tolist()
     for log, said in (("log.csv", domain), ("num.csv", Domain([Flag("z")], domain.target,
                                                               csv=csv))):
         items, y, classes = read_long(

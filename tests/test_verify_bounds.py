@@ -127,7 +127,8 @@ FILES = {
         lines(",".join(f"c{at}" for at in range(100_000)), [",".join("1" * 100_000)] * 4),
         {"columns": [f"c{at}" for at in range(100_000)], "rows": 4, "level": 4}),
     "values of many letters": lambda: (
-        parquet({"a": pa.array([1] * 2000, pa.int8()), "s": ["x" * 10**6] * 2000}),
+        parquet({"a": pa.array([1] * 2000, pa.int8()), "s": pa.DictionaryArray.from_arrays(
+            pa.array([0] * 2000, pa.int8()), pa.array(["x" * 10**6]))}),
         {"columns": ["a"], "rows": 2000, "sensitive": ["s"], "level": 2000}),
 }
 
@@ -152,7 +153,7 @@ def test_a_small_file_takes_seconds(name, published, tmp_path):
     lambda: packed("zstd"), lambda: packed("gzip"), lambda: packed("brotli")])
 def test_what_unpacks_without_bound_is_not_unpacked(write):
     """Parquet is read as `publish` packs it: lists, and other ways to pack, are refused."""
-    with pytest.raises(Unreadable, match=r"packed in another way|damaged Parquet"):
+    with pytest.raises(Unreadable, match="packed in another way"):
         read_columns(write())
 
 
@@ -167,9 +168,9 @@ def packed(how):
 def large(rows=10**6):
     """A real table, as a file, and the rows of its smallest group by loops over its patterns."""
     rng = np.random.default_rng(1)
-    cells = (rng.random((rows, 6)) < np.linspace(0.2, 0.5, 6)).astype(np.uint8)
+    cells = (rng.random((rows, 9)) < np.linspace(0.3, 0.6, 9)).astype(np.uint8)
     labels = rng.integers(0, 3, rows)
-    names = [f"c{at}" for at in range(6)]
+    names = [f"c{at}" for at in range(9)]
     known = Counter(zip(map(bytes, cells), labels.tolist(), strict=True))
     level = min(sum(many for (other, same), many in known.items() if same == label and all(
         mine <= theirs for mine, theirs in zip(row, other, strict=True))) for row, label in known)

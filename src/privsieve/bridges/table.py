@@ -133,8 +133,9 @@ def _check(table: Labelled, roles: Roles, known: Sequence[str], k: int) -> None:
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= max(table.items.rows, 1):
         raise ParameterError(f"k is {k!r}; it is a whole number from 1 to the number of rows")
     if table.sources is not None:
-        raise ParameterError("--export counts rows, as the other tools do, and --source counts "
-                             "persons; leave --source away")
+        raise ParameterError("--export counts rows, as the other tools do, and k would count "
+                             "people here; hand over a table with one row a person, without "
+                             "--source and without a person in the domain file")
     if not known:
         raise ParameterError("no column is known to anybody, and without a key variable there is "
                              "nothing to count; name at least one with --known")

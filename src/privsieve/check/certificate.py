@@ -21,6 +21,7 @@ from privsieve.check.form import (
     Text,
     WholeNumber,
 )
+from privsieve.public import strangers
 from privsieve.public.canonical import canonical, link
 from privsieve.public.plan import FORMAT, KINDS, LONGEST_QUERY, SENTENCES, THEOREMS, UNIT
 
@@ -205,12 +206,12 @@ PUBLISHING = Fields(
      "weights": OneOf("mutual-information", "hamming", "excess", "youden", "even", "distinct",
                       "class-errors", None),
      "k": WholeNumber(2, 2**40), "model": _MODELS, "l_diversity": WholeNumber(1, 2**40),
-     "suppress": COUNTED}, {"counted": OneOf("sources")})
+     "suppress": COUNTED}, {"counted": OneOf(*strangers.COUNTED)})
 _CONTAINED = Fields(
     {"kind": OneOf(CONTAINMENT), "k": WholeNumber(2), "level": WholeNumber(2), "model": _MODELS,
      "absent": NAMES, "l_diversity": WholeNumber(1), "suppressed": WholeNumber(),
      "columns": Several(NAME, least=1), "target": Either(NOTHING, NAME), "table_sha256": DIGEST},
-    {"counted": OneOf("sources")})
+    {"counted": OneOf(*strangers.COUNTED)})
 _LIMIT = Either(NOTHING, PART)
 _ROLES = Fields({"presences": NAMES, "both": NAMES, "sensitive": NAMES,
                  "target": Either(NOTHING, NAME), "target_known": FLAG})

@@ -36,8 +36,6 @@ MODELS = ("containment", "k-anonymity")
 #: A published table may be larger than the other files of a release.
 LARGEST_TABLE = 2**29
 
-#: What k counts, where that is not rows.
-SOURCES = "sources"
 _FINGERPRINT = r"[0-9a-f]{64}"
 #: Shares are told in so many parts of one, rounded up.
 PARTS = 10**9
@@ -60,7 +58,8 @@ def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
             yield "the table has no fingerprint in the ledger, or one that is none"
     yield from failed({
         "the claim names no known model": claim["model"] in MODELS,
-        "the claim counts neither rows nor sources": claim.get("counted", SOURCES) == SOURCES,
+        "the claim counts neither rows, nor persons or sources":
+            claim.get("counted", "persons") in [*strangers.COUNTED],
         "the claimed k protects nobody": claim["k"] >= 2,
         "the claimed level is below the claimed k": claim["level"] >= claim["k"],
         "the claimed columns are not names, each once": _distinct(claim["columns"]),
@@ -204,8 +203,9 @@ def notes(claim: Mapping[str, Any]) -> Iterator[str]:
         "the class of a person, too, may find fewer rows": not beside,
         "the target is published, and a group may have one class: who is in it is known to be of "
         "that class": claim["target"] is None or claim["l_diversity"] > 1,
-        "k counts sources, which the table does not hold: only that a group has as many rows was "
-        "recounted": "counted" not in claim,
+        f"k counts {strangers.counted(claim)[1]}, which the table does not hold: only that a group "
+        "has as many rows was recounted; who holds the ids can count the rest (privsieve check "
+        "TABLE FOLDER)": "counted" not in claim,
         "the target is not published: the classes in a group were not recounted": not hidden,
     })
 

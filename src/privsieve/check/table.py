@@ -526,7 +526,7 @@ def _parquet(data: bytes) -> Chunks:
     try:
         plain = pq.ParquetFile(pa.BufferReader(data))
         schema, footer = plain.schema_arrow, plain.metadata
-        texts = [field.name for field in schema if not pa.types.is_integer(field.type)]
+        texts = [field.name for field in schema if pa.types.is_string(field.type)]
         file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
         groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
         packed = [group.column(at) for group in groups for at in range(group.num_columns)]

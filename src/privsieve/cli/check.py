@@ -35,7 +35,10 @@ _MANY = 12
 
 
 class Checked(NamedTuple):
-    """What was measured.  by_class: the crowds where the class is known, too; None of no class."""
+    """What was measured.  by_class: the crowds where the class is known, too; None of no class.
+
+    people : what crowds count beside rows; nobody : rows that name none of them.
+    """
 
     items: Items
     roles: Roles
@@ -45,6 +48,8 @@ class Checked(NamedTuple):
     gained: dict[str, int]
     rare: Rare
     told: list[Disclosure] | None
+    people: str
+    nobody: int
 
 
 @click.command("check", cls=Verb,
@@ -110,7 +115,9 @@ def _measured(data: str, options: Mapping[str, Any], k: int | None, sample: int 
                                                                   survey=survey)
         progress.stage("counting what a group tells")
         told = _disclosed(table, absent, risk.patterns)
-    return Checked(table.items, roles, risk, by_class, crowds, gained, rare, told)
+    nobody = 0 if table.sources is None else int((table.sources < 0).sum())
+    return Checked(table.items, roles, risk, by_class, crowds, gained, rare, told,
+                   "people" if table.people else "sources", nobody)
 
 
 def _demand_level(found: Checked, k: int | None) -> None:
@@ -119,7 +126,7 @@ def _demand_level(found: Checked, k: int | None) -> None:
     if k is None:
         return
     if level < k:
-        counted = " in sources" if found.crowds else ""
+        counted = f" in {found.people}" if found.crowds else ""
         raise CheckFailed(f"the containment level{counted} is {level}, below k = {k}; "
                           "`privsieve publish` chooses columns that keep it")
     if found.risk.sample:
@@ -162,8 +169,10 @@ def _json(found: Checked) -> dict[str, Json]:
                  for one, rows in zip(found.rare.sets, found.rare.rows, strict=True)],
         "rare_complete": found.rare.complete,
         "disclosure": None if found.told is None else [one.json() for one in found.told],
-        **({"sources": {"count": crowds.count, "containment": _crowd(crowds.containment),
-                        "k_anonymity": _crowd(crowds.equal)}} if crowds else {}),
+        **({"persons" if found.people == "people" else "sources": {
+            "count": crowds.count, "nobody": found.nobody,
+            "containment": _crowd(crowds.containment),
+            "k_anonymity": _crowd(crowds.equal)}} if crowds else {}),
     }
 
 
@@ -193,13 +202,14 @@ def _show(found: Checked) -> None:
             ("and the class", known, risk.sample),
             ("all of a person", risk.prosecutor, None),
             ("all and the class", whole, None),
-            ("known, in sources", crowds and crowds.containment, risk.sample),
-            ("all, in sources", crowds and crowds.equal, None))
+            (f"known, in {found.people}", crowds and crowds.containment, risk.sample),
+            (f"all, in {found.people}", crowds and crowds.equal, None))
     words.table(("who knows", "level", "highest", "average", f"rows below {risk.k}"),
                 [(who, *_row(crowd, sample)) for who, crowd, sample in rows if crowd])
     click.echo()
     if crowds:
-        words.show("sources", f"{crowds.count} sources; below are figures of rows")
+        words.show(found.people, f"{crowds.count} {found.people}, and {found.nobody} rows without "
+                                 "an id, which count nothing; below are figures of rows")
     if risk.one_class is not None:
         words.show("classes", f"{risk.one_class} rows have a group of one class: who finds the "
                               "group knows the class")

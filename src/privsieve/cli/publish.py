@@ -137,7 +137,7 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
         with shown() as progress, listening(progress.known):
             progress.stage("reading the table")
             table, promise = _read(data, options, people)
-            form = Form(_plan(promise, options), options["publish_target"],
+            form = Form(_plan(table, promise, options), options["publish_target"],
                         options["publish_sensitive"], options["form"])
             with Folder.create(options["out"]) as folder:
                 try:
@@ -225,9 +225,14 @@ def _check(options: Mapping[str, Any]) -> None:
         "explore", "ledger", "internal_report", "profile", "method", "suppress")),
            "--export chooses and publishes nothing; leave --explore, --ledger, --internal-report, "
            "--profile, --method and --suppress away")
-    refuse(options["source"] and (method or profile) not in (None, "greedy", "few", "strict"),
-           "--source is counted by --method greedy and by the profiles few and strict; take one of "
-           "these")
+    people = tables.person_of(options)
+    refuse(people and (method or profile) not in (None, "greedy", "few", "strict"),
+           f"k counts people, by {people!r}, who are counted by --method greedy and by the "
+           "profiles few and strict; take one of these, or publish a table with one row a person")
+    refuse(people and any(options[name] for name in _LIMITS),
+           f"k counts people, by {people!r}, and --max-share, --entropy-l and --closeness would "
+           "count rows, of which one person may have many; leave them away, or publish a table "
+           "with one row a person")
     refuse(profile and (method or weights),
            "--profile chooses its own method and weights; leave --method and --weights away, or "
            "leave --profile")
@@ -291,7 +296,7 @@ def _choose(options: Mapping[str, Any], table: Labelled, rule: Rule) -> Choice:
                      options["time_limit"])
 
 
-def _plan(promise: Promise, options: Mapping[str, Any]) -> dict[str, Json]:
+def _plan(table: Labelled, promise: Promise, options: Mapping[str, Any]) -> dict[str, Json]:
     profile, rule = _profile(options), promise.rule
     return {
         "method": options["method"] or "profile",
@@ -299,14 +304,14 @@ def _plan(promise: Promise, options: Mapping[str, Any]) -> dict[str, Json]:
         "weights": None if profile else options["weights"] or "mutual-information",
         "k": rule.k, "model": rule.model, "l_diversity": rule.l_diversity,
         "suppress": rule.suppress,
-        **({"counted": "sources"} if options["source"] else {}),
+        **({"counted": table.counts} if table.counts else {}),
     }
 
 
 def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str, Any]) -> None:
     from privsieve.containment.publishable import PROFILES
     from privsieve.public.plan import sentence
-    from privsieve.public.strangers import WHO, spoken
+    from privsieve.public.strangers import WHO, counted, spoken
 
     selected = list(dict.fromkeys(table.items.origin[j] for j in choice.selected))
     claim, promise = issued.certificate["claim"], sentence(issued.certificate)
@@ -320,8 +325,8 @@ def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str,
     else:
         for name in selected:
             words.line(name)
-    counted = " sources" if table.sources is not None else ""
-    words.say("level", f"{claim['level']} rows (k = {claim['k']}{counted}, {claim['model']}), "
+    who = f" {counted(claim)[1]}" if table.counts else ""
+    words.say("level", f"{claim['level']} rows (k = {claim['k']}{who}, {claim['model']}), "
                        f"{len(choice.selected)} items, {choice.suppressed} rows left out")
     if choice.bound is not None or not choice.complete:
         words.say("search", _searched(choice))
@@ -411,8 +416,8 @@ def _check_explored(table: Labelled, options: Mapping[str, Any]) -> None:
            "--ledger away")
     refuse(seconds is not None and seconds < 1, f"--seconds is {seconds}; give 1 or more")
     refuse(size is not None and table.sources is not None,
-           "--population-size is for tables with one row of each person; leave it, or --source, "
-           "away")
+           "--population-size is for tables with one row of each person; leave it, or --source and "
+           "the person of the domain file, away")
     refuse(size is not None and size < rows,
            f"--population-size is {size} and the table has {rows} rows, which are a part of it; "
            f"give at least {rows}")
@@ -448,6 +453,7 @@ def _explored(table: Labelled, rule: Rule, options: Mapping[str, Any],
 
 
 def _asked(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Any:
+    from privsieve.public.strangers import COUNTED
     from privsieve.report.looks import Asked
 
     origin = dict.fromkeys(table.items.origin)
@@ -461,7 +467,8 @@ def _asked(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Any:
         presences=tuple(name for name in origin if name not in known),
         sensitive=tuple(one.name for one in table.sensitive), target=table.target,
         known=rule.labelled, published=bool(options["publish_target"]),
-        diversity=_diversity(options), sources=table.sources is not None,
+        diversity=_diversity(options),
+        sources=COUNTED[table.counts][1] if table.counts else None,
         limits=tuple(_option(name) for name in _LIMITS
                      if options.get(name) is not None))
 

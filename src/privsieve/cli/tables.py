@@ -32,7 +32,8 @@ table = asking(
     click.option("--people", metavar="FILE",
                  help="Of a log: a table of the users, one a row, that may hold --target."),
     click.option("--source", metavar="COLUMN",
-                 help="Whose row it is: a group counts persons or sources, not rows."),
+                 help="Whose row it is: a group counts people, not rows, as with the person of a "
+                      "domain file."),
     click.option("--columns", metavar="A,B,…", help="Use these columns only."),
     click.option("--without", metavar="A,B,…", help="Leave these columns out."),
     click.option("--bins", metavar="N", type=int, default=4, show_default=True,
@@ -65,9 +66,8 @@ def opened(data: str, options: Mapping[str, Any], before: Sequence[Mapping[str, 
     from privsieve.containment.labelled import Labelled
     from privsieve.containment.together import beside, reading
     from privsieve.rows.items import Reading, column_of, table_of
-    from privsieve.rows.long_log import whose
 
-    _check_source(options)
+    person = person_of(options)
     if options["long"]:
         columns, closed = reading(_names(options["columns"]), before)
         items, y, classes = _log(data, options, columns)
@@ -79,26 +79,33 @@ def opened(data: str, options: Mapping[str, Any], before: Sequence[Mapping[str, 
     if target is None and domain is not None and domain.target is not None:
         target = domain.target.name
     y = column_of(Path(options["labels"]), target, csv) if options["labels"] else target
-    source = options["source"] if domain is None or options["source"] in domain.names else None
-    columns, closed = reading(_columns(options, source, target), before)
-    sources = whose(data, options["source"], csv) if options["source"] else None
+    columns, closed = reading(_columns(options, target), before)
     found = table_of(data, y, Reading(
         domain, columns, options["bins"], options["missing"], options["k"],
-        sensitive=sensitive_names(options, domain), sources=sources,
+        sensitive=sensitive_names(options, domain), person=person,
         target=target if options["labels"] else None))
     table = Labelled(found.items, found.y, found.classes,
-                     target or ("label" if len(found.classes) > 1 else None), sources,
-                     found.sensitive)
+                     target or ("label" if len(found.classes) > 1 else None), found.sources,
+                     found.sensitive, people=domain is not None and domain.person is not None)
     return beside(table, before, closed)
 
 
-def _check_source(options: Mapping[str, Any]) -> None:
-    source = options["source"]
-    refuse(source and options["long"],
-           "--source is for tables: in a log each user is one row, and one source; leave it away")
-    refuse(source and source in (options["target"], *listed(options["columns"])),
-           f"the source {source!r} never leaves the table, so that it is neither the target nor "
-           "among --columns; name another")
+def person_of(options: Mapping[str, Any]) -> str | None:
+    """The column by which k counts people: --source, or the person of the domain file.
+
+    In a log each user is one row, and nothing has to be told apart.
+    """
+    domain, source = domain_of(options), options["source"]
+    person = domain.person if domain else None
+    if options["long"]:
+        refuse(source or person not in (None, options["long"][0]),
+               f"in a log each user is one row, and the person that k counts; leave "
+               f"{'--source' if source else 'person in the domain file'} away")
+        return None
+    refuse(source and person not in (None, source),
+           f"--source names {source!r}, and the person of the domain file is {person!r}; leave one "
+           "of them away")
+    return source or person
 
 
 def hub(found: Hub, k: int) -> str:
@@ -125,7 +132,7 @@ def _log(data: str, options: Mapping[str, Any], columns: Sequence[str] | None) -
                      items=columns, domain=domain_of(options))
 
 
-def _columns(options: Mapping[str, Any], source: str | None, target: str | None) -> Any:
+def _columns(options: Mapping[str, Any], target: str | None) -> Any:
     """What `items_of` takes: names, or how each column is coded."""
     from privsieve.rows.items import Thermometer
 
@@ -141,10 +148,6 @@ def _columns(options: Mapping[str, Any], source: str | None, target: str | None)
             how[name] = coded(values.split(","))
     how |= dict.fromkeys(listed(options["without"]), False)
     names = _names(options["columns"])
-    if source is not None and names is None:
-        refuse(how.get(source, False) is not False,
-               f"the source {source!r} never leaves the table, and is not cut; leave that away")
-        how[source] = False
     if not how:
         return names
     if names is None:
@@ -185,9 +188,6 @@ def sensitive_names(options: Mapping[str, Any], domain: Domain | None) -> tuple[
         refuse(name == options["target"],
                f"--sensitive names the target {name!r}; the target has limits of its own: leave it "
                "there")
-        refuse(name == options["source"],
-               f"--sensitive names the source {name!r}, which never leaves the table; leave it "
-               "away")
     return tuple(dict.fromkeys([*said, *named]))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +24,7 @@ from privsieve.containment.publishable import by_sources, largest_k, publishable
 from privsieve.errors import NothingFits, ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule
 from privsieve.public.canonical import read_flag
+from privsieve.public.domain import Box, Domain
 from privsieve.public.option import (
     as_given,
     estimator,
@@ -33,8 +36,9 @@ from privsieve.public.option import (
 )
 from privsieve.public.printed import Printed
 from privsieve.public.shown import Shown, ShownEstimator, names
+from privsieve.public.strangers import COUNTED
 from privsieve.rows.arrays import array_of
-from privsieve.rows.items import items_of
+from privsieve.rows.items import Reading, table_of
 from privsieve.rows.matrix import Items
 from privsieve.rows.source import names_of, typed
 
@@ -55,6 +59,8 @@ class Published(Printed):
     objective, bound, proved : how good the choice is, no choice is better than, the two are equal.
     suppressed : rows that have to be left out.
     complete : False where time or Ctrl-C ended the search before it was done.
+    absent : items of which it may be known that a person lacks them; of all others only presences.
+    counted : what k counts: rows, or people (sources) who may have several.
     """
 
     columns: tuple[str, ...]
@@ -66,9 +72,15 @@ class Published(Printed):
     proved: bool
     suppressed: int
     complete: bool = True
+    absent: tuple[str, ...] = ()
+    counted: str = "rows"
 
     def _shown(self) -> Shown:
         facts = [("selected", names(self.selected)), ("items", names(self.items)),
+                 ("known", "presences and absences" if self.absent == self.items else
+                  f"presences, and absences of {names(self.absent)}" if self.absent else
+                  "presences only"),
+                 ("k counts", self.counted),
                  ("level", f"{self.level} rows in the smallest group"),
                  ("left out", f"{self.suppressed} rows")]
         if self.proved or not self.complete:
@@ -113,6 +125,12 @@ class ContainmentSelector(ShownEstimator, SelectorMixin, BaseEstimator):  # type
         says="the class of a row may be known as well, for it is published: each group has k "
              "rows of the row's class")
 
+    domain: Domain | str | os.PathLike[str] | None = option(
+        read=as_given,
+        default=None,
+        says="the public facts about a table of cells, or the path of a domain file; with a person "
+             "in it each group is k people")
+
     def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
         raise NotImplementedError
 
@@ -129,26 +147,24 @@ class ContainmentSelector(ShownEstimator, SelectorMixin, BaseEstimator):  # type
             the rows whose labels may be used to compare columns (the training rows); all by
             default.
         sources : one for each row, optional
-            the person or source of a row (`near_duplicates` finds them): a group is then k
-            distinct sources.
+            the person or source of a row (`near_duplicates` finds them), None for nobody's: a
+            group is then k distinct sources.  With a domain that names a person, its column says
+            it.
         """
         asked = copy(self)
         for name, value in read_options(type(self), self.get_params(deep=False)).items():
             setattr(asked, name, value)
         if hasattr(X, "__array__") and not hasattr(X, "shape"):
             X = array_of(X)
-        items, codes, classes = items_of(X, y, k=asked.k)
+        domain = None if self.domain is None else Domain.of(self.domain)
+        table, classes = _opened(X, y, domain, (asked.k, sources))
+        items, codes = table.items, table.y
         marked = None if label_rows is None else _mask(label_rows, items.rows)
-        numbers = None if sources is None else numbered(sources)
-        if numbers is not None and len(numbers) != items.rows:
-            raise SchemaError("sources and X have different numbers of rows; give one source for "
-                              "each row")
         named = names_of(X)
-        columns = _columns(X, named, y, items)
+        columns = _columns(X, named, y, items, domain)
         _demand_cells(items.rows, len(columns))
         rule = asked._rule(items, len(classes))  # noqa: SLF001  # a copy of self
-        choice = asked._choose(  # noqa: SLF001  # as above
-            Labelled(items, codes, sources=numbers), rule, marked)
+        choice = asked._choose(table, rule, marked)  # noqa: SLF001  # as above
         if not choice.selected and not choice.complete:
             raise NothingFits("the search ended before it found a column that keeps "
                               f"k = {rule.k}; give it more time")
@@ -161,7 +177,10 @@ class ContainmentSelector(ShownEstimator, SelectorMixin, BaseEstimator):  # type
         self.release_ = Published(
             columns, tuple(name for name in columns if name in chosen),
             tuple(items.names[j] for j in choice.selected), choice.level, choice.objective,
-            choice.bound, choice.proved, choice.suppressed, choice.complete)
+            choice.bound, choice.proved, choice.suppressed, choice.complete,
+            tuple(items.names[j] for j in choice.selected
+                  if rule.model == "k-anonymity" or (rule.absent is not None and rule.absent[j])),
+            COUNTED[table.counts][1] if table.counts else "rows")
         self.n_features_in_ = len(columns)
         if named is not None:
             self.feature_names_in_ = np.array(columns, dtype=object)
@@ -287,7 +306,7 @@ class ExactContainment(ContainmentSelector):
     --------
     >>> import numpy as np
     >>> X = np.array([[1, 0, 1], [1, 1, 1], [0, 0, 1], [0, 1, 0]])
-    >>> release = ExactContainment(k=2).fit(X, [1, 1, 0, 0]).release_
+    >>> release = ExactContainment(k=2, absent="none").fit(X, [1, 1, 0, 0]).release_
     >>> release.selected, release.objective, release.proved
     (('x0', 'x2'), Fraction(3, 2), True)
     """
@@ -350,8 +369,9 @@ def _objective(asked: Any, rule: Rule, others: tuple[str, ...]) -> Objective:
 
 def _demand_rows(table: Labelled) -> None:
     if table.sources is not None:
-        raise ParameterError("sources are counted by GreedyContainment and PublishableColumns "
-                             "only; take one of these")
+        raise ParameterError("people and sources are counted by GreedyContainment and "
+                             "PublishableColumns only; take one of these, or give a table with one "
+                             "row a person")
 
 
 def _demand_cells(rows: int, columns: int) -> None:
@@ -385,10 +405,26 @@ def _absent(given: Any, items: Items) -> Bools | None:
     return np.array([name in names for name in items.origin], bool)
 
 
-def _columns(X: Any, named: tuple[str, ...] | None, y: Any, items: Items) -> tuple[str, ...]:
+def _opened(X: Any, y: Any, domain: Domain | None, asked: tuple[int, Any],
+            ) -> tuple[Labelled, Sequence[Any]]:
+    """Return a table with its sources, and its classes; `asked` holds k and the sources."""
+    k, sources = asked
+    people = domain is not None and domain.person is not None
+    if people and sources is not None:
+        raise ParameterError("sources are given, and the domain names a person; leave one of "
+                             "them away")
+    found = table_of(X, y, Reading(domain, k=k, sources=None if sources is None else
+                                   numbered(sources)))
+    return Labelled(found.items, found.y, sources=found.sources, people=people), found.classes
+
+
+def _columns(X: Any, named: tuple[str, ...] | None, y: Any, items: Items,
+             domain: Domain | None) -> tuple[str, ...]:
     """The columns of the table in its order, also those of which no item was made."""
     if named is not None:
         return tuple(name for name in named if not (isinstance(y, str) and name == y))
+    if domain is not None and not isinstance(domain, Box):
+        return domain.names
     if len(np.shape(X)) == 2:
         return tuple(f"x{j}" for j in range(np.shape(X)[1]))
     return tuple(dict.fromkeys(items.origin))

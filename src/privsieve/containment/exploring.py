@@ -119,7 +119,8 @@ def ks_of(table: Labelled, rule: Rule, asked: int) -> tuple[int, ...]:
     """
     rows, what = table.items.rows, "rows"
     if table.sources is not None:
-        rows, what = len(np.unique(table.sources)), "sources"
+        rows = len(np.unique(table.sources[table.sources >= 0]))
+        what = "people" if table.people else "sources"
     if rule.labelled:
         sizes = np.bincount(table.y, minlength=rule.classes)
         if 0 < sizes[sizes > 0].min(initial=rows) < rows:
@@ -235,7 +236,7 @@ def strangers(table: Labelled, selected: Sequence[int], k: int) -> Strangers:
     part = table.items.take(selected)
     sizes = [one for known in (part, with_classes(part, table.y)[0])
              for one in crowd_sizes(known, table.sources)]
-    return Strangers(*(Findable(int((one < k).sum()), int((one == 1).sum())) for one in sizes))
+    return Strangers(*(Findable(int((one < k).sum()), int((one <= 1).sum())) for one in sizes))
 
 
 def largest_share(table: Labelled, rule: Rule, selected: Sequence[int]) -> float:

@@ -75,7 +75,7 @@ def fingerprint(table: Labelled, claim: Mapping[str, Any], seal: Seal) -> str:
         "columns": names, "beside": {name: texts for name, (texts, _) in columns.items()},
     }))
     made.update(bits.tobytes())
-    sources = table.sources if claim.get("counted") == "sources" else None
+    sources = table.sources if claim.get("counted") else None
     for piece in _rows(patterns, list(columns.values()), sources):
         made.update(piece)
     return key_digits(seal.key) + made.hexdigest()[:OF_TABLE]

@@ -1,7 +1,15 @@
 """Groups of rows that speak of one person or source, so that a crowd is one of sources, not rows.
 
 Five copies of one message hide nobody from its sender.  `near_duplicates` finds such rows,
-`numbered` takes a column that names their source; each source then counts once in a group.
+`numbered` takes a column that names their source; each source then counts once in a group.  A row
+without a source (-1) is nobody's: it counts nothing in a group, and needs one like every row.
+
+*What k promises then.*  Every row that is published, nobody's too, has in its group rows of at
+least k different sources.  Whoever knows what one row of a person says, or any part of it, finds
+all rows that fit.  The group of that row is among them: what fits the whole row fits every part of
+it.  So the rows that are found are of at least k people.  Nothing more follows.  Of these rows many
+may be of one person, so that no guess at a row is bounded; and whoever knows several rows of a
+person finds k people for each of them, which is no promise for all of them at once.
 """
 
 from __future__ import annotations
@@ -25,6 +33,7 @@ from privsieve.containment.labelled import (
 from privsieve.containment.measures import Crowd, Survey, crowd, read
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule, around, levels, pattern_table
+from privsieve.rows.cells import texts
 from privsieve.rows.matrix import Items, by_item
 
 #: Sources that are counted at a time: bounds memory.
@@ -66,16 +75,16 @@ def near_duplicates(X: Any, at_least: object = "0.6") -> Codes:
 
 
 def numbered(sources: Any) -> Codes:
-    """Number the sources of the rows 0, 1, ... in the order in which they appear.
+    """Number the sources of the rows 0, 1, ... in the order in which they appear; -1 for none.
 
-    >>> numbered(["b", "a", "b"]).tolist()
-    [0, 1, 0]
+    >>> numbered(["b", None, "a", "b"]).tolist()
+    [0, -1, 1, 0]
     """
-    given = np.asarray(sources)
+    given, known = np.asarray(sources, object), dict[str, int]()
     if given.ndim != 1:
         raise SchemaError(f"sources has {given.ndim} dimensions; give one source for each row")
-    _, first, codes = np.unique(given, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first)).astype(np.int32)[codes]
+    return np.array([known.setdefault(text, len(known)) if text else -1
+                     for text in texts(given.tolist())], np.int32)
 
 
 @overload
@@ -131,7 +140,7 @@ def source_crowds(items: Items, sources: Codes, k: int, y: Codes | None = None, 
     held = crowd(group, k)
     if survey is not None and not survey.complete:
         held = replace(held, below=round(held.below * survey.rows / len(survey.who)))
-    return SourceCrowds(len(np.unique(sources)), held, crowd(same, k))
+    return SourceCrowds(len(np.unique(sources[sources >= 0])), held, crowd(same, k))
 
 
 def sources_of(items: Items, rule: Rule, sources: Codes, y: Codes | None = None,
@@ -158,7 +167,7 @@ def sources_of(items: Items, rule: Rule, sources: Codes, y: Codes | None = None,
         items, absent = with_classes(items, y, absent)
     masks, _, pattern = pattern_table(cells(items), nobody, 1, absent)
     if rule.model == "k-anonymity":
-        both = np.unique(np.stack([pattern, sources]), axis=1)[0]
+        both = np.unique(np.stack([pattern, sources])[:, sources >= 0], axis=1)[0]
         found = np.bincount(both, minlength=len(masks)).astype(np.int64)
         return found[pattern]
     if who is None:

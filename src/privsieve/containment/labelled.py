@@ -29,7 +29,9 @@ Masks: TypeAlias = npt.NDArray[np.uint64]
 class Labelled:
     """Items with the class of each row; `target` is the name of the column of classes.
 
-    sources : whose row each is, where a group is k distinct sources; never published.
+    sources : whose row each is (-1: nobody's), where a group is k distinct sources; it never
+        leaves.
+    people : whether the sources are the persons that a domain names.
     sensitive : columns that are not chosen from, and must not be learned.
     counted : positions of items that were published before: they count, whatever is chosen.
     closed : columns of which only these are here, because they are counted; they do not leave now.
@@ -43,6 +45,12 @@ class Labelled:
     sensitive: tuple[Sensitive, ...] = ()
     counted: tuple[int, ...] = ()
     closed: tuple[str, ...] = ()
+    people: bool = False
+
+    @property
+    def counts(self) -> str | None:
+        """What k counts where that is not rows, as a claim says it."""
+        return None if self.sources is None else "persons" if self.people else "sources"
 
 
 @dataclass(frozen=True)

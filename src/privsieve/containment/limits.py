@@ -255,7 +255,7 @@ def limited(table: Labelled, rule: Rule, limits: Limits, method: Method) -> Choi
     # What was published before may leave again, unless its column is not to be chosen from.
     again = {j for j in run.counted & set(first.selected)
              if table.items.origin[j] not in table.closed}
-    if not selected - (run.counted - again):
+    if not selected - (run.counted - again) or run.misses(selected):
         raise NothingFits(run.refusal())
     if not run.counted <= set(first.selected):
         selected -= run.counted
@@ -318,10 +318,12 @@ class _Limited:
 
         Where one limit alone is in the way, a column that keeps all others has the figure.
         """
+        before = sorted(self.counted)
         alone = [(missed(self.table, self.rule, self.limits, one),
                   figures(self.table, self.rule, one))
-                 for one in (sorted(self.counted | {j}) for j in self.worth) if self._keeps(one)]
-        whole = figures(self.table, self.rule, sorted(self.counted))
+                 for one in (before, *(sorted(self.counted | {j}) for j in self.worth))
+                 if one and self._keeps(one)]
+        whole = figures(self.table, self.rule, before)
         pairs = [pair for pair in whole if pair[0] in self.limits.asked()]
         for pair in pairs:
             rest = [found[pair] for rows, found in alone
@@ -336,9 +338,11 @@ class _Limited:
         name, column = pair
         limit = decimal(int(getattr(self.limits, name) * EPSILON_UNITS))
         least = "at most" if name in _MORE_IS_BETTER else "at least"
+        start, beside = (("with what was published of this snapshot before", "beside it")
+                         if self.counted else ("without any column", "alone"))
         return (f"{ASKED[name]} {limit} for {quoted(column)} is kept by no set of columns "
-                f"that was found: the {OF[name]} is {shown(whole)} without any column, and "
-                f"{shown(best)} with the best column alone; ask for {least} {shown(best)}{more}")
+                f"that was found: the {OF[name]} is {shown(whole)} {start}, and {shown(best)} with "
+                f"the best column {beside}; ask for {least} {shown(best)}{more}")
 
     def _wrong(self, selected: Sequence[int]) -> list[int]:
         """Items that miss a monotone limit beside those that come before all of them."""
@@ -353,6 +357,10 @@ class _Limited:
             middle = (low + high) // 2
             low, high = (low, middle) if self._misses(ranked[:middle + 1]) else (middle + 1, high)
         return [j for j in ranked[low:] if j == ranked[low] or self._misses([*ranked[:low], j])]
+
+    def misses(self, chosen: Chosen) -> bool:
+        """Whether rows miss a limit, if these leave beside what was published before."""
+        return bool(self._failing(chosen | self.counted))
 
     def _misses(self, chosen: Iterable[int]) -> bool:
         together = sorted(self.counted.union(chosen))

@@ -377,9 +377,10 @@ def demand_k(k: int) -> None:
 
 
 def crowd(group: Ints, k: int) -> Crowd:
-    """What the sizes of the rows' groups say together."""
+    """What the sizes of the rows' groups say together; rows of nobody may have a group of 0."""
     sizes, rows = np.unique(group, return_counts=True)
-    return Crowd(int(sizes[0]), 1 / int(sizes[0]), float((rows / sizes).sum() / len(group)),
+    chance = 1 / np.maximum(sizes, 1)
+    return Crowd(int(sizes[0]), float(chance[0]), float((rows * chance).sum() / len(group)),
                  int(rows[sizes < k].sum()),
                  tuple(zip(sizes.tolist(), rows.tolist(), strict=True)))
 

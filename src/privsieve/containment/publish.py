@@ -159,11 +159,11 @@ def claim_of(table: Labelled, projected: Projection, choice: Choice, promise: Pr
              ) -> dict[str, Json]:
     """What is claimed of the table, but for its level and digest: these come from the file.
 
-    Where k counts sources and not rows, `counted` says it; the level of the file is one of rows.
+    Where k counts persons or sources, `counted` says it; the level of the file is one of rows.
     """
     rule, beside = promise.rule, [name for name, _ in projected.sensitive]
     return {
-        **({"counted": "sources"} if table.sources is not None else {}),
+        **({"counted": table.counts} if table.counts else {}),
         "kind": "containment", "k": rule.k, "model": rule.model,
         "absent": list(known_absences(table, choice, rule)),
         "l_diversity": rule.l_diversity, "suppressed": choice.suppressed,
@@ -422,26 +422,8 @@ def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder:
     folder.stage(name, written(projected, form.kind))
     data = folder.staged(name)
     claim = claim_of(table, projected, choice, promise)
-    try:
-        columns = read_columns(data)
-        counted = recount_table(
-            columns, target=projected.target, model=rule.model,
-            absent=known_absences(table, choice, rule), target_known=promise.roles.target_known,
-            sensitive=[name for name, _ in projected.sensitive])
-        values = recounted(claim, columns)
-    except Unreadable as error:
-        raise SchemaError(f"nobody could verify what would be published: {error}; publish fewer "
-                          "rows, columns or values") from None
-    if counted.level < rule.k or (projected.target and counted.classes < rule.l_diversity):
-        raise CheckFailed("the written table does not keep what was asked, and is taken away: "
-                          "this is a mistake of privsieve; report it")
-    if table.sources is not None and int(sources_at(table, rule, choice.selected).min()) < rule.k:
-        raise CheckFailed("a group of the chosen columns has fewer sources than asked: this is a "
-                          "mistake of privsieve; report it")
-    if any(limit_reasons(claim, values)):
-        raise CheckFailed("a group of the written table tells more than was allowed: this is a "
-                          "mistake of privsieve; report it")
-    claim |= {"level": counted.level, "table_sha256": digest(data)}
+    claim["level"] = _level(table, choice, promise, data, (projected, claim))
+    claim["table_sha256"] = digest(data)
     if people is not None:
         claim["fingerprint"] = fingerprint(table, claim, people.seal)
     measured = {**facts(projected, claim), "disclosure": _told(table, choice, rule, form)}
@@ -456,6 +438,32 @@ def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder:
     page = write_report(folder, body, certificate)
     return Issued(body, certificate, hub(Items.dense(projected.cells, projected.names), rule.k),
                   notes, page)
+
+
+def _level(table: Labelled, choice: Choice, promise: Promise, data: bytes,
+           said: tuple[Projection, Mapping[str, Any]]) -> int:
+    """Return the level of the table as it was written; refuse one that does not keep its claim."""
+    rule, (projected, claim) = promise.rule, said
+    try:
+        columns = read_columns(data)
+        counted = recount_table(
+            columns, target=projected.target, model=rule.model,
+            absent=known_absences(table, choice, rule), target_known=promise.roles.target_known,
+            sensitive=[name for name, _ in projected.sensitive])
+        values = recounted(claim, columns)
+    except Unreadable as error:
+        raise SchemaError(f"nobody could verify what would be published: {error}; publish fewer "
+                          "rows, columns or values") from None
+    if counted.level < rule.k or (projected.target and counted.classes < rule.l_diversity):
+        raise CheckFailed("the written table does not keep what was asked, and is taken away: "
+                          "this is a mistake of privsieve; report it")
+    if table.sources is not None and int(sources_at(table, rule, choice.selected).min()) < rule.k:
+        raise CheckFailed("a group of the chosen columns has fewer people than asked: this is a "
+                          "mistake of privsieve; report it")
+    if any(limit_reasons(claim, values)):
+        raise CheckFailed("a group of the written table tells more than was allowed: this is a "
+                          "mistake of privsieve; report it")
+    return counted.level
 
 
 def _told(table: Labelled, choice: Choice, rule: Rule, form: Form) -> list[Json]:

@@ -8,10 +8,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from privsieve.containment.choice import OF_SETS, Choice, Objective, choice_of, named, weights
-from privsieve.containment.forward import forward, pair_area
+from privsieve.containment.choice import (
+    OF_SETS,
+    Choice,
+    Objective,
+    choice_of,
+    modular_order,
+    named,
+    weights,
+)
+from privsieve.containment.forward import Patterns, forward, pair_area
 from privsieve.containment.greedy import demand_rule, greedy
-from privsieve.containment.labelled import Bools, Codes, Ints, Labelled, with_classes
+from privsieve.containment.labelled import Bools, Codes, Ints, Labelled
 from privsieve.containment.maximal import Mining, maximal
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule, class_counts
@@ -32,8 +40,6 @@ PROFILES = {
 SECONDS = 60.0
 #: Distinct rows by which choices are compared at most (`ridge.pair_area`).
 COMPARED = 2048
-#: Sources times rows that a greedy choice can count.
-_LARGEST_COUNT = 2**27
 
 
 def publishable(table: Labelled, rule: Rule, profile: str = "few", *,
@@ -69,13 +75,13 @@ def publishable(table: Labelled, rule: Rule, profile: str = "few", *,
                           "that predict the class: give labels of at least two")
     rule = rule_of(profile, rule)
     demand_rule(items, rule, y)
-    if rule.labelled and table.sources is not None:
-        _demand_sources(rule, y, table.sources)
+    if table.sources is not None:
+        _demand_sources(table, rule)
     if profile == "few":
         return forward(table, rule, label_rows=label_rows)
     if table.sources is not None and profile == "most":
-        raise ParameterError("profile is 'most' and sources are given; sources are counted in "
-                             "'few' and 'strict'")
+        raise ParameterError("profile is 'most', which counts rows; people and sources are counted "
+                             "in 'few' and 'strict'")
     choices: list[Choice] = []
     try:
         for one in _ways(table, rule, label_rows):
@@ -103,8 +109,7 @@ def rule_of(profile: str, rule: Rule) -> Rule:
 def _ways(table: Labelled, rule: Rule, label_rows: Bools | None) -> Iterator[Choice]:
     """What "most" and "strict" compare; ties go to what comes first."""
     if table.sources is not None:
-        if rule.l_diversity == 1:
-            yield by_sources(table, rule, MUTUAL, label_rows=label_rows)
+        yield by_sources(table, rule, MUTUAL, label_rows=label_rows)
         yield forward(table, rule, label_rows=label_rows)
         return
 
@@ -181,50 +186,51 @@ def by_sources(table: Labelled, rule: Rule, objective: Objective, *,
                label_rows: Bools | None = None) -> Choice:
     """A greedy choice by weights whose groups are of k distinct sources.
 
-    That is k-diversity with the source for the class.  A class that may be known is then an item
-    that is chosen before all others.
-
     >>> items, y = Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), np.array([1, 1, 0, 0], np.int32)
     >>> table = Labelled(items, y, sources=np.array([0, 0, 1, 2], np.int32))
     >>> by_sources(table, Rule(k=2, classes=2), "hamming").selected
     (1,)
     """
-    items, y, sources = table.items, table.y, table.sources
-    assert sources is not None
-    count = int(sources.max(initial=-1)) + 1
-    if rule.l_diversity > 1 or rule.suppress or named(objective) in OF_SETS:
-        raise ParameterError("sources are counted by weights only, without l_diversity and "
-                             "suppress; leave these out, or take profile 'few'")
-    if count < rule.k:
-        raise SchemaError(f"the rows are of {count} sources and k is {rule.k}; ask for at most "
-                          f"{count}")
-    if count * items.rows > _LARGEST_COUNT:
-        raise SchemaError(f"{count} sources of {items.rows} rows are too many to count; publish a "
-                          "part of the rows")
+    items, y, prefix = table.items, table.y, table.counted
+    if rule.suppress or named(objective) in OF_SETS:
+        raise ParameterError("sources are counted by weights only, and without suppress; leave it "
+                             "out, or take profile 'few'")
+    _demand_sources(table, rule)
+    demand_rule(items, rule, y)
     values = weights(items, y, rule.classes, objective, label_rows).values
-    known, absent = items, rule.absent
-    if rule.labelled:
-        _demand_sources(rule, y, sources)
-        known, absent = with_classes(items, y, absent)
-    counted = replace(rule, classes=count, l_diversity=rule.k, absent=absent, labelled=False)
-    added = range(len(items), len(known))
-    values = np.append(values, np.zeros(len(added), np.int64))
-    chosen = greedy(known, sources.astype(np.int32), counted, values,
-                    prefix=[*added, *table.counted])
-    selected = [j for j in chosen.selected if j < len(items)]
-    choice = choice_of(items, y, rule, selected, objective, label_rows=label_rows)
-    return replace(choice, complete=chosen.complete)
+    crowd, selected, complete = Patterns.of(table, rule), [*prefix], True
+    rest = np.setdiff1d(np.flatnonzero(values > 0), prefix)
+    try:
+        for item in modular_order(values, rest).tolist():
+            if crowd.admits(items, item):
+                crowd = crowd.with_item(items, item)
+                selected.append(item)
+            elif rule.stop == "break":
+                break
+    except KeyboardInterrupt:
+        if not selected:
+            raise
+        complete = False
+    choice = choice_of(items, y, rule, sorted(selected), objective, label_rows=label_rows)
+    return replace(choice, complete=complete)
 
 
-def _demand_sources(rule: Rule, y: Codes, sources: Codes) -> None:
-    """Refuse classes of too few sources."""
-    size = np.bincount(np.unique(np.stack([y, sources]), axis=1)[0])
-    small = int(((size > 0) & (size < rule.k)).sum())
-    if small:
+def _demand_sources(table: Labelled, rule: Rule) -> None:
+    """Refuse rows of too few sources; where the class may be known, of each class."""
+    assert table.sources is not None
+    y, there = table.y * rule.labelled, table.sources >= 0
+    pairs = np.unique(np.stack([y[there], table.sources[there]]), axis=1)[0]
+    size = np.bincount(pairs, minlength=int(y.max(initial=0)) + 1)[np.unique(y)]
+    small = int((size < rule.k).sum())
+    what = "people" if table.people else "sources"
+    if small and rule.labelled:
         raise ParameterError(
-            f"{small} of {np.count_nonzero(size)} classes have rows of fewer than k = {rule.k} "
-            f"sources, and the class may be known; a class takes at least {rule.k}: merge "
-            "classes, leave the target unpublished, choose another target, or ask for less")
+            f"{small} of {len(size)} classes have rows of fewer than k = {rule.k} {what}, and the "
+            f"class may be known; a class takes at least {rule.k}: merge classes, leave the target "
+            "unpublished, choose another target, or ask for less")
+    if small:
+        raise SchemaError(f"the rows are of {size[0]} {what} and k is {rule.k}; ask for at most "
+                          f"{size[0]}")
 
 
 def largest_k(items: Items, y: Codes, rule: Rule) -> int:

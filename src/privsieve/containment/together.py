@@ -398,7 +398,7 @@ def _check_table(table: Labelled, before: Mapping[str, Any], seal: Seal) -> None
     known = before.get("fingerprint")
     if not known:
         return
-    if before.get("counted") == "sources" and table.sources is None:
+    if before.get("counted") and table.sources is None:
         _refuse_sources()
     if fingerprint(table, before, seal) == known:
         return
@@ -435,8 +435,9 @@ def _check_union(table: Labelled, claims: Claims, snapshot: str) -> None:
 
 
 def _refuse_sources() -> None:
-    raise LedgerError("of this snapshot something was published whose groups are of k sources; "
-                      "name the column of the sources here, too: --source COLUMN")
+    raise LedgerError("of this snapshot something was published whose groups are of k people; name "
+                      "the column that says whose row each is, too: --source COLUMN, or the person "
+                      "of the domain file")
 
 
 def _terms(claim: Mapping[str, Any]) -> tuple[object, ...]:

@@ -221,8 +221,8 @@ def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], 
         patterns, over = crowds(items, np.zeros(items.rows, np.int32), asked)
         groups = over[:, 0][patterns.pattern]
         if any(one.claim.get("counted") for one in folders):
-            notes.append("k counts sources in one of them, and rows here: name their column, too "
-                         "(--source)")
+            notes.append("k counts people in one of them, and rows here: name their column, too "
+                         "(--source, or the person of a domain file)")
     poor = 0
     for one in folders:
         name = target_of(one.claim)

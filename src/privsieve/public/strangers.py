@@ -29,6 +29,11 @@ WHO = {
     "all_class": "all cells and the class ({target})",
     "everything": "all that is published of a person",
 }
+#: What k counts, by the word of a claim (rows where it has none): the word for it, and for many.
+COUNTED = {"sources": ("source", "sources"), "persons": ("person", "people")}
+#: The same as what a publication protects.
+UNITS = {"row": "one row of the table", "source": "one source of rows",
+         "person": "one person, who may have any number of rows"}
 #: So many names stand in a sentence; of more only the number.
 _FEW = 6
 
@@ -58,6 +63,15 @@ def spoken(claim: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((role, tuple(names)) for role, names in found.items() if names)
 
 
+def counted(claim: Mapping[str, Any]) -> tuple[str, str]:
+    """What k counts, and its plural.
+
+    >>> counted({"counted": "persons"}), counted({})
+    (('person', 'people'), ('row', 'rows'))
+    """
+    return COUNTED.get(str(claim.get("counted")), ("row", "rows"))
+
+
 def promise(claim: Mapping[str, Any]) -> str:
     """What is promised of published columns, in one sentence.
 
@@ -67,7 +81,7 @@ def promise(claim: Mapping[str, Any]) -> str:
     ...                    "target_known": True}})[:93]
     'Whoever knows any things that a person has, what a person lacks of b, and the class of a pers'
     """
-    rows = ("rows of at least {} different sources" if claim.get("counted") else
+    rows = (f"rows of at least {{}} different {counted(claim)[1]}" if claim.get("counted") else
             "at least {} rows")
     unknown = tuple(name for role, names in spoken(claim)
                     if role in (TARGET_UNKNOWN, SENSITIVE_OUT) for name in names)

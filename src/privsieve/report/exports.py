@@ -22,6 +22,7 @@ from typing import Any
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import exact
 from privsieve.public.plan import SENTENCES, UNIT, sentence
+from privsieve.public.strangers import UNITS, counted
 from privsieve.release import ANSWERS
 from privsieve.report.officer import WEAK, Spending, literal, odds, quoted, what
 from privsieve.report.page import clean, clean_sentence, count
@@ -231,20 +232,20 @@ def not_ideal(claim: Mapping[str, Any], units: int | None, sums: Spending | None
 
 
 def _crowd(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    sources = bool(claim.get("counted"))
-    # of so many sources at least; the level is of rows
+    sources, (one, many) = bool(claim.get("counted")), counted(claim)
+    # of so many people or sources at least; the level is of rows
     small = int(claim["k"] if sources else claim["level"]) < SMALL
-    crowd = (f"{count(claim['level'])} rows, of at least {count(claim['k'])} different sources"
+    crowd = (f"{count(claim['level'])} rows, of at least {count(claim['k'])} different {many}"
              if sources else f"{count(claim['level'])} rows (k = {count(claim['k'])})")
     yield "Total budget", "none: a level does not add up"
     yield "Remaining", "none"
-    yield "Unit", "one source of rows" if sources else "one row of the table"
+    yield "Unit", UNITS[one]
     yield "Neighbours", "none: this is not differential privacy"
     yield "Epsilon", "none"
     yield "Delta", "none"
     yield "Smallest crowd", crowd
     yield "Not ideal", "no epsilon: whoever knows more than was counted is not held back" + (
-        f"; the smallest crowd is below {SMALL} {'sources' if sources else 'rows'}" if small
+        f"; the smallest crowd is below {SMALL} {many}" if small
         else "")
 
 

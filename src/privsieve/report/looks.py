@@ -156,7 +156,7 @@ class Asked:
     sensitive : columns that must not be learned; they are never chosen from.
     target : the column of classes; `known`: it counts as known, `published`: it is published.
     diversity : classes in a crowd, at least, where no profile asks for more.
-    sources : k counts persons or sources, not rows.
+    sources : what k counts where it is not rows: people or sources.
     limits : what `publish` also checks, and this page does not.
     """
 
@@ -174,7 +174,7 @@ class Asked:
     known: bool = False
     published: bool = False
     diversity: int = 1
-    sources: bool = False
+    sources: str | None = None
     limits: tuple[str, ...] = ()
 
 
@@ -214,7 +214,7 @@ def explored_page(explored: Explored) -> bytes:
         "exploring", kind="internal", page=explored, asked=asked, chosen=chosen,
         here=chosen if chosen is not None and chosen.items else None,
         k=count(asked.k), ks=", ".join(map(count, explored.ks)), ways=_and(explored.ways),
-        units="sources" if asked.sources else "rows", format=format, nearly=nearly,
+        units=asked.sources or "rows", format=format, nearly=nearly,
         fraction=_fraction, guess=_guess(explored), passed=explored.passed_over
         + len(explored.shut) - len(shown),
         marked=place(explored.ks, asked.k),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from privsieve.public.canonical import canonical, digest, exact, factor
 from privsieve.public.plan import SENTENCES, UNIT, conversion, sentence
-from privsieve.public.strangers import known, spoken
+from privsieve.public.strangers import UNITS, counted, known, spoken
 from privsieve.release import ANSWERS
 from privsieve.report.page import (
     belief,
@@ -315,9 +315,9 @@ def _published(release: Mapping[str, Any], certificate: Mapping[str, Any], _sums
 
 def _level(certificate: Mapping[str, Any]) -> Iterator[Line]:
     claim = certificate["claim"]
-    yield Line("Unit", "one source of rows" if claim.get("counted") else "one row of the table")
-    yield Line("Cost", f"no epsilon, and no differential privacy: k = {count(claim['k'])} asked "
-                       f"for, level {count(claim['level'])} counted")
+    yield Line("Unit", UNITS[counted(claim)[0]])
+    yield Line("Cost", f"no epsilon, and no differential privacy: k = {count(claim['k'])} "
+                       f"{counted(claim)[1]} asked for, level {count(claim['level'])} rows counted")
     yield Line("Strongest statement", sentence(certificate).rstrip("."))
     yield Line("Sum over these people, before and after",
                "a level does not add to a budget; publications of the same snapshot are counted "
@@ -327,16 +327,16 @@ def _level(certificate: Mapping[str, Any]) -> Iterator[Line]:
 
 def _crowds(claim: Mapping[str, Any], measured: Mapping[str, Any]) -> Iterator[Line]:
     level = count(claim["level"])
-    sources = bool(claim.get("counted"))
-    crowd = (f"rows of at least {count(claim['k'])} different sources" if sources else
+    sources, (one, many) = bool(claim.get("counted")), counted(claim)
+    crowd = (f"rows of at least {count(claim['k'])} different {many}" if sources else
              f"at least {level} rows")
     strangers = measured.get("strangers", {})
     alone = next((strangers[who]["alone"] for who in ("everything", "all_class", "all")
                   if who in strangers), None)
     more = ("" if alone is None else f"; of who knows all that is published, {count(alone)} of "
                                      f"{count(measured['rows'])} rows stand alone")
-    guess = (f"for that to one row at least {count(claim['k'])} sources have rows that fit, and "
-             "how many are of one is not bounded" if sources else
+    guess = (f"for that to one row at least {count(claim['k'])} {many} have rows that fit, and "
+             f"how many are of one {one} is not bounded" if sources else
              f"limits that to one row: a guess is right at most 1 time in {level}")
     yield Line("Singling out", f"limits it: whoever knows {known(claim)} finds {crowd} that "
                                f"fit{more}")
@@ -365,9 +365,10 @@ def _roles(certificate: Mapping[str, Any]) -> Iterator[Line]:
 def _taken(certificate: Mapping[str, Any]) -> Iterator[Line]:
     claim = certificate["claim"]
     yield Line("Roles", "that nobody outside knows more of a person than they say")
-    yield Line("Sources" if claim.get("counted") else "Rows",
-               "that two sources are two people" if claim.get("counted") else
-               "that each row is one person")
+    many = counted(claim)[1]
+    yield Line(many.capitalize(), {
+        "rows": "that each row is one person", "sources": "that two sources are two people",
+        "people": "that two ids are two people, and all rows of a person have one id"}[many])
     yield Line("Table", "that it is the right one, whole, and about these people")
     yield Line("Other tables", "what else is published of these people"
                + (" outside of the ledger" if certificate["population"] else ""))

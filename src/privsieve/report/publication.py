@@ -23,6 +23,7 @@ from privsieve.public.strangers import (
     TARGET_KNOWN,
     TARGET_UNKNOWN,
     WHO,
+    counted,
     known,
     spoken,
 )
@@ -110,14 +111,19 @@ class PublicationPage(TwoFiles):
         return count(int(self.claim["level"]))
 
     @property
-    def sources(self) -> bool:
-        """Whether k counts sources of rows, which the published table does not show."""
-        return self.claim.get("counted") is not None
+    def sources(self) -> str | None:
+        """What k counts where it is not rows: people or sources, whom the table does not show."""
+        return counted(self.claim)[1] if self.claim.get("counted") else None
+
+    @property
+    def source(self) -> str:
+        """One of these."""
+        return counted(self.claim)[0]
 
     @property
     def crowd(self) -> str:
         """What everybody hides among, as it was asked for."""
-        return f"rows of at least {self.k} different sources" if self.sources else (
+        return f"rows of at least {self.k} different {self.sources}" if self.sources else (
             f"at least {self.k}")
 
     @property

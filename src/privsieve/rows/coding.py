@@ -28,6 +28,7 @@ from privsieve.rows.cells import (
     distinct,
     number_cell,
     text_cell,
+    texts,
     values_of,
 )
 from privsieve.rows.cutting import Cutting, shared_cuts
@@ -145,6 +146,14 @@ class Gather:
             return cell.strip(BLANK) if odd and isinstance(cell, str) else text
         known = text.lower() if getattr(self._part, "ignore_case", False) else text
         return self._spelled.get(known, text if self._other is None else self._other)
+
+
+class Ids(Gather):
+    """The column that says whose row each is, told apart as the private methods tell persons."""
+
+    def add(self, raw: RawColumn) -> None:
+        """Take another batch: whole numbers beyond 2^53 stay apart."""
+        super().add(texts(raw))
 
 
 def _spellings(part: Column | Target | None) -> tuple[Mapping[str, str], str | None]:
@@ -287,8 +296,11 @@ def told_apart(column: Coded, how: Any, cutting: Cutting) -> Points | Levels | N
 
 
 def from_columns(columns: Sequence[tuple[Coded, list[tuple[str, Mask]]]], rows: int) -> Items:
-    """Items from coded columns, each with its items; whoever knows a cell knows what it is not."""
-    pieces, names, origin = [np.zeros(0, np.int32)], [], []
+    """Items from coded columns, each with its items; whoever knows a cell knows what it is not.
+
+    Where a domain says that presences only are known of a column, absences are not.
+    """
+    pieces, names, origin, absent = [np.zeros(0, np.int32)], [], [], []
     for column, items in columns:
         for name, mask in items:
             try:
@@ -300,12 +312,13 @@ def from_columns(columns: Sequence[tuple[Coded, list[tuple[str, Mask]]]], rows: 
             pieces.append(np.flatnonzero(mask[column.codes]).astype(np.int32))
             names.append(name)
             origin.append(column.name)
+            absent.append(getattr(column.part, "role", None) != "presences")
     if len(set(names)) != len(names):
         raise SchemaError("two items would have the same name; rename a column, or list the "
                           "levels of the one whose texts look like another")
     indptr = np.cumsum([len(piece) for piece in pieces]).astype(np.int64)
     return Items(indptr, np.concatenate(pieces), rows, tuple(names), tuple(origin),
-                 (True,) * len(names))
+                 tuple(absent))
 
 
 def differs(column: Coded) -> bool:

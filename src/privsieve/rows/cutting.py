@@ -37,7 +37,7 @@ class Cutting:
 
     bins : into how many, at most.
     k : so many rows share each cut point, and stand in each bin.
-    sources : whose row each is, where k counts persons and not rows.
+    sources : whose row each is, where k counts persons and not rows; -1 for nobody's.
     """
 
     bins: int = BINS
@@ -104,7 +104,8 @@ class _Rows:
             last = len(self.values)
         if self.sources is None or last - first < self.k:
             return bool(last - first >= self.k)
-        return len(np.unique(self.sources[first:last])) >= self.k
+        whose = self.sources[first:last]
+        return len(np.unique(whose[whose >= 0])) >= self.k
 
     def splits(self, cut: float) -> bool:
         """Whether enough rows lie on both sides."""

@@ -75,7 +75,7 @@ def table_of(X: Any, y: Any = None, reading: Reading | None = None) -> Table:
     (('x0',), [('x1', ('A', 'B'))])
     """
     reading = reading or Reading()
-    whole = _whole(X, y)
+    whole = None if reading.domain is not None and isinstance(X, np.ndarray) else _whole(X, y)
     if isinstance(X, Source) and y is not None and not isinstance(y, str):
         raise SchemaError("X is an opened source and y came apart; open both together")
     if whole is None:
@@ -86,6 +86,9 @@ def table_of(X: Any, y: Any = None, reading: Reading | None = None) -> Table:
         else:
             source = open_source(X, y if apart else None, csv=csv)
         return tabular(source, None if apart else y, reading)
+    if reading.person is not None:
+        raise ParameterError("whose row each is says a column of a table of cells, CSV or Parquet; "
+                             "this one has no other columns than its items")
     if reading.domain is not None:
         raise ParameterError("a domain is for tables of cells; this one holds yes or no only: "
                              "give columns= instead")
@@ -106,7 +109,8 @@ def _of_items(whole: Found, label: str, reading: Reading) -> Table:
     if classes != (None,):
         cells = tuple(float(one) if isinstance(one, int | float) else one for one in classes)
         code, classes = labels(Coded(label, cells, code), how, reading.cutting(items.rows))
-    return Table(kept, code, classes, sensitive)
+    reading.cutting(items.rows)  # as many sources as rows
+    return Table(kept, code, classes, sensitive, reading.sources)
 
 
 def _yes_or_no(items: Items, name: str) -> Sensitive:
@@ -181,7 +185,7 @@ def _matrix(X: Any) -> Items | None:
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf" \
             and not isinstance(X, np.ma.MaskedArray) and len(X) \
             and all(_is_binary(X[:, at:at + 64]) for at in range(0, X.shape[1], 64)):
-        return Items.dense(X)
+        return Items.of_cells(X)
     return None
 
 

@@ -1,23 +1,18 @@
-"""Long logs: a line says that a user has an item.  Users become rows, items become columns.
-
-Of other tables a column says whose row it is: that column never leaves.
-"""
+"""Long logs: a line says that a user has an item.  Users become rows, items become columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from privsieve.errors import ParameterError, SchemaError
+from privsieve.errors import SchemaError
 from privsieve.public.columns import Column, Target
-from privsieve.public.domain import Csv, Domain
+from privsieve.public.domain import Domain
 from privsieve.rows.coding import Coded, Gather
-from privsieve.rows.items import TABLES, Found, Labels, without_labels
+from privsieve.rows.items import Found, Labels, without_labels
 from privsieve.rows.matrix import from_pairs
 from privsieve.rows.source import open_source
 from privsieve.rows.table import gathered, labels
@@ -118,19 +113,3 @@ def _kept(value: Coded) -> Any:
         raise SchemaError(f"column {value.name!r} of the log holds other values than 0 and 1; "
                           "cut it into yes and no first")
     return numbers[value.codes] == 1
-
-
-def whose(path: str, name: str, csv: Csv | None = None) -> npt.NDArray[np.int32]:
-    """The source of each row of a table, as a number.
-
-    Rows that name no source may all be of one person, and so count as one; two spellings of a
-    name count as two.
-    """
-    if Path(path).suffix.lower() not in TABLES:
-        raise ParameterError("--source is a column of a CSV or Parquet table; this file has no "
-                             "other columns than its items")
-    source = open_source(path, csv=csv)
-    if name not in source.columns:
-        raise SchemaError(f"the source {name!r} is not in the table; correct its name")
-    codes = gathered(source, [Gather(name)], [name])[0].codes
-    return np.where(codes < 0, codes.max(initial=-1) + 1, codes).astype(np.int32)

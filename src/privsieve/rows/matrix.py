@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,8 @@ class Items:
     names : one for each item, such as "smoker" or "ward=A".
     origin : for each item the column of the table that it came from.
     absent : for each item whether, by its kind, who may know that a person has it may know as well
-        that another lacks it; empty where nobody may (words, baskets, purchases).
+        that another lacks it, as in every table of cells; empty where nobody may: a sparse matrix,
+        a basket or a log says what a person has (words, purchases).
     """
 
     indptr: npt.NDArray[np.int64]
@@ -51,6 +52,15 @@ class Items:
         indptr = np.searchsorted(columns, np.arange(held.shape[1] + 1)).astype(np.int64)
         named = tuple(names) if names is not None else tuple(f"x{j}" for j in range(held.shape[1]))
         return cls(indptr, rows.astype(np.int32), held.shape[0], named, named)
+
+    @classmethod
+    def of_cells(cls, matrix: npt.ArrayLike, names: Sequence[str] | None = None) -> Items:
+        """The same of a table of cells: whoever knows a cell knows what it is not.
+
+        >>> Items.of_cells([[1, 0], [1, 1]]).absent
+        (True, True)
+        """
+        return replace(found := cls.dense(matrix, names), absent=(True,) * len(found))
 
     def take(self, positions: Sequence[int]) -> Items:
         """These items, in this order: the projection of the table on them."""

@@ -71,7 +71,7 @@ def _plain(arrays: Mapping[str, Array]) -> Items:
     X = tables.get("X", next(iter(tables.values())))
     if X.dtype.kind not in "biuf" or not ((X == 0) | (X == 1)).all():
         raise SchemaError(_BINARY)
-    return Items.dense(X, _names(arrays, X.shape[1]))
+    return Items.of_cells(X, _names(arrays, X.shape[1]))
 
 
 def _compressed(arrays: Mapping[str, Array]) -> Items:

@@ -21,6 +21,7 @@ from privsieve.rows.coding import (
     LARGEST_LEVELS,
     Coded,
     Gather,
+    Ids,
     Levels,
     Points,
     Thermometer,
@@ -96,12 +97,15 @@ def unmerged(column: Coded) -> tuple[Codes, tuple[Any, ...]]:
 def valued(column: Coded, how: Any = None, cutting: Cutting | None = None) -> Sensitive:
     """A column as values: texts as they are, numbers and dates in their order, or its bins.
 
+    Two values say yes and no, however they are spelled: they have no order, in which a missing cell
+    would be the third.
+
     >>> from privsieve.rows.coding import Gather
     >>> column = Gather("salary")
-    >>> column.add([900, 70000, None, 900])
+    >>> column.add([900, 70000, None, 900, 1500])
     >>> found = valued(column.coded())
     >>> found.values, found.codes.tolist(), found.ordered
-    (('900', '70000', 'missing'), [0, 1, 2, 0], True)
+    (('900', '1500', '70000', 'missing'), [0, 2, 3, 0, 1], True)
     """
     part, cutting, ordered = column.part, cutting or Cutting(), False
     numbers = column.numbers()
@@ -122,7 +126,8 @@ def valued(column: Coded, how: Any = None, cutting: Cutting | None = None) -> Se
                           f"told apart (--levels {column.name}=…)")
     codes, values = _present(np.append(places.reshape(-1), len(names))[column.codes],
                              [*names, MISSING])
-    return Sensitive(column.name, codes, values, ordered)
+    several = len(values) - bool((column.codes < 0).any()) > 2
+    return Sensitive(column.name, codes, values, ordered and several)
 
 
 def _cut(part: object) -> bool:
@@ -225,7 +230,8 @@ class Reading:
     k : so many rows share a cut point that nobody gave, and stand in each bin.
     sensitive : columns that are read as values, never as items; None: those that the domain calls
         sensitive.
-    sources : whose row each is, where k counts persons and not rows.
+    sources : whose row each is, where k counts persons and not rows; -1 for nobody's.
+    person : or the column that says it, by default the domain's: no item is made of it.
     target : what classes are called that came apart from the table.
     """
 
@@ -235,7 +241,8 @@ class Reading:
     missing: str = "absent"
     k: int = SHARED
     sensitive: Sequence[str] | None = None
-    sources: npt.NDArray[np.integer] | None = None
+    sources: npt.NDArray[np.int32] | None = None
+    person: str | None = None
     target: str | None = None
 
     def __post_init__(self) -> None:
@@ -262,12 +269,14 @@ class Table:
     """Items with the class of each row, and the sensitive columns.
 
     y : for each row the position of its class among `classes`.
+    sources : whose row each is, where that is known; -1 for nobody's.
     """
 
     items: Items
     y: npt.NDArray[np.int32]
     classes: tuple[Any, ...]
     sensitive: tuple[Sensitive, ...] = ()
+    sources: npt.NDArray[np.int32] | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -276,6 +285,7 @@ class _Plan:
 
     how : of each column that becomes items, how it is coded.
     label : the column of classes; its name in results, where they came apart from the table.
+    person : the column that says whose row each is.
     """
 
     how: dict[str, Any]
@@ -283,6 +293,7 @@ class _Plan:
     label_how: Any
     sensitive: dict[str, Any]
     parts: Mapping[str, Column | Target]
+    person: str | None
 
 
 def tabular(source: Source, label: str | None, reading: Reading) -> Table:
@@ -302,18 +313,21 @@ def tabular(source: Source, label: str | None, reading: Reading) -> Table:
     columns = [*wanted, *[plan.label or "y"] * labelled]
     read = [*wanted, *[TARGET if source.y is not None else plan.label or ""] * labelled]
     decimal = domain.csv.decimal if domain else "."
-    found = gathered(source, [Gather(name, plan.parts.get(name), decimal) for name in columns],
-                     read)
+    who = [] if plan.person is None else [plan.person]
+    found = gathered(source, [*map(Ids, who), *(Gather(name, plan.parts.get(name), decimal)
+                                                for name in columns)], [*who, *read])
     rows = len(found[0].codes)
     check_lengths(rows, source.y)
-    cutting = reading.cutting(rows)
+    if who:
+        reading = replace(reading, sources=found.pop(0).codes)
+    cutting, sources = reading.cutting(rows), reading.sources
     coded = {column.name: column for column in found[:len(wanted)]}
     items = from_columns([(coded[name], encode(coded[name], how, cutting, reading.missing))
                           for name, how in plan.how.items()], rows)
     sensitive = tuple(valued(coded[name], how, cutting) for name, how in plan.sensitive.items())
     if not labelled:
-        return Table(items, np.zeros(rows, np.int32), (None,), sensitive)
-    return Table(items, *labels(found[-1], plan.label_how, cutting), sensitive)
+        return Table(items, np.zeros(rows, np.int32), (None,), sensitive, sources)
+    return Table(items, *labels(found[-1], plan.label_how, cutting), sensitive, sources)
 
 
 def how_coded(columns: Sequence[str] | Mapping[Any, Any] | None, known: Sequence[str],
@@ -368,8 +382,20 @@ def _plan(source: Source, label: str | None, reading: Reading) -> _Plan:
     if given and all(name in own for name in given):
         columns = {**given, ...: None}
     how = how_coded(columns, domain.names if domain else source.columns)
-    return _Plan({name: one for name, one in how.items() if name not in own}, label,
-                 own.pop(label, None) if label else None, own, parts)
+    person = reading.person or (domain.person if domain else None)
+    _check_person(person, columns, how, own)
+    return _Plan({name: one for name, one in how.items() if name not in (*own, person)}, label,
+                 own.pop(label, None) if label else None, own, parts, person)
+
+
+def _check_person(person: str | None, columns: Sequence[str] | Mapping[Any, Any] | None,
+                  how: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    """Refuse another use of the column that says whose row each is."""
+    chosen = not isinstance(columns, Mapping) and person in (columns or ())
+    if person is not None and (chosen or person in own or how.get(person) is not None):
+        raise ParameterError(f"column {person!r} says whose row each is, and never leaves the "
+                             "table; it is not chosen, cut, sensitive or the target: leave it away "
+                             "there")
 
 
 def _check(source: Source, plan: _Plan) -> None:
@@ -379,6 +405,7 @@ def _check(source: Source, plan: _Plan) -> None:
         raise SchemaError("no column is left to choose from; name at least one")
     names = [*plan.how, *plan.sensitive]
     names += [plan.label] if plan.label and source.y is None else []
+    names += [plan.person] if plan.person else []
     types = dict(zip(map(fold, source.columns), source.types, strict=True))
     absent = [name for name in names if fold(name) not in types]
     if absent:

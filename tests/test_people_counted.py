@@ -1,0 +1,330 @@
+"""Law: people.  Where a domain names a person, a group of a publication is k people."""
+
+from __future__ import annotations
+
+import csv
+import html
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privsieve as ps
+from privsieve.check.verify import verify
+from privsieve.containment.forward import forward
+from privsieve.containment.groups import source_crowds, source_level, sources_of
+from privsieve.containment.labelled import Labelled
+from privsieve.containment.publishable import by_sources
+from privsieve.errors import ParameterError, SchemaError
+from privsieve.kernels.patterns import Rule
+from privsieve.ledger.ledger import Ledger
+from privsieve.rows.cutting import Cutting, shared_cuts
+from privsieve.rows.items import Reading, items_of, table_of
+from privsieve.rows.matrix import Items
+
+DOMAIN = """[table]
+unit = "person"
+person = "patient"
+persons = 60
+[[column]]
+name = "rare"
+kind = "flag"
+[[column]]
+name = "smoker"
+kind = "flag"
+[[column]]
+name = "ward"
+kind = "category"
+values = ["A", "B", "C"]
+[target]
+name = "ill"
+kind = "label"
+values = ["no", "yes"]
+default = "no"
+"""
+LEDGER = ("--ledger", "n.db", "--population", "clinic", "--snapshot", "2026")
+EVEN = ("--method", "greedy", "--weights", "even")
+WAYS = [(), ("--profile", "strict"), ("--method", "greedy"), EVEN, (*EVEN, "--absences", "all"),
+        ("--publish-target",), (*EVEN, "--publish-target"), ("--format", "parquet")]
+
+
+def visits():
+    """Rows of 60 patients: six that hold `rare` are one patient's, and ten rows are nobody's."""
+    rng = np.random.default_rng(3)
+    rows = []
+    for at in range(240):
+        who = 0 if at < 6 else at % 60
+        rows.append((f"p{who}" if at < 230 else "", int(at < 6), int(rng.random() < 0.5),
+                     "ABC"[rng.integers(3)], "no" if at >= 6 and rng.random() < 0.6 else "yes"))
+    return pd.DataFrame(rows, columns=["patient", "rare", "smoker", "ward", "ill"])
+
+
+@pytest.fixture
+def privsieve(tmp_path, monkeypatch, cli):
+    """Run one command line in a folder with the visits and their domain file."""
+    monkeypatch.chdir(tmp_path)
+    visits().to_csv("v.csv", index=False)
+    Path("d.toml").write_text(DOMAIN)
+    return cli
+
+
+def publish(*more, out="out"):
+    """The words of a publication by the domain file."""
+    return ("publish", "v.csv", "--domain", "d.toml", "-k", 5, "--out", out, *more)
+
+
+def people(rows, who, known, classes=None):
+    """For each row the people of its group, by loops: `known` are columns whose absences count."""
+    def fits(i, h):
+        return (classes is None or classes[i] == classes[h]) and all(
+            b == a if j in known else b >= a
+            for j, (a, b) in enumerate(zip(rows[i], rows[h], strict=True)))
+
+    return [len({who[h] for h in range(len(rows)) if fits(i, h)} - {-1, ""})
+            for i in range(len(rows))]
+
+
+def fewest(claim):
+    """The fewest patients in a group of a publication, from the private table."""
+    with Path("v.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    rows = [[int(line[name] == "1" if name in line else line["ward"] == name.partition("=")[2])
+             for name in claim["columns"]] for line in lines]
+    names = claim["columns"] if claim["model"] == "k-anonymity" else claim["absent"]
+    classes = [line["ill"] for line in lines] if claim["roles"]["target_known"] else None
+    return min(people(rows, [line["patient"] for line in lines],
+                      {claim["columns"].index(name) for name in names}, classes))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_six_rows_of_one_patient_hide_nobody(privsieve, way):
+    """Every way of choosing counts patients, says so, and is verified; the six rows stay closed."""
+    code, _, err = privsieve(*publish(*way))
+    assert 0 == code, err
+    certificate = json.loads(Path("out/certificate.json").read_text())
+    claim, found = certificate["claim"], verify(
+        "out/certificate.json", "out/release.json",
+        table=f"out/table.{'parquet' if 'parquet' in way else 'csv'}")
+
+    assert ("persons", "persons") == (claim["counted"], certificate["plan"]["counted"])
+    assert fewest(claim) >= 5
+    assert "rare" not in claim["columns"]
+    assert "patient" not in claim["columns"]
+    assert () == found.reasons
+    assert "rows of at least 5 different people that fit" in " ".join(err.split())
+
+
+def test_rows_would_have_published_them(privsieve):
+    """The same table by rows publishes the six rows of one patient: the person keeps them in."""
+    Path("d.toml").write_text(re.sub(r"unit.*\nperson.*\npersons.*\n", 'unit = "row"\n', DOMAIN))
+    assert 0 == privsieve(*publish(*EVEN))[0]
+    claim = json.loads(Path("out/certificate.json").read_text())["claim"]
+
+    assert ("rare" in claim["columns"], "counted" in claim) == (True, False)
+    assert 1 == fewest(claim)
+
+
+@pytest.mark.parametrize(("more", "code", "text"), [
+    (("--profile", "most"), 2, "one row a person"),
+    (("--method", "maximal"), 2, "one row a person"),
+    (("--method", "exact"), 2, "one row a person"),
+    (("--method", "greedy", "--suppress", "3"), 2, "suppress"),
+    (("--max-share", "0.9"), 2, "one row a person"),
+    (("--closeness", "0.5"), 2, "one row a person"),
+    (("--export", "sdcmicro"), 2, "one row a person"),
+    (("--export", "arx"), 2, "one row a person"),
+    (("--source", "ward"), 2, "the person of the domain file is 'patient'"),
+    (("--columns", "patient,ward"), 2, "never leaves the table"),
+    (("--sensitive", "patient"), 2, "never leaves the table"),
+    (("--long", "ward", "smoker"), 2, "in a log each user is one row"),
+    (("-k", "61"), 3, "of 60 people and k is 61"),
+])
+def test_what_cannot_count_people_is_refused(privsieve, more, code, text):
+    """What counts rows only is refused in one sentence with the way out, and writes nothing."""
+    found, out, err = privsieve(*publish(), *more)
+
+    assert (code, "", True) == (found, out, text in " ".join(err.split())), err
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("command", [
+    publish(), ("publish", "v.csv", "--domain", "d.toml", "--explore", "x.html"),
+    ("check", "v.csv", "--domain", "d.toml")])
+def test_a_person_that_the_file_lacks(privsieve, command):
+    """A domain whose person is no column of the file is refused in one sentence, before all."""
+    Path("v.csv").write_text(Path("v.csv").read_text().replace("patient", "pid", 1))
+    before = {*Path().iterdir()}
+
+    assert (3, "", "privsieve: column 'patient' is not in the table; correct its name\n") == (
+        privsieve(*command))
+    assert before == {*Path().iterdir()}
+
+
+def test_check_counts_people(privsieve):
+    """`check` counts patients, says how many rows are nobody's, and the holder counts them again.
+
+    A folder is counted again from its table in people, which nobody else can.
+    """
+    asked = ("check", "v.csv", "--domain", "d.toml", "--columns", "rare,smoker")
+    found = json.loads(privsieve(*asked, "--json")[1])
+    rows = visits()[["rare", "smoker"]].to_numpy().tolist()
+    expected = min(people(rows, visits()["patient"].tolist(), {0, 1}))
+
+    assert (1, 60, 10) == (expected, found["persons"]["count"], found["persons"]["nobody"])
+    assert expected == found["persons"]["containment"]["level"] < found["containment"]["level"]
+    assert (7, True) == (privsieve(*asked, "-k", 2)[0], "60 people" in privsieve(*asked)[1])
+    assert 0 == privsieve(*publish(*EVEN))[0]
+    claim = json.loads(Path("out/certificate.json").read_text())["claim"]
+    told = json.loads(privsieve("check", "v.csv", "out", "--domain", "d.toml", "--json")[1])
+    alone = privsieve("check", "v.csv", "out", "--target", "ill", "--without", "patient")[1]
+
+    assert fewest(claim) == told["lowest"] < claim["level"]
+    assert "k counts people in one of them, and rows here" in " ".join(alone.split())
+
+
+def test_all_texts_say_people(privsieve):
+    """Page, form, label, `verify` and the page of each k: people, as many rows as they have."""
+    assert 0 == privsieve(*publish(*EVEN, "--publish-target", "--l-diversity", 1,
+                                   "--internal-report", "private.html"))[0]
+    assert 0 == privsieve("publish", "v.csv", "--domain", "d.toml", "--explore", "x.html",
+                          "--seconds", 5)[0]
+    pages = [" ".join(html.unescape(re.sub("<[^>]*>", "", Path(name).read_text())).split())
+             for name in ("out/report.html", "private.html")]
+    officer, label = (privsieve("export", form, "out")[1] for form in ("officer", "label"))
+    verified, explored = privsieve("verify", "out")[1], Path("x.html").read_text()
+
+    rows = ("Each row is one person", "each row is one person", "one row of the table")
+    for text in (*pages, officer, label, verified, explored):
+        assert "people" in text
+        assert not [said for said in rows if said in text]
+    for text in (*pages, officer, label, verified):
+        assert not [said for said in ("1 time in", "chance of a hit", "ources") if said in text]
+    assert "Several rows may be of one person: k counts people." in explored
+    for page in pages:
+        assert "A person may have any number of rows." in page
+        assert "counted in rows, of which a person may have several" in page
+    assert "one person, who may have any number of rows" in officer
+    assert "how many are of one person is not bounded" in officer
+    assert "k counts people, which the table does not hold" in " ".join(verified.split())
+
+
+def test_publications_of_people_add_up(privsieve):
+    """Under one ledger all columns together are of k people, and rows are refused beside them."""
+    assert 0 == privsieve(*publish("--columns", "smoker", *EVEN, *LEDGER, "--first", out="1"))[0]
+    assert 0 == privsieve(*publish("--columns", "ward", *EVEN, *LEDGER, out="2"))[0]
+    code, _, err = privsieve("publish", "v.csv", "--target", "ill", "-k", 5, "--columns", "smoker",
+                             "--out", "3", *EVEN, *LEDGER)
+
+    assert (4, True) == (code, "the person of the domain file" in " ".join(err.split())), err
+    assert ["persons"] * 2 == [
+        noted.claim["counted"] for noted in Ledger("n.db", population="clinic").publications()]
+    told = json.loads(privsieve("check", "v.csv", "1", "2", "--domain", "d.toml", "--json")[1])
+    assert told["lowest"] >= 5
+
+
+# --- below the commands --------------------------------------------------------------------------
+
+def test_people_are_counted_by_the_definition():
+    """On 300 random tables with rows of nobody all who count people agree with loops."""
+    rng, chosen = np.random.default_rng(4), 0
+    for _ in range(300):
+        n, d = rng.integers(2, 14), int(rng.integers(1, 6))
+        rows = (rng.random((n, d)) < rng.random()).astype(int)
+        who = rng.integers(-1, rng.integers(1, 8), n).astype(np.int32)
+        y, absent = rng.permutation(np.arange(n) % 2).astype(np.int32), rng.random(d) < 0.5
+        known, labelled = set(np.flatnonzero(absent).tolist()), bool(rng.integers(2))
+        classes = y if labelled else None
+        rule = Rule(2, 2, absent=absent, labelled=labelled)
+        table = Labelled(Items.dense(rows), y, ("n", "y"), sources=who)
+
+        assert people(rows, who, known, classes) == sources_of(
+            table.items, rule, who, y).tolist()
+        assert people(rows, who, set(range(d)), classes) == sources_of(
+            table.items, Rule(2, 2, model="k-anonymity", labelled=labelled), who, y).tolist()
+        assert len({*who.tolist()} - {-1}) == source_crowds(table.items, who, 2).count
+        if min(people(rows[:, :0], who, (), classes)) < 2:
+            with pytest.raises((ParameterError, SchemaError)):
+                by_sources(table, rule, np.ones(d, np.int64))
+            continue
+        for choice in (by_sources(table, rule, np.ones(d, np.int64)), forward(table, rule)):
+            at = list(choice.selected)
+            chosen += bool(at)
+            assert min(people(rows[:, at], who, {at.index(j) for j in known & {*at}},
+                              classes)) >= 2
+    assert chosen > 100
+
+
+def test_a_cut_point_is_shared_by_people():
+    """Rows of nobody and of one person share no cut point, however many they are."""
+    values = np.repeat([1.0, 2.0, 3.0], 10)
+    many, alone = np.arange(30), np.repeat([0, 1, 2], 10)
+
+    assert shared_cuts(values, Cutting(k=5, sources=many))
+    for sources in (alone, np.full(30, -1), np.where(many < 14, many, -1)):
+        assert [] == shared_cuts(values, Cutting(k=5, sources=sources))
+
+
+def test_ids_are_told_apart_as_persons_are(tmp_path):
+    """Of ids the text counts: 1 and 1.0 are one person; whole numbers beyond 2^53 are two."""
+    domain = ps.Domain([ps.Flag("a")], person="who", persons=3)
+    for who, expected in (([1, 1.0, "1", " 1.0 ", None, "b"], [0, 0, 0, 0, -1, 1]),
+                          ([2**53, 2**53 + 1, 2**53, 5, 5, 6], [0, 1, 0, 2, 2, 3])):
+        frame = pd.DataFrame({"a": [0, 1] * 3, "who": pd.Series(who)})
+        assert expected == table_of(frame, None, Reading(domain)).sources.tolist()
+
+
+COUNTING = [ps.GreedyContainment(5), ps.PublishableColumns(5),
+            ps.PublishableColumns(5, profile="strict")]
+ROWS_ONLY = [ps.MaximalContainment(5), ps.ExactContainment(5),
+             ps.PublishableColumns(5, profile="most"), ps.GreedyContainment(5, suppress=2),
+             ps.GreedyContainment(5, objective="distinct")]
+
+
+@pytest.fixture
+def domain(tmp_path):
+    """The domain of the visits, and a file of it."""
+    (tmp_path / "d.toml").write_text(DOMAIN)
+    return tmp_path / "d.toml"
+
+
+@pytest.mark.parametrize("kind", COUNTING, ids=str)
+def test_estimators_count_people(kind, domain):
+    """With a domain that names a person a group is k people, and the release says so."""
+    frame = visits()
+    made = kind.set_params(domain=domain).fit(frame)
+    held, _, _ = items_of(frame, domain=ps.Domain.of(domain))
+    at = [held.names.index(name) for name in made.release_.items]
+    bits = np.zeros((held.rows, len(at)), int)
+    for j, item in enumerate(at):
+        bits[held.indices[held.indptr[item]:held.indptr[item + 1]], j] = 1
+
+    assert min(people(bits, frame["patient"].tolist(), set(range(len(at))))) >= 5
+    assert "people" == made.release_.counted
+    assert "people" in str(made.release_)
+    assert not {"rare", "patient"} & {*made.release_.selected}
+    assert {"rare", "patient"} <= {*made.release_.columns}
+
+
+@pytest.mark.parametrize("kind", ROWS_ONLY, ids=str)
+def test_estimators_that_count_rows_refuse_people(kind, domain):
+    """What cannot count people refuses a domain that names them; nothing is fitted."""
+    with pytest.raises(ParameterError, match=r"people|sources"):
+        kind.set_params(domain=domain).fit(visits())
+    assert not hasattr(kind, "release_")
+
+
+def test_estimators_refuse_other_people(domain):
+    """A table without the person, or sources beside it, are refused in a sentence."""
+    kind = ps.GreedyContainment(5, domain=domain)
+    with pytest.raises(SchemaError, match="'patient' is not in the table"):
+        kind.fit(visits().drop(columns="patient"))
+    with pytest.raises(ParameterError, match="leave one of them away"):
+        kind.fit(visits(), sources=range(240))
+    frame = visits()
+    by_name = ps.GreedyContainment(5).fit(frame[["rare", "smoker"]], frame["ill"],
+                                          sources=frame["patient"].replace("", None))
+    assert ("smoker",) == by_name.release_.selected
+    assert 1 == source_level(frame[["rare"]].to_numpy(), frame["patient"].replace("", None))
