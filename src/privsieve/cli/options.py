@@ -67,7 +67,7 @@ def _top(_context: Any, _option: Any, value: str | None) -> int | str | None:
 _CONNECT = click.option(
     "--connect", metavar="FILE",
     help='Where DATA is "sql:SELECT ...": a database of DuckDB (.duckdb, .db), or statements '
-         "before it (.sql).")
+         "that attach some (.sql).")
 
 
 def _cost(*, required: bool = True, epsilon: bool = True,

@@ -195,8 +195,8 @@ def _show(plan: Plan, forecasts: Forecasts) -> None:
     heading(plan)
     words.show("cost", f"{plan.cost.words}, charged before a row is read")
     if plan.query is not None:
-        words.show("rows of", f"{' '.join(plan.query.split())} (public; what it joins, adds up or "
-                              "leaves out is your word)")
+        words.show("rows of", f"{' '.join(plan.query.split())} (public; that these are the right "
+                              "rows is your word)")
     words.show("settings", _said({name: value for name, value in plan.settings.items()
                                   if name not in ("k", "at_most", *WISHES)}))
     words.show("noise", _noise(plan, unit) if chosen else noise(plan))

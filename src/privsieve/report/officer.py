@@ -276,8 +276,8 @@ def _domain(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Itera
         yield Line(f"Number of {noun}s", count(int(units)), _WHO)
     if query := release["plan"].get("query"):
         text = " ".join(map(clean, query.split()))
-        yield Line("Rows", f"those of the query: {text}; what it joins, adds up or leaves out is "
-                           "its author's word", _WHO)
+        yield Line("Rows", f"those of the query: {text}; that these are the right rows is its "
+                           "author's word", _WHO)
 
 
 def _assumed(certificate: Mapping[str, Any]) -> Iterator[Line]:

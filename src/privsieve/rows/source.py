@@ -65,7 +65,7 @@ class Shape:
     labelled : whether `y` came apart from the table
     y_type : the type of that `y`
     path : whether it is a file, of which columns that the domain does not name are never read
-    partitioned : whether a row lies where its own cells say
+    partitioned : whether a row lies where its own cells say, or is left out
     """
 
     columns: tuple[str, ...]
@@ -92,7 +92,8 @@ class Source:
     path : whether it is a file
     empty : pieces of no rows, where a library gives the columns: it may not know each type
     arrow : batches of Arrow, whose columns a kernel can code
-    partitioned : whether a row lies where its own cells say, as in folders `name=value`
+    partitioned : whether a row lies where its own cells say, as in folders `name=value`, or is
+        left out, as by the condition of a query
     query : the text of SQL whose rows these are
     cluster : the workers that hold the rows, which never come here
     """
@@ -381,6 +382,8 @@ OPENERS = {
     SQL: "sql.open_sql",
     "pyspark": "spark.open_spark",
 }
+#: Packages whose tables are queries that run when they are read.
+_LAZY = {"duckdb", "_duckdb", "ibis", "datafusion", "daft"}
 _ACCEPTED = ("give a path (.csv, .tsv, .txt, .parquet, or a folder of Parquet files), an array, a "
              "list of rows, a sparse matrix, a pandas, polars or Spark frame, or an Arrow table or "
              "stream")
@@ -401,8 +404,7 @@ def open_source(X: Any, y: Any = None, *, csv: Csv | None = None,
     csv : Csv, optional
         how a CSV file is written.
     connect : path, optional
-        for SQL: a database of DuckDB (.duckdb, .db), or statements that run before the query
-        (.sql).
+        for SQL: a database of DuckDB (.duckdb, .db), or statements that attach some (.sql).
 
     Examples
     --------
@@ -454,8 +456,8 @@ def resolve(domain: Domain, shape: Shape, *, strict: bool = True) -> Domain:
         label = domain.target.name if domain.target and not shape.labelled else None
         domain = domain.of_width([name for name in shape.columns if name != label])
     if shape.partitioned and domain.unit == "row" and domain.neighbours == "replace-one":
-        raise SchemaError("the folder's partitions (name=value) put a row where its cells say, so "
-                          "that one row that is replaced moves others; let rows come or go "
+        raise SchemaError("folders name=value put a row where its cells say, or WHERE leaves it "
+                          "out, so that one row that is replaced moves others; let rows come or go "
                           '(neighbours = "add-remove" in the domain), or name the person\'s '
                           "column")
     if shape.labelled and domain.target is None:
@@ -537,9 +539,11 @@ def _open_table(X: Any, target: RawColumn | None, home: set[str]) -> Source:
 
     if "pandas" in home and hasattr(X, "iloc") and hasattr(X, "columns"):
         return arrays.open_pandas(X, target)
-    if "polars" in home and hasattr(X, "collect"):
+    if ("polars" in home and hasattr(X, "collect")) or home & _LAZY or (
+            type(X).__name__ == "CSVStreamingReader"):
         # A lazy query may fail because of a row, and that would be an answer.
-        raise SchemaError("X is a lazy frame, whose query has not run; give X.collect()")
+        raise SchemaError("X is a lazy frame, whose query has not run; give X.collect(), or "
+                          "the path of its file")
     if "scipy" in home and hasattr(X, "tocsr"):
         return arrays.open_sparse(X, target)
     if hasattr(X, "__arrow_c_stream__"):
