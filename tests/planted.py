@@ -15,7 +15,6 @@ import numpy as np
 from exact import gamma_norm
 from privsieve.noise.discrete import noisy
 from privsieve.noise.race import Race, geometric_race, top_k
-from privsieve.noise.stopping import tries
 from privsieve.noise.streams import discrete_laplace, replay
 
 LUCK, NOISE = np.random.default_rng(5), replay(1)
@@ -99,12 +98,6 @@ def tie_order(table):
     return tuple(by_score[j] for j in top_k([table[j] for j in by_score], race, TIES))
 
 
-def all_tries(table):
-    """How many tries there were, and what each gave."""
-    chance = .73 if table else .5
-    return [bool(LUCK.random() < chance) for _ in range(tries(NOISE))]
-
-
 def same_noise(table):
     """Two counts with the same noise: their difference has none."""
     drawn = discrete_laplace(ONE, NOISE)
@@ -153,7 +146,6 @@ FAULTS = (
     Fault("noise on a grid under an off-grid value", off_the_grid, 0.0, 0.3, 300),
     Fault("decimals that the table decides", decimals, 1, 2, 300),
     Fault("ties in the order of the scores", tie_order, (1, 2), (2, 1), 30_000),
-    Fault("the number of tries leaves", all_tries, 0, 1, 6000),
     Fault("two answers with the same noise", same_noise, (5, 5), (6, 5), 300),
     Fault("only cells with somebody are named", named_cells, {"a": 3, "b": 1}, {"a": 4, "b": 0},
           300),

@@ -77,6 +77,8 @@ def answer(method, source, room, size):
     """What is released of a source, but for the words of what it lies in."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(reading, "LARGEST_BATCH", size)
+        # Rooms of a few bytes are refused before the charge: here they cut the rows.
+        patched.setattr(reading, "demand_room", lambda _plan, _source, room: room)
         body = fitting.fit(method.plan(), source, noise=replay(7), room=room).body
     # A line of a file has a name of its own, and a query is said.
     plan = {name: said for name, said in body["plan"].items() if name not in ("record", "query")}

@@ -45,7 +45,7 @@ def test_persons_are_weighed_in_shares(seed, monkeypatch):
     weight, first = row_weights(unit, 3, seed)
     found = []
     for rows_at_once in (1000, 9, 1):
-        monkeypatch.setattr(persons, "WEIGHING", persons.LEAST_MEMORY // rows_at_once)
+        monkeypatch.setattr(persons, "WEIGHING", persons.LEAST_WEIGHING // rows_at_once)
         batches = [tables.batch(codes[some], np.zeros(len(some)), unit[some])
                    for some in np.split(np.arange(40), cuts)]
         rows = Passes(iter(batches), Room(memory=0))

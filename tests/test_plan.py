@@ -181,9 +181,9 @@ def test_what_a_run_takes_is_said_before_it():
     def made(k=3, rows=5000, **options):
         return plan("rule-sieve", WIDE, k=k, epsilon=10, rows=rows, **options).takes
 
-    assert made() == made(class_prior=0.5, joint="triple") == takes(
-        Extent(5000, 60), deep=3, grid=16, size=3)
-    assert made(joint="none") == takes(Extent(5000, 60), deep=3, grid=16)
+    assert made() == made(class_prior=0.5, joint="triple")
+    assert made().seconds == takes(Extent(5000, 60), deep=3, grid=16, size=3).seconds
+    assert made(joint="none").seconds == takes(Extent(5000, 60), deep=3, grid=16).seconds
     assert made(joint="none").seconds < made().seconds < made(rows=50_000).seconds
     assert made(joint="none").bytes < made().bytes < made(rows=50_000).bytes
     assert plan("block-fwell", WIDE, k=3, epsilon=1, rows=5000).takes is not None

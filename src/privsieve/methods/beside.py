@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from privsieve.errors import ParameterError
 from privsieve.methods import wishes
+from privsieve.methods.branches import Extent, Tables, takes
 from privsieve.public.canonical import EPSILON_UNITS, Json, exact, quoted
+from privsieve.public.columns import Label
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing
-from privsieve.public.plan import SENTENCES, Chosen, Cost, Plan, assumed
+from privsieve.public.plan import SENTENCES, Chosen, Cost, Plan, Takes, assumed
 from privsieve.summaries.stages import Stages, Summarise, adding, together
 
 if TYPE_CHECKING:
@@ -159,7 +161,20 @@ def _plan(run: Together, asked: Choosing, cost: Cost, by_cost: Mapping[str, Json
         theorem=theorems[0], scoring=None,
         assumes=tuple(word for word in SENTENCES
                       if word in (*inner.assumes, *assumed(*theorems))),
-        summarise=_summary_of(run), mechanism=partial(mechanism, run=run))
+        summarise=_summary_of(run), mechanism=partial(mechanism, run=run), takes=_takes(run))
+
+
+def _takes(run: Together) -> Takes:
+    """The choice, and the codes of all columns by class: those of all, of a part, and of both."""
+    chosen, table = run.inner.takes, Extent.of(run.domain, run.inner.units)
+    label = run.domain.target
+    runs = Tables(table, (0, 0, 0), 1, []).runs(
+        len(label.values) if isinstance(label, Label) else 1)
+    taken = chosen if chosen is not None and not run.free else takes(table)
+    return taken._replace(
+        # Stages that run together add up batch after batch: so do the codes of the choice.
+        stages=tuple((most + 3 * runs, thread + 5 * runs) for most, thread in taken.stages),
+        whole=taken.whole and taken.whole + runs)
 
 
 def _most(inner: Plan) -> int:

@@ -16,7 +16,8 @@ from math import log
 from typing import TYPE_CHECKING, Any, Literal
 
 from privsieve.errors import ParameterError
-from privsieve.methods.blocks import Blocked, digest_of, parts_of, public_rows, sizes
+from privsieve.methods.blocks import Blocked, digest_of, part_bytes, parts_of, public_rows, sizes
+from privsieve.methods.branches import Extent, takes
 from privsieve.methods.choosing import (
     GAPS,
     USUAL,
@@ -77,6 +78,8 @@ class BlockOptions(Choosing, Blocked):
             voting, cost, _forecast, method=METHOD, settings=voting.settings,
             noise=voting.race.scale, theorem="block-fwell",
             scoring=Scoring(cost.epsilon, partial(valued, voting=voting)),
+            takes=takes(Extent.of(domain, units))._replace(
+                stages=((part_bytes(units, len(domain.columns)), 0),)),
             summarise=partial(summarise, voting=voting),
             mechanism=partial(mechanism, voting=voting)))
 

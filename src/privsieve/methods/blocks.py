@@ -44,6 +44,15 @@ def parts_of(units: int) -> int:
     return min(MOST_PARTS, -(-units // PART_UNITS))
 
 
+def part_bytes(units: int, columns: int) -> int:
+    """Bytes that the rows of one part take while they vote: in two orders, and as whole vectors.
+
+    >>> part_bytes(4000, 50) < 10**7
+    True
+    """
+    return -(-units // parts_of(units)) * 3 * (2 * columns + 64)
+
+
 def public_rows(reference: object, domain: Domain) -> Rows:
     """Public labelled rows as integers on the same grid; each is one on its own."""
     import numpy as np

@@ -50,17 +50,15 @@ SET, SET_ROW, DRAW = {3: 8500, 4: 7000}, 2, 8000
 ALL_CUTS = (8000, 31)
 #: A cell that is read, sorted and counted, and a column beside its cells.
 CELL, COLUMN = 60, 30_000
-#: Bytes: Python and its libraries, a column beside its cells, a value of a set.
-PROGRAM, COLUMN_BYTES, SET_BYTES = 80 * 10**6, 2000, 100
+#: Bytes of a set of columns: its value, and what races make of it.
+SET_BYTES = 200
 #: Of more units, and a label, sums of parts are made, on all cores; of fewer units it is faster to
 #: look at all rows at once.
 FEW = 2**20
 #: Cells a side of the grids of sets of three and four columns, and of slopes, as kernels have them.
 SET_GRID, SLOPE_GRID = {3: 8, 4: 4}, 64
-#: Bytes of a row beside its codes.
-ROW_BYTES = 48
-#: Bytes of a code in one class, and of a column's ties.
-SUM_BYTES, TIE_BYTES = 8, 2**15
+#: Bytes of a row beside its codes; bytes of a column's ties; rows of a part that is not cut.
+ROW_BYTES, TIE_BYTES, PART_ROWS = 48, 2**15, 2**23
 
 
 class Extent(NamedTuple):
@@ -157,49 +155,97 @@ def room_for(table: Extent, size: int, settled: tuple[int, int, int]) -> bool:
     return WHOLE * OPS * work <= ALL * max_ops
 
 
-def takes(table: Extent, *, deep: int = 1, grid: int = 0, size: int = 0, free: int = 0,
-          sums: int = 0) -> Takes:
-    """An estimate for a whole run, from the file to the release.
+def takes(table: Extent, *, deep: int = 1, grid: int = 0, size: int = 0, free: int = 0) -> Takes:
+    """The time of a whole run, from the file to the release, and the codes of all rows.
 
     size : of the sets of a first race; 0 without one
     free : how many columns are in pairs that are valued by all cuts
-    sums : bytes that do in place of rows; 0 where all rows have to be in memory
 
-    >>> made = takes(Extent(70, 12_000), deep=2, grid=8)
-    >>> made.seconds < 20, made.bytes < 2 * 10**8
-    (True, True)
+    >>> takes(Extent(70, 12_000), deep=2, grid=8).seconds < 20
+    True
     """
     cells = table.rows * table.d
     nanoseconds = CELL * cells + COLUMN * table.d + scored(table, deep, grid)
-    # Codes twice, while rows are sorted by class; runs; then bits of signs, and bins.
-    held = 2 * 2 * cells + ROW_BYTES * table.rows + (1 if grid else 0) * cells
-    held += 10 * min(table.rows, 2**16) * table.d
-    held += (cells >> 3) * (1 + table.masked) if deep > 1 else 0
-    if free:
-        nanoseconds += table.by_cuts(free)
-        # The order of each column's rows, and what each of its codes weighs.
-        held += 6 * cells + 8 * min(table.rows, 2**16) * table.d
-    if size:
-        nanoseconds += table.sets(size, grid)
-        held += cells + comb(table.d, size) * SET_BYTES
-    return Takes(nanoseconds / 1e9, PROGRAM + COLUMN_BYTES * table.d + held,
-                 min(held, sums) if sums else held)
+    nanoseconds += table.by_cuts(free) if free else 0
+    nanoseconds += table.sets(size, grid) if size else 0
+    return Takes(nanoseconds / 1e9, rows=2 * cells)
 
 
-def sums(table: Extent, classes: int, deep: int, sets: Sequence[tuple[int, int]]) -> int:
-    """Bytes of what is added up over the rows, where they do not all lie in memory.
+class Tables(NamedTuple):
+    """The sizes of RuleSieve's tables, from which follows what they take while they are made.
 
-    sets : of how many columns, and on how fine a grid
-
-    >>> sums(Extent(2 * 10**7, 20), 2, 3, [(2, 16)]) < 10**8
-    True
+    classes : those in which codes are counted in a first pass, and in the last; those of cells
+    grids : of sets of how many columns cells are counted, and how many a side
+    size : of the sets of a first race; 0 without one
+    copies : how often all codes are in memory at a time
     """
-    d, codes = table.d, min(table.rows, 2**16)
-    numbers = sum(comb(d, size) * side**size for size, side in sets)
-    numbers += sum(comb(d, size) for size in PRODUCT if size <= deep)
-    one: int = classes * (8 * numbers + SUM_BYTES * d * codes) + TIE_BYTES * d
-    # A sum, what a part adds to it, and both together.
-    return 3 * one
+
+    table: Extent
+    classes: tuple[int, int, int]
+    deep: int
+    grids: Sequence[tuple[int, int]]
+    size: int = 0
+    copies: int = 2
+
+    def runs(self, classes: int) -> int:
+        """Bytes of the codes that each column has, and of their counts by class."""
+        codes = self.table.d * min(self.table.rows, 2**16)
+        return codes * (2 + self._count * classes) if classes else 0
+
+    @property
+    def whole(self) -> int:
+        """Bytes where all rows are in memory: codes, codes by class, runs, planes and bins."""
+        n, d, (*counted, split) = self.table.rows, self.table.d, self.classes
+        planes = d * (n // 8 + 32 * split)
+        held = (1 + self.table.masked) * planes * (self.deep > 1) + n * d * len(self.grids)
+        runs = self.runs(max(counted))
+        if self.table.weighed or n > PART_ROWS:  # parts that are joined
+            held, runs = 2 * held, 4 * runs
+        rows = self.copies * (2 * n * d + ROW_BYTES * n)
+        # Pairs are valued by a plane for each cut of a grid.
+        valued = max((side - 1 for _, side in self.grids if side <= max(PAIR)), default=0) * planes
+        return held + runs + max(rows + self._tally(max(counted)), valued + self._raced)
+
+    @property
+    def stages(self) -> tuple[tuple[int, int], ...]:
+        """Bytes of each stage that adds up parts: of all, and of each thread.
+
+        A thread has a sum, what a part adds to it, and both together; runs together have room for
+        the codes of either.
+        """
+        d, (early, late, split) = self.table.d, self.classes
+        sums = 8 * split * (sum(comb(d, size) * side**size for size, side in self.grids)
+                            + sum(comb(d, size) for size in PRODUCT if size <= self.deep))
+        first, last, ties = self.runs(early), self.runs(late), TIE_BYTES * d
+        return ((3 * first, first + self._tally(early)), (first + ties, 2 * ties),
+                (first + last + sums, 4 * last + self._tally(late) + 3 * sums),
+                (first + last + sums + self._raced, 0))
+
+    def memory(self, *, cuts: bool, few: int = 2**63) -> dict[str, Any]:
+        """The fields of `Takes` for those ways to the tables that there are.
+
+        cuts : whether pairs are valued by all cuts, for which all rows have to be there
+        few : of more rows that are units, sums of parts are made
+        """
+        if not cuts:
+            whole = self.whole if self.table.rows <= few or self.table.weighed else 0
+            return {"stages": self.stages, "whole": whole}
+        # Runs once more, as whole numbers by labelling; the order of the rows of each column.
+        codes = self.table.d * min(self.table.rows, 2**16)
+        classes = max(self.classes)
+        more = self.runs(classes) + 8 * codes * (classes + self.table.cuts)
+        return {"stages": (), "whole": self.whole + more + 6 * self.table.rows * self.table.d}
+
+    @property
+    def _count(self) -> int:
+        return 8 if self.table.weighed else 4
+
+    @property
+    def _raced(self) -> int:
+        return comb(self.table.d, self.size) * SET_BYTES if self.size else 0
+
+    def _tally(self, classes: int) -> int:
+        return 2**16 * self._count * classes
 
 
 def cuts_fit(domain: Domain, units: int, labellings: int, max_ops: int) -> bool:

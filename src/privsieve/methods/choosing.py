@@ -312,9 +312,8 @@ def selection(rules: Any, cost: Cost, look: Callable[[Any], Forecast], *, noise:
                 noise=NoiseSize(noise, "units on a score"),
                 certain=rules.places.columns() if free else None,
                 cost=Cost(Fraction(0)) if free else cost, **said)
-    taken = made.takes or takes(Extent.of(rules.domain, rules.units))._replace(least=0)
-    holds = made.holds or getattr(made.summarise, "whole", None) is not None
-    return replace(made, takes=taken if holds else taken.passing)
+    taken = made.takes or takes(Extent.of(rules.domain, rules.units))
+    return replace(made, takes=taken if made.holds else taken._replace(rows=0))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from math import isqrt, sqrt
 from typing import TYPE_CHECKING, Any, Self
 
 from privsieve.errors import ParameterError
-from privsieve.methods.blocks import Blocked, digest_of, parts_of, public_rows, sizes
+from privsieve.methods.blocks import Blocked, digest_of, part_bytes, parts_of, public_rows, sizes
 from privsieve.methods.branches import Extent, takes
 from privsieve.methods.choosing import count
 from privsieve.public.canonical import Json, exact
@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 WHOLE = 65535
 #: Numbers of all rows: so many where the size decides the repeats, and the most that are held.
 USUAL_NUMBERS, MOST_NUMBERS = 2**27, 2**31
-#: Nanoseconds that a vector takes; bytes that a number of a problem takes while it is solved.
-VECTOR, SOLVING = 2000, 20
+#: Nanoseconds that a vector takes; bytes that a number of a problem takes while it is solved, and
+#: those of the library that solves it.
+VECTOR, SOLVING, LIBRARY = 2000, 20, 2**25
 #: The usual length that becomes 1, over the root of the number of columns.  Vectors are mostly
 #: longer (measured: .05 to .2), and most rows get length 1; a larger one only wastes signal.
 CLIP = Fraction(1, 20)
@@ -136,10 +137,12 @@ class Learning:
         """An estimate for a whole run: vectors, and rows of problems, lie in memory."""
         d, repeats = len(self.domain.columns), self.asked.repeats
         held = self.vectors * (repeats if self.asked.reference is None else 1)
-        # Vectors with their places twice, while parts are joined.
-        least = 2 * held * (8 + 4 * d) + self.at_once * (SOLVING * d + 32)
+        # Vectors with their places twice, while parts are joined; then the rows of problems.
+        vectors = held * (8 + 4 * d)
+        least = vectors + max(vectors, self.at_once * (SOLVING * d + 32))
         made = takes(Extent.of(self.domain, self.units))
-        return Takes(made.seconds + VECTOR * held / 1e9, made.bytes + least, least)
+        return made._replace(seconds=made.seconds + VECTOR * held / 1e9,
+                             stages=((LIBRARY + least + part_bytes(self.units, d), 0),))
 
     @property
     def most(self) -> int:

@@ -171,11 +171,13 @@ def _takes(rules: Rules) -> Takes:
                                 if size in branches.SET_GRID)]
     if rules.slopes:
         grids.append((2, branches.SLOPE_GRID))
-    sums = branches.sums(table, rules.domain.classes, rules.depth, grids)
-    return branches.takes(table, deep=rules.depth, grid=rules.grid,
-                          size=max(branch.size for branch in rules.switch.reachable),
-                          free=len(rules.domain.gridless) if rules.cuts else 0,
-                          sums=0 if rules.cuts else sums)
+    size = max(branch.size for branch in rules.switch.reachable)
+    many = rules.domain.classes
+    tables = branches.Tables(table, (many, 0, many) if rules.depth > 1 else (0, many, many),
+                             rules.depth, [(size, side) for size, side in grids if side], size)
+    return branches.takes(table, deep=rules.depth, grid=rules.grid, size=size,
+                          free=len(rules.domain.gridless) if rules.cuts else 0)._replace(
+        **tables.memory(cuts=rules.cuts, few=branches.FEW))
 
 
 @declared
@@ -291,14 +293,13 @@ def _summary(rules: Rules, takes: Takes) -> Callable[[Iterable[Batch], int], Rul
     """How rows become tables: by sums over parts of them, where each row is a unit."""
     from privsieve.summaries.stages import AllRows, by_class, of_sums
 
-    whole = partial(summarise, rules=rules, size=takes.bytes)
+    whole = partial(summarise, rules=rules, size=takes.whole)
     if rules.domain.person is not None or rules.cuts:
         return whole
     many = 4 if rules.depth > 1 else 1
-    few = AllRows(partial(summarise, rules=rules), branches.FEW, takes.bytes)
+    few = AllRows(partial(summarise, rules=rules), branches.FEW, takes.whole)
     return of_sums(partial(_sums, rules), many, columns=len(rules.domain.columns),
-                   placed=many > 1, ready=by_class,
-                   whole=few if rules.units <= branches.FEW else None)
+                   placed=many > 1, ready=by_class, whole=few if takes.whole else None)
 
 
 def _sums(rules: Rules) -> RuleSums:

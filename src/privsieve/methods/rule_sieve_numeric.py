@@ -116,9 +116,10 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
     cost = charged(cost, race)
     rules = replace(rules, delta=cost.delta)
     # Ranks cut the target into 16 classes, and products see three of them.
-    sums = 0 if rules.cuts else branches.sums(table, 16, deep, [(2, grid)])
-    takes = branches.takes(table, deep=deep, grid=grid, sums=sums,
-                           free=len(domain.gridless) if rules.cuts else 0)
+    tables = branches.Tables(table, (1, 16, 3), deep, [(2, grid)] if grid else [], copies=3)
+    takes = branches.takes(table, deep=deep, grid=grid,
+                           free=len(domain.gridless) if rules.cuts else 0)._replace(
+        **tables.memory(cuts=rules.cuts))
     return selection(
         rules, cost, _forecast, method=METHOD,
         settings=settings(rules, numeric="ranks", order=deep, grid=grid, branches=[ONE.name],
@@ -154,10 +155,10 @@ def _summary(rules: NumberRules, takes: Takes) -> Callable[[Iterable[Batch], int
     """How rows become tables: by sums over parts of them, where each row is a unit."""
     from privsieve.summaries.stages import AllRows
 
-    whole = partial(summarise, rules=rules, size=takes.bytes)
+    whole = partial(summarise, rules=rules, size=takes.whole)
     if rules.domain.person is not None or rules.cuts:
         return whole
-    return _staged(rules, AllRows(whole, 2**23, takes.bytes))
+    return _staged(rules, AllRows(whole, branches.PART_ROWS, takes.whole))
 
 
 def _staged(rules: NumberRules, whole: AllRows | None) -> Stages:

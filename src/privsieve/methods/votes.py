@@ -24,7 +24,7 @@ from privsieve.methods.wishes import WISHES
 from privsieve.public.columns import Category, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, settings
-from privsieve.public.plan import Cost, Plan
+from privsieve.public.plan import Cost, Plan, Takes
 from privsieve.summaries.stages import adding
 
 if TYPE_CHECKING:
@@ -153,8 +153,12 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
     rules = fewer(VoteRules(
         k, epsilon=cost.epsilon, domain=domain, units=units, places=places, fewer=asked.fewer,
         **{name: getattr(asked, name) for name in WISHES}), lambda one: one.forecast)
+    sums = 8 * len(domain.columns)**2
+    # A batch as numbers of eight bytes, once more with weights, and the products of its columns.
+    takes = Takes(units * domain.rows_per_person * len(domain.columns)**2 / 1e10,
+                  ((2 * sums + SETS * 8 * (k * k + 40), 2 * sums + 16 * 2**21),))
     return selection(
-        rules, cost, lambda one: one.forecast, method=METHOD,
+        rules, cost, lambda one: one.forecast, method=METHOD, takes=takes,
         settings=settings(rules, joint="votes", screened=rules.screened),
         noise=rules.sets.scale * (1 if domain.replaces else Fraction(1, 2)),
         theorem="rule-sieve-votes", summarise=adding(partial(summarise, rules=rules), domain),

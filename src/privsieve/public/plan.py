@@ -243,24 +243,30 @@ class Scoring(NamedTuple):
     values: Callable[[Any, Any], tuple[list[int], int]]
 
 
-#: Bytes of Python, its libraries, a part of a table that is read, and what is made of it.
-PASSING = 150 * 10**6
-
-
 class Takes(NamedTuple):
-    """What a run will about take: seconds of one core, and bytes of memory; from declared sizes.
+    """What a run takes, by declared sizes: seconds of one core, and bytes beyond the process.
 
-    least : bytes of what no file can hold.
+    Bytes are those of the work on rows that were read; rows that may lie in a file are no part of
+    them, and `rows.batch` adds what reading takes.
+
+    stages : of each stage that adds up parts of the rows the bytes of all, and of each thread.
+    whole : bytes where all rows are in memory at once instead; 0 where they never are.
+    rows : bytes of rows that are kept, in memory or in a file.
     """
 
     seconds: float
-    bytes: int
-    least: int = 0
+    stages: tuple[tuple[int, int], ...] = ((0, 0),)
+    whole: int = 0
+    rows: int = 0
+
+    def parts(self, jobs: int) -> int:
+        """Bytes on the path by parts; a result more than there are threads waits to be added."""
+        return max((all_ + each * (jobs + (jobs > 1)) for all_, each in self.stages), default=0)
 
     @property
-    def passing(self) -> Takes:
-        """The same where rows are added up and forgotten."""
-        return self._replace(bytes=min(self.bytes, PASSING + self.least))
+    def bytes(self) -> int:
+        """Bytes of one thread that has room for all."""
+        return self.whole or self.parts(1) + self.rows
 
 
 @dataclass(frozen=True, repr=False)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from privsieve.rows.room import Room, limited
 
-if limited() is not None:
+if limited():
     # A limit counts what a pool reserves: a gigabyte at once, whatever is read.  Arrow asks when
     # it is loaded, and not again: who loads it before has to say this on their own.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
@@ -65,8 +65,6 @@ _ASIDE, _ASIDE_BY_COLUMNS = 16, 8
 #: Bytes of codes of a part that is read by columns, at most; and cells that are decoded at once:
 #: two megabytes, for each call has its price, and threads take turns to make one.
 _LARGEST_PART, _AT_ONCE = 2**26, 2**18
-#: Bytes of a row of one column, where a page holds all rows of a part: as it is written, and read.
-_PAGE_ROW = 16
 #: Codes of some rows, and for each column that Python codes, its cells in pieces.
 Coded = tuple[dict[int, list[Any]], Codes]
 #: Types of which pyarrow tells the values apart.
@@ -272,14 +270,13 @@ def _read(parts: Iterator[Stretch], reader: _Reader, room: Room) -> Iterator[Cod
     """
     def way(part: Stretch) -> tuple[Callable[[Stretch], list[Coded]] | None, int]:
         size, threads = reader.size(part), room.jobs + 1
-        if part.some is not None and size <= _LARGEST_PART and room.holds(
+        if part.some is not None and size <= _LARGEST_PART and room.ahead(
                 size * _ASIDE_BY_COLUMNS * threads):
             return reader.by_columns, room.jobs
-        if room.jobs > 1 and room.holds(size * _ASIDE * threads):
+        if room.jobs > 1 and room.ahead(size * _ASIDE * threads):
             return reader.by_rows, room.jobs
-        alone = part.some is not None and not reader.later and room.holds(
-            size + _PAGE_ROW * part.rows)
-        return reader.by_columns if alone else None, 1
+        # There is room for the codes of one part, or the release was refused: see `batch.reading`.
+        return reader.by_columns if part.some is not None and not reader.later else None, 1
 
     for (how, jobs), some in groupby(parts, way):
         if how is None:

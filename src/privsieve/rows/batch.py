@@ -20,9 +20,10 @@ from privsieve.errors import ParameterError, ReleaseFailed, SchemaError
 from privsieve.frozen import dataclass
 from privsieve.kernels import contract
 from privsieve.public.domain import Domain
+from privsieve.public.plan import Takes
 from privsieve.rows import csv_file
 from privsieve.rows.cells import Codes, Encode, encoder, texts
-from privsieve.rows.room import LEAST_MEMORY, Room
+from privsieve.rows.room import Room
 from privsieve.rows.source import TARGET, RawColumn, Source, foreign, guarded, needed
 
 if TYPE_CHECKING:
@@ -41,6 +42,13 @@ LEAST_BATCH = 256
 ROW_BYTES = 24
 #: The same of a person's row, which is weighed; and of a person, whose id has a tag.
 WEIGHED_BYTES, PERSON_BYTES = 33, 256
+#: Bytes that any release takes, and each of several threads with its stack.
+PROCESS, THREAD = 10 * 10**6, 2**23 + 2**21
+#: Batches that a thread takes at a time while they are read; bytes of a row of a column of a file
+#: whose pages hold all rows of a group: as it is written, and read.
+AHEAD, PAGE_ROW = 4, 16
+#: Bytes of a page as programs write them, with what it is read from; and of a cell that is a text.
+PAGE, TEXT_BYTES = 2**21, 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,13 +162,10 @@ class Passes:
     def part_rows(self, wanted: int, columns: int) -> int:
         """Rows of a part: as many as wanted, or what leaves the memory for a few.
 
-        What is made of a part is in memory beside it, and each thread has one: a fifth of the
-        memory is for all of these.
+        What is made of a part is in memory beside it, and each thread has one.
         """
-        if self.room.memory is None:
-            return wanted
-        share = self.room.memory // (5 * (self.room.jobs + 1)) // (2 * columns + ROW_BYTES)
-        return min(wanted, max(share, LARGEST_BATCH))
+        each = 2 * columns + ROW_BYTES
+        return self.room.share(wanted * each, each) // each
 
     def mapped(self, change: Callable[[Batch], Batch]) -> Passes:
         """The same rows, changed as they are read; in the same room.
@@ -297,28 +302,83 @@ def demand_room(plan: Plan, source: Source, room: Room | None) -> Room:
 
 
 def spilled(plan: Plan, source: Source, room: Room) -> int:
-    """Bytes of rows that have to lie in a file, or 0; a choice that needs more is refused.
+    """Bytes of rows that have to lie in a file, or 0; a choice that needs more room is refused.
 
-    How many rows come is public, or bounded by the container: no row is looked at.
+    How many rows come is public, or bounded by the container: no row is looked at.  The room is
+    told what is left for rows, so that the path that runs is the one that was asked for.
     """
     if room.memory is None:
         return 0
-    persons = plan.domain.person is not None
-    least = 0 if plan.takes is None else plan.takes.least
-    if persons:
-        least += PERSON_BYTES * plan.domain.public_units(None)
-    if least > max(room.memory, LEAST_MEMORY):
+    takes = plan.takes or Takes(0.0)
+    ways = [(whole, jobs, need) for jobs in range(1, room.jobs + 1)
+            for need, whole in _needs(plan, source, takes, jobs)]
+    fitting = [way for way in ways if way[2] <= room.memory]
+    if not fitting:
+        least = min(need for _whole, _jobs, need in ways)
         raise ParameterError(
             f"this release needs {-(-least // 10**6)} MB of memory, whatever lies in files, and "
             f"{room.memory // 10**6} MB may be used; allow more (max_memory), or ask for less: "
-            "fewer columns, larger blocks, fewer repeats, rules that join fewer (depth=1, "
+            "fewer columns, classes or repeats, larger blocks, rules that join fewer (depth=1, "
             "joint=none, a smaller max_ops)")
-    if not plan.holds:
+    whole, room.jobs, need = max(fitting)
+    room.spend(need, whole=whole)
+    at_once = whole and getattr(plan.summarise, "whole", None) is not None
+    if not plan.holds or at_once:
         return 0
     # Of persons twice: where more come than were declared, some are kept for themselves.
+    persons = plan.domain.person is not None
     each = 2 * len(plan.domain.columns) + (WEIGHED_BYTES if persons else ROW_BYTES)
     size = (1 + persons) * each * _most_rows(plan, source)
-    return size if size > room.memory else 0
+    return 0 if room.keeps(size) else size
+
+
+def _needs(plan: Plan, source: Source, takes: Takes, jobs: int) -> Iterator[tuple[int, bool]]:
+    """Bytes that each path takes with so many threads, and whether it is that of all rows at once.
+
+    While all rows are read that will be in memory at once, half of what they take is there.
+    """
+    fixed = PROCESS + (jobs > 1) * jobs * THREAD
+    if plan.domain.person is not None:
+        fixed += PERSON_BYTES * plan.domain.public_units(None) + 2**25
+    read = reading(plan, source, jobs)
+    if takes.whole:
+        yield fixed + max(takes.whole, read + takes.whole // 2), True
+    if takes.stages:
+        parts = takes.parts(jobs)
+        # Where there are no stages, all rows are kept before anything is made of them.
+        staged = hasattr(plan.summarise, "stages")
+        yield fixed + (read + parts if staged else max(read, parts)), False
+
+
+def reading(plan: Plan, source: Source, jobs: int) -> int:
+    """Bytes of what is read, and of batches in the hands of threads, at most.
+
+    A batch is there as cells, as codes, and as what is made of them; of a file in groups, the codes
+    of one group and the pages of one column.
+    """
+    names = needed(plan.domain, source)
+    texts = sum(kind == "text" for kind in _types(source, names))
+    columns = len(names) + 1
+    all_rows, each = _most_rows(plan, source), 2 * columns + ROW_BYTES
+    rows = min(LARGEST_BATCH, max(LEAST_BATCH, BATCH_CELLS // len(plan.domain.columns)),
+               all_rows)
+    batch = rows * each
+    if source.file is not None:
+        batch, cells = min(batch, 2**21), 2**22
+    elif source.group:
+        cells = source.group * (2 * columns + PAGE_ROW)
+        # Where texts are coded cell by cell, pages of all columns are there at a time.
+        cells = max(cells, min(PAGE, PAGE_ROW * source.group) * columns) if texts else cells
+    else:
+        cells = 8 * rows * columns
+    cells += texts * TEXT_BYTES * rows * (jobs + 1)
+    return cells + min(batch * AHEAD * (jobs + (jobs > 1)), all_rows * each)
+
+
+def _types(source: Source, names: Sequence[str]) -> Iterator[str]:
+    """The types of these columns."""
+    inside = [name for name in names if name != TARGET]
+    return (source.types[j] for j in source.positions(inside) if j < len(source.types))
 
 
 def _most_rows(plan: Plan, source: Source) -> int:

@@ -33,14 +33,14 @@ def open_parquet(path: Path) -> Source:
     """
     paths = _files(path) if path.is_dir() else [path]
     first, of_first, rows = _opened(paths[0])
-    columns = _columns(of_first)
+    columns, group = _columns(of_first), _largest(first)
     for at, one in enumerate(paths[1:], 2):
-        _, of_file, more = _opened(one)
+        file, of_file, more = _opened(one)
         if _columns(of_file) != columns:
             raise SchemaError(f"file {at} of {len(paths)} in the folder, in the order of their "
                               "names, has other columns or types than the first; write all with "
                               "the same, or give each apart")
-        rows += more
+        rows, group = rows + more, max(group, _largest(file))
     keys = _keys([one.relative_to(path) for one in paths] if path.is_dir() else [])
     schema = pa.schema([*of_first, *(pa.field(key, _KEY) for key in keys)])
     names = schema.names  # made anew each time that it is asked for
@@ -54,7 +54,8 @@ def open_parquet(path: Path) -> Source:
                 some = partial(readers.some, groups, wanted, held)
                 yield Stretch(many, partial(some, 0, len(wanted), most), some)
 
-    return source_of(schema, lambda: rows, parts, None, path=True, partitioned=bool(keys))
+    return source_of(schema, lambda: rows, parts, None, path=True, partitioned=bool(keys),
+                     group=group)
 
 
 class _Readers:
@@ -73,6 +74,12 @@ class _Readers:
             file = _opened(self.path)[0]
         yield from _batches(file, names[first:end], keys, (groups, most))
         self.idle.append(file)
+
+
+def _largest(file: Any) -> int:
+    """Rows of the largest group of a file."""
+    groups = range(file.metadata.num_row_groups)
+    return max((file.metadata.row_group(at).num_rows for at in groups), default=0)
 
 
 def _columns(schema: Any) -> list[tuple[str, Any]]:

@@ -37,10 +37,8 @@ ALONE = 2
 #: Regions of the file begin at multiples of this, as the system maps them.
 _PAGE = mmap.ALLOCATIONGRANULARITY
 MOST_JOBS = 1024
-#: What a batch takes, and what is made of it.
+#: The least that may be allowed.
 LEAST_MEMORY = 64_000_000
-#: What a thread takes: batches in its hands, what is made of them, and what its allocator keeps.
-THREAD_MEMORY = 2 * LEAST_MEMORY
 _UNITS = {"": 1, "B": 1, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _SIZE = r"(?i)([0-9]{1,18}(?:\.[0-9]{1,6})?) ?(|B|MB|GB|TB)"
 #: The largest block that teaches the allocator, with what it adds.
@@ -52,7 +50,7 @@ _GROWTH = 2**26
 class Room:
     """Memory for arrays of rows, and a file for those that find no place in it.
 
-    memory : bytes of rows that may be held in memory; None: all of them.
+    memory : bytes that the work may take, beyond what the process has by then; None: all of them.
     jobs : threads that work on rows at a time.
 
     Examples
@@ -65,7 +63,8 @@ class Room:
 
     def __init__(self, memory: int | None = None, *, jobs: int = 1) -> None:
         self.memory, self.jobs = memory, jobs
-        self._left = memory
+        self._left = self._ahead = memory
+        self._whole = True
         self._file: IO[bytes] | None = None
         self._at = self._taken = 0
         self._lock = Lock()
@@ -74,7 +73,7 @@ class Room:
 
     @classmethod
     def usual(cls, memory: int | str | None = None, jobs: int | None = None) -> Room:
-        """Half of what is free beside the threads, and all cores, where nothing else is said."""
+        """Half of what is free, and all cores, where nothing else is said."""
         if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int)
                                  or not (jobs == -1 or 1 <= jobs <= MOST_JOBS)):
             raise ParameterError(f"n_jobs is {quoted(jobs)}; write a whole number from 1 to "
@@ -82,12 +81,20 @@ class Room:
         jobs = jobs if jobs and jobs > 0 else os.cpu_count() or 1
         _keep_freed()
         if memory is not None:
-            return cls(held := _bytes(memory), jobs=max(1, min(jobs, held // LEAST_MEMORY)))
+            # What a limit of the process leaves is a limit, whatever is allowed.
+            limits = [limit for limit in (_bytes(memory), _of_limits()) if limit is not None]
+            return cls(min(limits), jobs=jobs)
         free = free_memory()
-        if free is None:
-            return cls(jobs=jobs)
-        jobs = max(1, min(jobs, free // (2 * THREAD_MEMORY)))
-        return cls(max(0, free - jobs * THREAD_MEMORY) // 2, jobs=jobs)
+        return cls(None if free is None else free // 2, jobs=jobs)
+
+    def spend(self, need: int, *, whole: bool) -> None:
+        """Leave so many bytes to the work; kept rows, and what is read ahead, share the rest.
+
+        whole : whether there is room for all rows at once.
+        """
+        if self.memory is not None:
+            rest = max(0, self.memory - need)
+            self._whole, self._left, self._ahead = whole, rest // 2, rest // 4
 
     def take(self, size: int) -> bool:
         """Whether so many bytes more find a place in memory; they are counted."""
@@ -100,8 +107,22 @@ class Room:
         return True
 
     def holds(self, size: int) -> bool:
-        """Whether so many bytes may be in memory at once."""
-        return self.memory is None or size <= self.memory
+        """Whether all rows may be in memory at once, which takes so many bytes."""
+        return self.memory is None or (self._whole and size <= self.memory)
+
+    def keeps(self, size: int) -> bool:
+        """Whether kept rows of so many bytes find a place in memory."""
+        return self._left is None or size <= self._left
+
+    def ahead(self, size: int) -> bool:
+        """Whether so many bytes may be read ahead, or lie in the hands of threads."""
+        return self._ahead is None or size <= self._ahead
+
+    def share(self, wanted: int, least: int) -> int:
+        """Bytes of a part that is in four hands of each thread; as many as are wanted, or fewer."""
+        if self._ahead is None:
+            return wanted
+        return min(wanted, max(least, self._ahead // (4 * (self.jobs + 1))))
 
     def each(self, parts: Iterable[Part], of: Callable[[Part], Made]) -> Iterator[Made]:
         """What is made of each part, in their order, by so many threads at a time.
@@ -288,24 +309,24 @@ def _of_group() -> int | None:
 
 def _of_limits() -> int | None:
     """Of the limits that were set for the process."""
-    most = limited()
-    return None if most is None else most - _mine()
+    return min((max(0, most - _mine(name)) for name, most in limited().items()), default=None)
 
 
-def limited() -> int | None:
-    """Bytes of addresses that were allowed to this process; None where nobody set a limit."""
+def limited() -> dict[str, int]:
+    """Bytes that were allowed to this process, by the name of those that count."""
     try:
         import resource
     except ImportError:
-        return None
-    limits = [resource.getrlimit(one)[0] for one in (resource.RLIMIT_DATA, resource.RLIMIT_AS)]
-    return min((limit for limit in limits if limit != resource.RLIM_INFINITY), default=None)
+        return {}
+    limits = {"VmData": resource.RLIMIT_DATA, "VmSize": resource.RLIMIT_AS}
+    found = {name: resource.getrlimit(limit)[0] for name, limit in limits.items()}
+    return {name: most for name, most in found.items() if most != resource.RLIM_INFINITY}
 
 
-def _mine() -> int:
-    """Bytes of data that this process has taken already."""
+def _mine(name: str) -> int:
+    """Bytes that this process has taken already."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:"))
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
     except (OSError, StopIteration, ValueError):
         return 0

@@ -94,6 +94,7 @@ class Source:
     arrow : batches of Arrow, whose columns a kernel can code
     partitioned : whether a row lies where its own cells say, as in folders `name=value`, or is
         left out, as by the condition of a query
+    group : how many rows lie in one piece of a file, at most
     query : the text of SQL whose rows these are
     cluster : the workers that hold the rows, which never come here
     """
@@ -110,6 +111,7 @@ class Source:
     empty: Empty | None = None
     arrow: Body | None = None
     partitioned: bool = False
+    group: int = 0
     query: str | None = None
     cluster: Cluster | None = None
 

@@ -101,7 +101,7 @@ def _chosen(table: Source, kept: list[int], tested: Mapping[str, int], where: An
             "a condition stands beside a column of a type that cannot be compared or left out; "
             "name the columns that are needed in the query"))
     return source_of(schema, table.count, parts, None, path=True, query=query,
-                     partitioned=table.partitioned or test is not None)
+                     partitioned=table.partitioned or test is not None, group=table.group)
 
 
 def _connected(connect: Path | None) -> Any:

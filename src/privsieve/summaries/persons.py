@@ -26,7 +26,7 @@ from privsieve.public.columns import Label
 from privsieve.public.domain import Domain, person_weight
 from privsieve.rows.batch import Batch, Part, Passes
 from privsieve.rows.cells import encoder
-from privsieve.rows.room import LEAST_MEMORY, Room
+from privsieve.rows.room import Room
 from privsieve.summaries import S
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ Units = npt.NDArray[np.uint64]
 
 #: Bytes of memory for a row whose person's rows are weighed.
 WEIGHING = 128
+#: Bytes of those that are weighed at a time, at least.
+LEAST_WEIGHING = 2**25
 
 
 def row_weights(unit: npt.NDArray[np.uint64], most: int, key: int) -> tuple[Ints, Flags]:
@@ -95,7 +97,7 @@ def by_person(rows: Passes, most: int, key: int) -> Iterator[tuple[Batch, Ints, 
 def _shares(held: list[Batch], room: Room) -> Iterator[tuple[list[Ints], Units]]:
     """Persons in shares that find room: the places of their rows in each batch, and their tags."""
     rows = sum(map(len, held))
-    many = 1 if room.memory is None else -(-WEIGHING * rows // max(room.memory // 2, LEAST_MEMORY))
+    many = -(-WEIGHING * rows // room.share(max(1, WEIGHING * rows), LEAST_WEIGHING))
     for share in range(many if rows else 0):
         places = [np.flatnonzero(kernels.mix64(batch.unit) % np.uint64(many) == share)
                   for batch in held]

@@ -312,12 +312,12 @@ def rule_tables(batches: Iterable[Batch], key: int, *, domain: Domain, order: in
     whole, single = _parts(Passes(held, rows.room), key, domain, layout)
     cuts = median_cuts(single, key, layout.kind) if order >= 2 else None
     pairs, *joint = (grid,) if isinstance(grid, int) else grid
-    return reduce(add, [
+    return reduce(add, (
         RuleTables(Runs.of(part), None if cuts is None else Signs.of(one, cuts, key, layout),
                    Bins.of(part, layout, pairs) if pairs else None,
                    {fine: Bins.of(part, layout, fine) for fine in joint if fine < CODES},
                    _all_cuts(part) if CODES in joint else None)
-        for part, one in zip(whole, single, strict=True)])
+        for part, one in zip(whole, single, strict=True)))
 
 
 def _all_cuts(part: Part) -> AllCuts:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from itertools import islice
-from operator import add
 from typing import TYPE_CHECKING, Any
 
 from privsieve.frozen import dataclass
@@ -27,8 +26,8 @@ Stage = Callable[[Any, int, tuple[Any, ...]], Any]
 Summarise = Callable[[Iterable["Batch"], int], Any]
 #: Cells of a part that is kept: few parts, so that little time goes to adding them up.
 PART_CELLS = 2**23
-#: Parts that a thread takes at a time while they are read, and shares of each where all are there.
-AHEAD, SHARES = 4, 4
+#: Shares of each thread, where all parts are there.
+SHARES = 4
 
 
 def same(batch: Batch) -> Batch:
@@ -66,7 +65,12 @@ def added(stage: Stage, some: Sequence[Any], key: Any, found: tuple[Any, ...]) -
     """
     if isinstance(stage, OfParts):
         return stage.of(some, key, found)
-    return reduce(add, (stage(rows, key, found) for rows in some))
+    total = None
+    for rows in some:
+        made = stage(rows, key, found)
+        total = made if total is None else total + made
+        del made  # two sums and both together are in memory, and not a third
+    return total
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,11 +169,14 @@ class Stages:
 
         for made in room.each(_some(parts, room.jobs), together):
             total = total + made
+            del made
         return total
 
 
 def _some(parts: Iterable[Any], jobs: int) -> Iterator[tuple[Any, ...]]:
     """Parts that one thread takes together: those that are kept in a few shares for each."""
+    from privsieve.rows.batch import AHEAD
+
     many = 1 if jobs < 2 else AHEAD
     if isinstance(parts, list):
         many = max(1, -(-len(parts) // (SHARES * jobs)))

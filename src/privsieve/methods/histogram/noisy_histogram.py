@@ -18,6 +18,7 @@ from math import prod, sinh, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.errors import ParameterError
+from privsieve.methods.branches import Extent, takes
 from privsieve.methods.choosing import count
 from privsieve.methods.rule_sieve import RuleSieveOptions
 from privsieve.public.canonical import EPSILON_UNITS, Json, exact, read_flag
@@ -47,7 +48,7 @@ from privsieve.public.option import (
     whole_of_each,
     written_names,
 )
-from privsieve.public.plan import Cost, NoiseSize, Plan, assumed
+from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
 from privsieve.release import Histogram, NoiseLaw, figure
 from privsieve.summaries.stages import adding
 
@@ -195,8 +196,16 @@ def _plan(run: Tabling, cost: Cost, units: int) -> Plan:
         summarise=partial(summarise, run=run) if run.sieve else adding(
             partial(summarise, run=run), run.domain),
         mechanism=partial(mechanism, run=run),
-        says=partial(says, run=run),
+        says=partial(says, run=run), takes=_takes(run, units),
     )
+
+
+def _takes(run: Tabling, units: int) -> Takes:
+    """The choice, where there is one; then a table, what a part adds to it, and both together."""
+    table = Extent.of(run.domain, units)
+    held = 16 * (min(table.rows, cells(run.largest)) if run.delta else cells(run.largest))
+    chosen = run.sieve.takes if run.sieve and run.sieve.takes else takes(table)._replace(rows=0)
+    return chosen._replace(stages=(*chosen.stages, (held, 2 * held)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -45,7 +45,7 @@ from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.noise.streams import Noise
 from privsieve.noise.values import Grid, gamma, gaussian, laplace
 from privsieve.public.canonical import LARGEST, Json
-from privsieve.public.plan import Cost, NoiseSize, Plan, assumed
+from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
 from privsieve.release import ANSWERS, GridNumbers, NoiseLaw, Regression, figure
 from privsieve.rows.batch import Batch
 
@@ -230,6 +230,8 @@ def plan(task: Task, memory: Memory) -> Plan:
         theorem="kernel-ridge-answers", assumes=assumed("kernel-ridge-answers"),
         summarise=partial(solved, task=task, memory=memory),
         mechanism=partial(_MECHANISMS[task.kind], task=task), says=partial(said, task=task),
+        # The kernel of all pairs, its triangle, and what makes one of the other.
+        takes=Takes(0.0, ((32 * task.m**2, 0),)),
     )
 
 

@@ -38,7 +38,7 @@ from privsieve.noise.values import Grid, gamma, gaussian
 from privsieve.public.canonical import LARGEST, Json
 from privsieve.public.columns import Column, Label, Number
 from privsieve.public.domain import Domain, part_of
-from privsieve.public.plan import Cost, NoiseSize, Plan, assumed
+from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
 from privsieve.release import (
     ANSWERS,
     WRONG,
@@ -103,6 +103,8 @@ def planned(asked: RidgeOptions, domain: Domain, rows: int | None) -> Plan:
                          placed=not domain.rows_are_public),
         mechanism=partial(mechanism, model=model),
         says=partial(says, model=model),
+        # Sums as whole numbers of Python and of flint; features of some rows in three forms.
+        takes=Takes(0.0, ((128 * chosen.width**2, 16 * chosen.width**2 + 24 * PIECE),)),
     )
 
 
