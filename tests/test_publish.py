@@ -516,6 +516,15 @@ def test_hostile_cells_and_quotes():
                    Rule(k=2, classes=2), with_target=True).labels
 
 
+def test_what_nobody_could_verify_is_not_published(privsieve, monkeypatch):
+    """A table of more than `verify` counts is refused in a sentence, and leaves no folder."""
+    monkeypatch.setattr("privsieve.check.table.MOST_ROWS", 10)
+    code, _out, err = privsieve(*publish("--method", "greedy"))
+
+    assert (3, True) == (code, "too many rows to be counted again" in err)
+    assert not Path("out").exists()
+
+
 def test_a_mistake_of_ours_is_not_published(privsieve, monkeypatch):
     """If what was written does not keep k, nothing is published: the file itself is counted."""
     from privsieve.containment import publish as module

@@ -30,7 +30,14 @@ import numpy.typing as npt
 
 from privsieve._version import __version__
 from privsieve.check.reasons import Unreadable
-from privsieve.check.table import limit_reasons, read_columns, recount_table, recounted
+from privsieve.check.table import (
+    Disclosed,
+    Recount,
+    limit_reasons,
+    read_columns,
+    recount_table,
+    recounted,
+)
 from privsieve.containment.breaking import MOST_COLUMNS, MOST_PAIRS, gains
 from privsieve.containment.choice import Choice, kept_rows
 from privsieve.containment.disclosure import disclosures
@@ -412,6 +419,19 @@ def people_of(ledger: Ledger, snapshot: str, *, signed: str | None = None, first
                   earlier[-1].seq if earlier else 0)
 
 
+def _counted(data: bytes, claim: Mapping[str, Any]) -> tuple[Recount, Mapping[str, Disclosed]]:
+    """Count the written file as `verify` will; refuse what nobody could count again."""
+    try:
+        columns = read_columns(data)
+        return recount_table(
+            columns, target=claim["target"], model=claim["model"], absent=claim["absent"],
+            target_known=claim["roles"]["target_known"], sensitive=claim["sensitive"],
+        ), recounted(claim, columns)
+    except Unreadable as error:
+        raise SchemaError(f"nobody could verify what would be published: {error}; publish fewer "
+                          "rows, columns or values") from None
+
+
 def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder: Folder, *,
           people: Snapshot | None = None) -> Issued:
     """Publish a choice; a refusal comes before the note, and nothing has its name by then."""
@@ -422,7 +442,7 @@ def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder:
     folder.stage(name, written(projected, form.kind))
     data = folder.staged(name)
     claim = claim_of(table, projected, choice, promise)
-    claim["level"] = _level(table, choice, promise, data, (projected, claim))
+    claim["level"] = _level(table, choice, rule, data, claim)
     claim["table_sha256"] = digest(data)
     if people is not None:
         claim["fingerprint"] = fingerprint(table, claim, people.seal)
@@ -440,21 +460,11 @@ def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder:
                   notes, page)
 
 
-def _level(table: Labelled, choice: Choice, promise: Promise, data: bytes,
-           said: tuple[Projection, Mapping[str, Any]]) -> int:
+def _level(table: Labelled, choice: Choice, rule: Rule, data: bytes, claim: Mapping[str, Any],
+           ) -> int:
     """Return the level of the table as it was written; refuse one that does not keep its claim."""
-    rule, (projected, claim) = promise.rule, said
-    try:
-        columns = read_columns(data)
-        counted = recount_table(
-            columns, target=projected.target, model=rule.model,
-            absent=known_absences(table, choice, rule), target_known=promise.roles.target_known,
-            sensitive=[name for name, _ in projected.sensitive])
-        values = recounted(claim, columns)
-    except Unreadable as error:
-        raise SchemaError(f"nobody could verify what would be published: {error}; publish fewer "
-                          "rows, columns or values") from None
-    if counted.level < rule.k or (projected.target and counted.classes < rule.l_diversity):
+    counted, values = _counted(data, claim)
+    if counted.level < rule.k or (claim["target"] and counted.classes < rule.l_diversity):
         raise CheckFailed("the written table does not keep what was asked, and is taken away: "
                           "this is a mistake of privsieve; report it")
     if table.sources is not None and int(sources_at(table, rule, choice.selected).min()) < rule.k:
