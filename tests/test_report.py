@@ -220,9 +220,8 @@ def test_names_do_no_harm(chosen, published, text):
 #: The words of the style sheet.
 CLASSES = {"public", "internal", "page", "top", "nb", "five", "term", "names", "toc", "pt", "t",
            "long", "kv", "r", "me", "bar", "note", "two", "fx", "d", "mark", "decide", "tick",
-           "sign", "ends", "officer", "unsigned", "f1", "f2", "f3", "l1", "l2", "l3", "la", "lg", "da",
-           "l2 da",
-           "q", "w", "def", "words"}
+           "sign", "ends", "officer", "unsigned", "f1", "f2", "f3", "l1", "l2", "l3", "la", "lg",
+           "da", "l2 da", "q", "w", "def", "words"}
 
 
 def test_every_class_has_a_style():

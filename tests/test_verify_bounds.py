@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ import pytest
 import privsieve as ps
 from forged import _published, table
 from privsieve.check import containment
+from privsieve.check import table as table_of
 from privsieve.check.table import MOST_ROWS, Unreadable, read_columns
 from privsieve.cli import run
 from privsieve.public.canonical import canonical, digest
@@ -115,10 +115,10 @@ FILES = {
         parquet({"a": pa.array([1] * 200_000, pa.int8()),
                  "s": [f"v{row // 2}" for row in range(200_000)]}),
         {"columns": ["a"], "rows": 200_000, "sensitive": ["s"], "level": 200_000}),
-    "100,000 values in 100 groups": lambda: (
-        lines(",".join([*"abcdefg", "s"]), (
-            ",".join([*f"{row % 100:07b}", f"v{row // 2}"]) for row in range(200_000))),
-        {"columns": [*"abcdefg"], "rows": 200_000, "sensitive": ["s"], "level": 2000}),
+    "100,000 values in 60 groups": lambda: (
+        lines(",".join([*"abcdef", "s"]), (
+            ",".join([*f"{row % 60:06b}", f"v{row // 2}"]) for row in range(200_000))),
+        {"columns": [*"abcdef"], "rows": 200_000, "sensitive": ["s"], "level": 2000}),
     "100,000 values in 1000 groups": lambda: (
         lines(",".join([*"abcdefghij", "s"]), (
             ",".join([*f"{row % 1000:010b}", f"v{row // 2}"]) for row in range(200_000))),
@@ -164,10 +164,9 @@ def packed(how):
     return made.getvalue()
 
 
-@cache
-def large(rows=10**6):
-    """A real table, as a file, and the rows of its smallest group by loops over its patterns."""
-    rng = np.random.default_rng(1)
+def test_a_large_table_is_counted(published, tmp_path):
+    """A table of a million rows holds, with the level that loops over its patterns find."""
+    rows, rng = 10**6, np.random.default_rng(1)
     cells = (rng.random((rows, 9)) < np.linspace(0.3, 0.6, 9)).astype(np.uint8)
     labels = rng.integers(0, 3, rows)
     names = [f"c{at}" for at in range(9)]
@@ -177,23 +176,34 @@ def large(rows=10**6):
     data = lines(",".join([*names, "y"]), (
         f"{','.join(map(str, row))},k{label}"
         for row, label in zip(cells.tolist(), labels.tolist(), strict=True)))
-    return data, {"columns": names, "rows": rows, "target": "y", "level": level}
-
-
-def test_a_large_table_is_counted(published, tmp_path):
-    """A table of a million rows holds as it is, and one row less in its smallest group is found."""
-    data, claim = large()
     (tmp_path / "table").write_bytes(data)
-    for off, reasons in ((0, []), (1, ["the table does not keep the claimed k",
-                                       "the level of the table is not the claimed one"])):
-        level = claim["level"] + off
-        body = claimed(published[1], data, **{**claim, "level": level, "k": max(2, level)})
-        (tmp_path / "certificate.json").write_bytes(canonical(body))
-        told, _, seconds, most = measured("verify", tmp_path / "certificate.json",
-                                          "--table", tmp_path / "table")
+    body = claimed(published[1], data, columns=names, rows=rows, target="y", level=level)
+    (tmp_path / "certificate.json").write_bytes(canonical(body))
+    told, code, seconds, most = measured("verify", tmp_path / "certificate.json",
+                                         "--table", tmp_path / "table")
 
-        assert reasons == told["reasons"]
-        assert (seconds < 2 * SECONDS, most < MEGABYTES) == (True, True), (seconds, most)
+    assert (0, []) == (code, told["reasons"])
+    assert (seconds < 2 * SECONDS, most < MEGABYTES) == (True, True), (seconds, most)
+
+
+@pytest.mark.parametrize(("limit", "what"), [
+    ("MOST_ROWS", "rows"), ("MOST_CELLS", "cells"), ("MOST_STEPS", "different rows"),
+    ("MOST_TEXTS", "different texts"), ("MOST_VALUES", "values in its groups")])
+def test_each_limit_is_a_sentence(limit, what, monkeypatch):
+    """What is beyond a limit is not counted; at the limit it is."""
+    data = b"a,b,y\n1,0,p\n1,0,p\n1,1,q\n1,1,q\n"
+    most = {"MOST_ROWS": 4, "MOST_CELLS": 12, "MOST_TEXTS": 4, "MOST_VALUES": 4,
+            "MOST_STEPS": 2 * 4 * (2 + table_of._LEAST_STEPS)}[limit]
+
+    def counted():
+        table_of.recount_table(data, target="y")
+        table_of.recount_values(data, "y", ["a", "b"])
+
+    monkeypatch.setattr(table_of, limit, most)
+    counted()
+    monkeypatch.setattr(table_of, limit, most // 3)
+    with pytest.raises(Unreadable, match=f"too many {what}"):
+        counted()
 
 
 def test_another_table_is_not_counted(folder, monkeypatch):

@@ -193,7 +193,10 @@ def weigh(group: int, digits: Digits) -> int:
     >>> weigh(0b110, (0b111, 0b010))
     4
     """
-    return sum((group & bits).bit_count() << digit for digit, bits in enumerate(digits))
+    rows = 0
+    for digit, bits in enumerate(digits):
+        rows += (group & bits).bit_count() << digit
+    return rows
 
 
 def _smallest(groups: OpenGroups, shown: Collection[str], labels: Sequence[str] | None, *,
