@@ -23,9 +23,10 @@ PYTEST = $(if $(IN_MEMORY),PYTEST_DEBUG_TEMPROOT=$(IN_MEMORY) )$(PY) -m pytest -
 LAWS := laws net option golden race_inputs merge layers names public proofs house dependencies canonical cost
 #: Tests that attack a release; PRIVSIEVE_RUNS says how often.
 ATTACKS := attack audit faults block_fwell class_rules histogram noisy_top_k objective regression_session \
-	released_weights ridge tuning numeric_sensitivity
+	released_weights ridge numeric_sensitivity
 #: Tests that look for a counterexample as long as they are told.
-SEARCHES := ledger_kill ledger_crash neighbours honest_attacker kernel_fuzz csv_kernel closed
+SEARCHES := ledger_kill ledger_crash neighbours honest_attacker kernel_fuzz csv_kernel closed \
+	recorded_audit hostile_tables
 IN_MEMORY = $(shell test -w /dev/shm && ! grep -q ' /dev/shm .*noexec' /proc/mounts && \
 	df -k /dev/shm | awk 'NR == 2 && $$4 > 8000000 {print "/dev/shm"}')
 DATED = experiments/results/$@_$(shell date +%Y-%m-%d).txt
@@ -47,11 +48,12 @@ audit: $(VENV)/.test  ## attacks on every mechanism, ten times as long (hours; d
 	@PRIVSIEVE_RUNS=$(or $(RUNS),30000) $(PYTEST) --durations=40 $(ATTACKS:%=tests/test_%.py) \
 		$(ARGS) > $(DATED) || { cat $(DATED); exit 1; }
 	@tail -1 $(DATED)
-	@PRIVSIEVE_RUNS=$(or $(RUNS),30000) $(PY) tests/reliability.py > docs/reliability.md
+	@PRIVSIEVE_RUNS=$(or $(RUNS),30000) PRIVSIEVE_PAIRS=1000 $(PY) tests/reliability.py > docs/reliability.md
 
 soak: $(VENV)/.test  ## kills, fuzz and searches for a counterexample (hours; dated result)
 	@PRIVSIEVE_KILLS=1000 PRIVSIEVE_PLANS=50000 PRIVSIEVE_TABLES=5000 PRIVSIEVE_FUZZ=20000 \
-		PRIVSIEVE_BODIES=100000 PRIVSIEVE_EDITS=100000 $(PYTEST) \
+		PRIVSIEVE_BODIES=100000 PRIVSIEVE_EDITS=100000 PRIVSIEVE_PAIRS=20000 \
+		PRIVSIEVE_HOSTILE=50000 $(PYTEST) \
 		--durations=40 $(SEARCHES:%=tests/test_%.py) $(ARGS) > $(DATED) || { cat $(DATED); exit 1; }
 	@tail -1 $(DATED)
 	@PRIVSIEVE_FUZZ=20000 $(MAKE) --no-print-directory sanitize

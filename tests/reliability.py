@@ -1,8 +1,9 @@
 """What was tried against this version: `python tests/reliability.py` prints docs/reliability.md.
 
 `make audit` runs it after the attacks of the tests.  PRIVSIEVE_RUNS is how often each mode of each
-method runs on each of its two tables.  Named parts alone are printed where some are named: methods,
-`faults`, `alarms`.
+method runs on each of its two tables, PRIVSIEVE_PAIRS how many neighbours each family of the
+recorded audit has.  Named parts alone are printed where some are named: methods, `faults`,
+`alarms`, `recorded`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from privsieve import __version__
 from privsieve.check.audit import audit
 from privsieve.check.pairs import modes, pair
 from privsieve.methods import METHODS
+from recorded import boundary
+from test_recorded_audit import FAMILIES, PAIRS, audited
 
 RESULTS = Path(__file__).parents[1] / "experiments" / "results"
 
@@ -96,12 +99,34 @@ def faults():
                f"{'yes' if found.exceeded else 'NO'} |")
 
 
+def recorded():
+    """A line for each family of the recorded audit."""
+    with boundary():
+        found = [(family, audited(family, PAIRS, stop=False)) for family in FAMILIES]
+    faults = sum(bool(worst.faults) for _, worst in found)
+    yield "\n## The noise of neighbours, recorded and played\n"
+    yield (f"{sum(worst.pairs for _, worst in found):,} pairs of neighbouring tables in "
+           f"{len(found)} families of plans: {faults or 'no'} famil{'y' if faults == 1 else 'ies'} "
+           "with a fault. *Moved* is the largest distance between the numbers of two neighbours "
+           "that met the noise of one call, as a share of what that noise, its epsilon and its "
+           "declared sensitivity allow. *Spent* is what all calls together declare, or lose by "
+           "counts, as a share of the cost of the plan; a dash where a delta or an objective pays. "
+           "1 is exactly what is promised, and more is a fault. The [guarantees]"
+           "(guarantees.md#how-this-is-audited) say how it works.\n")
+    yield "| method | family | pairs | moved | spent |\n|---|---|---|---|---|"
+    for family, worst in found:
+        kind = family.kind if isinstance(family.kind, str) else family.kind.__name__
+        moved, spent = (f"{share:.3f}" if share else "-" for share in (worst.ratio, worst.spent))
+        yield f"| {kind} | {family.name} | {worst.pairs:,} | {moved} | {spent} |"
+
+
 def lines():
     """The page, a line at a time."""
     yield HEAD
     yield from rows(METHODS)
     yield from alarms()
     yield from faults()
+    yield from recorded()
     yield "\n## Kills and searches\n"
     for kind in ("audit", "soak"):
         if dated := sorted(RESULTS.glob(f"{kind}_*.txt")):
@@ -111,7 +136,7 @@ def lines():
            "asks for no lost charge, no limit passed and no release without a charge.")
 
 
-PARTS = {"alarms": alarms, "faults": faults}
+PARTS = {"alarms": alarms, "faults": faults, "recorded": recorded}
 
 
 def parts(names):

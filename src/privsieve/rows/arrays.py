@@ -47,10 +47,9 @@ def open_rows(X: Sequence[Any], y: RawColumn | None) -> Source:
     All rows are checked alike, and before a charge.  A list without rows is as wide as the domain
     says: under add-remove it is a neighbour of a list with one row.
     """
-    rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in X]
-    if not all(isinstance(row, (list, tuple)) for row in rows):
-        raise SchemaError("the list is not a table; give a list of rows, each a list of cells")
-    if len(set(map(len, rows))) > 1:
+    rows, widths = foreign(lambda: _lists(X), SchemaError(
+        "the list is not a table; give a list of rows, each a list of cells"))
+    if len(set(widths)) > 1:
         raise SchemaError("the rows of the list have different lengths; a table has as many "
                           "cells in each")
 
@@ -60,12 +59,20 @@ def open_rows(X: Sequence[Any], y: RawColumn | None) -> Source:
     if not rows:
         check_lengths(0, y)
         return Source((), (), "position", lambda: 0, slices(0, cut), y)
-    return positional((len(rows), len(rows[0])), "other", slices(len(rows), cut), y)
+    return positional((len(rows), widths[0]), "other", slices(len(rows), cut), y)
+
+
+def _lists(X: Sequence[Any]) -> tuple[list[Any], list[int]]:
+    """Return the rows of a list and their lengths; a row that is no list raises."""
+    rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in X]
+    if not all(isinstance(row, (list, tuple)) for row in rows):
+        raise TypeError
+    return rows, list(map(len, rows))
 
 
 def open_sparse(X: Any, y: RawColumn | None) -> Source:
     """A SciPy sparse matrix; a batch of rows is made dense at a time."""
-    table = X.tocsr()
+    table = demand_inside(X).tocsr()
 
     def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
         for start in range(0, table.shape[0], batch_rows):
@@ -73,6 +80,15 @@ def open_sparse(X: Any, y: RawColumn | None) -> Source:
             yield [simple(piece[:, j]) for j in positions]
 
     return positional(table.shape, type_of(table.dtype.kind), read, y)
+
+
+def demand_inside(X: Any) -> Any:
+    """Refuse a sparse matrix with an entry outside: SciPy would read and write other memory."""
+    check = getattr(X, "check_format", getattr(X, "_check", None))
+    if check is not None:
+        foreign(check, SchemaError("the sparse matrix is damaged: its indices do not fit its "
+                                   "shape; build it again"))
+    return X
 
 
 def positional(shape: tuple[int, ...], types: Type | tuple[Type, ...], read: Any,
@@ -106,10 +122,10 @@ def target(y: Any) -> tuple[RawColumn, Type]:
         return [cell for chunk in getattr(y, "chunks", [y])
                 for cell in arrow.column(chunk)], arrow.type_of_arrow(y.type)
     if isinstance(y, (list, tuple)):
-        if any(isinstance(cell, (list, tuple)) and len(cell) != 1 for cell in y):
+        # Exact types: a method of a cell's own class could raise.
+        if any(type(cell) in (list, tuple) and len(cell) != 1 for cell in y):
             raise SchemaError("y has 2 dimensions; give one label for each row")
-        return [cell[0] if isinstance(cell, (list, tuple)) and len(cell) == 1 else cell
-                for cell in y], "other"
+        return [cell[0] if type(cell) in (list, tuple) else cell for cell in y], "other"
     cells = y if isinstance(y, np.ndarray) else array_of(y)
     kind = type_of(cells.dtype.kind)
     if cells.ndim == 2 and cells.shape[1] == 1:
@@ -143,15 +159,17 @@ def open_pandas(frame: Any, y: RawColumn | None) -> Source:
     read = slices(len(frame), cut)
     kinds = list(frame.dtypes)
     types = tuple(map(type_of_dtype, kinds))
+    # pandas hashes a category type by its categories, and stops at one that is no text.
+    keys = [id(kind) if hasattr(kind, "categories") else kind for kind in kinds]
     if names and all(isinstance(name, (int, np.integer)) for name in names):
         return replace(positional(frame.shape, types, read, y),
-                       empty=one_of_each(kinds, lambda j: cut(0, 0, j)))
+                       empty=one_of_each(keys, lambda j: cut(0, 0, j)))
     if not all(isinstance(name, str) for name in names):
         raise SchemaError("a column of the frame is not named by a text; rename it "
                           "(frame.columns = [...])")
     check_lengths(len(frame), y)
     return Source(tuple(map(str, names)), types, "name", lambda: len(frame), read, y,
-                  empty=one_of_each(kinds, lambda j: cut(0, 0, j)))
+                  empty=one_of_each(keys, lambda j: cut(0, 0, j)))
 
 
 def column(series: Any) -> RawColumn:

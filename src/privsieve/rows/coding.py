@@ -136,7 +136,7 @@ class Gather:
                          for cell in map(self._read, cells)], np.int32)
 
     def _read(self, cell: object) -> float | str:
-        if self._part is None and isinstance(cell, np.datetime64):
+        if self._part is None and issubclass(type(cell), np.datetime64):
             self._dates = True
             return date_cell(cell)
         text = text_cell(cell)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.public.domain import Csv
 from privsieve.rows import npz, svmlight
-from privsieve.rows.arrays import target
+from privsieve.rows.arrays import demand_inside, target
 from privsieve.rows.coding import Coded, Gather, Thermometer
 from privsieve.rows.matrix import Items, Sensitive, check_size
 from privsieve.rows.source import RawColumn, Source, check_lengths, open_source
@@ -181,7 +181,7 @@ def _matrix(X: Any) -> Items | None:
     """A sparse matrix, or an array of zeros and ones."""
     if hasattr(X, "tocsc") and hasattr(X, "nnz"):
         check_size(*map(int, X.shape))  # its other forms have a number for each row or column
-        return sparse(X.tocsc())
+        return sparse(demand_inside(X).tocsc())
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf" \
             and not isinstance(X, np.ma.MaskedArray) and len(X) \
             and all(_is_binary(X[:, at:at + 64]) for at in range(0, X.shape[1], 64)):
