@@ -10,11 +10,9 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -43,6 +41,7 @@ REQUEST = "privsieve-request/1"
 
 #: Epsilon spent in this process by releases that no ledger knows.
 _unsigned: list[Fraction] = []
+_counting = threading.Lock()
 
 
 class UnsignedWarning(UserWarning):
@@ -99,14 +98,17 @@ def begun(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: No
 
 def sealed(work: Callable[[Noise], Made], noise: Noise | None, folder: Folder | None = None,
            ) -> Made:
-    """What meets rows and noise after a charge: no warning leaves it, and one text of failure.
+    """What meets rows and noise after a charge: one text of failure, whatever happens.
 
     Whatever is raised becomes `ReleaseFailed`: a library's panic, which is no `Exception`, a
     `SystemExit`, and Ctrl-C too, for the charge is made and its caller has to learn that.  Its text
     follows from the files that are in the folder: there are none while rows are.
     """
     try:
-        with _silence():
+        import numpy as np
+
+        # [quiet] what a caller told NumPy to print or raise holds for the caller's own thread
+        with np.errstate(all="ignore"):
             if noise is None:
                 from privsieve.noise.streams import system
 
@@ -286,37 +288,14 @@ def _charged(ledger: Ledger) -> str | None:
         return "unknown"
 
 
-@contextmanager
-def _silence() -> Iterator[None]:
-    """No warning of a library may speak of rows; nor what a caller told NumPy to print or raise.
-
-    Nor what is raised where nobody can catch it, as an object goes: Python would print its text.
-    """
-    import numpy as np
-
-    mine, over, before = threading.get_ident(), threading.Event(), sys.unraisablehook
-
-    def unraisable(lost: sys.UnraisableHookArgs) -> None:
-        # Another thread may have taken this hook for what was there before.
-        if over.is_set() or threading.get_ident() != mine:
-            before(lost)
-
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        sys.unraisablehook = unraisable
-        try:
-            yield
-        finally:
-            sys.unraisablehook = before
-            over.set()
-
-
 def _warn_unsigned(epsilon: Fraction) -> None:
-    _unsigned.append(epsilon)
-    if len(_unsigned) > 1:
-        spent = -(-sum(_unsigned) * EPSILON_UNITS // 1)
+    with _counting:
+        _unsigned.append(epsilon)
+        made = tuple(_unsigned)
+    if len(made) > 1:
+        spent = -(-sum(made) * EPSILON_UNITS // 1)
         warnings.warn(
-            f"{len(_unsigned)} releases without a ledger in this process: together epsilon "
+            f"{len(made)} releases without a ledger in this process: together epsilon "
             f"{decimal(spent)} if they speak of the same people.  Give a ledger "
             "(ledger=Ledger(...)) to keep the sum.",
             UnsignedWarning, stacklevel=5)

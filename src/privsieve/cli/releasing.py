@@ -81,7 +81,7 @@ def _demand_signed(plan: Plan, source: Source, options: Mapping[str, Any]) -> No
 def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, Any],
              then: tuple[Show, Beside]) -> None:
     """A new request: its name is said before it is charged."""
-    from privsieve.fit import ConvertedWarning, fit
+    from privsieve.fit import fit
     from privsieve.ledger.folder import Folder
     from privsieve.report import NAME
     from privsieve.rows.room import Room
@@ -100,8 +100,8 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
                         hold.allow()
                     spin(stage)
 
-                # `_tell` says it in words of its own.
-                simplefilter("ignore", ConvertedWarning)
+                # `_tell` says a conversion in words of its own; a library might speak of rows.
+                simplefilter("ignore")
                 made = fit(plan, source, ledger=ledger, folder=folder, progress=progress, room=room)
                 hold.hold()
         except ReleaseFailed:

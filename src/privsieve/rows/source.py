@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -168,9 +167,7 @@ class Source:
 def foreign(ask: Callable[[], T], refusal: PrivsieveError | type[ReleaseFailed]) -> T:
     """What a foreign library gives; the text of its own errors could speak of rows."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ask()
+        return ask()
     except KeyboardInterrupt:
         raise  # it is whoever reads that is stopped: `fit` after its charge, or a prediction
     except BaseException:  # noqa: BLE001, S110  # a panic too
@@ -180,7 +177,7 @@ def foreign(ask: Callable[[], T], refusal: PrivsieveError | type[ReleaseFailed])
 
 
 def guarded(body: Iterator[T], refusal: PrivsieveError | type[ReleaseFailed]) -> Iterator[T]:
-    """The body of a table, without the warnings and the error texts of foreign libraries."""
+    """The body of a table, without the error texts of foreign libraries."""
     while (batch := foreign(lambda: next(body, None), refusal)) is not None:
         yield batch
 

@@ -15,7 +15,6 @@ import logging
 import os
 import re
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
@@ -273,8 +272,7 @@ def _of(rows: _Share, task: Work) -> Iterator[Any]:
     try:
         from pyspark import TaskContext
 
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with np.errstate(all="ignore"):
             context: Any = TaskContext.get()
             part = context.partitionId()
             answer = task.of(rows.batches(seen))
