@@ -18,7 +18,7 @@ from privsieve.fit import fit
 from privsieve.methods import labels, noisy_top_k, plan
 from privsieve.noise.streams import discrete_laplace, replay, system
 from privsieve.public.canonical import canonical, digest
-from privsieve.release import NEAR, ClassCounts, Release, Selection
+from privsieve.release import NEAR, NoisyCounts, Release, Selection
 from privsieve.report import html
 from privsieve.rows import open_source
 from test_cli import DOMAIN, place, privsieve, rows, select  # noqa: F401  # fixtures
@@ -155,7 +155,7 @@ def test_a_branch_follows_from_the_counts_in_every_case(monkeypatch):
 def test_when_a_class_is_not_found():
     """Up to 7 scales of the noise, of these at most a fifth of an even share: public numbers."""
     def gone(*q, scale=10, per=1, units=3000):
-        counts = ClassCounts(q, per, Fraction(scale), tuple("abc"[:len(q)]), units)
+        counts = NoisyCounts(q, per, Fraction(scale), tuple("abc"[:len(q)]), units)
         return counts.missing("row")
 
     assert ["", "class b: about 70 of 3,000 rows", "class b: about 0 of 3,000 rows"] == [

@@ -67,7 +67,8 @@ def stopped(*, domain="domain.toml"):
 
 @pytest.mark.parametrize("verb", [
     select(), ("synthesize", "table.csv", "--domain", "domain.toml", "--epsilon", "1", "--top", "1",
-               "--bins", "2", "--rows", "9", *BUDGET, "--out", "first")], ids=lambda verb: verb[0])
+               "--bins", "2", "--rows", "9", *BUDGET, "--out", "first")],
+    ids=["select", "synthesize"])
 def test_a_charge_after_a_stop_is_refused(privsieve, verb):  # noqa: F811
     """Nothing is charged and no folder is made; --anyway goes on, and so does a better file."""
     assert 0 == privsieve(*LOOK, "--private-output", "fine.txt")[0]

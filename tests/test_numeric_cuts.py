@@ -177,8 +177,8 @@ class Law:
         points = np.array([POINTS[p] for _, p in classed])
         held = self.inner.summarise([tables.batch(points, [c for c, _ in classed])], 1)
         layout = Layout.of(self.inner.domain)
-        by, moves, epsilon, worth = weighed(held, layout, self.rules, None)
-        assert self.rules.switch.branch(worth) == PAIRS
+        by, moves, epsilon, labels = weighed(held, layout, self.rules, None)
+        assert self.rules.switch.branch(labels.worth) == PAIRS
         values, _ = set_scores(held, layout, by, 2)
         return top_k_law(values.tolist(), 1, moves, float(epsilon))
 

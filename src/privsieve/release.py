@@ -88,7 +88,7 @@ class Release(Printed):
     @property
     def missing(self) -> str:
         """That the target was not found, and what to do, by the noisy counts; else empty."""
-        counts = None if self.body["kind"] != Selection.kind else Selection.counts_of(self.body)
+        counts = Selection.counts_of(self.body) if "class_counts" in self.body else None
         domain: Any = self.body.get("domain")
         gone = "" if counts is None else counts.missing(domain["unit"])
         return gone and f"{gone}: check the domain file"
@@ -208,7 +208,7 @@ class Selection:
     branch : which of the ways that the plan lists was taken.
     sure : at least so many of them are related to the target, if rows were drawn independently.
     described : figures of the chosen columns with noise, by their names.
-    class_counts : noisy counts of the classes, which weighed them; see `ClassCounts`.
+    class_counts : noisy counts of the classes, which weighed them; see `NoisyCounts`.
 
     >>> Selection(("age",)).write(), Selection.read({"selected": ["age"], "sure": 1}).sure
     ({'selected': ['age']}, 1)
@@ -243,12 +243,12 @@ class Selection:
             return found
 
     @classmethod
-    def counts_of(cls, body: Mapping[str, Any]) -> ClassCounts | None:
+    def counts_of(cls, body: Mapping[str, Any]) -> NoisyCounts | None:
         """The noisy counts of the classes, where some were drawn."""
         with _refused("release.json has no noisy count for each class; take the file as privsieve "
                       "wrote it"):
             counts = cls.read(body).class_counts
-            return None if counts is None else ClassCounts.read(counts, body)
+            return None if counts is None else NoisyCounts.read(counts, body)
 
     @property
     def descriptions(self) -> dict[str, Described]:
@@ -273,12 +273,12 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class ClassCounts:
+class NoisyCounts:
     """Noisy counts of the classes: q / per units each, with discrete Laplace noise.
 
     scale : the mean of each geometric half of the noise on q.
 
-    >>> counts = ClassCounts((2990, 10), 1, Fraction(10), ("nein", "ja"), 3000)
+    >>> counts = NoisyCounts((2990, 10), 1, Fraction(10), ("nein", "ja"), 3000)
     >>> counts.text, counts.missing("row")
     ('nein about 2,990, ja about 10 of 3,000 (± 30)', 'class ja: about 10 of 3,000 rows')
     >>> counts.write()

@@ -32,7 +32,7 @@ from privsieve.methods.branches import worth
 from privsieve.public.canonical import Json, exact
 from privsieve.public.domain import EXACT_ROWS, Domain
 from privsieve.public.option import number
-from privsieve.release import ClassCounts
+from privsieve.release import NoisyCounts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -181,7 +181,7 @@ class Labellings(NamedTuple):
     largest: int
     standing: tuple[tuple[int, ...], ...] | None = None
     worth: Fraction = Fraction(1)
-    counts: ClassCounts | None = None
+    counts: NoisyCounts | None = None
 
     @property
     def said(self) -> dict[str, Json]:
@@ -316,7 +316,7 @@ def labellings(counts: Sequence[int], standing: Sequence[int], rules: Rules, noi
              else balanced(released, scale, margin=4 * mean))
     # [released-worth] [released-counts] as they were drawn
     return found._replace(worth=worth(released, total, centred=rare),
-                          counts=ClassCounts(tuple(released), scale, mean)), left
+                          counts=NoisyCounts(tuple(released), scale, mean)), left
 
 
 def _unreleased(counts: Sequence[int], standing: Sequence[int], rules: Rules) -> Labellings:

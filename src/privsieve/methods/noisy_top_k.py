@@ -19,7 +19,7 @@ from privsieve.methods.labels import FINE, Labellings, balanced, equal, shares, 
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, option, settings, settled
 from privsieve.public.plan import Chosen, Cost, Plan, Scoring
-from privsieve.release import ClassCounts
+from privsieve.release import NoisyCounts
 from privsieve.summaries.scores import SCORES, Public, Score, ScoreSummary, score_of
 from privsieve.summaries.stages import adding
 
@@ -176,7 +176,7 @@ def class_weights(counts: Iterable[int], terms: Terms, noise: Noise) -> Labellin
         released = [n + discrete_laplace(mean, noise) for n in classes]
     # [released-counts] as they were drawn
     return balanced(released, unit, margin=4 * mean)._replace(
-        counts=ClassCounts(tuple(released), unit, mean))
+        counts=NoisyCounts(tuple(released), unit, mean))
 # [/class-weights]
 
 

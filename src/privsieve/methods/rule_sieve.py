@@ -324,7 +324,7 @@ def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, 
         race = replace(_race(rules, ONE), sensitivity=moves)
         return Chosen(places.chosen(score, race, noise), branch=ONE.name)
     layout = Layout.of(rules.domain)
-    labels, by, moves, epsilon = weighed(summary, layout, rules, noise)
+    by, moves, epsilon, labels = weighed(summary, layout, rules, noise)
     branch = rules.switch.branch(labels.worth)
     if branch == ONE:
         race = replace(_race(rules, ONE), sensitivity=moves, epsilon=epsilon)
@@ -344,7 +344,7 @@ def valued(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[list[int
         # [average-sensitivity] the weight of all units is the same for neighbours: see `settled`
         moves = 4 * rules.domain.unit_weight * max(1, int(summary.runs.counts.sum()))
         return class_scores(summary, layout, rules.grid).tolist(), moves
-    _, by, moves, _ = weighed(summary, layout, rules, noise)
+    by, moves, _, _ = weighed(summary, layout, rules, noise)
     return scores(summary, layout, by).tolist(), moves
 
 
@@ -383,8 +383,8 @@ def _set_first(summary: RuleTables, how: tuple[Layout, Weighing, Branch, Rules],
 
 
 def weighed(summary: RuleTables, layout: Layout, rules: Rules, noise: Noise,
-            ) -> tuple[Labellings, Weighing, int, Fraction]:
-    """Class weights, how tables become scores, how far one then moves, and the epsilon left."""
+            ) -> tuple[Weighing, int, Fraction, Labellings]:
+    """How tables become scores, how far one then moves, the epsilon left, and class weights."""
     import numpy as np
 
     from privsieve.summaries.rules import Weighing
@@ -399,7 +399,7 @@ def weighed(summary: RuleTables, layout: Layout, rules: Rules, noise: Noise,
                   apart=rules.class_prior != NUMBER,
                   by_chance=by_chance(labels, len(layout.kind), scale),
                   by_cells=by_cells(labels, scale))
-    return labels, by, rules.sensitivity(labels.largest), epsilon
+    return by, rules.sensitivity(labels.largest), epsilon, labels
 # [/mechanism]
 
 

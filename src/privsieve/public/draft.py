@@ -34,7 +34,7 @@ _NEEDED = {
     "date": {"low": "<- fill in: a date such as 2020-01-01", "high": "<- fill in"},
     "category": {"values": '<- fill in: every value, for example ["A", "B"]'},
     "label": {"values": "<- fill in: every class, for example [0, 1]; "
-                        'or kind = "flag", for yes and no; or kind = "number"'},
+                        'or kind = "number", for a number'},
 }
 
 _PROPOSED = (

@@ -16,7 +16,7 @@ from privsieve.frozen import dataclass
 from privsieve.public.canonical import canonical, digest, exact
 from privsieve.public.description import Described
 from privsieve.public.plan import SENTENCES, UNIT, conversion, items, sought
-from privsieve.release import ClassCounts, Release, Selection, exactly, number
+from privsieve.release import NoisyCounts, Release, Selection, exactly, number
 from privsieve.report.page import (
     Piece,
     TwoFiles,
@@ -252,7 +252,7 @@ class SelectionPage(PrivatePage):
         return " and ".join([", ".join(listed[:-1]), *listed[-1:]] if listed[1:] else listed)
 
     @cached_property
-    def counts(self) -> ClassCounts | None:
+    def counts(self) -> NoisyCounts | None:
         """The noisy counts of the classes, where some were drawn."""
         return Selection.counts_of(self.release)
 
