@@ -106,16 +106,16 @@ def recorded():
     faults = sum(bool(worst.faults) for _, worst in found)
     yield "\n## The noise of neighbours, recorded and played\n"
     yield (f"{sum(worst.pairs for _, worst in found):,} pairs of neighbouring tables in "
-           f"{len(found)} families of plans: {faults or 'no'} famil{'y' if faults == 1 else 'ies'} "
-           "with a fault. *Moved* is the largest distance between the numbers of two neighbours "
-           "that met the noise of one call, as a share of what that noise, its epsilon and its "
+           f"{len(found)} families of plans: {faults or 'none'} showed a fault. "
+           "*Moved* is the largest distance between the numbers of two neighbours that met the "
+           "noise of one call, as a share of what that noise, its epsilon and its "
            "declared sensitivity allow. *Spent* is what all calls together declare, or lose by "
-           "counts, as a share of the cost of the plan; a dash where a delta or an objective pays. "
-           "1 is exactly what is promised, and more is a fault. The [guarantees]"
-           "(guarantees.md#how-this-is-audited) say how it works.\n")
+           "counts, as a share of the cost of the plan; a dash where nothing is declared or a "
+           "delta or an objective pays. 1 is exactly what is promised, and more is a fault. The "
+           "[guarantees](guarantees.md#how-this-is-audited) say how it works.\n")
     yield "| method | family | pairs | moved | spent |\n|---|---|---|---|---|"
     for family, worst in found:
-        kind = family.kind if isinstance(family.kind, str) else family.kind.__name__
+        kind = getattr(family.kind, "__name__", "KernelRidgeSession")
         moved, spent = (f"{share:.3f}" if share else "-" for share in (worst.ratio, worst.spent))
         yield f"| {kind} | {family.name} | {worst.pairs:,} | {moved} | {spent} |"
 

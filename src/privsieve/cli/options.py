@@ -250,11 +250,11 @@ def reading() -> tuple[Command, ...]:
 
 
 def memory() -> Command:
-    """How much of it rows may take."""
+    """How much of it a release may take."""
     return click.option(
         "--max-memory", metavar="SIZE",
-        help="Memory that rows may take, such as 2GB; the rest lies in a private file that has no "
-             "name. Half of what is free where left out.")
+        help="Memory that a release may take beside Python, such as 2GB; rows that do not fit lie "
+             "in a private file that has no name. Half of what is free where left out.")
 
 
 def of_methods(*methods: str) -> list[click.Parameter]:

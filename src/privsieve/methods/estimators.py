@@ -58,8 +58,9 @@ class Estimator(ShownEstimator, BaseEstimator):  # type: ignore[misc]  # scikit-
         default=None, says="who keeps the sum over all releases, or the path of a ledger of one "
                            "population")
     max_memory: int | str | None = option(
-        default=None, says="memory that rows may take, in bytes or as 2GB; half of what is free "
-                           "where left out, and the rest lies in a private file")
+        default=None, says="memory that a release may take beside Python, in bytes or as 2GB; "
+                           "half of what is free where left out, and rows that do not fit lie in a "
+                           "private file")
     n_jobs: int | None = option(
         default=None, says="threads that work on the rows; as many as there are cores where left "
                            "out")

@@ -357,7 +357,8 @@ def reading(plan: Plan, source: Source, jobs: int) -> int:
     of one group and the pages of one column.
     """
     names = needed(plan.domain, source)
-    texts = sum(kind == "text" for kind in _types(source, names))
+    inside = source.positions([name for name in names if name != TARGET])
+    texts = sum(source.types[j] == "text" for j in inside if j < len(source.types))
     columns = len(names) + 1
     all_rows, each = _most_rows(plan, source), 2 * columns + ROW_BYTES
     rows = min(LARGEST_BATCH, max(LEAST_BATCH, BATCH_CELLS // len(plan.domain.columns)),
@@ -373,12 +374,6 @@ def reading(plan: Plan, source: Source, jobs: int) -> int:
         cells = 8 * rows * columns
     cells += texts * TEXT_BYTES * rows * (jobs + 1)
     return cells + min(batch * AHEAD * (jobs + (jobs > 1)), all_rows * each)
-
-
-def _types(source: Source, names: Sequence[str]) -> Iterator[str]:
-    """The types of these columns."""
-    inside = [name for name in names if name != TARGET]
-    return (source.types[j] for j in source.positions(inside) if j < len(source.types))
 
 
 def _most_rows(plan: Plan, source: Source) -> int:
